@@ -1,0 +1,32 @@
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+fpa_status fail(fpa_error *error, fpa_status code, const char *where, const char *format, ...)
+{
+    if (error) {
+        va_list arguments;
+        va_start(arguments, format);
+        error->code = code;
+        snprintf(error->where, sizeof error->where, "%s", where ? where : "");
+        vsnprintf(error->message, sizeof error->message, format, arguments);
+        va_end(arguments);
+    }
+    return code;
+}
+
+fpa_status fail_memory(fpa_error *error)
+{
+    return fail(error, FPA_NO_MEMORY, "", "out of memory");
+}
+
+const char *fpa_status_name(fpa_status status)
+{
+    static const char *const names[] = {
+        [FPA_OK] = "ok",           [FPA_INVALID] = "invalid", [FPA_UNSUPPORTED] = "unsupported",
+        [FPA_NO_MEMORY] = "no memory", [FPA_IO] = "io",       [FPA_COMPILE] = "compile",
+        [FPA_LOAD] = "load",       [FPA_REFUSED] = "refused",
+    };
+    return (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown";
+}

@@ -1,0 +1,37 @@
+/* fpa_error: how every function of fpac reports what went wrong.
+ *
+ * A function that can fail returns an fpa_status and fills an fpa_error. The
+ * error names the place (a spec's file and line, a tensor, a cache entry) and
+ * the remedy, in one line that can be shown to a person as it is. */
+#ifndef FPA_ERROR_H
+#define FPA_ERROR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum fpa_status {
+    FPA_OK = 0,
+    FPA_INVALID,     /* the caller's input is wrong: a spec, a tensor, an option */
+    FPA_UNSUPPORTED, /* a valid request that this build, form or target cannot serve */
+    FPA_NO_MEMORY,   /* an allocation failed; nothing was changed */
+    FPA_IO,          /* a file could not be read, written or renamed */
+    FPA_COMPILE,     /* the compiler is missing, failed or ran past its time */
+    FPA_LOAD,        /* a compiled module is damaged or could not be loaded */
+    FPA_REFUSED,     /* the kernel was compared with the formula and found wrong */
+} fpa_status;
+
+typedef struct fpa_error {
+    fpa_status code;
+    char where[256];    /* file:line, tensor name, cache entry ...; may be empty */
+    char message[1024]; /* what is wrong and what to do, without a newline */
+} fpa_error;
+
+/* A short word for a status ("invalid", "refused"), a constant string. */
+const char *fpa_status_name(fpa_status status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
