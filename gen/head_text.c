@@ -1,0 +1,182 @@
+/* head_text: a head's canonical text and its digest. The parser is head_parse.c.
+ *
+ *   fpac head 1                         version
+ *   name NAME                           then every field, one a line, in a fixed order
+ *   ...
+ *   matrices 2
+ *   constant 2 3                        rows and columns, then one line a row
+ *   0x1p+0 0x0p+0 0x3p-1                value = integer * 2^exponent: exact, free of locale
+ *   ...
+ *   trainable NAME 3 64 shared
+ *   terms 1
+ *   term 2 branches 2                   weight
+ *   branch select input 1-8,10          rows, 1-based
+ *   branch diagonal input 1-64 gram 1*8,2*56
+ *   branch dense matrix 1 1-2
+ *   end
+ *
+ * Equal heads have equal bytes, and the parser takes these bytes only: after reading it
+ * prints what it read and compares. */
+#include "head.h"
+
+#include <math.h>
+#include <sha256.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char version_line[] = "fpac head 1";
+/* By fpa_matrix_kind; head_parse.c reads the same words. */
+static const char *const matrix_words[] = {"constant", "trainable", "trainable_diagonal"};
+
+/* An odd integer times a power of two, in C's hexadecimal notation without a radix point,
+ * which would follow the program's locale. */
+static void print_double(FILE *out, double value)
+{
+    int exponent = 0;
+    long long integer;
+
+    if (!isfinite(value)) { /* of a head that was not validated; the parser refuses it */
+        fprintf(out, "nonfinite");
+        return;
+    }
+    integer = (long long)ldexp(frexp(fabs(value), &exponent), 53);
+    exponent -= 53;
+    while (integer != 0 && integer % 2 == 0) {
+        integer /= 2;
+        exponent++;
+    }
+    fprintf(out, "%s0x%llxp%+d", signbit(value) ? "-" : "", integer, integer ? exponent : 0);
+}
+
+static void print_number(FILE *out, fpa_number number)
+{
+    char text[NUMBER_TEXT];
+
+    number_print(text, number);
+    fputs(text, out);
+}
+
+static void print_fields(FILE *out, const fpa_head *head)
+{
+    fprintf(out, "%s\nname %s\nd %d\ndv %d\nblock %d\nchunk %d\ncausal %d\nscale ", version_line,
+            head->name ? head->name : "?", head->d, head->dv, head->block, head->chunk, head->causal);
+    print_double(out, head->scale);
+    fprintf(out, "\nnormalize %s\neps ", normalize_name(head->normalize));
+    print_double(out, head->eps);
+    fprintf(out, "\ngate %d\ndtype %s\nstate_dtype %s\n", head->gate, dtype_name(head->dtype),
+            dtype_name(head->state_dtype));
+}
+
+static void print_matrix(FILE *out, const fpa_matrix *matrix)
+{
+    if (matrix->kind != FPA_MATRIX_CONSTANT) {
+        fprintf(out, "%s %s %d %d %s\n", matrix_words[matrix->kind], matrix->name ? matrix->name : "?",
+                matrix->rows, matrix->cols, matrix->per_head ? "per_head" : "shared");
+        return;
+    }
+    fprintf(out, "%s %d %d\n", matrix_words[matrix->kind], matrix->rows, matrix->cols);
+    for (int r = 0; r < matrix->rows; r++)
+        for (int c = 0; c < matrix->cols; c++) {
+            print_double(out, matrix->data[(size_t)r * matrix->cols + c]);
+            fputc(c + 1 < matrix->cols ? ' ' : '\n', out);
+        }
+}
+
+/* Runs of consecutive rows as "first-last". */
+static void print_rows(FILE *out, const fpa_branch *branch)
+{
+    for (int w = 0, next; w < branch->width; w = next) {
+        next = w + 1;
+        while (next < branch->width && branch->row[next] == branch->row[next - 1] + 1)
+            next++;
+        fprintf(out, "%s%d", w ? "," : "", branch->row[w] + 1);
+        if (next > w + 1)
+            fprintf(out, "-%d", branch->row[next - 1] + 1);
+    }
+}
+
+static bool has_gram(const fpa_branch *branch)
+{
+    for (int w = 0; branch->gram && w < branch->width; w++)
+        if (!number_is_one(branch->gram[w]))
+            return true;
+    return false;
+}
+
+/* The same number by its own representation: exact and rounded ones are not mixed. */
+static bool same_number(fpa_number a, fpa_number b)
+{
+    return number_exact(a) == number_exact(b) && number_equal(a, b);
+}
+
+/* Runs of equal weights as "weight*count". */
+static void print_gram(FILE *out, const fpa_branch *branch)
+{
+    for (int w = 0, next; w < branch->width; w = next) {
+        next = w + 1;
+        while (next < branch->width && same_number(branch->gram[next], branch->gram[w]))
+            next++;
+        if (w)
+            fputc(',', out);
+        print_number(out, branch->gram[w]);
+        fprintf(out, "*%d", next - w);
+    }
+}
+
+static void print_branch(FILE *out, const fpa_branch *branch)
+{
+    fprintf(out, "branch %s ", branch_kind_name(branch->kind));
+    if (branch->source == FPA_INPUT)
+        fputs("input ", out);
+    else
+        fprintf(out, "matrix %d ", branch->source + 1);
+    print_rows(out, branch);
+    if (has_gram(branch)) {
+        fputs(" gram ", out);
+        print_gram(out, branch);
+    }
+    fputc('\n', out);
+}
+
+char *head_print(const fpa_head *head)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    bool failed;
+
+    if (!out)
+        return NULL;
+    print_fields(out, head);
+    fprintf(out, "matrices %d\n", head->matrix_count);
+    for (int m = 0; m < head->matrix_count; m++)
+        print_matrix(out, &head->matrices[m]);
+    fprintf(out, "terms %d\n", head->term_count);
+    for (int t = 0; t < head->term_count; t++) {
+        fputs("term ", out);
+        print_number(out, head->terms[t].weight);
+        fprintf(out, " branches %d\n", head->terms[t].branch_count);
+        for (int l = 0; l < head->terms[t].branch_count; l++)
+            print_branch(out, &head->terms[t].branches[l]);
+    }
+    fputs("end\n", out);
+    failed = ferror(out) != 0;
+    failed = fclose(out) != 0 || failed;
+    if (failed) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+fpa_status head_digest(const fpa_head *head, char digest[DIGEST_TEXT], fpa_error *error)
+{
+    char *text = head_print(head);
+
+    if (!text)
+        return fail_memory(error);
+    SHA256Data((const uint8_t *)text, strlen(text), digest);
+    free(text);
+    return FPA_OK;
+}
