@@ -1,0 +1,19 @@
+/* embedded: files that travel inside the library, NUL-terminated. The Makefile writes the
+ * arrays with tools/embed.c: gen/prelude.lua is fpa_embedded_prelude_lua. */
+#ifndef FPAC_GEN_EMBEDDED_H
+#define FPAC_GEN_EMBEDDED_H
+
+#include <stddef.h>
+
+extern const char fpa_embedded_prelude_lua[];
+extern const size_t fpa_embedded_prelude_lua_size; /* without the NUL */
+
+extern const char fpa_embedded_launch_h[]; /* gen/launch.h, copied into generated headers */
+
+/* templates/<language>/<name>, by file name; the last has name NULL. */
+struct fpa_embedded_file {
+    const char *name, *text;
+};
+extern const struct fpa_embedded_file fpa_embedded_templates[];
+
+#endif

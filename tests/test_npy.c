@@ -1,0 +1,247 @@
+/* .npy files: what is read, what is refused and how, and that writing is whole or not at all. */
+#include "../gen/npy.h"
+#include "scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char folder[64], path[128];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    scratch_make(folder);
+    snprintf(path, sizeof path, "%s/x.npy", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    scratch_remove(folder);
+    return 0;
+}
+
+/* A file of the version with this header dictionary and these bytes behind it. */
+static void write_file(int version, const char *header, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    size_t length = strlen(header) + 1;
+    unsigned char start[12] = {0x93,
+                               'N',
+                               'U',
+                               'M',
+                               'P',
+                               'Y',
+                               (unsigned char)version,
+                               0,
+                               (unsigned char)(length & 255),
+                               (unsigned char)(length >> 8)};
+    assert_non_null(file);
+    fwrite(start, 1, version == 1 ? 10 : 12, file);
+    fprintf(file, "%s\n", header);
+    if (size)
+        fwrite(bytes, 1, size, file);
+    fclose(file);
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+    static const struct {
+        int axes;
+        int64_t shape[NPY_MAX_AXES];
+    } cases[] = {{0, {0}},          {1, {5}},       {2, {2, 3}},
+                 {4, {2, 3, 1, 4}}, {3, {2, 0, 3}}, {8, {1, 2, 1, 2, 1, 2, 1, 2}}};
+    fpa_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float data[24];
+        fpa_array written = {.axes = cases[i].axes, .count = 1, .data = data}, read;
+        for (int a = 0; a < written.axes; a++)
+            written.count *= written.shape[a] = cases[i].shape[a];
+        for (int j = 0; j < written.count; j++)
+            data[j] = (float)j / 3;
+        assert_int_equal(npy_write(path, &written, &error), FPA_OK);
+        assert_int_equal(npy_read(path, &read, &error), FPA_OK);
+        assert_int_equal(read.axes, written.axes);
+        assert_int_equal(read.count, written.count);
+        assert_memory_equal(read.shape, written.shape, sizeof read.shape);
+        if (read.count)
+            assert_memory_equal(read.data, data, (size_t)read.count * sizeof *data);
+        npy_free(&read);
+    }
+    assert_int_equal(scratch_count(folder, NULL), 1);
+}
+
+static void the_data_begin_at_a_multiple_of_64(void **state)
+{
+    float one = 1;
+    fpa_array array = {.axes = 1, .shape = {1}, .count = 1, .data = &one};
+    unsigned char bytes[256];
+    fpa_error error;
+
+    (void)state;
+    assert_int_equal(npy_write(path, &array, &error), FPA_OK);
+    FILE *file = fopen(path, "rb");
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_int_equal((size - sizeof one) % 64, 0);
+    assert_int_equal(bytes[size - sizeof one - 1], '\n');
+}
+
+static void every_version_and_both_types_are_read(void **state)
+{
+    const float narrow[] = {1.5f, -2};
+    const double wide[] = {1.5, -2};
+    fpa_array array;
+    fpa_error error;
+
+    (void)state;
+    for (int version = 1; version <= 3; version++) {
+        write_file(version, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", narrow,
+                   sizeof narrow);
+        assert_int_equal(npy_read(path, &array, &error), FPA_OK);
+        assert_memory_equal(array.data, narrow, sizeof narrow);
+        npy_free(&array);
+        write_file(version, "{'shape': (1, 2), 'fortran_order': False, 'descr': '<f8'}", wide, sizeof wide);
+        assert_int_equal(npy_read(path, &array, &error), FPA_OK);
+        assert_int_equal(array.axes, 2);
+        assert_memory_equal(array.data, narrow, sizeof narrow);
+        npy_free(&array);
+    }
+}
+
+static void a_matrix_has_two_axes(void **state)
+{
+    const double wide[] = {0.1, 2, 3, 4, 5, 6};
+    const float narrow[] = {1, 2, 3, 4, 5, 6};
+    int64_t rows, columns;
+    double *data;
+    fpa_error error;
+
+    (void)state;
+    write_file(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }", wide, sizeof wide);
+    assert_int_equal(npy_read_matrix(path, &rows, &columns, &data, &error), FPA_OK);
+    assert_int_equal(rows, 2);
+    assert_int_equal(columns, 3);
+    assert_memory_equal(data, wide, sizeof wide);
+    free(data);
+    write_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", narrow, sizeof narrow);
+    assert_int_equal(npy_read_matrix(path, &rows, &columns, &data, &error), FPA_OK);
+    assert_int_equal(rows, 3);
+    assert_true(data[5] == 6);
+    free(data);
+    write_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }", narrow, sizeof narrow);
+    assert_int_equal(npy_read_matrix(path, &rows, &columns, &data, &error), FPA_INVALID);
+    assert_string_equal(error.message, "has 1 axes, but a matrix has 2");
+}
+
+static void a_file_that_is_not_understood_is_refused_with_the_reason(void **state)
+{
+    static const struct {
+        int version;
+        const char *header, *message;
+    } cases[] = {
+        {1, "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "holds '>f4', but '<f4'"},
+        {1, "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }", "holds '<i8', but '<f4'"},
+        {1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "holds '|O', but '<f4'"},
+        {1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "holds [('"},
+        {1, "{'fortran_order': False, 'shape': (2,), }", "has a header without a type"},
+        {1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", "is in Fortran order"},
+        {1, "{'descr': '<f4', 'shape': (2,), }", "has a header without fortran_order"},
+        {1, "{'descr': '<f4', 'fortran_order': False, }", "has a header without a shape"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", "has a shape that cannot be read"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2 3), }", "has a shape that cannot be read"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,", "has a shape that cannot be read"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }",
+         "has a shape that cannot"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }",
+         "has a shape too large"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,2), }",
+         "has more than 8 axes"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }",
+         "holds 8 bytes of numbers, but its shape needs 12"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",
+         "holds 8 bytes of numbers, but its shape needs 4"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (500000000000,), }",
+         "holds 8 bytes of numbers, but"},
+        {4, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "is of .npy version 4.0"},
+    };
+    const float data[] = {1, 2};
+    fpa_array array;
+    fpa_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_file(cases[i].version, cases[i].header, data, sizeof data);
+        assert_int_equal(npy_read(path, &array, &error), FPA_INVALID);
+        assert_ptr_equal(strstr(error.message, cases[i].message), error.message);
+        assert_string_equal(error.where, path);
+        assert_null(array.data);
+    }
+}
+
+static void a_file_cut_anywhere_is_refused(void **state)
+{
+    float data[] = {1, 2, 3};
+    fpa_array array = {.axes = 1, .shape = {3}, .count = 3, .data = data}, read;
+    fpa_error error;
+    struct stat facts;
+
+    (void)state;
+    assert_int_equal(npy_write(path, &array, &error), FPA_OK);
+    assert_int_equal(stat(path, &facts), 0);
+    for (off_t size = facts.st_size - 1; size >= 0; size--) {
+        assert_int_equal(truncate(path, size), 0);
+        assert_int_equal(npy_read(path, &read, &error), FPA_INVALID);
+    }
+}
+
+static void a_missing_file_and_a_folder_are_refused(void **state)
+{
+    fpa_array array;
+    fpa_error error;
+
+    (void)state;
+    assert_int_equal(npy_read("/nowhere/x.npy", &array, &error), FPA_IO);
+    assert_string_equal(error.message, "cannot be opened: No such file or directory");
+    assert_true(npy_read(folder, &array, &error) != FPA_OK);
+}
+
+static void a_failed_write_leaves_nothing_behind(void **state)
+{
+    float one = 1;
+    fpa_array array = {.axes = 1, .shape = {1}, .count = 1, .data = &one};
+    char taken[128];
+    fpa_error error;
+
+    (void)state;
+    assert_int_equal(npy_write("/nowhere/x.npy", &array, &error), FPA_IO);
+    snprintf(taken, sizeof taken, "%s/taken", folder);
+    assert_int_equal(mkdir(taken, 0700), 0);
+    int before = scratch_count(folder, NULL);
+    assert_int_equal(npy_write(taken, &array, &error), FPA_IO); /* a folder is not replaced by a file */
+    assert_int_equal(scratch_count(folder, NULL), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(the_data_begin_at_a_multiple_of_64),
+        cmocka_unit_test(every_version_and_both_types_are_read),
+        cmocka_unit_test(a_matrix_has_two_axes),
+        cmocka_unit_test(a_file_that_is_not_understood_is_refused_with_the_reason),
+        cmocka_unit_test(a_file_cut_anywhere_is_refused),
+        cmocka_unit_test(a_missing_file_and_a_folder_are_refused),
+        cmocka_unit_test(a_failed_write_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
