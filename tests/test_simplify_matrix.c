@@ -1,0 +1,492 @@
+/* simplify: constant and run-time matrices, and random heads of every kind. */
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heads.h"
+
+#include <cmocka.h>
+
+#include "simplify_checked.h"
+
+/* --- memory that runs out (not under the address sanitizer, which has its own allocator) --- */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CAN_FAIL_MEMORY 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CAN_FAIL_MEMORY 0
+#endif
+#endif
+#ifndef CAN_FAIL_MEMORY
+#define CAN_FAIL_MEMORY 1
+#endif
+
+#if CAN_FAIL_MEMORY
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void __libc_free(void *pointer);
+static long allocations_left = -1; /* -1: no limit */
+static long live;                  /* blocks allocated and not freed */
+
+static bool may_allocate(void)
+{
+    if (allocations_left == 0)
+        return false;
+    allocations_left -= allocations_left > 0;
+    live++;
+    return true;
+}
+
+void *malloc(size_t size)
+{
+    return may_allocate() ? __libc_malloc(size) : NULL;
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return may_allocate() ? __libc_calloc(count, size) : NULL;
+}
+
+void free(void *pointer)
+{
+    live -= pointer != NULL;
+    __libc_free(pointer);
+}
+#endif
+
+/* --- constant matrices --- */
+
+static void random_rows(double *w, int rows, int d)
+{
+    for (int i = 0; i < rows * d; i++)
+        w[i] = random_unit();
+}
+
+/* product = a (rows x inner) b (inner x d) */
+static void multiply(const double *a, const double *b, int rows, int inner, int d, double *product)
+{
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < d; c++) {
+            product[r * d + c] = 0;
+            for (int i = 0; i < inner; i++)
+                product[r * d + c] += a[r * inner + i] * b[i * d + c];
+        }
+}
+
+/* Orthonormal rows by Gram-Schmidt, twice. */
+static void orthogonal_rows(double *w, int rows, int d)
+{
+    random_rows(w, rows, d);
+    for (int r = 0; r < rows; r++)
+        for (int pass = 0; pass < 2; pass++) {
+            double norm = 0;
+            for (int other = 0; other < r; other++) {
+                double dot = 0;
+                for (int c = 0; c < d; c++)
+                    dot += w[r * d + c] * w[other * d + c];
+                for (int c = 0; c < d; c++)
+                    w[r * d + c] -= dot * w[other * d + c];
+            }
+            for (int c = 0; c < d; c++)
+                norm += w[r * d + c] * w[r * d + c];
+            for (int c = 0; c < d; c++)
+                w[r * d + c] /= sqrt(norm);
+        }
+}
+
+/* A head of one term: rows of constant matrices, all of each. */
+static fpa_head *dense_head(int d, int count, const int *rows, const double *const *data)
+{
+    fpa_head *head = new_head(d);
+    fpa_branch branches[16];
+    for (int i = 0; i < count; i++) {
+        int source = add_matrix(head, FPA_MATRIX_CONSTANT, NULL, rows[i], data[i]);
+        branches[i] = rows_of(head, source, 0, rows[i], NULL);
+    }
+    add_term(head, number_int(1), branches, count);
+    return head;
+}
+
+static void a_matrix_of_lower_rank_gets_as_many_rows(void **state)
+{
+    (void)state;
+    double a[6 * 2], b[2 * 8], low[6 * 8], full[3 * 8];
+    random_rows(a, 6, 2);
+    random_rows(b, 2, 8);
+    random_rows(full, 3, 8);
+    multiply(a, b, 6, 2, 8, low);
+    assert_int_equal(simplified_features(dense_head(8, 2, (int[]){6, 3}, (const double *[]){low, full})),
+                     2 * 3);
+}
+
+static void a_projector_becomes_orthonormal_rows(void **state)
+{
+    (void)state;
+    double u[3 * 8], columns[8 * 3], projector[8 * 8], other[2 * 8];
+    orthogonal_rows(u, 3, 8);
+    for (int i = 0; i < 24; i++)
+        columns[i] = u[i % 3 * 8 + i / 3];
+    multiply(columns, u, 8, 3, 8, projector);
+    random_rows(other, 2, 8);
+    fpa_head *head = dense_head(8, 2, (int[]){8, 2}, (const double *[]){projector, other});
+    fpa_simplified simple = simplify_checked(head);
+    assert_int_equal(head_features(simple.head), 3 * 2);
+    assert_true(has_text(simple.notes, simple.note_count, "projector"));
+    simplified_free(&simple);
+    head_free(head);
+}
+
+static void an_orthogonal_matrix_is_the_identity_to_the_kernel(void **state)
+{
+    (void)state;
+    double w[16 * 16];
+    orthogonal_rows(w, 16, 16);
+    char *rotated = simplified_text(dense_head(16, 2, (int[]){16, 16}, (const double *[]){w, w}));
+    char *power = simplified_text(construct(add_power, 16, 2, 0, 0));
+    assert_string_equal(rotated, power);
+    free(rotated);
+    free(power);
+}
+
+/* TSPOW over blocks of rows of an orthogonal matrix: only the merged form has a diagonal Gram. */
+static void blocks_of_an_orthogonal_matrix_merge_and_then_are_the_identity(void **state)
+{
+    (void)state;
+    double w[16 * 16];
+    orthogonal_rows(w, 16, 16);
+    fpa_head *head = construct(add_tspow_full, 16, 2, 4, 0);
+    int source = add_matrix(head, FPA_MATRIX_CONSTANT, NULL, 16, w);
+    for (int t = 0; t < head->term_count; t++)
+        for (int b = 0; b < 2; b++) {
+            head->terms[t].branches[b].source = source;
+            head->terms[t].branches[b].kind = FPA_BRANCH_DENSE;
+        }
+    char *rotated = simplified_text(head), *power = simplified_text(construct(add_power, 16, 2, 0, 0));
+    assert_string_equal(rotated, power);
+    free(rotated);
+    free(power);
+}
+
+static void multiples_and_rotations_of_a_matrix_are_one_form(void **state)
+{
+    (void)state;
+    double w[5 * 8], half[5 * 8], turn[5 * 5], turned[5 * 8];
+    random_rows(w, 5, 8);
+    orthogonal_rows(turn, 5, 5);
+    multiply(turn, w, 5, 5, 8, turned);
+    for (int i = 0; i < 40; i++)
+        half[i] = w[i] / 2;
+    fpa_head *head = dense_head(8, 3, (int[]){5, 5, 5}, (const double *[]){w, half, turned});
+    head->block = 1;
+    fpa_simplified simple = simplify_checked(head);
+    assert_int_equal(head_features(simple.head), 35); /* C(5+2, 3) */
+    assert_int_equal(simple.score.dot_count, 1);
+    assert_true(number_equal(simple.score.monomials[0].weight, number_ratio(1, 4)));
+    assert_int_equal(simple.head->matrix_count, 1);
+    simplified_free(&simple);
+    head_free(head);
+}
+
+static void rows_with_one_entry_are_read_from_the_input(void **state)
+{
+    (void)state;
+    const double w[4 * 4] = {0, 0, 1, 0, /**/ 0, 0, 0, 0, /**/ 2, 0, 0, 0, /**/ 0, sqrt(2), 0, 0};
+    fpa_head *head = dense_head(4, 1, (int[]){4}, (const double *[]){w});
+    fpa_simplified simple = simplify_checked(head);
+    assert_int_equal(head_features(simple.head), 3);
+    assert_int_equal(simple.head->matrix_count, 0);
+    assert_int_equal(simple.head->terms[0].branches[0].source, FPA_INPUT);
+    static const int squares[] = {4, 2, 1};
+    for (int w0 = 0; w0 < 3; w0++)
+        assert_true(number_equal(simple.head->terms[0].branches[0].gram[w0], number_int(squares[w0])));
+    simplified_free(&simple);
+    head_free(head);
+}
+
+static void a_rank_one_matrix_is_a_scalar_a_token(void **state)
+{
+    (void)state;
+    double a[6], b[8], w[6 * 8];
+    random_rows(a, 6, 1);
+    random_rows(b, 1, 8);
+    multiply(a, b, 6, 1, 8, w);
+    fpa_head *head = dense_head(8, 2, (int[]){6, 6}, (const double *[]){w, w});
+    head->normalize = FPA_NORMALIZE_SUM;
+    fpa_simplified simple = simplify_checked(head);
+    assert_int_equal(head_features(simple.head), 1);
+    assert_true(has_text(simple.warnings, simple.warning_count, "does not depend on the query"));
+    simplified_free(&simple);
+    head_free(head);
+}
+
+/* --- joint diagonalisation --- */
+
+/* Rows of an orthogonal matrix, each times its own factor: commuting Grams. */
+static void scaled_rows(const double *q, int rows, int d, int seed, double *w)
+{
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < d; c++)
+            w[r * d + c] = (1 + (r * seed + seed) % 7) * q[r * d + c];
+}
+
+static void a_commuting_set_shares_its_monomials(void **state)
+{
+    (void)state;
+    double q[6 * 8], w[3][6 * 8];
+    orthogonal_rows(q, 6, 8);
+    for (int i = 0; i < 3; i++)
+        scaled_rows(q, 6, 8, i + 2, w[i]);
+    fpa_head *head = dense_head(8, 3, (int[]){6, 6, 6}, (const double *[]){w[0], w[1], w[2]});
+    fpa_simplified simple = simplify_checked(head);
+    assert_int_equal(simple.written, 216);
+    assert_int_equal(head_features(simple.head), 56); /* C(6+2, 3) */
+    assert_true(has_text(simple.notes, simple.note_count, "3 branches are diagonal together over 6 rows"));
+    simplified_free(&simple);
+    head_free(head);
+}
+
+static void any_two_matrices_are_diagonal_together(void **state)
+{
+    (void)state;
+    double a[8 * 8], b[8 * 8];
+    random_rows(a, 8, 8);
+    random_rows(b, 8, 8);
+    assert_int_equal(simplified_features(dense_head(8, 2, (int[]){8, 8}, (const double *[]){a, b})), 36);
+}
+
+static void a_matrix_and_the_identity_are_diagonal_together(void **state)
+{
+    (void)state;
+    double a[8 * 8];
+    random_rows(a, 8, 8);
+    fpa_head *head = dense_head(8, 1, (int[]){8}, (const double *[]){a});
+    fpa_branch pair[2] = {head->terms[0].branches[0], rows_of(head, FPA_INPUT, 0, 8, NULL)};
+    add_term(head, number_int(2), pair, 2);
+    assert_int_equal(simplified_features(head), 8 + 36);
+}
+
+static void matrices_with_nothing_to_share_stay_as_written(void **state)
+{
+    (void)state;
+    static const struct {
+        int count, rows;
+    } cases[] = {{2, 3}, {3, 4}}; /* disjoint row spaces; three that do not commute */
+    double w[3][4 * 8];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int rows = cases[i].rows;
+        for (int m = 0; m < 3; m++)
+            random_rows(w[m], rows, 8);
+        fpa_head *head =
+            dense_head(8, cases[i].count, (int[]){rows, rows, rows}, (const double *[]){w[0], w[1], w[2]});
+        fpa_simplified simple = simplify_checked(head);
+        assert_int_equal(head_features(simple.head), simple.written);
+        assert_int_equal(simple.head->matrix_count, cases[i].count);
+        simplified_free(&simple);
+        head_free(head);
+    }
+}
+
+/* --- run-time matrices --- */
+
+static void a_run_time_matrix_used_twice_is_a_power(void **state)
+{
+    (void)state;
+    fpa_head *head = new_head(16);
+    add_matrix(head, FPA_MATRIX_TRAINABLE, "unused", 3, NULL);
+    int source = add_matrix(head, FPA_MATRIX_TRAINABLE, "w", 16, NULL);
+    fpa_branch pair[2] = {rows_of(head, source, 0, 16, NULL), rows_of(head, source, 0, 16, NULL)};
+    add_term(head, number_int(1), pair, 2);
+    fpa_simplified simple = simplify_checked(head);
+    assert_int_equal(head_features(simple.head), 160);
+    assert_int_equal(simple.head->matrix_count, 2);
+    assert_string_equal(simple.head->matrices[0].name, "unused");
+    assert_string_equal(simple.head->matrices[1].name, "w");
+    simplified_free(&simple);
+    head_free(head);
+}
+
+static void different_run_time_matrices_stay_as_written(void **state)
+{
+    (void)state;
+    fpa_head *head = new_head(4);
+    const double w[4] = {1, 2, 0, 0};
+    fpa_branch branches[4];
+    for (int i = 0; i < 4; i++) {
+        int kind = i == 2 ? FPA_MATRIX_CONSTANT : FPA_MATRIX_TRAINABLE;
+        int source = add_matrix(head, kind, i == 2 ? NULL : (const char *[]){"a", "b", "", "c"}[i],
+                                1 + (i + 2) % 4, i == 2 ? w : NULL);
+        branches[i] = rows_of(head, source, 0, 1 + (i + 2) % 4, NULL);
+    }
+    add_term(head, number_int(1), branches, 4);
+    fpa_simplified simple = simplify_checked(head);
+    assert_int_equal(head_features(simple.head), 3 * 4 * 1 * 2);
+    assert_int_equal(simple.head->term_count, 1);
+    assert_int_equal(simple.head->matrix_count, 4);
+    simplified_free(&simple);
+    head_free(head);
+}
+
+#if CAN_FAIL_MEMORY
+static void simplify_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    double a[6 * 2], b[2 * 8], low[6 * 8], full[3 * 8], square[6 * 8];
+    random_rows(a, 6, 2);
+    random_rows(b, 2, 8);
+    random_rows(full, 3, 8);
+    multiply(a, b, 6, 2, 8, low);
+    random_rows(square, 6, 8);
+    fpa_head *heads[] = {dense_head(8, 3, (int[]){6, 3, 6}, (const double *[]){low, full, low}),
+                         construct(add_tspow_merged, 32, 3, 4, 0),
+                         dense_head(8, 2, (int[]){6, 3}, (const double *[]){square, full})};
+    for (size_t i = 0; i < 3; i++) {
+        fpa_status status = FPA_NO_MEMORY;
+        for (long n = 0; status == FPA_NO_MEMORY; n++) {
+            fpa_simplified simple;
+            fpa_error error = {0};
+            long before = live;
+            allocations_left = n;
+            status = simplify(heads[i], &simple, &error);
+            allocations_left = -1;
+            assert_true(status == FPA_OK || error.code == FPA_NO_MEMORY);
+            simplified_free(&simple);
+            assert_int_equal(live, before);
+            assert_true(status == FPA_NO_MEMORY || n >= 3);
+        }
+        assert_int_equal(status, FPA_OK);
+        head_free(heads[i]);
+    }
+}
+#endif
+
+/* --- random heads --- */
+
+static fpa_number random_weight(void)
+{
+    const fpa_number weights[] = {number_int(1),       number_int(2), number_ratio(1, 3), number_double(0.1),
+                                  number_double(1e-9), number_int(7), number_double(1.7)};
+    return weights[random_below(7)];
+}
+
+static void add_random_matrix(fpa_head *head)
+{
+    static const char *const names[] = {"a", "b", "c", "e", "f"};
+    int rows = 1 + random_below(6), d = head->d, at = head->matrix_count;
+    double a[6 * 2], b[2 * 8], w[6 * 8];
+    switch (random_below(6)) {
+    case 0: /* two rows' combinations */
+        random_rows(a, rows, 2);
+        random_rows(b, 2, d);
+        multiply(a, b, rows, 2, d, w);
+        break;
+    case 1: /* a multiple of the one before */
+        if (at && head->matrices[at - 1].data) {
+            rows = head->matrices[at - 1].rows;
+            for (int i = 0; i < rows * d; i++)
+                w[i] = 3 * head->matrices[at - 1].data[i];
+            break;
+        }   /* fall through */
+    case 2: /* few entries */
+        for (int i = 0; i < rows * d; i++)
+            w[i] = random_below(4) ? 0 : 1 + random_below(3);
+        break;
+    case 3:
+        add_matrix(head, FPA_MATRIX_TRAINABLE, names[at], rows, NULL);
+        return;
+    case 4:
+        add_matrix(head, FPA_MATRIX_TRAINABLE_DIAGONAL, names[at], d, NULL);
+        return;
+    default:
+        random_rows(w, rows, d);
+    }
+    add_matrix(head, FPA_MATRIX_CONSTANT, NULL, rows, w);
+}
+
+static fpa_branch random_branch(fpa_head *head)
+{
+    int source = random_below(head->matrix_count + 2) - 2 < 0 ? FPA_INPUT : random_below(head->matrix_count);
+    int rows = source == FPA_INPUT ? head->d : head->matrices[source].rows;
+    int from = random_below(rows), to = from + 1 + random_below(rows - from);
+    fpa_number gram[8];
+    for (int w = 0; w < to - from; w++)
+        gram[w] = random_below(5) ? random_weight() : number_int(0);
+    fpa_branch branch = rows_of(head, source, from, to, random_below(3) ? NULL : gram);
+    int swap = random_below(branch.width), row = branch.row[0];
+    branch.row[0] = branch.row[swap];
+    branch.row[swap] = row;
+    return branch;
+}
+
+static fpa_head *random_head(void)
+{
+    fpa_head *head = new_head(2 + random_below(7));
+    fpa_branch pool[4], branches[4];
+    head->block = random_below(4);
+    for (int m = random_below(5); m > 0; m--)
+        add_random_matrix(head);
+    int kinds = 1 + random_below(4);
+    for (int b = 0; b < kinds; b++)
+        pool[b] = random_branch(head);
+    for (int terms = 1 + random_below(6); terms > 0; terms--) {
+        int count = random_below(5);
+        for (int b = 0; b < count; b++)
+            branches[b] = pool[random_below(kinds)];
+        fpa_number weight = random_weight();
+        add_term(head, random_below(4) ? weight : number_sub(number_int(0), weight), branches, count);
+    }
+    return head;
+}
+
+/* But for those whose branches are all zero or whose terms cancel. */
+static void random_heads_keep_their_kernel(void **state)
+{
+    (void)state;
+    int checked = 0, smaller = 0;
+    for (int i = 0; i < 400; i++) {
+        fpa_head *head = random_head();
+        fpa_error error;
+        fpa_simplified first = {0};
+        if (head_validate(head, &error) == FPA_OK && simplify(head, &first, &error) != FPA_INVALID) {
+            fpa_simplified simple = simplify_checked(head);
+            smaller += head_features(simple.head) < simple.written;
+            checked++;
+            fpa_simplified again = simplify_checked(simple.head);
+            assert_true(head_features(again.head) <= head_features(simple.head));
+            simplified_free(&again);
+            simplified_free(&simple);
+        }
+        simplified_free(&first);
+        head_free(head);
+    }
+    assert_true(checked > 200 && smaller > 100);
+}
+
+int main(void)
+{
+    printf("random seed %" PRIu64 "\n", random_state);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_matrix_of_lower_rank_gets_as_many_rows),
+        cmocka_unit_test(a_projector_becomes_orthonormal_rows),
+        cmocka_unit_test(an_orthogonal_matrix_is_the_identity_to_the_kernel),
+        cmocka_unit_test(blocks_of_an_orthogonal_matrix_merge_and_then_are_the_identity),
+        cmocka_unit_test(multiples_and_rotations_of_a_matrix_are_one_form),
+        cmocka_unit_test(rows_with_one_entry_are_read_from_the_input),
+        cmocka_unit_test(a_rank_one_matrix_is_a_scalar_a_token),
+        cmocka_unit_test(a_commuting_set_shares_its_monomials),
+        cmocka_unit_test(any_two_matrices_are_diagonal_together),
+        cmocka_unit_test(a_matrix_and_the_identity_are_diagonal_together),
+        cmocka_unit_test(matrices_with_nothing_to_share_stay_as_written),
+        cmocka_unit_test(a_run_time_matrix_used_twice_is_a_power),
+        cmocka_unit_test(different_run_time_matrices_stay_as_written),
+#if CAN_FAIL_MEMORY
+        cmocka_unit_test(simplify_survives_every_failed_allocation),
+#endif
+        cmocka_unit_test(random_heads_keep_their_kernel),
+    };
+    return cmocka_run_group_tests_name("simplify_matrix", tests, NULL, NULL);
+}
