@@ -1,0 +1,11 @@
+/* emit: plan -> source text, by the templates. */
+#ifndef FPAC_GEN_EMIT_H
+#define FPAC_GEN_EMIT_H
+
+#include "plan.h"
+
+/* Print NAME.c and NAME.h; malloc'ed texts. The same plan gives the same bytes. */
+fpa_status emit_source(const fpa_plan *plan, const fpa_head *written, char **code, char **header,
+                       fpa_error *error);
+
+#endif

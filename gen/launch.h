@@ -1,0 +1,29 @@
+/* launch: the arguments of an emitted kernel. This text is also copied into every
+ * generated header, so that generated files stand alone. Offsets are 64-bit and
+ * counted in elements of the tensor's own type; the last axis is contiguous. */
+#ifndef FPA_LAUNCH_H
+#define FPA_LAUNCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct fpa_launch {
+    int64_t batch;       /* B */
+    int64_t length;      /* L, tokens per sequence; 0 is allowed */
+    int64_t query_heads; /* heads of q and o: a multiple of heads */
+    int64_t heads;       /* H, heads of k, v, log_gate and state; query head h reads h / (query_heads / heads) */
+    const void *q, *k, *v;
+    void *o;
+    int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
+    const float *log_gate;       /* natural logarithm of each step's gate; NULL without a gate */
+    int64_t gate_stride[3];      /* batch, token, head */
+    const void *state_in;        /* NULL: zero. One state a (batch, head); see the head's layout */
+    int64_t state_in_stride[2];  /* batch, head */
+    void *state_out;             /* NULL: not wanted. May be state_in itself */
+    int64_t state_out_stride[2]; /* batch, head */
+    const float *const *weights; /* run-time matrices in the head's order; each [heads,] rows, cols */
+    void *workspace;             /* at least NAME_workspace() bytes, 64-byte aligned */
+    size_t workspace_size;       /* bytes */
+};
+
+#endif

@@ -1,0 +1,390 @@
+#include "plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TOKENS = 48, /* a multiple of the micro-tile's 6 rows and of every vector width */
+    MICRO_ROWS = 6,
+    PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
+    MAX_TILE = 96,
+    MAX_PIECE = 8,        /* features of a piece in a table-driven kernel */
+    UNROLL_LIMIT = 10000, /* features that are printed one by one */
+    MAX_PIECES = 1 << 19,
+    MAX_DOTS = 64,
+    MAX_ROWS = 60000, /* packed rows are 16 bits in the table */
+    SLICE_FEATURES = 288,
+    MAX_SLICES = 8,
+};
+
+static const double STATE_LIMIT = 2.0 * (1 << 30); /* bytes of one (batch, head) */
+
+/* ---- rows ---- */
+
+static int matrix_first_row(const fpa_plan *plan, int matrix)
+{
+    for (int i = 0; i < plan->projection_count; i++)
+        if (plan->projections[i].matrix == matrix)
+            return plan->projections[i].first_row;
+    return -1;
+}
+
+/* Packed row of a weighted row, made on first use. */
+static int weighted_row(fpa_plan *plan, int from, double gram)
+{
+    for (int i = 0; i < plan->weighted_count; i++)
+        if (plan->weighted[i].from == from && plan->weighted[i].gram == gram)
+            return plan->weighted[i].row;
+    plan->weighted[plan->weighted_count++] = (fpa_weighted_row){plan->row_count, from, gram};
+    return plan->row_count++;
+}
+
+/* Packed row of row w of a branch. */
+static int branch_row(fpa_plan *plan, const fpa_branch *branch, int w)
+{
+    int row = branch->row[w];
+    if (branch->source != FPA_INPUT)
+        row += matrix_first_row(plan, branch->source);
+    if (branch->gram && !number_is_one(branch->gram[w]))
+        row = weighted_row(plan, row, branch->gram[w].value);
+    return row;
+}
+
+static void use_source(fpa_plan *plan, const fpa_branch *branch)
+{
+    if (branch->source == FPA_INPUT || matrix_first_row(plan, branch->source) >= 0)
+        return;
+    plan->projections[plan->projection_count++] = (fpa_projection){branch->source, plan->row_count};
+    plan->row_count += plan->head->matrices[branch->source].rows;
+}
+
+/* Call visit for every branch of the features, then of the score. */
+static void each_branch(fpa_plan *plan, void (*visit)(fpa_plan *, const fpa_branch *))
+{
+    for (int t = 0; t < plan->head->term_count; t++)
+        for (int b = 0; b < plan->head->terms[t].branch_count; b++)
+            visit(plan, &plan->head->terms[t].branches[b]);
+    for (int i = 0; i < plan->score->dot_count; i++)
+        visit(plan, &plan->score->dots[i]);
+}
+
+static void count_weighted(fpa_plan *plan, const fpa_branch *branch)
+{
+    for (int w = 0; branch->gram && w < branch->width; w++)
+        plan->weighted_count += !number_is_one(branch->gram[w]);
+}
+
+static bool same_branch(const fpa_branch *a, const fpa_branch *b)
+{
+    return a->source == b->source && a->width == b->width && a->row == b->row && a->gram == b->gram;
+}
+
+static fpa_status plan_rows(fpa_plan *plan, fpa_error *error)
+{
+    const fpa_head *head = plan->head;
+    plan->row_count = head->d;
+    plan->ones_row = plan->row_count++;
+    each_branch(plan, count_weighted);
+    plan->weighted = arena_array(&plan->memory, plan->weighted_count, sizeof *plan->weighted);
+    plan->projections = arena_array(&plan->memory, head->matrix_count, sizeof *plan->projections);
+    if (!plan->weighted || !plan->projections)
+        return fail_memory(error);
+    plan->weighted_count = 0;
+    each_branch(plan, use_source);
+    return FPA_OK;
+}
+
+static int *branch_rows(fpa_plan *plan, const fpa_branch *branch)
+{
+    int *rows = arena_array(&plan->memory, branch->width, sizeof *rows);
+    for (int w = 0; rows && w < branch->width; w++)
+        rows[w] = branch_row(plan, branch, w);
+    return rows;
+}
+
+/* ---- pieces and tiles ---- */
+
+static int run_length(const int *rows, int count)
+{
+    int length = 1;
+    while (length < count && rows[length] == rows[0] + length)
+        length++;
+    return length;
+}
+
+static fpa_status piece_add(fpa_plan *plan, fpa_piece piece, int *capacity, fpa_error *error)
+{
+    if (plan->piece_count == MAX_PIECES)
+        return fail(error, FPA_UNSUPPORTED, plan->head->name,
+                    "the kernel would need more than %d pieces of code for its %.0f features; use larger "
+                    "blocks or fewer terms",
+                    MAX_PIECES, (double)plan->features);
+    if (plan->piece_count == *capacity) {
+        int grown = *capacity ? 2 * *capacity : 256;
+        fpa_piece *pieces = realloc(plan->pieces, grown * sizeof *pieces);
+        if (!pieces)
+            return fail_memory(error);
+        plan->pieces = pieces;
+        *capacity = grown;
+    }
+    plan->pieces[plan->piece_count++] = piece;
+    return FPA_OK;
+}
+
+/* The longest piece that may start at this feature. */
+static int piece_room(const fpa_plan *plan, int64_t feature)
+{
+    return plan->unrolled ? plan->tile_features - (int)(feature % plan->tile_features) : MAX_PIECE;
+}
+
+static fpa_status add_run(fpa_plan *plan, fpa_piece piece, int *capacity, fpa_error *error)
+{
+    for (int left = piece.width; left > 0;) {
+        int room = piece_room(plan, piece.feature);
+        piece.width = left < room ? left : room;
+        fpa_status status = piece_add(plan, piece, capacity, error);
+        if (status)
+            return status;
+        left -= piece.width;
+        piece.feature += piece.width;
+        piece.base += piece.width;
+    }
+    return FPA_OK;
+}
+
+static fpa_status add_runs(fpa_plan *plan, fpa_piece piece, const int *last, int width, int *capacity,
+                           fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    for (int w = 0; !status && w < width; w += piece.width) {
+        piece.base = last[w];
+        piece.width = run_length(last + w, width - w);
+        status = add_run(plan, piece, capacity, error);
+        piece.feature += piece.width;
+    }
+    return status;
+}
+
+/* Step an index over the widths of the first n branches, last fastest; false after the last. */
+static bool next_index(int *index, const fpa_term *term, int n)
+{
+    for (int b = n - 1; b >= 0; b--) {
+        if (++index[b] < term->branches[b].width)
+            return true;
+        index[b] = 0;
+    }
+    return false;
+}
+
+static fpa_status add_term(fpa_plan *plan, const fpa_term *term, int64_t *feature, int *capacity,
+                           fpa_error *error)
+{
+    const int n = term->branch_count;
+    int *rows[HEAD_MAX_BRANCHES], index[HEAD_MAX_BRANCHES] = {0};
+    int last_width = n ? term->branches[n - 1].width : 1;
+    for (int b = 0; b < n; b++) {
+        bool shared = b && same_branch(&term->branches[b], &term->branches[b - 1]);
+        rows[b] = shared ? rows[b - 1] : branch_rows(plan, &term->branches[b]);
+        if (!rows[b])
+            return fail_memory(error);
+    }
+    const int *last = n ? rows[n - 1] : &plan->ones_row;
+    do {
+        int *prefix = arena_array(&plan->memory, n > 1 ? n - 1 : 0, sizeof *prefix);
+        if (!prefix)
+            return fail_memory(error);
+        for (int b = 0; b < n - 1; b++)
+            prefix[b] = rows[b][index[b]];
+        fpa_piece piece = {.feature = *feature,
+                           .prefix_count = n > 1 ? n - 1 : 0,
+                           .prefix = prefix,
+                           .weight = term->weight.value};
+        fpa_status status = add_runs(plan, piece, last, last_width, capacity, error);
+        if (status)
+            return status;
+        *feature += last_width;
+    } while (next_index(index, term, n - 1));
+    return FPA_OK;
+}
+
+static fpa_status plan_pieces(fpa_plan *plan, fpa_error *error)
+{
+    int capacity = 0;
+    int64_t feature = 0;
+    for (int t = 0; t < plan->head->term_count; t++) {
+        fpa_status status = add_term(plan, &plan->head->terms[t], &feature, &capacity, error);
+        if (status)
+            return status;
+    }
+    return FPA_OK;
+}
+
+static fpa_status plan_tiles(fpa_plan *plan, fpa_error *error)
+{
+    plan->tiles = arena_array(&plan->memory, plan->piece_count, sizeof *plan->tiles);
+    if (!plan->tiles)
+        return fail_memory(error);
+    for (int i = 0; i < plan->piece_count; i++) {
+        const fpa_piece *piece = &plan->pieces[i];
+        fpa_tile *tile = plan->tile_count ? &plan->tiles[plan->tile_count - 1] : NULL;
+        if (!tile || tile->features + piece->width > plan->tile_features) {
+            tile = &plan->tiles[plan->tile_count++];
+            *tile = (fpa_tile){.feature = piece->feature, .piece = i};
+        }
+        tile->features += piece->width;
+        tile->piece_count++;
+    }
+    return FPA_OK;
+}
+
+static fpa_status plan_slices(fpa_plan *plan, fpa_error *error)
+{
+    int64_t count = plan->features / SLICE_FEATURES;
+    count = count < 1 ? 1 : count > MAX_SLICES ? MAX_SLICES : count;
+    plan->slice_count = (int)(count < plan->tile_count ? count : plan->tile_count);
+    plan->slices = arena_array(&plan->memory, plan->slice_count + 1, sizeof *plan->slices);
+    if (!plan->slices)
+        return fail_memory(error);
+    for (int s = 0; s <= plan->slice_count; s++)
+        plan->slices[s] = (int)((int64_t)plan->tile_count * s / plan->slice_count);
+    return FPA_OK;
+}
+
+static fpa_status plan_dots(fpa_plan *plan, fpa_error *error)
+{
+    const fpa_score *score = plan->score;
+    plan->dots = arena_array(&plan->memory, score->dot_count, sizeof *plan->dots);
+    if (!plan->dots)
+        return fail_memory(error);
+    for (int i = 0; i < score->dot_count; i++) {
+        const int *rows = branch_rows(plan, &score->dots[i]);
+        if (!rows)
+            return fail_memory(error);
+        plan->dots[i] = (fpa_dot){score->dots[i].width, rows};
+    }
+    return FPA_OK;
+}
+
+/* ---- sizes and costs ---- */
+
+static int tile_features(int dv)
+{
+    int features = PANEL_BYTES / (4 * dv) / MICRO_ROWS * MICRO_ROWS;
+    return features < 2 * MICRO_ROWS ? 2 * MICRO_ROWS : features > MAX_TILE ? MAX_TILE : features;
+}
+
+/* A chunk costs c (d + dv) FLOP a token for its own part, and 8 D dv bytes of state traffic for
+ * all of its tokens, worth about 24 D dv FLOP: the sum is least at the root of their ratio. */
+static int choose_chunk(const fpa_head *head, double features)
+{
+    if (head->chunk)
+        return head->chunk;
+    double best = sqrt(24.0 * features * head->dv / (head->d + head->dv));
+    int blocks = (int)(best / TOKENS + 0.5);
+    return TOKENS * (blocks < 1 ? 1 : blocks > 16 ? 16 : blocks);
+}
+
+static double projection_flop(const fpa_plan *plan)
+{
+    double flop = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        flop += 2.0 * matrix->rows * (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->cols);
+    }
+    return 2 * flop; /* q and k */
+}
+
+/* FLOP of one visible pair: each dot once, the polynomial, the product with v. */
+static double pair_flop(const fpa_plan *plan)
+{
+    double flop = 2.0 * plan->head->dv;
+    for (int i = 0; i < plan->score->dot_count; i++)
+        flop += 2.0 * plan->dots[i].row_count;
+    return flop;
+}
+
+static void plan_costs(fpa_plan *plan, const fpa_head *written)
+{
+    const fpa_head *head = plan->head;
+    fpa_facts *facts = &plan->facts;
+    double state = 4.0 * plan->features * head->dv;
+    double projected = projection_flop(plan);
+    facts->flop[FORM_PARALLEL] = pair_flop(plan);
+    facts->flop[FORM_CHUNKED] = state + plan->chunk * (head->d + head->dv) + projected;
+    facts->flop[FORM_RECURRENT] = state + projected;
+    /* half of L^2 pairs against L tokens */
+    facts->crossover = (int64_t)(2 * facts->flop[FORM_CHUNKED] / facts->flop[FORM_PARALLEL]);
+    facts->features = plan->features;
+    facts->features_written = (int64_t)head_features(written);
+    facts->features_minimum = (int64_t)head_features_minimum(written);
+    facts->features_tpow = (int64_t)fmin(head_features_tpow(written), 9e18);
+    facts->state_elements = plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
+    facts->state_bytes = (double)facts->state_elements * dtype_size(head->state_dtype);
+    facts->block = head->block;
+    facts->chunk = plan->chunk;
+    facts->forms = head->causal ? (1 << FORMS) - 1 : 1 << FORM_PARALLEL;
+    if (!head->causal)
+        facts->crossover = 0;
+    memcpy(facts->name, head->name, strlen(head->name) + 1);
+    snprintf(facts->target, sizeof facts->target, "%s", plan->target->name);
+}
+
+static fpa_status plan_limits(const fpa_plan *plan, fpa_error *error)
+{
+    const fpa_head *head = plan->head;
+    double features = head_features(head);
+    double bytes = features * (head->dv + 1) * 4;
+    if (bytes > STATE_LIMIT)
+        return fail(
+            error, FPA_UNSUPPORTED, head->origin,
+            "head '%s' has %.0f features: its state would take %.1f GiB for every batch entry and head, "
+            "the limit is %.0f GiB (exact minimum for this degree and d: %.0f features)",
+            head->name, features, bytes / (1 << 30), STATE_LIMIT / (1 << 30), head_features_minimum(head));
+    if (plan->score->dot_count > MAX_DOTS)
+        return fail(error, FPA_UNSUPPORTED, head->origin,
+                    "head '%s' needs %d different dot products a pair of tokens, the limit is %d", head->name,
+                    plan->score->dot_count, MAX_DOTS);
+    return FPA_OK;
+}
+
+fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                       fpa_plan *plan, fpa_error *error)
+{
+    const fpa_head *head = simple->head;
+    *plan = (fpa_plan){.head = head, .score = &simple->score, .target = target};
+    fpa_status status = plan_limits(plan, error);
+    if (status)
+        return status;
+    plan->features = (int64_t)head_features(head);
+    plan->unrolled = plan->features <= UNROLL_LIMIT;
+    plan->tokens = TOKENS;
+    plan->tile_features = tile_features(head->dv);
+    plan->micro_rows = MICRO_ROWS;
+    plan->micro_vectors = target->registers >= 32 ? 4 : 2;
+    plan->chunk = choose_chunk(head, (double)plan->features);
+    plan->query_blocks = 4;
+    if ((status = plan_rows(plan, error)) || (status = plan_pieces(plan, error)) ||
+        (status = plan_tiles(plan, error)) || (status = plan_slices(plan, error)) ||
+        (status = plan_dots(plan, error)))
+        goto out;
+    if (plan->row_count > MAX_ROWS) {
+        status =
+            fail(error, FPA_UNSUPPORTED, head->origin, "head '%s' needs %d rows a token, the limit is %d",
+                 head->name, plan->row_count, MAX_ROWS);
+        goto out;
+    }
+    plan_costs(plan, written);
+out:
+    if (status)
+        plan_free(plan);
+    return status;
+}
+
+void plan_free(fpa_plan *plan)
+{
+    free(plan->pieces);
+    arena_free(&plan->memory);
+    *plan = (fpa_plan){0};
+}

@@ -1,0 +1,179 @@
+#include "template.h"
+
+#include <ctype.h>
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- translation: one template line -> one Lua line ---- */
+
+/* Append to a stream `put("text", ...)` for one line of text; false on an unclosed ${. */
+static void quote(FILE *out, const char *text, size_t size)
+{
+    fputc('"', out);
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '"' || text[i] == '\\')
+            fputc('\\', out);
+        fputc(text[i], out);
+    }
+    fputc('"', out);
+}
+
+/* The } that closes the ${ whose expression begins at text. */
+static const char *expression_end(const char *text, const char *end)
+{
+    int depth = 1;
+    for (; text < end; text++) {
+        depth += (*text == '{') - (*text == '}');
+        if (!depth)
+            return text;
+    }
+    return NULL;
+}
+
+static bool translate_text(FILE *out, const char *line, const char *end)
+{
+    fputs("put(", out);
+    for (;;) {
+        const char *open = line;
+        while (open < end && !(open[0] == '$' && open + 1 < end && open[1] == '{'))
+            open++;
+        quote(out, line, (size_t)(open - line));
+        if (open == end)
+            break;
+        const char *close = expression_end(open + 2, end);
+        if (!close)
+            return false;
+        fprintf(out, ", (%.*s), ", (int)(close - open - 2), open + 2);
+        line = close + 1;
+    }
+    fputs(", \"\\n\")", out);
+    return true;
+}
+
+static bool translate_line(FILE *out, const char *line, const char *end)
+{
+    const char *first = line;
+    while (first < end && isblank((unsigned char)*first))
+        first++;
+    if (first == end || *first != '$' || (first + 1 < end && first[1] == '{'))
+        return translate_text(out, line, end);
+    fwrite(first + 1, 1, (size_t)(end - first - 1), out);
+    return true;
+}
+
+char *template_translate(const char *text, int *bad_line)
+{
+    char *lua = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&lua, &size);
+    *bad_line = 0;
+    if (!out)
+        return NULL;
+    for (int number = 1; *text; number++) {
+        const char *end = strchrnul(text, '\n');
+        if (!translate_line(out, text, end)) {
+            *bad_line = number;
+            break;
+        }
+        fputc('\n', out);
+        text = *end ? end + 1 : end;
+    }
+    bool written = !ferror(out);
+    if (fclose(out) != 0 || !written || *bad_line) {
+        free(lua);
+        return NULL;
+    }
+    return lua;
+}
+
+/* ---- running ---- */
+
+typedef const char *(*template_finder)(const char *name);
+
+/* put(...): append the arguments to the table of text parts, in upvalue 1. */
+static int put(lua_State *L)
+{
+    int count = lua_gettop(L);
+    lua_Integer length = (lua_Integer)lua_rawlen(L, lua_upvalueindex(1));
+    for (int i = 1; i <= count; i++) {
+        if (lua_isinteger(L, i) || lua_isstring(L, i)) {
+            lua_pushvalue(L, i);
+            lua_rawseti(L, lua_upvalueindex(1), ++length);
+        } else {
+            return luaL_error(L, "a template printed a %s", luaL_typename(L, i));
+        }
+    }
+    return 0;
+}
+
+static void load_template(lua_State *L, const char *name, const char *text)
+{
+    int bad_line = 0;
+    char *lua = template_translate(text, &bad_line);
+    if (bad_line)
+        luaL_error(L, "%s:%d: ${ without }", name, bad_line);
+    if (!lua)
+        luaL_error(L, "not enough memory");
+    char chunk[128];
+    snprintf(chunk, sizeof chunk, "@%s", name);
+    int status = luaL_loadbufferx(L, lua, strlen(lua), chunk, "t");
+    free(lua);
+    if (status != LUA_OK)
+        lua_error(L);
+}
+
+static int include(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    template_finder find = *(template_finder *)lua_touserdata(L, lua_upvalueindex(1));
+    const char *text = find(name);
+    if (!text)
+        return luaL_error(L, "no template '%s'", name);
+    load_template(L, name, text);
+    lua_call(L, 0, 0);
+    return 0;
+}
+
+/* Runs protected: arguments are pointers to the finder and the template's name; returns the text. */
+static int run_protected(lua_State *L)
+{
+    template_finder *find = lua_newuserdatauv(L, sizeof *find, 0);
+    *find = *(template_finder *)lua_touserdata(L, 1);
+    lua_pushcclosure(L, include, 1);
+    lua_setglobal(L, "include");
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_pushcclosure(L, put, 1);
+    lua_setglobal(L, "put");
+    int parts = lua_gettop(L);
+    lua_getglobal(L, "include");
+    lua_pushstring(L, lua_touserdata(L, 2));
+    lua_call(L, 1, 0);
+    luaL_Buffer text;
+    lua_Integer count = (lua_Integer)lua_rawlen(L, parts);
+    luaL_buffinit(L, &text);
+    for (lua_Integer i = 1; i <= count; i++) {
+        lua_rawgeti(L, parts, i);
+        luaL_addvalue(&text);
+    }
+    luaL_pushresult(&text);
+    return 1;
+}
+
+fpa_status template_run(lua_State *L, template_finder find, const char *name, char **text, fpa_error *error)
+{
+    lua_pushcfunction(L, run_protected);
+    lua_pushlightuserdata(L, &find);
+    lua_pushlightuserdata(L, (void *)name);
+    int status = lua_pcall(L, 2, 1, 0);
+    if (status == LUA_ERRMEM)
+        return fail_memory(error);
+    const char *result = lua_tostring(L, -1);
+    if (status != LUA_OK)
+        return fail(error, FPA_INVALID, name, "%s", result ? result : "the template failed");
+    *text = strdup(result);
+    lua_pop(L, 1);
+    return *text ? FPA_OK : fail_memory(error);
+}

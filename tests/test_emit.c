@@ -1,0 +1,166 @@
+/* emit: the text of every shipped head, for every target. */
+#include "../gen/gen.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static fpa_head_list shipped[64];
+static int shipped_count;
+
+static int load_shipped(void **state)
+{
+    struct dirent **names;
+    int count = scandir("specs", &names, NULL, alphasort);
+    (void)state;
+    for (int i = 0; i < count; i++) {
+        char path[512];
+        fpa_error error = {0};
+        const char *dot = strrchr(names[i]->d_name, '.');
+        snprintf(path, sizeof path, "specs/%s", names[i]->d_name);
+        if (dot && !strcmp(dot, ".lua") && spec_load(path, &shipped[shipped_count++], &error))
+            return fprintf(stderr, "%s: %s\n", error.where, error.message), -1;
+        free(names[i]);
+    }
+    free(names);
+    return shipped_count ? 0 : -1;
+}
+
+static int free_shipped(void **state)
+{
+    (void)state;
+    for (int i = 0; i < shipped_count; i++)
+        head_list_free(&shipped[i]);
+    return 0;
+}
+
+static void each_head(void (*check)(const fpa_head *head))
+{
+    for (int i = 0; i < shipped_count; i++)
+        for (int h = 0; h < shipped[i].count; h++)
+            check(shipped[i].heads[h]);
+}
+
+static void generate(const fpa_head *head, const char *target, fpa_source *source)
+{
+    fpa_error error = {0};
+    if (source_generate(head, target, source, &error))
+        fail_msg("%s for %s: %s: %s", head->name, target, error.where, error.message);
+}
+
+static void check_same(const fpa_head *head)
+{
+    fpa_source first, second;
+    generate(head, "c:avx512", &first);
+    generate(head, "c:avx512", &second);
+    assert_string_equal(first.code, second.code);
+    assert_string_equal(first.header, second.header);
+    assert_non_null(strstr(first.code, "do not edit"));
+    source_free(&first);
+    source_free(&second);
+}
+
+static void the_same_head_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    each_head(check_same);
+}
+
+static bool on_path(const char *program)
+{
+    char command[256];
+    snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", program);
+    return system(command) == 0;
+}
+
+/* Feed a text to a compiler; the check is its exit status, its words go to the log. */
+static void check_compiler(const char *compiler, const fpa_target *target, const fpa_head *head,
+                           const char *text)
+{
+    char command[512];
+    snprintf(command, sizeof command,
+             "%s -std=gnu11 -fsyntax-only -Wall -Wextra -Werror -O1 -fopenmp %s -x c - 2>&1", compiler,
+             target->march);
+    FILE *in = popen(command, "w");
+    assert_non_null(in);
+    fputs(text, in);
+    if (pclose(in) != 0)
+        fail_msg("%s refuses %s for %s", compiler, head->name, target->name);
+}
+
+static const char *const native[] = {"gcc", "clang"}, *const cross[] = {"aarch64-linux-gnu-gcc"};
+
+static void check_targets(const fpa_head *head)
+{
+    for (int t = 0; t < target_count(); t++) {
+        const fpa_target *target = target_at(t);
+        const bool here = !strcmp(target->machine, target_best()->machine);
+        const char *const *compilers = here ? native : cross;
+        fpa_source source;
+        generate(head, target->name, &source);
+        for (int c = 0; c < (here ? 2 : 1); c++)
+            if (on_path(compilers[c]))
+                check_compiler(compilers[c], target, head, source.code);
+        source_free(&source);
+    }
+}
+
+static void gcc_and_clang_accept_every_head_for_every_target_without_a_warning(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        print_message("%s: %s\n", native[i], on_path(native[i]) ? "used" : "not installed, skipped");
+    print_message("%s: %s\n", cross[0], on_path(cross[0]) ? "used" : "not installed, skipped");
+    each_head(check_targets);
+}
+
+/* A program that includes the header and calls the kernel, without any file of fpac. */
+static void check_header(const fpa_head *head)
+{
+    fpa_source source;
+    char *text = NULL;
+    generate(head, target_best()->name, &source);
+    assert_true(
+        asprintf(&text,
+                 "%s\nsize_t use(const struct fpa_launch *a);\nsize_t use(const struct fpa_launch *a)\n"
+                 "{\n    return %s_workspace(0, a) + (size_t)%s_forward(0, a);\n}\n",
+                 source.header, head->name, head->name) > 0);
+    check_compiler("gcc", target_best(), head, text);
+    free(text);
+    source_free(&source);
+}
+
+static void the_header_stands_alone(void **state)
+{
+    (void)state;
+    check_header(shipped[0].heads[0]);
+}
+
+static void an_unknown_target_is_refused_by_name(void **state)
+{
+    fpa_source source;
+    fpa_error error = {0};
+    (void)state;
+    assert_int_equal(source_generate(shipped[0].heads[0], "c:mips", &source, &error), FPA_UNSUPPORTED);
+    assert_string_equal(error.where, "c:mips");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_head_gives_the_same_bytes),
+        cmocka_unit_test(gcc_and_clang_accept_every_head_for_every_target_without_a_warning),
+        cmocka_unit_test(the_header_stands_alone),
+        cmocka_unit_test(an_unknown_target_is_refused_by_name),
+    };
+    return cmocka_run_group_tests_name("emit", tests, load_shipped, free_shipped);
+}

@@ -1,0 +1,241 @@
+/* plan: what the templates print covers the head exactly, and adds up to its kernel. */
+#include "../gen/plan.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Heads that differ in what the plan does with them. */
+static const char *const specs[] = {
+    "return head { name = 'linear', d = 5, dv = 3, terms = linear {} }",
+    "return head { name = 'power2', d = 64, dv = 64, terms = power { degree = 2 } }",
+    "return head { name = 'power3', d = 20, dv = 24, terms = power { degree = 3 }, block = 4 }",
+    "return head { name = 'wide', d = 64, dv = 16, terms = power { degree = 3 } }",
+    "return head { name = 'spow', d = 12, dv = 7, terms = spow { d = 12, degree = 3 } }",
+    "return head { name = 'constant', d = 4, dv = 4, terms = inhomogeneous { degree = 2, constant = 3 } }",
+    "return head { name = 'picks', d = 9, dv = 130, terms = { term { select { 1, 3, 4, 9 }, select { 2, 8 },"
+    " weight = ratio(-1, 3) }, term { diagonal { [2] = sqrt2, [5] = 3 } } } }",
+    "return head { name = 'dense', d = 8, dv = 8, terms = { term { dense(orthogonal { rows = 3, d = 8, seed "
+    "= 1 }),"
+    " dense(orthogonal { rows = 5, d = 8, seed = 2 }), identity() } } }",
+};
+
+struct made {
+    fpa_head_list list;
+    fpa_simplified simple;
+    fpa_plan plan;
+};
+
+static void make(const char *spec, const char *target, struct made *m)
+{
+    fpa_error error = {0};
+    if (spec_load_text("plan.lua", NULL, spec, strlen(spec), &m->list, &error) ||
+        simplify(m->list.heads[0], &m->simple, &error) ||
+        plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error))
+        fail_msg("%s: %s", error.where, error.message);
+}
+
+static void unmake(struct made *m)
+{
+    plan_free(&m->plan);
+    simplified_free(&m->simple);
+    head_list_free(&m->list);
+}
+
+/* Call check for every spec and target. */
+static void each(void (*check)(const struct made *m))
+{
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        for (int t = 0; t < target_count(); t++) {
+            struct made m = {0};
+            make(specs[i], target_at(t)->name, &m);
+            check(&m);
+            unmake(&m);
+        }
+}
+
+static void check_cover(const struct made *m)
+{
+    const fpa_plan *plan = &m->plan;
+    int64_t feature = 0;
+    for (int i = 0; i < plan->piece_count; i++) {
+        assert_int_equal(plan->pieces[i].feature, feature);
+        assert_true(plan->pieces[i].width > 0);
+        feature += plan->pieces[i].width;
+    }
+    assert_int_equal(feature, plan->features);
+    assert_int_equal(plan->features, (int64_t)head_features(m->simple.head));
+    feature = 0;
+    int piece = 0;
+    for (int i = 0; i < plan->tile_count; i++) {
+        assert_int_equal(plan->tiles[i].feature, feature);
+        assert_int_equal(plan->tiles[i].piece, piece);
+        assert_in_range(plan->tiles[i].features, 1, plan->tile_features);
+        feature += plan->tiles[i].features;
+        piece += plan->tiles[i].piece_count;
+    }
+    assert_int_equal(feature, plan->features);
+    assert_int_equal(piece, plan->piece_count);
+    for (int s = 0; s < plan->slice_count; s++)
+        assert_true(plan->slices[s] < plan->slices[s + 1]);
+    assert_int_equal(plan->slices[plan->slice_count], plan->tile_count);
+}
+
+static void pieces_tiles_and_slices_cover_every_feature_once(void **state)
+{
+    (void)state;
+    each(check_cover);
+}
+
+/* Pack x as the emitted code does. */
+static void pack(const fpa_plan *plan, const double *x, bool key, double *row)
+{
+    const fpa_head *head = plan->head;
+    for (int i = 0; i < head->d; i++)
+        row[i] = x[i];
+    row[plan->ones_row] = 1;
+    for (int p = 0; p < plan->projection_count; p++) {
+        const fpa_matrix *w = &head->matrices[plan->projections[p].matrix];
+        for (int r = 0; r < w->rows; r++) {
+            double sum = 0;
+            for (int i = 0; i < w->cols; i++)
+                sum += w->data[r * w->cols + i] * x[i];
+            row[plan->projections[p].first_row + r] = sum;
+        }
+    }
+    for (int i = 0; i < plan->weighted_count; i++)
+        row[plan->weighted[i].row] = row[plan->weighted[i].from] * (key ? plan->weighted[i].gram : 1);
+}
+
+static double by_features(const fpa_plan *plan, const double *q, const double *k)
+{
+    double sum = 0;
+    for (int i = 0; i < plan->piece_count; i++) {
+        const fpa_piece *piece = &plan->pieces[i];
+        double shared = piece->weight;
+        for (int f = 0; f < piece->prefix_count; f++)
+            shared *= q[piece->prefix[f]] * k[piece->prefix[f]];
+        for (int f = 0; f < piece->width; f++)
+            sum += shared * q[piece->base + f] * k[piece->base + f];
+    }
+    return sum;
+}
+
+static double by_score(const fpa_plan *plan, const double *q, const double *k)
+{
+    double sum = 0;
+    for (int m = 0; m < plan->score->monomial_count; m++) {
+        double product = plan->score->monomials[m].weight.value;
+        for (int i = 0; i < plan->score->dot_count; i++) {
+            double dot = 0;
+            for (int r = 0; r < plan->dots[i].row_count; r++)
+                dot += q[plan->dots[i].rows[r]] * k[plan->dots[i].rows[r]];
+            product *= pow(dot, plan->score->monomials[m].power[i]);
+        }
+        sum += product;
+    }
+    return sum;
+}
+
+static double as_written(const fpa_head *head, const double *q, const double *k)
+{
+    double sum = 0;
+    for (int t = 0; t < head->term_count; t++) {
+        double product = head->terms[t].weight.value;
+        for (int b = 0; b < head->terms[t].branch_count; b++) {
+            const fpa_branch *branch = &head->terms[t].branches[b];
+            double dot = 0;
+            for (int w = 0; w < branch->width; w++) {
+                double wq = 0, wk = 0;
+                for (int i = 0; i < head->d; i++) {
+                    double entry = branch->source == FPA_INPUT
+                                       ? i == branch->row[w]
+                                       : head->matrices[branch->source].data[branch->row[w] * head->d + i];
+                    wq += entry * q[i];
+                    wk += entry * k[i];
+                }
+                dot += (branch->gram ? branch->gram[w].value : 1) * wq * wk;
+            }
+            product *= dot;
+        }
+        sum += product;
+    }
+    return sum;
+}
+
+static void check_kernel(const struct made *m)
+{
+    const fpa_head *written = m->list.heads[0];
+    const int d = written->d, rows = m->plan.row_count;
+    double *q = calloc(2 * (d + rows), sizeof *q), *k = q + d, *qrow = k + d, *krow = qrow + rows;
+    assert_non_null(q);
+    srand(20260101); /* fixed: the same inputs every time */
+    for (int i = 0; i < 2 * d; i++)
+        q[i] = rand() / (double)RAND_MAX + 0.1;
+    pack(&m->plan, q, false, qrow);
+    pack(&m->plan, k, true, krow);
+    double expected = as_written(written, q, k), tolerance = 1e-11 * (fabs(expected) + 1);
+    assert_true(fabs(by_features(&m->plan, qrow, krow) - expected) <= tolerance);
+    assert_true(fabs(by_score(&m->plan, qrow, krow) - expected) <= tolerance);
+    free(q);
+}
+
+static void features_and_score_add_up_to_the_head_as_written(void **state)
+{
+    (void)state;
+    each(check_kernel);
+}
+
+static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
+{
+    struct made m = {0};
+    (void)state;
+    make("return head { name = 'c', d = 16, dv = 16, chunk = 100, terms = linear {} }", "c:avx2", &m);
+    assert_int_equal(m.plan.chunk, 100);
+    unmake(&m);
+    int last = 0;
+    for (int degree = 1; degree <= 3; degree++) {
+        char spec[128];
+        snprintf(spec, sizeof spec,
+                 "return head { name = 'c', d = 32, dv = 32, terms = power { degree = %d } }", degree);
+        m = (struct made){0};
+        make(spec, "c:avx2", &m);
+        assert_true(m.plan.chunk > last); /* a larger state is visited less often */
+        last = m.plan.chunk;
+        unmake(&m);
+    }
+}
+
+static void an_absurd_state_is_refused_with_its_figures(void **state)
+{
+    static const char spec[] =
+        "return head { name = 'huge', d = 512, dv = 512, terms = power { degree = 3 } }";
+    struct made m = {0};
+    fpa_error error = {0};
+    (void)state;
+    assert_int_equal(spec_load_text("huge.lua", NULL, spec, sizeof spec - 1, &m.list, &error), FPA_OK);
+    assert_int_equal(simplify(m.list.heads[0], &m.simple, &error), FPA_OK);
+    assert_int_equal(plan_choose(&m.simple, m.list.heads[0], target_at(0), &m.plan, &error), FPA_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "GiB"));
+    assert_non_null(strstr(error.message, "huge"));
+    simplified_free(&m.simple);
+    head_list_free(&m.list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_tiles_and_slices_cover_every_feature_once),
+        cmocka_unit_test(features_and_score_add_up_to_the_head_as_written),
+        cmocka_unit_test(a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost),
+        cmocka_unit_test(an_absurd_state_is_refused_with_its_figures),
+    };
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/* template: line templates -> text. */
+#include "../gen/template.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <lauxlib.h>
+#include <lualib.h>
+
+static const char *const files[][2] = {
+    {"plain", "int a;\n\n    return \"a\\n\";\n"},
+    {"values", "x = ${1 + 2}, ${\"text\"};\n${\"all\"}\n"},
+    {"braces", "${#{1, 2, {3}}}\n"},
+    {"loop", "$-- a comment\n$ for i = 1, 3 do\nline ${i}\n$ end\n"},
+    {"outer", "before\n$ include(\"loop\")\nafter\n"},
+    {"unknown", "fine\nfine\n${missing.field}\n"},
+    {"in_loop", "$ for i = 1, 2 do\nok\n$   error(\"stop\")\n$ end\n"},
+    {"syntax", "ok\n$ for for\n"},
+    {"unclosed", "ok\nok\n${1 + \n"},
+    {"boolean", "${true}\n"},
+    {"missing", "$ include(\"nowhere\")\n"},
+    {"last", "no newline at the end"},
+    {"dollar", "costs 5$ or $\n"},
+};
+
+static const char *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (!strcmp(files[i][0], name))
+            return files[i][1];
+    return NULL;
+}
+
+static fpa_status run(const char *name, char **text, fpa_error *error)
+{
+    lua_State *L = luaL_newstate();
+    assert_non_null(L);
+    luaL_openlibs(L);
+    *text = NULL;
+    fpa_status status = template_run(L, find, name, text, error);
+    lua_close(L);
+    return status;
+}
+
+static void text_and_values_are_printed(void **state)
+{
+    static const char *const expected[][2] = {
+        {"plain", "int a;\n\n    return \"a\\n\";\n"},
+        {"values", "x = 3, text;\nall\n"},
+        {"braces", "3\n"},
+        {"loop", "line 1\nline 2\nline 3\n"},
+        {"outer", "before\nline 1\nline 2\nline 3\nafter\n"},
+        {"last", "no newline at the end\n"},
+        {"dollar", "costs 5$ or $\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        char *text;
+        fpa_error error = {0};
+        assert_int_equal(run(expected[i][0], &text, &error), FPA_OK);
+        assert_string_equal(text, expected[i][1]);
+        free(text);
+    }
+}
+
+static void every_message_names_the_template_and_its_line(void **state)
+{
+    static const char *const expected[][2] = {
+        {"unknown", "unknown:3:"},   {"in_loop", "in_loop:3:"}, {"syntax", "syntax:2:"},
+        {"unclosed", "unclosed:3:"}, {"boolean", "boolean:1:"}, {"missing", "no template 'nowhere'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        char *text;
+        fpa_error error = {0};
+        assert_int_not_equal(run(expected[i][0], &text, &error), FPA_OK);
+        if (!strstr(error.message, expected[i][1]))
+            fail_msg("%s: '%s' does not name %s", expected[i][0], error.message, expected[i][1]);
+        assert_null(text);
+    }
+}
+
+static void each_template_line_becomes_one_lua_line(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        int bad_line = 0, lines = 0, lua_lines = 0;
+        char *lua = template_translate(files[i][1], &bad_line);
+        if (!lua) {
+            assert_int_equal(bad_line, 3);
+            continue;
+        }
+        for (const char *c = files[i][1]; *c; c++)
+            lines += *c == '\n' || !c[1];
+        for (const char *c = lua; *c; c++)
+            lua_lines += *c == '\n';
+        assert_int_equal(lines, lua_lines);
+        free(lua);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_and_values_are_printed),
+        cmocka_unit_test(every_message_names_the_template_and_its_line),
+        cmocka_unit_test(each_template_line_becomes_one_lua_line),
+    };
+    return cmocka_run_group_tests_name("template", tests, NULL, NULL);
+}
