@@ -9,9 +9,9 @@ enum {
     TOKENS = 48, /* a multiple of the micro-tile's 6 rows and of every vector width */
     MICRO_ROWS = 6,
     PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
-    MAX_TILE = 96,
-    MAX_PIECE = 8,        /* features of a piece in a table-driven kernel */
-    UNROLL_LIMIT = 10000, /* features that are printed one by one */
+    MAX_TILE = TOKENS,       /* tiles and panels of keys share their product */
+    MAX_PIECE = 8,           /* features of a piece in a table-driven kernel */
+    UNROLL_LIMIT = 10000,    /* features that are printed one by one */
     MAX_PIECES = 1 << 19,
     MAX_DOTS = 64,
     MAX_ROWS = 60000, /* packed rows are 16 bits in the table */

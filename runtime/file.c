@@ -1,0 +1,212 @@
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const int64_t FILE_LIMIT = (int64_t)1 << 30; /* bytes */
+
+static ssize_t read_all(int fd, unsigned char *bytes, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = read(fd, bytes + done, size - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+static fpa_status read_open(int fd, const char *path, fpa_file *file, fpa_error *error)
+{
+    struct stat facts;
+    if (fstat(fd, &facts) != 0)
+        return fail(error, FPA_IO, path, "cannot be read: %s", strerror(errno));
+    if (!S_ISREG(facts.st_mode))
+        return fail(error, FPA_IO, path, "is not a regular file");
+    if (facts.st_size > FILE_LIMIT)
+        return fail(error, FPA_IO, path, "has %lld bytes; at most 1 GiB is read", (long long)facts.st_size);
+    size_t size = (size_t)facts.st_size;
+    unsigned char *bytes = malloc(size + 1);
+    if (!bytes)
+        return fail_memory(error);
+    ssize_t got = read_all(fd, bytes, size);
+    if (got != (ssize_t)size) {
+        const char *reason = got < 0 ? strerror(errno) : "it became shorter meanwhile";
+        free(bytes);
+        return fail(error, FPA_IO, path, "cannot be read: %s", reason);
+    }
+    bytes[size] = 0;
+    file->bytes = bytes;
+    file->size = size;
+    return FPA_OK;
+}
+
+fpa_status file_read(const char *path, fpa_file *file, fpa_error *error)
+{
+    memset(file, 0, sizeof *file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
+    if (fd < 0) {
+        file->missing = errno == ENOENT;
+        return fail(error, FPA_IO, path, "cannot be opened: %s", strerror(errno));
+    }
+    fpa_status status = read_open(fd, path, file, error);
+    close(fd);
+    return status;
+}
+
+bool file_write_all(int fd, const void *bytes, size_t size)
+{
+    const char *next = bytes;
+    while (size > 0) {
+        ssize_t put = write(fd, next, size);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return false;
+        next += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+char *file_path(const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+/* A name that nobody else has: two writers of one file never share a temporary. */
+static char *temporary_path(const char *folder)
+{
+    uint64_t chance = 0;
+    if (getrandom(&chance, sizeof chance, 0) != (ssize_t)sizeof chance)
+        return NULL;
+    char name[64];
+    snprintf(name, sizeof name, FILE_TEMPORARY "%016llx", (unsigned long long)chance);
+    return file_path(folder, name);
+}
+
+static bool write_parts(const char *path, mode_t mode, const fpa_bytes *parts, int count)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0)
+        return false;
+    bool fine = true;
+    for (int i = 0; fine && i < count; i++)
+        fine = file_write_all(fd, parts[i].bytes, parts[i].size);
+    fine = fine && fsync(fd) == 0;
+    int reason = errno;
+    if (close(fd) != 0 && fine) {
+        reason = errno;
+        fine = false;
+    }
+    errno = reason;
+    return fine;
+}
+
+/* The rename itself has to reach the disk too. */
+static bool sync_folder(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool fine = fsync(fd) == 0 || errno == EINVAL; /* EINVAL: a file system that cannot, need not */
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return fine;
+}
+
+fpa_status file_write(const char *folder, const char *name, mode_t mode, const fpa_bytes *parts, int count,
+                      fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    char *path = file_path(folder, name);
+    char *temporary = temporary_path(folder);
+    if (!path || !temporary) {
+        status = fail_memory(error);
+        goto out;
+    }
+    if (!write_parts(temporary, mode, parts, count) || rename(temporary, path) != 0) {
+        status = fail(error, FPA_IO, path, "cannot be written: %s", strerror(errno));
+        unlink(temporary);
+        goto out;
+    }
+    if (!sync_folder(folder))
+        status = fail(error, FPA_IO, path, "may not outlive a power failure: %s", strerror(errno));
+out:
+    free(path);
+    free(temporary);
+    return status;
+}
+
+static bool make_folder(const char *path, mode_t mode)
+{
+    return mkdir(path, mode) == 0 || errno == EEXIST;
+}
+
+bool folder_create(const char *path, mode_t mode)
+{
+    if (make_folder(path, mode))
+        return true;
+    if (errno != ENOENT)
+        return false;
+    char *parent = strdup(path);
+    if (!parent)
+        return false;
+    bool fine = true;
+    for (char *slash = strchr(parent + 1, '/'); fine && slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        fine = make_folder(parent, mode);
+        *slash = '/';
+    }
+    int reason = errno;
+    free(parent);
+    errno = reason;
+    return fine && make_folder(path, mode);
+}
+
+fpa_status folder_create_private(char **path, fpa_error *error)
+{
+    const char *above = getenv("TMPDIR");
+    if (!above || above[0] != '/') /* the compiler runs inside of it: a relative name would not hold */
+        above = "/tmp";
+    char *made = file_path(above, "fpac-XXXXXX");
+    if (!made)
+        return fail_memory(error);
+    if (!mkdtemp(made)) {
+        fail(error, FPA_IO, above, "a private folder cannot be made here: %s; set TMPDIR", strerror(errno));
+        free(made);
+        return FPA_IO;
+    }
+    *path = made;
+    return FPA_OK;
+}
+
+static int remove_entry(const char *path, const struct stat *facts, int kind, struct FTW *position)
+{
+    (void)facts, (void)kind, (void)position;
+    remove(path);
+    return 0;
+}
+
+void folder_remove(const char *path)
+{
+    nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* never through a symlink */
+}

@@ -1,0 +1,484 @@
+#include "../runtime/backend.h"
+#include "../runtime/process.h"
+#include "scratch.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+#define EXPORT "__attribute__((visibility(\"default\"))) "
+
+/* A module by hand: forward answers form + ANSWER. */
+static const char plain[] =
+    "#include <stddef.h>\n"
+    "struct fpa_launch;\n" EXPORT "size_t toy_workspace(int form, const struct fpa_launch *l)\n"
+    "{ (void)l; return (size_t)form; }\n" EXPORT "int toy_forward(int form, const struct fpa_launch *l)\n"
+    "{ (void)l; return form + ANSWER; }\n";
+
+typedef struct fixture {
+    char folder[64]; /* TMPDIR */
+    fpa_options options;
+    scratch_log log;
+} fixture;
+
+static int make_fixture(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    scratch_make(f->folder);
+    setenv("TMPDIR", f->folder, 1);
+    unsetenv("FPA_CC");
+    unsetenv("FPA_CFLAGS");
+    unsetenv("FPA_CC_AARCH64");
+    setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 1);
+    f->options = (fpa_options){.log = scratch_record, .log_user = &f->log};
+    *state = f;
+    return 0;
+}
+
+/* Whatever happened, no compilation leaves a file. */
+static int drop_fixture(void **state)
+{
+    fixture *f = *state;
+    int left = scratch_count(f->folder, NULL);
+    scratch_remove(f->folder);
+    free(f);
+    return left;
+}
+
+static fpa_source source_of(const char *code, const char *target)
+{
+    fpa_source source = {.code = strdup(code), .header = NULL};
+    strcpy(source.facts.name, "toy");
+    strcpy(source.facts.target, target);
+    return source;
+}
+
+static fpa_status compile(const fixture *f, const char *code, const char *target, fpa_object *object,
+                          fpa_error *error)
+{
+    fpa_source source = source_of(code, target);
+    fpa_status status = backend_c.compile(&f->options, &source, object, error);
+    free(source.code);
+    return status;
+}
+
+static fpa_object compile_answer(const fixture *f, int answer)
+{
+    char code[1024];
+    fpa_object object;
+    fpa_error error = {0};
+    snprintf(code, sizeof code, "#define ANSWER %d\n%s", answer, plain);
+    if (compile(f, code, "c", &object, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    return object;
+}
+
+static fpa_module load_answer(const fixture *f, int answer)
+{
+    fpa_error error = {0};
+    fpa_module module;
+    fpa_object object = compile_answer(f, answer);
+    if (backend_c.load(&object, "toy", &module, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    free(object.bytes);
+    return module;
+}
+
+static void names_lead_to_their_back_end(void **state)
+{
+    (void)state;
+    assert_ptr_equal(backend_find("c"), &backend_c);
+    assert_ptr_equal(backend_find("c:avx2"), &backend_c);
+    static const char *const wrong[] = {"", "cc", "cuda", ":", "c2:avx2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_null(backend_find(wrong[i]));
+}
+
+static void an_unknown_target_is_refused_with_the_ones_there_are(void **state)
+{
+    (void)state;
+    const fpa_backend *backend;
+    const fpa_target *target;
+    fpa_error error;
+    assert_int_equal(backend_target("c:avx1024", &backend, &target, &error), FPA_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "c:sse2, c:avx2, c:avx512, c:neon"));
+    assert_int_equal(backend_target("c:neon", &backend, &target, &error), FPA_OK);
+    assert_string_equal(target->name, "c:neon");
+}
+
+static void a_source_is_compiled_loaded_called_and_unloaded(void **state)
+{
+    fixture *f = *state;
+    fpa_module module = load_answer(f, 40);
+    assert_ptr_equal(module.backend, &backend_c);
+    assert_int_equal(module.workspace(7, NULL), 7);
+    assert_int_equal(module.forward(2, NULL), 42);
+    backend_c.unload(&module);
+    assert_null(module.handle);
+    assert_int_equal(f->log.lines, 0);
+}
+
+static void the_bytes_do_not_depend_on_the_folder(void **state)
+{
+    fixture *f = *state;
+    char other[128];
+    fpa_object first = compile_answer(f, 1);
+    snprintf(other, sizeof other, "%s/another_folder", f->folder);
+    assert_int_equal(mkdir(other, 0700), 0);
+    setenv("TMPDIR", other, 1);
+    fpa_object second = compile_answer(f, 1);
+    assert_int_equal(rmdir(other), 0);
+    assert_int_equal(first.size, second.size);
+    assert_memory_equal(first.bytes, second.bytes, first.size);
+    free(first.bytes);
+    free(second.bytes);
+}
+
+static void modules_of_one_name_are_each_their_own(void **state)
+{
+    fixture *f = *state;
+    fpa_module first = load_answer(f, 10), second = load_answer(f, 20);
+    assert_int_equal(first.forward(0, NULL), 10);
+    assert_int_equal(second.forward(0, NULL), 20);
+    backend_c.unload(&first);
+    fpa_module third = load_answer(f, 30);
+    assert_int_equal(second.forward(0, NULL), 20);
+    assert_int_equal(third.forward(0, NULL), 30);
+    backend_c.unload(&second);
+    backend_c.unload(&third);
+}
+
+/* Somebody loads from a memory file and closes it: its number, and so its name, is used again. */
+static void code_still_loaded_under_a_reused_number_is_not_taken_for_ours(void **state)
+{
+    fixture *f = *state;
+    char path[64];
+    fpa_object stale = compile_answer(f, 1);
+    int fd = memfd_create("stale", MFD_CLOEXEC);
+    assert_true(file_write_all(fd, stale.bytes, stale.size));
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    void *old = dlopen(path, RTLD_NOW);
+    assert_non_null(old);
+    close(fd);
+    fpa_module module = load_answer(f, 2);
+    assert_int_equal(module.forward(0, NULL), 2);
+    backend_c.unload(&module);
+    dlclose(old);
+    free(stale.bytes);
+}
+
+/* This program is not linked against OpenMP: only the module brings it in. */
+static void threads_of_an_unloaded_module_sleep_on(void **state)
+{
+    fixture *f = *state;
+    static const char parallel[] =
+        "#include <stddef.h>\n"
+        "struct fpa_launch;\n" EXPORT "size_t toy_workspace(int form, const struct fpa_launch *l)\n"
+        "{ (void)form, (void)l; return 0; }\n"
+        "extern int omp_get_max_threads(void);\n" EXPORT
+        "int toy_forward(int form, const struct fpa_launch *l)\n"
+        "{ int sum = 0; (void)l;\n"
+        "#pragma omp parallel for num_threads(4) reduction(+ : sum)\n"
+        "  for (int i = 0; i < 100; i++) sum += form;\n"
+        "  return omp_get_max_threads() > 0 ? sum : -1; }\n";
+    const struct timespec pause = {0, 50 * 1000 * 1000};
+    for (int round = 0; round < 3; round++) {
+        fpa_object object;
+        fpa_module module;
+        fpa_error error;
+        assert_int_equal(compile(f, parallel, "c", &object, &error), FPA_OK);
+        assert_int_equal(backend_c.load(&object, "toy", &module, &error), FPA_OK);
+        assert_int_equal(module.forward(1, NULL), 100);
+        backend_c.unload(&module);
+        free(object.bytes);
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void a_compilers_complaint_is_passed_on_in_one_line(void **state)
+{
+    fixture *f = *state;
+    fpa_object object;
+    fpa_error error;
+    assert_int_equal(compile(f, "int toy(void)\n{\n    return nobody_knows_this;\n}\n", "c", &object, &error),
+                     FPA_COMPILE);
+    assert_non_null(strstr(error.message, "nobody_knows_this"));
+    assert_non_null(strstr(error.message, "toy.c:3"));
+    assert_null(strchr(error.message, '\n'));
+    assert_null(object.bytes);
+}
+
+static void a_warning_is_logged(void **state)
+{
+    fixture *f = *state;
+    fpa_object object;
+    fpa_error error;
+    assert_int_equal(compile(f, "static int nobody_calls_this(void) { return 1; }\n", "c", &object, &error),
+                     FPA_OK);
+    assert_int_equal(f->log.lines, 1);
+    assert_non_null(strstr(f->log.text, "nobody_calls_this"));
+    free(object.bytes);
+}
+
+static void bytes_that_are_no_module_are_refused(void **state)
+{
+    fixture *f = *state;
+    fpa_error error;
+    fpa_module module;
+    fpa_object object = compile_answer(f, 1);
+    const fpa_object cases[] = {
+        {(unsigned char *)"", 0},
+        {(unsigned char *)"not a shared object at all, but long enough for a header of one......", 64},
+        {object.bytes, object.size / 2},
+        {object.bytes, 20},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(backend_c.load(&cases[i], "toy", &module, &error), FPA_LOAD);
+        assert_null(module.handle);
+    }
+    object.bytes[18] ^= 0xff; /* e_machine: whole, but for a machine that is not ours */
+    assert_int_equal(backend_c.load(&object, "toy", &module, &error), FPA_LOAD);
+    assert_null(module.handle);
+    free(object.bytes);
+}
+
+static void a_module_of_another_head_is_refused(void **state)
+{
+    fixture *f = *state;
+    fpa_error error;
+    fpa_module module;
+    fpa_object object = compile_answer(f, 1);
+    assert_int_equal(backend_c.load(&object, "tow", &module, &error), FPA_LOAD);
+    assert_non_null(strstr(error.message, "tow_workspace"));
+    free(object.bytes);
+}
+
+static void without_a_compiler_the_message_names_debians_package(void **state)
+{
+    fixture *f = *state;
+    fpa_object object;
+    fpa_error error;
+    setenv("PATH", f->folder, 1);
+    assert_int_equal(compile(f, plain, "c", &object, &error), FPA_COMPILE);
+    assert_non_null(strstr(error.message, "apt install gcc"));
+    assert_int_equal(
+        compile(f, plain, target_runs(target_find("c:neon")) ? "c:avx2" : "c:neon", &object, &error),
+        FPA_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "apt install gcc-"));
+}
+
+static void a_named_compiler_has_to_exist(void **state)
+{
+    fixture *f = *state;
+    static const char *const names[] = {"no-such-compiler", "/nowhere/cc", "./nowhere/cc", "/tmp",
+                                        "gcc -m32"};
+    fpa_object object;
+    fpa_error error;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        f->options.compiler = names[i];
+        assert_int_equal(compile(f, plain, "c", &object, &error), FPA_COMPILE);
+        assert_string_equal(error.where, "options.compiler");
+        assert_non_null(strstr(error.message, names[i]));
+        f->options.compiler = NULL;
+        setenv("FPA_CC", names[i], 1);
+        assert_int_equal(compile(f, plain, "c", &object, &error), FPA_COMPILE);
+        assert_string_equal(error.where, "FPA_CC");
+        unsetenv("FPA_CC");
+    }
+}
+
+static char *identity_of(const fixture *f, const char *target)
+{
+    char *identity = NULL;
+    fpa_error error;
+    assert_int_equal(backend_c.identity(&f->options, target, &identity, &error), FPA_OK);
+    return identity;
+}
+
+static void the_identity_covers_compiler_flags_and_target(void **state)
+{
+    fixture *f = *state;
+    char own[128];
+    char *identities[5];
+    snprintf(own, sizeof own, "%s/cc", f->folder);
+    identities[0] = identity_of(f, "c:sse2");
+    identities[1] = identity_of(f, "c:avx2");
+    setenv("FPA_CFLAGS", "-O0  -g", 1);
+    identities[2] = identity_of(f, "c:sse2");
+    unsetenv("FPA_CFLAGS");
+    scratch_write(own, "#!/bin/sh\n", 10);
+    assert_int_equal(chmod(own, 0755), 0);
+    f->options.compiler = own;
+    identities[3] = identity_of(f, "c:sse2");
+    scratch_write(own, "#!/bin/sh \n", 11);
+    identities[4] = identity_of(f, "c:sse2");
+    assert_non_null(strstr(identities[2], "argument -O0\nargument -g\n"));
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(identities[i], identities[j]);
+    f->options.compiler = NULL;
+    char *again = identity_of(f, "c:sse2");
+    assert_string_equal(again, identities[0]);
+    free(again);
+    for (int i = 0; i < 5; i++)
+        free(identities[i]);
+    unlink(own);
+}
+
+static void the_device_is_told_the_same_way_twice(void **state)
+{
+    (void)state;
+    char *first, *second;
+    fpa_error error;
+    assert_int_equal(backend_c.device(&first, &error), FPA_OK);
+    assert_int_equal(backend_c.device(&second, &error), FPA_OK);
+    assert_string_equal(first, second);
+    assert_non_null(strstr(first, "best c:"));
+    free(first);
+    free(second);
+}
+
+static void every_target_compiles_where_a_compiler_is_at_hand(void **state)
+{
+    fixture *f = *state;
+    char code[1024];
+    snprintf(code, sizeof code, "#define ANSWER 1\n%s", plain);
+    for (int i = 0; i < target_count(); i++) {
+        fpa_object object;
+        fpa_error error;
+        fpa_status status = compile(f, code, target_at(i)->name, &object, &error);
+        if (status == FPA_UNSUPPORTED && !target_runs(target_at(i)))
+            continue; /* no cross compiler here */
+        assert_int_equal(status, FPA_OK);
+        assert_memory_equal(object.bytes, "\177ELF", 4);
+        free(object.bytes);
+    }
+}
+
+/* Run a shell script as the program. */
+static fpa_status run_script(const fixture *f, const char *script, int seconds, fpa_outcome *outcome)
+{
+    fpa_error error;
+    const char *const arguments[] = {"/bin/sh", "-c", script, NULL};
+    const fpa_process process = {arguments, f->folder, seconds};
+    return process_run(&process, outcome, &error);
+}
+
+static void a_program_gets_a_small_environment_and_its_folder(void **state)
+{
+    fixture *f = *state;
+    fpa_outcome outcome;
+    setenv("CPATH", "/somewhere", 1);
+    setenv("LC_ALL", "de_DE", 1);
+    assert_int_equal(run_script(f, "echo $LC_ALL $CPATH $TMPDIR; pwd -P; cat; exit 3", 10, &outcome), FPA_OK);
+    unsetenv("CPATH");
+    unsetenv("LC_ALL");
+    char wanted[256];
+    snprintf(wanted, sizeof wanted, "C %s\n%s\n", f->folder, f->folder);
+    assert_string_equal(outcome.output, wanted);
+    assert_int_equal(outcome.exit_code, 3);
+    assert_false(outcome.timed_out);
+}
+
+static bool is_running(int pid)
+{
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    char *got = fgets(line, sizeof line, file);
+    fclose(file);
+    const char *name_end = got ? strrchr(line, ')') : NULL;
+    return name_end && name_end[2] != 'Z' && name_end[2] != 'X';
+}
+
+static void a_program_past_its_time_is_killed_with_its_children(void **state)
+{
+    fixture *f = *state;
+    fpa_outcome outcome;
+    time_t start = time(NULL);
+    assert_int_equal(run_script(f, "sleep 100 & echo $!; wait", 1, &outcome), FPA_OK);
+    assert_true(outcome.timed_out);
+    assert_true(outcome.exit_code != 0);
+    assert_true(time(NULL) - start < 20);
+    int child = atoi(outcome.output);
+    assert_true(child > 0);
+    const struct timespec pause = {0, 10 * 1000 * 1000};
+    for (int i = 0; i < 200 && is_running(child); i++)
+        nanosleep(&pause, NULL);
+    assert_false(is_running(child));
+}
+
+static void a_child_that_keeps_the_pipe_open_does_not_hold_us_up(void **state)
+{
+    fixture *f = *state;
+    fpa_outcome outcome;
+    time_t start = time(NULL);
+    assert_int_equal(run_script(f, "sleep 5 & echo done", 60, &outcome), FPA_OK);
+    assert_string_equal(outcome.output, "done\n");
+    assert_true(time(NULL) - start < 4);
+}
+
+static void long_output_is_cut_and_does_not_block(void **state)
+{
+    fixture *f = *state;
+    fpa_outcome outcome;
+    assert_int_equal(
+        run_script(f, "i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done", 60, &outcome),
+        FPA_OK);
+    assert_int_equal(outcome.exit_code, 0);
+    assert_int_equal(strlen(outcome.output), sizeof outcome.output - 1);
+}
+
+static void a_signal_is_an_exit_code_and_a_missing_program_an_error(void **state)
+{
+    fixture *f = *state;
+    fpa_outcome outcome;
+    fpa_error error;
+    assert_int_equal(run_script(f, "kill -9 $$", 10, &outcome), FPA_OK);
+    assert_int_equal(outcome.exit_code, 128 + 9);
+    const char *const arguments[] = {"/nowhere/program", NULL};
+    const fpa_process process = {arguments, f->folder, 10};
+    assert_int_equal(process_run(&process, &outcome, &error), FPA_IO);
+    assert_string_equal(error.where, "/nowhere/program");
+}
+
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, make_fixture, drop_fixture)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLAIM(names_lead_to_their_back_end),
+        CLAIM(an_unknown_target_is_refused_with_the_ones_there_are),
+        CLAIM(a_source_is_compiled_loaded_called_and_unloaded),
+        CLAIM(the_bytes_do_not_depend_on_the_folder),
+        CLAIM(modules_of_one_name_are_each_their_own),
+        CLAIM(code_still_loaded_under_a_reused_number_is_not_taken_for_ours),
+        CLAIM(threads_of_an_unloaded_module_sleep_on),
+        CLAIM(a_compilers_complaint_is_passed_on_in_one_line),
+        CLAIM(a_warning_is_logged),
+        CLAIM(bytes_that_are_no_module_are_refused),
+        CLAIM(a_module_of_another_head_is_refused),
+        CLAIM(without_a_compiler_the_message_names_debians_package),
+        CLAIM(a_named_compiler_has_to_exist),
+        CLAIM(the_identity_covers_compiler_flags_and_target),
+        CLAIM(the_device_is_told_the_same_way_twice),
+        CLAIM(every_target_compiles_where_a_compiler_is_at_hand),
+        CLAIM(a_program_gets_a_small_environment_and_its_folder),
+        CLAIM(a_program_past_its_time_is_killed_with_its_children),
+        CLAIM(a_child_that_keeps_the_pipe_open_does_not_hold_us_up),
+        CLAIM(long_output_is_cut_and_does_not_block),
+        CLAIM(a_signal_is_an_exit_code_and_a_missing_program_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+/* Random heads from a fixed seed, emitted, compiled and verified against the formula. */
+#include "../runtime/verify.h"
+#include "random_head.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SEED = 20260211, HEADS = 16 };
+
+static fpa_status verify_random(uint64_t seed, const char *target, fpa_error *error)
+{
+    random_limits limits = random_all;
+    fpa_source source = {0};
+    fpa_object object = {0};
+    fpa_module module = {0};
+    fpa_verdict verdict;
+    limits.half = seed % 4 == 0;
+    fpa_head *head = random_head(seed, &limits);
+    assert_non_null(head);
+    fpa_status status = source_generate(head, target, &source, error);
+    if (!status)
+        status = backend_c.compile(NULL, &source, &object, error);
+    if (!status)
+        status = backend_c.load(&object, head->name, &module, error);
+    if (!status)
+        status = verify_module(head, &source.facts, &module, &verdict, error);
+    if (status) {
+        char *text = head_print(head);
+        print_message("seed %llu, %s:\n%s\n", (unsigned long long)seed, target, text ? text : "");
+        free(text);
+    }
+    if (module.handle)
+        backend_c.unload(&module);
+    free(object.bytes);
+    source_free(&source);
+    head_free(head);
+    return status;
+}
+
+/* The targets of this machine take turns. */
+static void random_heads_agree_with_the_formula_at_every_vector_width(void **state)
+{
+    (void)state;
+    print_message("random heads: seeds %d..%d\n", SEED, SEED + HEADS - 1);
+    setenv("FPA_CFLAGS", "-O1", 1);
+    for (int i = 0; i < HEADS; i++) {
+        const fpa_target *target;
+        for (int t = i; !target_runs(target = target_at(t % target_count())); t++)
+            ;
+        fpa_error error = {0};
+        if (verify_random(SEED + (uint64_t)i, target->name, &error))
+            fail_msg("seed %d for %s: %s: %s", SEED + i, target->name, error.where, error.message);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_heads_agree_with_the_formula_at_every_vector_width),
+    };
+    return cmocka_run_group_tests_name("random", tests, NULL, NULL);
+}
