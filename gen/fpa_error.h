@@ -28,7 +28,7 @@ typedef struct fpa_error {
 } fpa_error;
 
 /* A short word for a status ("invalid", "refused"), a constant string. */
-const char *fpa_status_name(fpa_status status);
+__attribute__((visibility("default"))) const char *fpa_status_name(fpa_status status);
 
 #ifdef __cplusplus
 }

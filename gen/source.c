@@ -6,12 +6,6 @@
 #include "plan.h"
 #include "simplify.h"
 
-const char *form_name(fpa_form_index form)
-{
-    static const char *const names[FORMS] = {"parallel", "chunked", "recurrent"};
-    return names[form];
-}
-
 /* head -> simplify -> plan -> emit */
 fpa_status source_generate(const fpa_head *head, const char *target_name, fpa_source *source,
                            fpa_error *error)

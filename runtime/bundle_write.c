@@ -1,0 +1,187 @@
+#include "backend.h"
+#include "bundle.h"
+#include "file.h"
+#include "manifest.h"
+#include "verify.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct bundle {
+    const char *folder;
+    const fpa_options *options;
+    bool several; /* targets: their names go into the files' names */
+    bool with_objects;
+} bundle;
+
+static const char *isa_of(const fpa_target *target)
+{
+    const char *colon = strchr(target->name, ':');
+    return colon ? colon + 1 : target->name;
+}
+
+/* Write one file and note its name and digest. */
+static fpa_status write_file(const bundle *b, const void *bytes, size_t size, fpa_bundle_file *file,
+                             mode_t mode, fpa_error *error)
+{
+    const fpa_bytes part = {bytes, size};
+    manifest_digest(bytes, size, file->digest);
+    return file_write(b->folder, file->name, mode, &part, 1, error);
+}
+
+static fpa_status write_text(const bundle *b, const char *text, fpa_bundle_file *file, fpa_error *error)
+{
+    return write_file(b, text, strlen(text), file, 0666, error);
+}
+
+static void name_files(const bundle *b, const char *name, const fpa_target *target, fpa_bundle_entry *entry)
+{
+    const char *isa = isa_of(target), *dot = ".";
+    size_t size = sizeof entry->files[0].name;
+    if (!b->several)
+        isa = dot = "";
+    snprintf(entry->files[MANIFEST_HEAD].name, size, "%.63s.head", name);
+    snprintf(entry->files[MANIFEST_CODE].name, size, "%.63s%s%.16s.c", name, dot, isa);
+    snprintf(entry->files[MANIFEST_HEADER].name, size, "%.63s%s%.16s.h", name, dot, isa);
+    if (b->with_objects)
+        snprintf(entry->files[MANIFEST_OBJECT].name, size, "%.63s.%.16s.so", name, isa_of(target));
+}
+
+static fpa_status write_head(const bundle *b, const fpa_head *head, fpa_bundle_entry *entry, fpa_error *error)
+{
+    char *text = head_print(head);
+    if (!text)
+        return fail_memory(error);
+    fpa_status status = write_text(b, text, &entry->files[MANIFEST_HEAD], error);
+    free(text);
+    return status;
+}
+
+static fpa_status verify_object(const bundle *b, const fpa_backend *backend, const fpa_head *head,
+                                const fpa_facts *facts, const fpa_object *object, fpa_error *error)
+{
+    fpa_module module;
+    fpa_verdict verdict;
+    fpa_status status = backend->load(object, facts->name, &module, error);
+    if (status)
+        return status;
+    status = verify_module(head, facts, &module, &verdict, error);
+    backend->unload(&module);
+    if (!status)
+        log_line(b->options, "%s: verified: %s", head->name, verdict.text);
+    return status;
+}
+
+static fpa_status write_object(const bundle *b, const fpa_head *head, const fpa_source *source,
+                               const fpa_target *target, fpa_bundle_entry *entry, fpa_error *error)
+{
+    const fpa_backend *backend = backend_find(target->name);
+    fpa_object object = {NULL, 0};
+    fpa_status status = backend->compile(b->options, source, &object, error);
+    if (!status && target_runs(target))
+        status = verify_object(b, backend, head, &source->facts, &object, error);
+    else if (!status)
+        log_line(b->options, "%s: %s does not run here; it is verified where it is opened", head->name,
+                 target->name);
+    if (!status)
+        status = write_file(b, object.bytes, object.size, &entry->files[MANIFEST_OBJECT], 0777, error);
+    free(object.bytes);
+    return status;
+}
+
+static fpa_status write_entry(const bundle *b, const fpa_head *head, const fpa_target *target,
+                              fpa_bundle_entry *entry, fpa_error *error)
+{
+    fpa_source source;
+    fpa_status status = source_generate(head, target->name, &source, error);
+    if (!status) {
+        entry->facts = source.facts;
+        name_files(b, head->name, target, entry);
+        status = write_head(b, head, entry, error);
+    }
+    if (!status)
+        status = write_text(b, source.code, &entry->files[MANIFEST_CODE], error);
+    if (!status)
+        status = write_text(b, source.header, &entry->files[MANIFEST_HEADER], error);
+    if (!status && b->with_objects)
+        status = write_object(b, head, &source, target, entry, error);
+    source_free(&source);
+    return status;
+}
+
+static fpa_status write_manifest(const bundle *b, const fpa_manifest *manifest, fpa_error *error)
+{
+    char *text = manifest_print(manifest);
+    if (!text)
+        return fail_memory(error);
+    const fpa_bytes part = {text, strlen(text)};
+    fpa_status status = file_write(b->folder, MANIFEST_NAME, 0666, &part, 1, error);
+    free(text);
+    return status;
+}
+
+/* Two of one name would overwrite each other's files. */
+static fpa_status check_names(fpa_head *const *heads, int count, fpa_error *error)
+{
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(heads[i]->name, heads[j]->name) == 0)
+                return fail(error, FPA_INVALID, heads[i]->origin,
+                            "there are two heads named %s; a bundle needs "
+                            "different names",
+                            heads[i]->name);
+    return FPA_OK;
+}
+
+static fpa_status find_targets(const char *const *names, int count, const fpa_target **targets,
+                               fpa_error *error)
+{
+    for (int i = 0; i < count; i++) {
+        const fpa_backend *backend;
+        fpa_status status = backend_target(names[i], &backend, &targets[i], error);
+        if (status)
+            return status;
+        for (int j = 0; j < i; j++)
+            if (targets[i] == targets[j])
+                return fail(error, FPA_INVALID, targets[i]->name, "is given twice");
+    }
+    return FPA_OK;
+}
+
+static fpa_status write_entries(const bundle *b, fpa_head *const *heads, int count,
+                                const fpa_target *const *targets, int targets_count, fpa_manifest *manifest,
+                                fpa_error *error)
+{
+    for (int h = 0; h < count; h++)
+        for (int t = 0; t < targets_count; t++) {
+            fpa_bundle_entry *entry = &manifest->entries[manifest->count++];
+            fpa_status status = write_entry(b, heads[h], targets[t], entry, error);
+            if (status)
+                return status;
+        }
+    return FPA_OK;
+}
+
+fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
+                        int targets_count, bool with_objects, const fpa_options *options, fpa_error *error)
+{
+    const bundle b = {folder, options, targets_count > 1, with_objects};
+    fpa_manifest manifest = {0, calloc((size_t)count * (size_t)targets_count + 1, sizeof *manifest.entries)};
+    const fpa_target **found = calloc((size_t)targets_count + 1, sizeof *found);
+    fpa_status status = manifest.entries && found ? FPA_OK : fail_memory(error);
+    if (!status)
+        status = find_targets(targets, targets_count, found, error);
+    if (!status)
+        status = check_names(heads, count, error);
+    if (!status && !folder_create(folder, 0777))
+        status = fail(error, FPA_IO, folder, "cannot be made: %s", strerror(errno));
+    if (!status)
+        status = write_entries(&b, heads, count, found, targets_count, &manifest, error);
+    if (!status)
+        status = write_manifest(&b, &manifest, error);
+    manifest_free(&manifest);
+    free(found);
+    return status;
+}

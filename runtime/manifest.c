@@ -1,0 +1,301 @@
+#include "manifest.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <sha256.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The facts, one row a line: printer and parser walk the same table. */
+typedef enum field_type { WHOLE, NUMBER, SMALL } field_type;
+
+static const struct field {
+    const char *name;
+    size_t offset; /* in fpa_facts */
+    field_type type;
+} fields[] = {
+    {"features", offsetof(fpa_facts, features), WHOLE},
+    {"features_written", offsetof(fpa_facts, features_written), WHOLE},
+    {"features_minimum", offsetof(fpa_facts, features_minimum), WHOLE},
+    {"features_tpow", offsetof(fpa_facts, features_tpow), WHOLE},
+    {"state_elements", offsetof(fpa_facts, state_elements), WHOLE},
+    {"block", offsetof(fpa_facts, block), SMALL},
+    {"chunk", offsetof(fpa_facts, chunk), SMALL},
+    {"forms", offsetof(fpa_facts, forms), SMALL},
+    {"crossover", offsetof(fpa_facts, crossover), WHOLE},
+    {"flop_parallel", offsetof(fpa_facts, flop[FORM_PARALLEL]), NUMBER},
+    {"flop_chunked", offsetof(fpa_facts, flop[FORM_CHUNKED]), NUMBER},
+    {"flop_recurrent", offsetof(fpa_facts, flop[FORM_RECURRENT]), NUMBER},
+    {"state_bytes", offsetof(fpa_facts, state_bytes), NUMBER},
+};
+
+static const char *const file_words[MANIFEST_FILES] = {"head", "code", "header", "object"};
+
+enum { FIELDS = sizeof fields / sizeof *fields, MAX_LINE = 512, MAX_ENTRIES = 1 << 16 };
+
+void manifest_digest(const void *bytes, size_t size, char digest[DIGEST_TEXT])
+{
+    SHA2_CTX sha;
+    SHA256Init(&sha);
+    SHA256Update(&sha, bytes, size);
+    SHA256End(&sha, digest);
+}
+
+void manifest_free(fpa_manifest *manifest)
+{
+    free(manifest->entries);
+    *manifest = (fpa_manifest){0, NULL};
+}
+
+static void print_field(FILE *text, const struct field *field, const fpa_facts *facts)
+{
+    const void *value = (const char *)facts + field->offset;
+    if (field->type == WHOLE)
+        fprintf(text, "%s %lld\n", field->name, (long long)*(const int64_t *)value);
+    else if (field->type == SMALL)
+        fprintf(text, "%s %d\n", field->name, *(const int *)value);
+    else
+        fprintf(text, "%s %a\n", field->name, *(const double *)value);
+}
+
+static void print_entry(FILE *text, const fpa_bundle_entry *entry)
+{
+    fprintf(text, "entry %s %s\n", entry->facts.name, entry->facts.target);
+    for (int f = 0; f < FIELDS; f++)
+        print_field(text, &fields[f], &entry->facts);
+    for (int f = 0; f < MANIFEST_FILES; f++)
+        if (entry->files[f].name[0])
+            fprintf(text, "%s %s %s\n", file_words[f], entry->files[f].name, entry->files[f].digest);
+    fprintf(text, "end\n");
+}
+
+char *manifest_print(const fpa_manifest *manifest)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *text = open_memstream(&bytes, &size);
+    if (!text)
+        return NULL;
+    fprintf(text, "fpac-bundle 1\nentries %d\n", manifest->count);
+    for (int i = 0; i < manifest->count; i++)
+        print_entry(text, &manifest->entries[i]);
+    bool fine = !ferror(text);
+    if (fclose(text) != 0 || !fine) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+/* The text, line by line. */
+typedef struct reader {
+    const char *where;
+    const char *next; /* start of the next line */
+    int number;       /* of the current line, from 1 */
+    char line[MAX_LINE];
+    fpa_error *error;
+} reader;
+
+static fpa_status refuse(const reader *r, const char *wanted)
+{
+    char place[256];
+    snprintf(place, sizeof place, "%.200s:%d", r->where, r->number);
+    return fail(r->error, FPA_INVALID, place, "expected '%s', found '%.100s'; write the bundle again", wanted,
+                r->line);
+}
+
+static bool next_line(reader *r)
+{
+    size_t length = strcspn(r->next, "\n");
+    r->number++;
+    snprintf(r->line, sizeof r->line, "%.*s", length < MAX_LINE ? (int)length : MAX_LINE - 1, r->next);
+    bool fine = length < MAX_LINE && r->next[length] == '\n';
+    r->next += length + (r->next[length] == '\n');
+    return fine;
+}
+
+/* The rest of the current line after "word ", or NULL. */
+static char *after_word(reader *r, const char *word)
+{
+    size_t length = strlen(word);
+    bool same = strncmp(r->line, word, length) == 0 && r->line[length] == ' ';
+    return same ? r->line + length + 1 : NULL;
+}
+
+static bool parse_whole(const char *text, int64_t largest, int64_t *value)
+{
+    char *end;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    errno = 0;
+    long long parsed = strtoll(text, &end, 10);
+    *value = parsed;
+    return errno == 0 && *end == 0 && parsed <= largest;
+}
+
+static bool parse_number(const char *text, double *value)
+{
+    char *end;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    *value = strtod(text, &end);
+    return *end == 0 && isfinite(*value);
+}
+
+static bool parse_value(const struct field *field, const char *text, fpa_facts *facts)
+{
+    void *value = (char *)facts + field->offset;
+    int64_t whole;
+    if (field->type == NUMBER)
+        return parse_number(text, value);
+    if (!parse_whole(text, field->type == SMALL ? INT32_MAX : INT64_MAX, &whole))
+        return false;
+    if (field->type == SMALL)
+        *(int *)value = (int)whole;
+    else
+        *(int64_t *)value = whole;
+    return true;
+}
+
+static fpa_status parse_field(reader *r, const struct field *field, fpa_facts *facts)
+{
+    char wanted[64];
+    char *text = next_line(r) ? after_word(r, field->name) : NULL;
+    if (text && parse_value(field, text, facts))
+        return FPA_OK;
+    snprintf(wanted, sizeof wanted, "%s NUMBER", field->name);
+    return refuse(r, wanted);
+}
+
+/* A name that stays inside the folder: no slash, no dot at its start. */
+static bool is_plain_name(const char *name)
+{
+    size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
+    return length > 0 && name[length] == 0 && name[0] != '.';
+}
+
+static bool is_digest(const char *text)
+{
+    return strspn(text, "0123456789abcdef") == 64 && text[64] == 0;
+}
+
+static bool copy_word(char *to, size_t size, const char *word)
+{
+    return (size_t)snprintf(to, size, "%s", word) < size;
+}
+
+/* Split "first second" in two; false when it is not two words. */
+static bool split(char *text, char **first, char **second)
+{
+    char *space = text ? strchr(text, ' ') : NULL;
+    if (!space || strchr(space + 1, ' '))
+        return false;
+    *space = 0;
+    *first = text;
+    *second = space + 1;
+    return true;
+}
+
+static bool parse_file(reader *r, int kind, fpa_bundle_file *file)
+{
+    char *name, *digest;
+    return split(after_word(r, file_words[kind]), &name, &digest) && is_plain_name(name) &&
+           is_digest(digest) && copy_word(file->name, sizeof file->name, name) &&
+           copy_word(file->digest, sizeof file->digest, digest);
+}
+
+/* The files in their order, then "end"; only the object may be left out. */
+static fpa_status parse_files(reader *r, fpa_bundle_entry *entry)
+{
+    char wanted[64];
+    for (int f = 0; f < MANIFEST_FILES; f++) {
+        bool fine = next_line(r);
+        if (fine && f == MANIFEST_OBJECT && strcmp(r->line, "end") == 0)
+            return FPA_OK;
+        if (fine && parse_file(r, f, &entry->files[f]))
+            continue;
+        snprintf(wanted, sizeof wanted, "%s FILE SHA256%s", file_words[f],
+                 f == MANIFEST_OBJECT ? "' or 'end" : "");
+        return refuse(r, wanted);
+    }
+    return next_line(r) && strcmp(r->line, "end") == 0 ? FPA_OK : refuse(r, "end");
+}
+
+static bool parse_title(reader *r, fpa_facts *facts)
+{
+    char *name, *target;
+    return next_line(r) && split(after_word(r, "entry"), &name, &target) && is_plain_name(name) &&
+           copy_word(facts->name, sizeof facts->name, name) &&
+           copy_word(facts->target, sizeof facts->target, target);
+}
+
+static fpa_status parse_entry(reader *r, fpa_bundle_entry *entry)
+{
+    fpa_status status = parse_title(r, &entry->facts) ? FPA_OK : refuse(r, "entry NAME TARGET");
+    for (int f = 0; !status && f < FIELDS; f++)
+        status = parse_field(r, &fields[f], &entry->facts);
+    return status ? status : parse_files(r, entry);
+}
+
+/* An entry takes more than 16 bytes of text: a count that a short text cannot hold is refused
+ * before memory is asked for. */
+static fpa_status parse_count(reader *r, size_t size, fpa_manifest *manifest)
+{
+    int64_t count = 0;
+    if (!next_line(r) || strcmp(r->line, "fpac-bundle 1") != 0)
+        return refuse(r, "fpac-bundle 1");
+    char *text = next_line(r) ? after_word(r, "entries") : NULL;
+    if (!text || !parse_whole(text, MAX_ENTRIES, &count) || (size_t)count > size / 16)
+        return refuse(r, "entries NUMBER");
+    manifest->entries = calloc((size_t)count + 1, sizeof *manifest->entries);
+    manifest->count = (int)count;
+    return manifest->entries ? FPA_OK : fail_memory(r->error);
+}
+
+/* One text for one manifest: a number that is spelled another way ("007") is refused too. */
+static fpa_status check_spelling(const char *text, const fpa_manifest *manifest, reader *r)
+{
+    char *ours = manifest_print(manifest);
+    if (!ours)
+        return fail_memory(r->error);
+    const char *theirs = text, *line = ours;
+    r->next = text;
+    r->number = 0;
+    fpa_status status = FPA_OK;
+    while (!status && *line) {
+        size_t length = strcspn(line, "\n");
+        next_line(r);
+        if (strncmp(theirs, line, length + 1) != 0) {
+            char wanted[MAX_LINE];
+            snprintf(wanted, sizeof wanted, "%.*s", (int)(length < 200 ? length : 200), line);
+            status = refuse(r, wanted);
+        }
+        line += length + 1;
+        theirs = r->next;
+    }
+    free(ours);
+    return status;
+}
+
+fpa_status manifest_parse(const char *where, const char *text, size_t size, fpa_manifest *manifest,
+                          fpa_error *error)
+{
+    reader r = {.where = where, .next = text, .error = error};
+    *manifest = (fpa_manifest){0, NULL};
+    if (strlen(text) != size)
+        return fail(error, FPA_INVALID, where, "has a zero byte; it is no manifest");
+    fpa_status status = parse_count(&r, size, manifest);
+    for (int i = 0; !status && i < manifest->count; i++)
+        status = parse_entry(&r, &manifest->entries[i]);
+    if (!status && *r.next) {
+        next_line(&r);
+        status = refuse(&r, "the end of the file");
+    }
+    if (!status)
+        status = check_spelling(text, manifest, &r);
+    if (status)
+        manifest_free(manifest);
+    return status;
+}

@@ -1,0 +1,263 @@
+#include "tensors.h"
+#include "view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One call's tensors while they are checked. */
+typedef struct operands {
+    const fpa_head *head;
+    const fpa_facts *facts;
+    const fpa_tensors *tensors;
+    bool with_data;
+    fpa_view q, k, v, o, log_gate, state_in, state_out; /* of those not given, tensor is NULL */
+} operands;
+
+static fpa_status take(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
+                       fpa_dtype dtype, int axes, fpa_error *error)
+{
+    *view =
+        (fpa_view){.name = name, .tensor = tensor, .dtype = dtype, .axes = axes, .with_data = all->with_data};
+    return view_check(view, error);
+}
+
+/* q, k, v or o: [batch, tokens, heads, width], the width contiguous. */
+static fpa_status take_vectors(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
+                               int width, fpa_error *error)
+{
+    char why[HEAD_MAX_NAME + 32];
+    fpa_status status = take(all, view, name, tensor, all->head->dtype, 4, error);
+    if (status)
+        return status;
+    snprintf(why, sizeof why, "the %s of %s is", width == all->head->d ? "width" : "value width",
+             all->head->name);
+    status = view_axis(view, 3, width, "elements", why, error);
+    return status ? status : view_contiguous(view, 3, error);
+}
+
+/* Batch and tokens, which all have in common with q. */
+static fpa_status match_tokens(const operands *all, const fpa_view *view, fpa_error *error)
+{
+    fpa_status status = view_axis(view, 0, all->q.shape[0], "sequences", "q has", error);
+    return status ? status : view_axis(view, 1, all->q.shape[1], "tokens", "q has", error);
+}
+
+static fpa_status check_groups(const operands *all, fpa_error *error)
+{
+    int64_t query_heads = all->q.shape[2], heads = all->k.shape[2];
+    if (heads == 0 ? query_heads == 0 : query_heads > 0 && query_heads % heads == 0)
+        return FPA_OK;
+    return fail(error, FPA_INVALID, "q",
+                "axis 2 has %lld heads, but k has %lld: a positive multiple is needed",
+                (long long)query_heads, (long long)heads);
+}
+
+static fpa_status check_inputs(operands *all, fpa_error *error)
+{
+    const fpa_tensors *t = all->tensors;
+    fpa_status status = take_vectors(all, &all->q, "q", t->q, all->head->d, error);
+    if (!status)
+        status = take_vectors(all, &all->k, "k", t->k, all->head->d, error);
+    if (!status)
+        status = match_tokens(all, &all->k, error);
+    if (!status)
+        status = check_groups(all, error);
+    if (!status)
+        status = take_vectors(all, &all->v, "v", t->v, all->head->dv, error);
+    if (!status)
+        status = match_tokens(all, &all->v, error);
+    return status ? status : view_axis(&all->v, 2, all->k.shape[2], "heads", "k has", error);
+}
+
+static fpa_status check_output(operands *all, fpa_error *error)
+{
+    if (!all->tensors->o && !all->with_data)
+        return FPA_OK;
+    fpa_status status = take_vectors(all, &all->o, "o", all->tensors->o, all->head->dv, error);
+    if (!status)
+        status = match_tokens(all, &all->o, error);
+    if (!status)
+        status = view_axis(&all->o, 2, all->q.shape[2], "heads", "q has", error);
+    return status ? status : view_distinct(&all->o, error);
+}
+
+static fpa_status check_gate(operands *all, fpa_error *error)
+{
+    const DLTensor *gate = all->tensors->log_gate;
+    if (gate && !all->head->gate)
+        return fail(error, FPA_INVALID, "log_gate", "is given, but %s has no gate", all->head->name);
+    if (!gate && all->head->gate && all->with_data)
+        return fail(error, FPA_INVALID, "log_gate", "is NULL, but %s is gated", all->head->name);
+    if (!gate)
+        return FPA_OK;
+    fpa_status status = take(all, &all->log_gate, "log_gate", gate, FPA_F32, 3, error);
+    if (!status)
+        status = match_tokens(all, &all->log_gate, error);
+    return status ? status : view_axis(&all->log_gate, 2, all->k.shape[2], "heads", "k has", error);
+}
+
+/* [B, H, N], or [B, H, D, dv] when there is no z behind S. */
+static fpa_status check_state(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
+                              fpa_error *error)
+{
+    if (!tensor)
+        return FPA_OK;
+    bool matrix = tensor->ndim == 4 && all->head->normalize == FPA_NORMALIZE_NONE;
+    fpa_status status = take(all, view, name, tensor, all->head->state_dtype, matrix ? 4 : 3, error);
+    if (!status)
+        status = view_axis(view, 0, all->q.shape[0], "sequences", "q has", error);
+    if (!status)
+        status = view_axis(view, 1, all->k.shape[2], "heads", "k has", error);
+    if (!status && !matrix)
+        status = view_axis(view, 2, all->facts->state_elements, "elements", "one head's state has", error);
+    if (!status && matrix)
+        status = view_axis(view, 2, all->facts->features, "rows", "the head's features number", error);
+    if (!status && matrix)
+        status = view_axis(view, 3, all->head->dv, "columns", "the value width is", error);
+    return status ? status : view_contiguous(view, 2, error);
+}
+
+static bool same_memory(const fpa_view *a, const fpa_view *b)
+{
+    return a->data == b->data && a->stride[0] == b->stride[0] && a->stride[1] == b->stride[1];
+}
+
+static fpa_status check_states(operands *all, fpa_error *error)
+{
+    fpa_status status = check_state(all, &all->state_in, "state_in", all->tensors->state_in, error);
+    if (!status)
+        status = check_state(all, &all->state_out, "state_out", all->tensors->state_out, error);
+    return status || !all->tensors->state_out ? status : view_distinct(&all->state_out, error);
+}
+
+static fpa_status keep_apart(const operands *all, const fpa_view *output, fpa_error *error)
+{
+    const fpa_view *others[] = {&all->q, &all->k, &all->v, &all->o, &all->log_gate, &all->state_in};
+    fpa_status status = FPA_OK;
+    for (size_t i = 0; !status && i < sizeof others / sizeof *others; i++) {
+        bool updated_in_place =
+            output == &all->state_out && others[i] == &all->state_in && same_memory(output, others[i]);
+        if (others[i] != output && !updated_in_place)
+            status = view_apart(output, others[i], error);
+    }
+    return status;
+}
+
+static fpa_status check_overlaps(const operands *all, fpa_error *error)
+{
+    if (!all->with_data)
+        return FPA_OK;
+    fpa_status status = keep_apart(all, &all->o, error);
+    return status ? status : keep_apart(all, &all->state_out, error);
+}
+
+/* One run-time matrix: [heads,] rows, columns, or [heads,] columns of a diagonal; C order. */
+static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, int index, const float **weight,
+                               fpa_error *error)
+{
+    char name[HEAD_MAX_NAME + 48];
+    fpa_view view;
+    bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
+    int first = matrix->per_head ? 1 : 0; /* axis of the matrix proper */
+    snprintf(name, sizeof name, "weights[%d] (%.63s)", index, matrix->name);
+    fpa_status status =
+        take(all, &view, name, all->tensors->weights[index], FPA_F32, first + (diagonal ? 1 : 2), error);
+    if (!status && first)
+        status = view_axis(&view, 0, all->k.shape[2], "heads", "k has", error);
+    if (!status && !diagonal)
+        status = view_axis(&view, first, matrix->rows, "rows", "the spec says", error);
+    if (!status)
+        status = view_axis(&view, first + !diagonal, matrix->cols, "columns", "the spec says", error);
+    if (!status)
+        status = view_contiguous(&view, 0, error);
+    if (!status && all->with_data)
+        status = view_apart(&all->o, &view, error);
+    if (!status && all->with_data)
+        status = view_apart(&all->state_out, &view, error);
+    if (!status)
+        *weight = (const float *)(const void *)view.data;
+    return status;
+}
+
+int tensors_weights(const fpa_head *head)
+{
+    int count = 0;
+    for (int m = 0; m < head->matrix_count; m++)
+        count += head->matrices[m].kind != FPA_MATRIX_CONSTANT;
+    return count;
+}
+
+static fpa_status check_weights(const operands *all, const float **weights, fpa_error *error)
+{
+    int count = tensors_weights(all->head), index = 0;
+    memset(weights, 0, (size_t)count * sizeof *weights);
+    if (count == 0 || (!all->tensors->weights && !all->with_data))
+        return FPA_OK;
+    if (!all->tensors->weights)
+        return fail(error, FPA_INVALID, "weights", "is NULL, but %s has %d run-time matrices",
+                    all->head->name, count);
+    for (int m = 0; m < all->head->matrix_count; m++) {
+        const fpa_matrix *matrix = &all->head->matrices[m];
+        if (matrix->kind == FPA_MATRIX_CONSTANT)
+            continue;
+        fpa_status status = check_weight(all, matrix, index, &weights[index], error);
+        if (status)
+            return status;
+        index++;
+    }
+    return FPA_OK;
+}
+
+/* A tensor without memory (empty, or only its shape counts) still has to look given. */
+static void *address(const fpa_view *view)
+{
+    return view->data ? view->data : (void *)(uintptr_t)view->tensor;
+}
+
+static void fill_launch(const operands *all, const float **weights, struct fpa_launch *launch)
+{
+    *launch = (struct fpa_launch){
+        .batch = all->q.shape[0],
+        .length = all->q.shape[1],
+        .query_heads = all->q.shape[2],
+        .heads = all->k.shape[2],
+        .q = address(&all->q),
+        .k = address(&all->k),
+        .v = address(&all->v),
+        .o = address(&all->o),
+        .log_gate = address(&all->log_gate),
+        .state_in = address(&all->state_in),
+        .state_out = address(&all->state_out),
+        .weights = weights,
+    };
+    memcpy(launch->q_stride, all->q.stride, sizeof launch->q_stride);
+    memcpy(launch->k_stride, all->k.stride, sizeof launch->k_stride);
+    memcpy(launch->v_stride, all->v.stride, sizeof launch->v_stride);
+    memcpy(launch->o_stride, all->o.stride, sizeof launch->o_stride);
+    memcpy(launch->gate_stride, all->log_gate.stride, sizeof launch->gate_stride);
+    memcpy(launch->state_in_stride, all->state_in.stride, sizeof launch->state_in_stride);
+    memcpy(launch->state_out_stride, all->state_out.stride, sizeof launch->state_out_stride);
+}
+
+fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, tensors_mode mode,
+                         const fpa_tensors *tensors, const float **weights, struct fpa_launch *launch,
+                         fpa_error *error)
+{
+    operands all = {.head = head, .facts = facts, .tensors = tensors, .with_data = mode == TENSORS_DATA};
+    if (!tensors)
+        return fail(error, FPA_INVALID, "tensors", "is NULL");
+    fpa_status status = check_inputs(&all, error);
+    if (!status)
+        status = check_output(&all, error);
+    if (!status)
+        status = check_gate(&all, error);
+    if (!status)
+        status = check_states(&all, error);
+    if (!status)
+        status = check_overlaps(&all, error);
+    if (!status)
+        status = check_weights(&all, weights, error);
+    if (!status)
+        fill_launch(&all, weights, launch);
+    return status;
+}

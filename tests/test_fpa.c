@@ -1,0 +1,186 @@
+#include "toy.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* One kernel for all claims; no cache, so that nothing is left behind. */
+static int open_kernel(void **state)
+{
+    static const fpa_options options = {.cache_dir = ""};
+    fpa_error error;
+    fpa_kernel *kernel;
+    fpa_status status = fpa_open_text("toy.lua", TOY_SPEC, NULL, &options, &kernel, &error);
+    if (status)
+        print_error("%s: %s\n", error.where, error.message);
+    *state = kernel;
+    return status != FPA_OK;
+}
+
+static int close_kernel(void **state)
+{
+    fpa_close(*state);
+    return 0;
+}
+
+/* One kernel, several threads, a workspace and an output for each. */
+static void *use(void *argument)
+{
+    static const int rounds = 20;
+    fpa_kernel *kernel = *(fpa_kernel **)argument;
+    bool fine = true;
+    for (int i = 0; i < rounds; i++)
+        fine = toy_works(kernel) && fine;
+    return fine ? argument : NULL;
+}
+
+static void threads_may_use_one_kernel_at_once(void **state)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    fpa_kernel *kernel = *state;
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, use, &kernel), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *fine;
+        assert_int_equal(pthread_join(threads[i], &fine), 0);
+        assert_non_null(fine);
+    }
+}
+
+static void a_wrong_workspace_is_refused_before_anything_is_written(void **state)
+{
+    toy_call call;
+    fpa_error error;
+    size_t size;
+    fpa_kernel *kernel = *state;
+    toy_fill(&call);
+    assert_int_equal(fpa_workspace_size(kernel, FPA_FORM_CHUNKED, &call.operands, &size, &error), FPA_OK);
+    if (size > 0) {
+        char *bytes = aligned_alloc(64, (size + 127) / 64 * 64);
+        assert_int_equal(fpa_forward(kernel, FPA_FORM_CHUNKED, &call.operands, bytes, size - 1, &error),
+                         FPA_INVALID);
+        assert_int_equal(fpa_forward(kernel, FPA_FORM_CHUNKED, &call.operands, NULL, size, &error),
+                         FPA_INVALID);
+        assert_int_equal(fpa_forward(kernel, FPA_FORM_CHUNKED, &call.operands, bytes + 4, size, &error),
+                         FPA_INVALID);
+        assert_string_equal(error.where, "workspace");
+        free(bytes);
+        assert_true(isnan(call.o[0]));
+    }
+}
+
+static void steps_continue_what_a_prefill_began(void **state)
+{
+    toy_call call;
+    fpa_error error;
+    enum { PROMPT = 6 };
+    fpa_kernel *kernel = *state;
+    const fpa_description *toy = fpa_describe(kernel);
+    int64_t state_shape[] = {TOY_BATCH, TOY_HEADS, toy->features, TOY_WIDTH};
+    float *memory = calloc((size_t)(TOY_BATCH * TOY_HEADS * toy->state_elements), sizeof *memory);
+    DLTensor tensor = toy_tensor(memory, 4, state_shape);
+    toy_fill(&call);
+    int64_t strides[] = {TOY_TOKENS * TOY_HEADS * TOY_WIDTH, TOY_HEADS * TOY_WIDTH, TOY_WIDTH, 1};
+    for (int i = 0; i < 4; i++)
+        call.tensors[i].strides = strides;
+    assert_int_equal(fpa_step(kernel, &call.operands, NULL, 0, &error), FPA_INVALID);
+    assert_string_equal(error.where, "state_in");
+    call.shape[1] = PROMPT;
+    call.operands.state_out = &tensor;
+    assert_int_equal(toy_forward(kernel, FPA_FORM_CHUNKED, &call.operands, &error), FPA_OK);
+    call.operands.state_in = &tensor;
+    call.shape[1] = 1;
+    for (int t = PROMPT; t < TOY_TOKENS; t++) {
+        for (int i = 0; i < 4; i++)
+            call.tensors[i].byte_offset = (uint64_t)(t * TOY_HEADS * TOY_WIDTH) * sizeof(float);
+        assert_int_equal(toy_forward(kernel, FPA_FORM_RECURRENT, &call.operands, &error), FPA_OK);
+    }
+    assert_true(toy_is_right(&call));
+    free(memory);
+}
+
+static void the_automatic_form_follows_length_and_state(void **state)
+{
+    fpa_kernel *kernel = *state;
+    int64_t crossover = fpa_describe(kernel)->crossover;
+    assert_int_equal(fpa_choose_form(kernel, 1, 1), FPA_FORM_RECURRENT);
+    assert_int_equal(fpa_choose_form(kernel, 1, 0), crossover == 1 ? FPA_FORM_CHUNKED : FPA_FORM_PARALLEL);
+    if (crossover > 2)
+        assert_int_equal(fpa_choose_form(kernel, crossover - 1, 0), FPA_FORM_PARALLEL);
+    if (crossover > 1)
+        assert_int_equal(fpa_choose_form(kernel, crossover, 0), FPA_FORM_CHUNKED);
+}
+
+static void a_head_without_a_causal_order_has_the_parallel_form_only(void **state)
+{
+    (void)state;
+    toy_call call;
+    fpa_error error;
+    fpa_kernel *kernel;
+    static const fpa_options options = {.cache_dir = ""};
+    static const char text[] =
+        "return head { name = 'all', d = 4, dv = 4, causal = false, terms = linear() }";
+    assert_int_equal(fpa_open_text("text.lua", text, NULL, &options, &kernel, &error), FPA_OK);
+    toy_fill(&call);
+    assert_int_equal(fpa_choose_form(kernel, 100000, 0), FPA_FORM_PARALLEL);
+    assert_int_equal(toy_forward(kernel, FPA_FORM_CHUNKED, &call.operands, &error), FPA_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "parallel"));
+    assert_int_equal(toy_forward(kernel, (fpa_form)7, &call.operands, &error), FPA_UNSUPPORTED);
+    assert_int_equal(toy_forward(kernel, FPA_FORM_AUTO, &call.operands, &error), FPA_OK);
+    fpa_close(kernel);
+}
+
+static void nothing_to_compute_is_no_error(void **state)
+{
+    fpa_error error;
+    fpa_kernel *kernel = *state;
+    for (int axis = 0; axis < 3; axis++)
+        for (fpa_form form = FPA_FORM_AUTO; form <= FPA_FORM_RECURRENT; form++) {
+            toy_call call;
+            toy_fill(&call);
+            call.shape[axis] = 0;
+            assert_int_equal(toy_forward(kernel, form, &call.operands, &error), FPA_OK);
+            assert_true(isnan(call.o[0]));
+        }
+}
+
+/* The tensors are checked before anything is computed: no form touches the output. */
+static void a_wrong_tensor_is_refused_in_every_call(void **state)
+{
+    toy_call call;
+    fpa_error error;
+    size_t size;
+    fpa_kernel *kernel = *state;
+    toy_fill(&call);
+    int64_t shape[] = {TOY_BATCH, TOY_TOKENS, TOY_HEADS - 1, TOY_WIDTH};
+    call.tensors[2].shape = shape;
+    for (fpa_form form = FPA_FORM_AUTO; form <= FPA_FORM_RECURRENT; form++) {
+        assert_int_equal(fpa_workspace_size(kernel, form, &call.operands, &size, &error), FPA_INVALID);
+        assert_int_equal(fpa_forward(kernel, form, &call.operands, NULL, 0, &error), FPA_INVALID);
+        assert_string_equal(error.where, "v");
+        assert_int_equal(fpa_forward(kernel, form, NULL, NULL, 0, &error), FPA_INVALID);
+    }
+    assert_true(isnan(call.o[0]));
+}
+
+int main(void)
+{
+    toy_hurry();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_may_use_one_kernel_at_once),
+        cmocka_unit_test(a_wrong_workspace_is_refused_before_anything_is_written),
+        cmocka_unit_test(steps_continue_what_a_prefill_began),
+        cmocka_unit_test(the_automatic_form_follows_length_and_state),
+        cmocka_unit_test(a_head_without_a_causal_order_has_the_parallel_form_only),
+        cmocka_unit_test(nothing_to_compute_is_no_error),
+        cmocka_unit_test(a_wrong_tensor_is_refused_in_every_call),
+    };
+    return cmocka_run_group_tests(tests, open_kernel, close_kernel);
+}

@@ -1,0 +1,374 @@
+#include "../runtime/cache.h"
+#include "scratch.h"
+#include "toy.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+/* Kernels are compiled by a script that notes each call, so that tests can count compilations. */
+typedef struct fixture {
+    char folder[64], cache[96], compiler[96], calls[96], specs[96];
+    fpa_options options;
+    scratch_log log;
+} fixture;
+
+static int make_fixture(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    char script[512];
+    scratch_make(f->folder);
+    snprintf(f->cache, sizeof f->cache, "%s/cache", f->folder);
+    snprintf(f->compiler, sizeof f->compiler, "%s/cc", f->folder);
+    snprintf(f->calls, sizeof f->calls, "%s/calls", f->folder);
+    snprintf(f->specs, sizeof f->specs, "%s/toy.lua", f->folder);
+    snprintf(script, sizeof script, "#!/bin/sh\necho call >>%s\nexec gcc \"$@\"\n", f->calls);
+    scratch_write(f->compiler, script, strlen(script));
+    scratch_write(f->calls, "", 0);
+    scratch_write(f->specs, TOY_SPEC, strlen(TOY_SPEC));
+    f->options = (fpa_options){
+        .cache_dir = f->cache, .compiler = f->compiler, .log = scratch_record, .log_user = &f->log};
+    *state = f;
+    return chmod(f->compiler, 0755);
+}
+
+static int drop_fixture(void **state)
+{
+    fixture *f = *state;
+    scratch_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+static int compilations(const fixture *f)
+{
+    struct stat facts;
+    assert_int_equal(stat(f->calls, &facts), 0);
+    return (int)(facts.st_size / (off_t)strlen("call\n"));
+}
+
+static fpa_kernel *open_toy(fixture *f)
+{
+    fpa_error error = {0};
+    fpa_kernel *kernel = NULL;
+    if (fpa_open(f->specs, NULL, &f->options, &kernel, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    return kernel;
+}
+
+/* Open, use, close; true when it was taken from the cache. */
+static bool comes_from_cache(fixture *f)
+{
+    fpa_kernel *kernel = open_toy(f);
+    bool cached = fpa_describe(kernel)->from_cache;
+    assert_true(toy_works(kernel));
+    fpa_close(kernel);
+    return cached;
+}
+
+static void a_spec_becomes_a_kernel_that_computes_the_formula(void **state)
+{
+    fixture *f = *state;
+    fpa_kernel *kernel = open_toy(f);
+    const fpa_description *toy = fpa_describe(kernel);
+    assert_string_equal(toy->name, "toy");
+    assert_string_equal(toy->target, target_best()->name);
+    assert_string_equal(toy->dtype, "f32");
+    assert_int_equal(toy->d, 4);
+    assert_int_equal(toy->dv, 4);
+    assert_true(toy->causal && !toy->gate && !toy->normalized);
+    assert_true(toy->features >= 10 && toy->features <= 16);
+    assert_int_equal(toy->state_elements, toy->features * 4);
+    assert_int_equal(toy->weight_count, 0);
+    assert_int_equal(toy->from_cache, 0);
+    assert_true(strlen(toy->verdict) > 10);
+    assert_true(toy_works(kernel));
+    fpa_close(kernel);
+    fpa_close(NULL);
+}
+
+static void a_second_opening_starts_no_compiler(void **state)
+{
+    fixture *f = *state;
+    fpa_kernel *first = open_toy(f);
+    assert_int_equal(compilations(f), 1);
+    fpa_kernel *second = open_toy(f);
+    assert_int_equal(compilations(f), 1);
+    assert_int_equal(fpa_describe(second)->from_cache, 1);
+    assert_string_equal(fpa_describe(second)->verdict, fpa_describe(first)->verdict);
+    fpa_close(first);
+    assert_true(toy_works(second));
+    fpa_close(second);
+    assert_int_equal(scratch_count(f->cache, NULL), 1);
+}
+
+static void without_a_cache_every_opening_compiles(void **state)
+{
+    fixture *f = *state;
+    f->options.cache_dir = "";
+    assert_false(comes_from_cache(f));
+    assert_false(comes_from_cache(f));
+    assert_int_equal(compilations(f), 2);
+    assert_int_equal(scratch_count(f->cache, NULL), -1);
+}
+
+static void a_cache_that_cannot_be_used_costs_only_time(void **state)
+{
+    fixture *f = *state;
+    f->options.cache_dir = "/dev/null/cache";
+    assert_false(comes_from_cache(f));
+    assert_non_null(strstr(f->log.text, "cache: not used: /dev/null/cache"));
+}
+
+static void what_decides_the_bytes_decides_the_entry(void **state)
+{
+    fixture *f = *state;
+    const char *before = getenv("FPA_CFLAGS");
+    char *kept = before ? strdup(before) : NULL, flags[512];
+    assert_false(comes_from_cache(f));
+    snprintf(flags, sizeof flags, "%s -DOTHER", before ? before : "");
+    setenv("FPA_CFLAGS", flags, 1);
+    assert_false(comes_from_cache(f));
+    if (kept)
+        setenv("FPA_CFLAGS", kept, 1);
+    else
+        unsetenv("FPA_CFLAGS");
+    free(kept);
+    scratch_write(f->specs, "return " TOY_HEAD("other"), strlen("return " TOY_HEAD("other")));
+    assert_false(comes_from_cache(f));
+    assert_int_equal(scratch_count(f->cache, ".fpa"), 3);
+}
+
+/* The only entry's name, without its folder. */
+static void entry_name(const fixture *f, char name[128])
+{
+    DIR *list = opendir(f->cache);
+    assert_non_null(list);
+    for (struct dirent *item = readdir(list); item; item = readdir(list))
+        if (strlen(item->d_name) > 64)
+            snprintf(name, 128, "%.127s", item->d_name);
+    closedir(list);
+}
+
+static void a_damaged_entry_is_built_again_with_one_warning(void **state)
+{
+    fixture *f = *state;
+    char name[128], path[256];
+    fpa_file file;
+    fpa_error error;
+    assert_false(comes_from_cache(f));
+    entry_name(f, name);
+    snprintf(path, sizeof path, "%s/%s", f->cache, name);
+    assert_int_equal(file_read(path, &file, &error), FPA_OK);
+    file.bytes[file.size / 2] ^= 1;
+    scratch_write(path, file.bytes, file.size);
+    free(file.bytes);
+    f->log = (scratch_log){0};
+    assert_false(comes_from_cache(f));
+    assert_non_null(strstr(f->log.text, "is damaged"));
+    assert_null(strstr(strstr(f->log.text, "is damaged") + 1, "is damaged"));
+    assert_true(comes_from_cache(f));
+}
+
+static void an_entry_that_does_not_load_is_built_again(void **state)
+{
+    fixture *f = *state;
+    char name[128], key[KEY_TEXT];
+    fpa_error error;
+    fpa_cache cache;
+    const fpa_object nonsense = {(unsigned char *)"nonsense", 8};
+    assert_false(comes_from_cache(f));
+    entry_name(f, name);
+    snprintf(key, sizeof key, "%.64s", name);
+    assert_int_equal(cache_open(&f->options, &cache, &error), FPA_OK);
+    assert_int_equal(cache_store(&cache, key, &nonsense, "passed", &error), FPA_OK);
+    cache_close(&cache);
+    assert_false(comes_from_cache(f));
+    assert_non_null(strstr(f->log.text, "built again"));
+    assert_true(comes_from_cache(f));
+}
+
+static fpa_status open_text(fixture *f, const char *text, const char *head, fpa_error *error)
+{
+    fpa_kernel *kernel = (fpa_kernel *)f; /* a failure has to overwrite it */
+    fpa_status status = fpa_open_text("text.lua", text, head, &f->options, &kernel, error);
+    assert_int_equal(status == FPA_OK, kernel != NULL);
+    fpa_close(kernel);
+    return status;
+}
+
+static void spec_text_is_opened_like_a_file(void **state)
+{
+    fixture *f = *state;
+    fpa_error error;
+    assert_false(comes_from_cache(f));
+    assert_int_equal(open_text(f, TOY_SPEC, "toy", &error), FPA_OK);
+}
+
+static void mistakes_are_told_with_their_place(void **state)
+{
+    fixture *f = *state;
+    fpa_error error;
+    static const char two[] = "return {\n" TOY_HEAD("first") ",\n" TOY_HEAD("second") "}\n";
+    static const struct {
+        const char *text, *head;
+        fpa_status status;
+        const char *where, *message;
+    } cases[] = {
+        {TOY_SPEC, "tow", FPA_INVALID, "text.lua", "toy"},
+        {two, NULL, FPA_INVALID, "text.lua", "first, second"},
+        {"\n\nreturn head { nme = 1 }", NULL, FPA_INVALID, "text.lua:3", "name"},
+        {"return 7", NULL, FPA_INVALID, "text.lua", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(open_text(f, cases[i].text, cases[i].head, &error), cases[i].status);
+        if (!strstr(error.where, cases[i].where) || !strstr(error.message, cases[i].message))
+            fail_msg("%s: %s", error.where, error.message);
+    }
+    assert_int_equal(open_text(f, two, "second", &error), FPA_OK);
+    fpa_kernel *kernel;
+    assert_int_equal(fpa_open("/nowhere/spec.lua", NULL, &f->options, &kernel, &error), FPA_IO);
+    assert_null(kernel);
+}
+
+static void a_target_that_cannot_run_is_refused_before_any_work(void **state)
+{
+    fixture *f = *state;
+    fpa_error error;
+    f->options.target = "c:avx1024";
+    assert_int_equal(open_text(f, TOY_SPEC, NULL, &error), FPA_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "c:avx512"));
+    for (int i = 0; i < target_count(); i++)
+        if (!target_runs(target_at(i))) {
+            f->options.target = target_at(i)->name;
+            assert_int_equal(open_text(f, TOY_SPEC, NULL, &error), FPA_UNSUPPORTED);
+            assert_string_equal(error.where, target_at(i)->name);
+        }
+    assert_int_equal(compilations(f), 0);
+}
+
+static void every_target_of_this_machine_opens(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < target_count(); i++)
+        if (target_runs(target_at(i))) {
+            f->options.target = target_at(i)->name;
+            fpa_kernel *kernel = open_toy(f);
+            assert_string_equal(fpa_describe(kernel)->target, target_at(i)->name);
+            assert_true(toy_works(kernel));
+            fpa_close(kernel);
+        }
+}
+
+static void a_compiler_that_fails_is_reported_and_nothing_is_stored(void **state)
+{
+    fixture *f = *state;
+    fpa_error error;
+    static const char script[] = "#!/bin/sh\necho no more disk >&2\nexit 1\n";
+    scratch_write(f->compiler, script, strlen(script));
+    assert_int_equal(open_text(f, TOY_SPEC, NULL, &error), FPA_COMPILE);
+    assert_non_null(strstr(error.message, "no more disk"));
+    assert_int_equal(scratch_count(f->cache, NULL), 0);
+}
+
+typedef struct worker {
+    pthread_t thread;
+    fixture *f;
+    bool fine;
+} worker;
+
+static void *open_and_use(void *argument)
+{
+    worker *w = argument;
+    fpa_options options = w->f->options;
+    fpa_kernel *kernel;
+    fpa_error error;
+    options.log = NULL; /* the recorder is not for several threads */
+    if (fpa_open(w->f->specs, NULL, &options, &kernel, &error))
+        return NULL;
+    w->fine = toy_works(kernel);
+    fpa_close(kernel);
+    return NULL;
+}
+
+static void threads_may_open_one_head_at_once(void **state)
+{
+    enum { THREADS = 6 };
+    fixture *f = *state;
+    worker workers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.f = f};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, open_and_use, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+        assert_true(workers[i].fine);
+    }
+    assert_int_equal(scratch_count(f->cache, NULL), 1);
+    assert_true(comes_from_cache(f));
+}
+
+/* What a process of its own does: `test_open --worker SPEC CACHE COMPILER`. */
+static int run_worker(char **arguments)
+{
+    fixture f = {.options = {.cache_dir = arguments[1], .compiler = arguments[2]}};
+    worker w = {.f = &f};
+    snprintf(f.specs, sizeof f.specs, "%s", arguments[0]);
+    open_and_use(&w);
+    return !w.fine;
+}
+
+/* Started afresh, because OpenMP's threads do not survive a fork. */
+static void processes_may_open_one_head_at_once(void **state)
+{
+    enum { PROCESSES = 4 };
+    fixture *f = *state;
+    pid_t children[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            execl("/proc/self/exe", "test_open", "--worker", f->specs, f->cache, f->compiler, (char *)NULL);
+            _exit(127);
+        }
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(scratch_count(f->cache, NULL), 1);
+    assert_true(comes_from_cache(f));
+}
+
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, make_fixture, drop_fixture)
+
+int main(int count, char **arguments)
+{
+    if (count == 5 && strcmp(arguments[1], "--worker") == 0)
+        return run_worker(arguments + 2);
+    toy_hurry();
+    const struct CMUnitTest tests[] = {
+        CLAIM(a_spec_becomes_a_kernel_that_computes_the_formula),
+        CLAIM(a_second_opening_starts_no_compiler),
+        CLAIM(without_a_cache_every_opening_compiles),
+        CLAIM(a_cache_that_cannot_be_used_costs_only_time),
+        CLAIM(what_decides_the_bytes_decides_the_entry),
+        CLAIM(a_damaged_entry_is_built_again_with_one_warning),
+        CLAIM(an_entry_that_does_not_load_is_built_again),
+        CLAIM(spec_text_is_opened_like_a_file),
+        CLAIM(mistakes_are_told_with_their_place),
+        CLAIM(a_target_that_cannot_run_is_refused_before_any_work),
+        CLAIM(every_target_of_this_machine_opens),
+        CLAIM(a_compiler_that_fails_is_reported_and_nothing_is_stored),
+        CLAIM(threads_may_open_one_head_at_once),
+        CLAIM(processes_may_open_one_head_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

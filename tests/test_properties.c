@@ -1,0 +1,236 @@
+/* Properties of the paper's kernels, on emitted code through the public API. */
+#include "../runtime/fpa.h"
+#include "random_head.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { D = 12, DV = 20, B = 2, H = 2, L = 151, SIZE_QK = B * L * H * D, SIZE_V = B * L * H * DV };
+
+static const uint64_t seed = 20260117; /* of every input below */
+
+static float q[SIZE_QK], k[SIZE_QK], v[SIZE_V];
+
+static void fill(float *x, int count, uint64_t stream)
+{
+    random_source random = {seed + stream};
+    for (int i = 0; i < count; i++)
+        x[i] = (float)(random_normal(&random) * 0.5);
+}
+
+static int make_inputs(void **state)
+{
+    (void)state;
+    print_message("properties: seed %llu\n", (unsigned long long)seed);
+    setenv("FPA_CFLAGS", "-O1", 1); /* compile time is what these tests cost */
+    fill(q, SIZE_QK, 1);
+    fill(k, SIZE_QK, 2);
+    fill(v, SIZE_V, 3);
+    return 0;
+}
+
+/* A head of these terms; `more` are further fields. */
+static fpa_kernel *open_head(const char *terms, const char *more)
+{
+    char text[2048];
+    fpa_kernel *kernel = NULL;
+    fpa_error error = {0};
+    snprintf(text, sizeof text, "return head { name = 'p', d = %d, dv = %d, %s terms = %s }", D, DV, more, terms);
+    if (fpa_open_text("property.lua", text, NULL, NULL, &kernel, &error))
+        fail_msg("%s: %s\n%s", error.where, error.message, text);
+    return kernel;
+}
+
+static DLTensor tensor(const float *data, int64_t *shape)
+{
+    return (DLTensor){.data = (void *)data, .device = {kDLCPU, 0}, .ndim = 4, .dtype = {kDLFloat, 32, 1}, .shape = shape};
+}
+
+/* o of one call; malloc'ed, [B, L, H, DV]. */
+static float *run(fpa_kernel *kernel, fpa_form form, const float *qs, const float *ks, const float *vs)
+{
+    int64_t qk[4] = {B, L, H, D}, values[4] = {B, L, H, DV};
+    float *o = malloc(SIZE_V * sizeof *o);
+    DLTensor tq = tensor(qs, qk), tk = tensor(ks, qk), tv = tensor(vs, values), to = tensor(o, values);
+    fpa_tensors tensors = {.q = &tq, .k = &tk, .v = &tv, .o = &to};
+    fpa_error error = {0};
+    size_t size = 0;
+    void *workspace = NULL;
+    assert_non_null(o);
+    if (fpa_workspace_size(kernel, form, &tensors, &size, &error) || posix_memalign(&workspace, 64, size) ||
+        fpa_forward(kernel, form, &tensors, workspace, size, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    free(workspace);
+    return o;
+}
+
+/* a == factor b within rounding, relative to the largest entry. */
+static void assert_close(const char *what, const float *a, const float *b, double factor)
+{
+    double most = 0, off = 0;
+    for (int i = 0; i < SIZE_V; i++) {
+        most = fmax(most, fabs(a[i]));
+        off = fmax(off, fabs(a[i] - factor * b[i]));
+    }
+    if (!(off <= 2e-5 * most))
+        fail_msg("%s: off by %g of %g", what, off, most);
+}
+
+struct pair {
+    const char *what, *a, *b;
+    double factor; /* kernel a == factor * kernel b */
+};
+
+static const struct pair pairs[] = {
+    {"tspow equals power at block 1", "tspow { d = 12, degree = 2, block = 1 }", "power { degree = 2 }", 1},
+    {"tspow equals power at block 4", "tspow { d = 12, degree = 2, block = 4 }", "power { degree = 2 }", 1},
+    {"tspow equals power at a block that does not divide d", "tspow { d = 12, degree = 2, block = 5 }",
+     "power { degree = 2 }", 1},
+    {"merged equals full", "tspow { d = 12, degree = 3, block = 4, construction = 'merged' }",
+     "tspow { d = 12, degree = 3, block = 4, construction = 'full' }", 1},
+    {"spow equals power", "spow { d = 12, degree = 3 }", "power { degree = 3 }", 1},
+    {"permuting branches changes nothing",
+     "{ term { select { 1, 2, 3 }, diagonal { [range(4, 9)] = sqrt2 }, identity() } }",
+     "{ term { identity(), select { 1, 2, 3 }, diagonal { [range(4, 9)] = sqrt2 } } }", 1},
+    {"permuting terms changes nothing", "{ term { select { 1, 2 }, select { 5, 6 } }, term { identity() } }",
+     "{ term { identity() }, term { select { 1, 2 }, select { 5, 6 } } }", 1},
+    {"scaling one W by 3 scales the kernel by 9",
+     "{ term { diagonal { [range(1, 12)] = 3 }, select { 2, 4, 6, 7 } } }",
+     "{ term { identity(), select { 2, 4, 6, 7 } } }", 9},
+    {"a constant in the kernel", "inhomogeneous { degree = 2, constant = 3 }",
+     "{ power { degree = 2 }, linear { weight = 6 }, term { weight = 9 } }", 1},
+    {"a rotated W has the same Gram",
+     "{ term { dense { { 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, { -4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } }, identity() } }",
+     "{ term { select { 1, 2 }, identity() } }", 25},
+};
+
+static void equal_kernels_give_equal_outputs_in_every_form(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        fpa_kernel *a = open_head(pairs[i].a, ""), *b = open_head(pairs[i].b, "");
+        for (int form = 0; form < 3; form++) {
+            float *oa = run(a, form, q, k, v), *ob = run(b, form, q, k, v);
+            assert_close(pairs[i].what, oa, ob, pairs[i].factor);
+            free(oa);
+            free(ob);
+        }
+        fpa_close(a);
+        fpa_close(b);
+    }
+}
+
+/* x -> x - 2 u (u.x) for every token: an orthogonal map. */
+static void reflect(const float *from, float *to)
+{
+    for (int t = 0; t < B * L * H; t++) {
+        double dot = 0, norm = 0;
+        for (int i = 0; i < D; i++) {
+            dot += (i + 1) * from[t * D + i];
+            norm += (i + 1) * (i + 1);
+        }
+        for (int i = 0; i < D; i++)
+            to[t * D + i] = (float)(from[t * D + i] - 2 * (i + 1) * dot / norm);
+    }
+}
+
+/* seeds/000, "Invariant Properties", 3: U of the common isometry group changes nothing. */
+static void a_rotation_of_q_and_k_together_leaves_an_isotropic_kernel_alone(void **state)
+{
+    static float rotated_q[SIZE_QK], rotated_k[SIZE_QK];
+    (void)state;
+    reflect(q, rotated_q);
+    reflect(k, rotated_k);
+    fpa_kernel *kernel = open_head("tspow { d = 12, degree = 2, block = 4 }", "");
+    for (int form = 0; form < 3; form++) {
+        float *a = run(kernel, form, q, k, v), *b = run(kernel, form, rotated_q, rotated_k, v);
+        assert_close("rotated", a, b, 1);
+        free(a);
+        free(b);
+    }
+    fpa_close(kernel);
+}
+
+static void output_is_linear_in_v(void **state)
+{
+    static float other[SIZE_V], sum[SIZE_V];
+    (void)state;
+    fill(other, SIZE_V, 4);
+    for (int i = 0; i < SIZE_V; i++)
+        sum[i] = 2 * v[i] - 3 * other[i];
+    fpa_kernel *kernel = open_head("power { degree = 2 }", "normalize = 'one_plus_sum',");
+    for (int form = 0; form < 3; form++) {
+        float *a = run(kernel, form, q, k, v), *b = run(kernel, form, q, k, other), *c = run(kernel, form, q, k, sum);
+        for (int i = 0; i < SIZE_V; i++)
+            a[i] = 2 * a[i] - 3 * b[i];
+        assert_close("linear", a, c, 1);
+        free(a);
+        free(b);
+        free(c);
+    }
+    fpa_close(kernel);
+}
+
+static void the_chunk_changes_nothing_but_rounding(void **state)
+{
+    static const char *const chunks[] = {"chunk = 1,", "chunk = 47,", "chunk = 48,", "chunk = 150,", "chunk = 4096,"};
+    (void)state;
+    fpa_kernel *plain = open_head("power { degree = 2 }", "normalize = 'sum',");
+    float *expected = run(plain, FPA_FORM_PARALLEL, q, k, v);
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        char more[64];
+        snprintf(more, sizeof more, "normalize = 'sum', %s", chunks[i]);
+        fpa_kernel *kernel = open_head("power { degree = 2 }", more);
+        float *o = run(kernel, FPA_FORM_CHUNKED, q, k, v);
+        assert_close(chunks[i], o, expected, 1);
+        free(o);
+        fpa_close(kernel);
+    }
+    free(expected);
+    fpa_close(plain);
+}
+
+/* Slices are added in their own order, whoever computes them. */
+static void the_number_of_threads_changes_no_bit(void **state)
+{
+    void *openmp = dlopen("libgomp.so.1", RTLD_NOW);
+    void (*set_threads)(int) = openmp ? (void (*)(int))dlsym(openmp, "omp_set_num_threads") : NULL;
+    (void)state;
+    if (!set_threads)
+        skip();
+    fpa_kernel *kernel = open_head("tspow { d = 12, degree = 3, block = 1 }", "normalize = 'one_plus_sum',");
+    for (int form = 0; form < 3; form++) {
+        set_threads(1);
+        float *one = run(kernel, form, q, k, v);
+        for (int threads = 2; threads <= 7; threads++) {
+            set_threads(threads);
+            float *many = run(kernel, form, q, k, v);
+            assert_memory_equal(one, many, SIZE_V * sizeof *one);
+            free(many);
+        }
+        free(one);
+    }
+    fpa_close(kernel);
+    dlclose(openmp);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_kernels_give_equal_outputs_in_every_form),
+        cmocka_unit_test(a_rotation_of_q_and_k_together_leaves_an_isotropic_kernel_alone),
+        cmocka_unit_test(output_is_linear_in_v),
+        cmocka_unit_test(the_chunk_changes_nothing_but_rounding),
+        cmocka_unit_test(the_number_of_threads_changes_no_bit),
+    };
+    return cmocka_run_group_tests_name("properties", tests, make_inputs, NULL);
+}
