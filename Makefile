@@ -1,0 +1,217 @@
+# fpac: head spec (Lua) -> verified, specialised C kernel.
+#
+#   make demo      install what is missing, build, compile and verify every head in specs/, use them
+#   make test      install what is missing, build, run every test, one summing line at the end
+#   make           build/fpac, build/libfpa.a, build/libfpa.so
+#
+#   asan ubsan fuzz bench generated tidy format install clean: see README.md, "Building"
+
+VERSION   := 0.1.0
+SOVERSION := 0
+PREFIX    ?= /usr/local
+BUILD     ?= build
+SANITIZE  ?=
+OBJCOPY   ?= objcopy
+# make V=1 shows whole commands
+quiet     := $(if $(V),,@)
+say        = $(if $(V),@true,@printf '  %-6s %s\n' $(1) $@)
+
+# Flags
+
+# CC, CPPFLAGS, CFLAGS and LDFLAGS are the caller's; the variables in lower case are added to them.
+CFLAGS   ?= -O2 -g
+warnings := -Wall -Wextra -Wshadow -Werror
+cppflags  = -D_GNU_SOURCE -DFPA_VERSION='"$(VERSION)"' -Igen $(LUA_INCLUDE)
+cflags   := -std=gnu11 $(warnings) -fPIC -fvisibility=hidden
+ldflags  :=
+
+ifneq ($(SANITIZE),)
+cflags  += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+ldflags += -fsanitize=$(SANITIZE)
+# Emitted code is compiled with the same sanitizer, so that a bad index in a kernel stops the test.
+export FPA_CFLAGS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
+endif
+
+compile   = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS)
+link      = $(CC) $(cflags) $(CFLAGS) $(ldflags) $(LDFLAGS)
+
+LUA_INCLUDE := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
+LUA_ARCHIVE := $(wildcard $(shell pkg-config --variable=libdir lua5.4 2>/dev/null)/liblua5.4.a)
+LUA_SHARED  := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
+# Programs carry Lua in themselves when its archive is there. Debian's archive is not
+# position-independent, so libfpa.so needs the shared library.
+LUA_PROGRAM := $(or $(LUA_ARCHIVE),$(LUA_SHARED))
+LIBS        := -lmd -lm -ldl -pthread
+
+# Files
+
+library_sources := $(sort $(wildcard gen/*.c runtime/*.c))
+command_sources := $(sort $(wildcard command/*.c))
+template_files  := $(sort $(wildcard templates/*/*.in))
+embedded_files  := gen/prelude.lua gen/launch.h $(template_files)
+test_sources    := $(sort $(wildcard tests/test_*.c))
+fuzz_sources    := $(sort $(wildcard tests/fuzz_*.c))
+helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcard tests/*.c)))
+
+objects          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o
+command_objects := $(call objects,$(command_sources))
+helper_objects  := $(call objects,$(helper_sources))
+example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
+# the long ones first, so that the last core does not wait for them alone
+long_tests      := $(addprefix tests/,test_shipped.c test_parity.c test_properties.c test_faults.c)
+test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(long_tests),$(test_sources)) \
+                   $(filter-out $(long_tests),$(test_sources)))
+fuzz_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(fuzz_sources))
+
+# tests/test_faults fails the first, second, third ... of these calls.
+wrapped := malloc calloc realloc strdup strndup write fsync rename
+comma := ,
+$(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
+
+.PHONY: all demo test check asan ubsan fuzz bench generated tidy format install clean demo-run
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(BUILD)/fpac $(BUILD)/libfpa.a $(BUILD)/libfpa.so $(example_programs)
+
+# Building
+
+# Says which package is missing before the compiler complains about a header.
+$(BUILD)/dependencies: tools/install-deps.sh
+	@mkdir -p $(@D)
+	@CC="$(CC)" tools/install-deps.sh --check
+	@touch $@
+
+$(BUILD)/obj/%.o: %.c | $(BUILD)/dependencies
+	@mkdir -p $(@D)
+	$(call say,cc)
+	$(quiet)$(compile) -MMD -MP -c -o $@ $<
+
+$(BUILD)/embed: tools/embed.c | $(BUILD)/dependencies
+	@mkdir -p $(@D)
+	$(call say,cc)
+	$(quiet)$(CC) $(cppflags) $(CPPFLAGS) -std=gnu11 $(warnings) $(CFLAGS) -o $@ $<
+
+# The prelude, the templates and the launch structure travel inside the library:
+# gen/prelude.lua is fpa_embedded_prelude_lua there.
+symbol = fpa_embedded_$(shell printf %s '$(notdir $(1))' | tr -c 'A-Za-z0-9' _)=$(1)
+$(BUILD)/embedded.c: $(BUILD)/embed $(embedded_files)
+	$(call say,embed)
+	$(quiet)$< $@ $(foreach file,$(embedded_files),$(call symbol,$(file)))
+
+$(BUILD)/obj/embedded.o: $(BUILD)/embedded.c
+	@mkdir -p $(@D)
+	$(call say,cc)
+	$(quiet)$(compile) -MMD -MP -c -o $@ $<
+
+# For our own programs: everything. libfpa.a, for others, shows only what fpa.h declares.
+$(BUILD)/internal.a: $(library_objects)
+	@rm -f $@
+	$(call say,ar)
+	$(quiet)$(AR) rcs $@ $^
+
+$(BUILD)/libfpa.a: $(library_objects)
+	@rm -f $@
+	$(call say,ar)
+	$(quiet)$(LD) -r -o $(BUILD)/obj/libfpa.o $^
+	$(quiet)$(OBJCOPY) --localize-hidden $(BUILD)/obj/libfpa.o
+	$(quiet)$(AR) rcs $@ $(BUILD)/obj/libfpa.o
+
+$(BUILD)/libfpa.so: $(BUILD)/libfpa.so.$(SOVERSION)
+	@ln -sf $(<F) $@
+
+$(BUILD)/libfpa.so.$(SOVERSION): $(library_objects)
+	$(call say,link)
+	$(quiet)$(link) -shared -Wl,-soname,$(@F) -o $@ $^ $(LUA_SHARED) $(LIBS)
+
+$(BUILD)/fpac: $(command_objects) $(BUILD)/internal.a
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(LUA_PROGRAM) $(LIBS)
+
+$(BUILD)/examples/%: $(BUILD)/obj/examples/%.o $(BUILD)/libfpa.a
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(LUA_PROGRAM) $(LIBS)
+$(BUILD)/obj/examples/%.o: cppflags += -Iruntime
+
+$(BUILD)/tests/test_%: $(BUILD)/obj/tests/test_%.o $(helper_objects) $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ -lcmocka $(LUA_PROGRAM) $(LIBS)
+
+# Running
+
+demo:
+	@tools/install-deps.sh
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory demo-run
+
+demo-run:
+	@tools/demo.sh $(BUILD)
+
+test:
+	@tools/install-deps.sh
+	@$(MAKE) --no-print-directory check
+
+check: all $(test_programs)
+	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(test_programs)
+
+asan:
+	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address check
+
+ubsan:
+	@$(MAKE) --no-print-directory BUILD=build/ubsan SANITIZE=undefined check
+
+# Random and mutated input against the readers, under the address sanitizer. FUZZ_SECONDS each.
+FUZZ_SECONDS ?= 60
+fuzz:
+	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address fuzz-run
+fuzz-run: $(fuzz_programs)
+	@set -e; for program in $^; do $$program $(FUZZ_SECONDS) specs tests/parity generated; done
+
+$(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(LUA_PROGRAM) $(LIBS)
+
+# make bench RESULTS=bench/results/c-2026-01-31.txt keeps the table.
+bench: $(BUILD)/bench_c
+	@$< $(if $(RESULTS),| tee $(RESULTS))
+
+$(BUILD)/bench_c: $(BUILD)/obj/bench/bench_c.o $(BUILD)/libfpa.a
+	$(call say,link)
+	$(quiet)$(link) -fopenmp -o $@ $^ $(LUA_PROGRAM) -lopenblas $(LIBS)
+$(BUILD)/obj/bench/bench_c.o: cppflags += -Iruntime
+$(BUILD)/obj/bench/bench_c.o: cflags += -fopenmp
+$(BUILD)/obj/bench/bench_c.o: | $(BUILD)/openblas
+$(BUILD)/openblas:
+	@tools/install-deps.sh --check libopenblas-dev
+	@touch $@
+
+generated: $(BUILD)/fpac
+	@tools/generated.sh $(BUILD)/fpac generated/exemplars
+
+tidy: $(BUILD)/embedded.c
+	clang-tidy --quiet $(library_sources) $(command_sources) examples/*.c bench/*.c -- \
+		-std=gnu11 $(cppflags) -Iruntime
+
+format:
+	clang-format -i gen/*.[ch] runtime/*.[ch] command/*.[ch] tools/*.c tests/*.[ch] examples/*.c bench/*.c
+
+# Installing
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 755 $(BUILD)/fpac $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 runtime/fpa.h gen/fpa_error.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(BUILD)/libfpa.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(BUILD)/libfpa.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/
+	ln -sf libfpa.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libfpa.so
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' libfpa.pc.in \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/fpa.pc
+
+clean:
+	rm -rf build
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,55 @@
+/* command: the subcommands of `fpac`, one file each, and what they share. */
+#ifndef FPAC_COMMAND_H
+#define FPAC_COMMAND_H
+
+#include "../gen/gen.h"
+
+/* Exit codes, part of the command's contract. */
+enum {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1,  /* the request failed: a spec, a file, the compiler */
+    EXIT_USAGE = 2,   /* the command line is wrong */
+    EXIT_REFUSED = 3, /* a kernel was compared with the formula and found wrong */
+};
+
+/* One row a subcommand: arguments[0] is its name. */
+typedef struct fpa_command {
+    const char *name;
+    const char *purpose; /* one line for `fpac --help` */
+    int (*run)(int count, char **arguments);
+} fpa_command;
+
+int command_explain(int count, char **arguments);
+int command_gen(int count, char **arguments);
+int command_verify(int count, char **arguments);
+int command_run(int count, char **arguments);
+int command_bench(int count, char **arguments);
+int command_list(int count, char **arguments);
+int command_prelude(int count, char **arguments);
+int command_cache(int count, char **arguments);
+
+/* Print `fpac: where: message` on stderr; the exit code that the error stands for. */
+int report(const fpa_error *error);
+
+/* Flush stdout; EXIT_FAILED with a message when a write to it failed, else code. */
+int finish_output(int code);
+
+/* One line on stderr that replaces itself, only when stderr is a terminal. */
+void progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void progress_end(void); /* wipe it */
+
+/* Heads of one spec file to work on: all, or the one named. *first and *end index list. */
+fpa_status select_heads(const char *spec, const char *name, fpa_head_list *list, int *first, int *end,
+                        fpa_error *error);
+
+/* The target by name; NULL or "c": the best that this machine runs. Unknown: INVALID with the list. */
+fpa_status select_target(const char *name, const fpa_target **target, fpa_error *error);
+
+/* The form named auto, parallel, chunked or recurrent as an fpa_form (-1, 0, 1, 2). */
+fpa_status select_form(const char *name, int *form, fpa_error *error);
+
+/* "2304", "576.0 KiB": for people. text has SIZE_TEXT bytes. */
+enum { SIZE_TEXT = 32 };
+const char *size_text(char text[SIZE_TEXT], double bytes);
+
+#endif

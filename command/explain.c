@@ -1,0 +1,355 @@
+/* explain: what a head is, what it becomes, and what it costs. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../gen/emit.h"
+#include "../gen/plan.h"
+#include "../gen/simplify.h"
+#include "command.h"
+#include "json.h"
+#include "options.h"
+
+typedef struct explain_options {
+    const char *head, *target, *dump;
+    bool json;
+} explain_options;
+
+/* All stages of one head. */
+typedef struct stages {
+    const fpa_head *written;
+    fpa_simplified simple;
+    fpa_plan plan;
+} stages;
+
+static fpa_status make_stages(const fpa_head *head, const fpa_target *target, stages *all, fpa_error *error)
+{
+    all->written = head;
+    fpa_status status = simplify(head, &all->simple, error);
+    if (status)
+        return status;
+    status = plan_choose(&all->simple, head, target, &all->plan, error);
+    if (status)
+        simplified_free(&all->simple);
+    return status;
+}
+
+static void free_stages(stages *all)
+{
+    plan_free(&all->plan);
+    simplified_free(&all->simple);
+}
+
+static bool same_shape(const fpa_term *a, const fpa_term *b)
+{
+    if (a->branch_count != b->branch_count)
+        return false;
+    for (int i = 0; i < a->branch_count; i++) {
+        if (a->branches[i].kind != b->branches[i].kind || a->branches[i].width != b->branches[i].width)
+            return false;
+    }
+    return true;
+}
+
+static void print_branches(const fpa_term *term)
+{
+    if (term->branch_count == 0)
+        printf("the constant 1");
+    for (int i = 0; i < term->branch_count; i++) {
+        const fpa_branch *branch = &term->branches[i];
+        printf("%s%s %d", i ? " x " : "", branch_kind_name(branch->kind), branch->width);
+    }
+}
+
+/* "terms 3..10  select 8 x diagonal 40": runs of equal shape on one line. */
+static void print_terms(const fpa_head *head)
+{
+    enum { LINES = 12 };
+    int line = 0, first = 0;
+    for (; first < head->term_count && line < LINES; line++) {
+        int last = first;
+        while (last + 1 < head->term_count && same_shape(&head->terms[first], &head->terms[last + 1]))
+            last++;
+        char weight[NUMBER_TEXT], range[32];
+        number_print(weight, head->terms[first].weight);
+        snprintf(range, sizeof range, last > first ? "%d..%d" : "%d", first + 1, last + 1);
+        printf("  %-10s ", range);
+        print_branches(&head->terms[first]);
+        if (last == first && !number_is_one(head->terms[first].weight))
+            printf("   weight %s", weight);
+        putchar('\n');
+        first = last + 1;
+    }
+    if (first < head->term_count)
+        printf("  and %d more\n", head->term_count - first);
+}
+
+static void print_matrices(const fpa_head *head)
+{
+    for (int i = 0; i < head->matrix_count; i++) {
+        const fpa_matrix *matrix = &head->matrices[i];
+        if (matrix->kind == FPA_MATRIX_TRAINABLE)
+            printf("  weights %s: [%s%d, %d] given at run time\n", matrix->name,
+                   matrix->per_head ? "heads, " : "", matrix->rows, matrix->cols);
+        if (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL)
+            printf("  weights %s: [%s%d] given at run time\n", matrix->name,
+                   matrix->per_head ? "heads, " : "", matrix->cols);
+    }
+}
+
+static void print_head(const fpa_head *head)
+{
+    printf("head %s (%s)\n", head->name, head->origin ? head->origin : "no file");
+    printf("  d = %d, dv = %d, degree %d, %s", head->d, head->dv, head_degree(head),
+           head->causal ? "causal" : "not causal");
+    if (head->scale != 1)
+        printf(", scale %.9g", head->scale);
+    printf(", normaliser %s", normalize_name(head->normalize));
+    if (head->normalize == FPA_NORMALIZE_SUM || head->normalize == FPA_NORMALIZE_MAX)
+        printf(" (eps %g)", head->eps);
+    printf("%s, %s, state %s\n", head->gate ? ", gated" : "", dtype_name(head->dtype),
+           dtype_name(head->state_dtype));
+    printf("\n%d term%s as written\n", head->term_count, head->term_count == 1 ? "" : "s");
+    print_terms(head);
+    print_matrices(head);
+}
+
+static void print_notes(const fpa_simplified *simple)
+{
+    printf("\nsimplifications\n");
+    if (simple->note_count == 0)
+        printf("  none applied\n");
+    for (int i = 0; i < simple->note_count; i++)
+        printf("  %s\n", simple->notes[i]);
+    for (int i = 0; i < simple->warning_count; i++)
+        printf("  warning: %s\n", simple->warnings[i]);
+}
+
+static void print_ratio(const char *label, int64_t features, int64_t other)
+{
+    printf("  %-15s %12" PRId64, label, other);
+    if (other > 0)
+        printf("   D is %.3f x this", (double)features / (double)other);
+    putchar('\n');
+}
+
+static void print_features(const fpa_facts *facts)
+{
+    char size[SIZE_TEXT];
+    printf("\nfeatures (rows of the state)\n  %-15s %12" PRId64, "D", facts->features);
+    printf("   blocks of %d\n", facts->block);
+    print_ratio("as written", facts->features, facts->features_written);
+    print_ratio("exact minimum", facts->features, facts->features_minimum);
+    print_ratio("TPOW", facts->features, facts->features_tpow);
+    printf("  %-15s %12s   one (batch, head)\n", "state", size_text(size, facts->state_bytes));
+}
+
+static void print_costs(const fpa_facts *facts)
+{
+    static const char *const units[FORMS] = {"FLOP per visible pair", "FLOP per token", "FLOP per token"};
+    printf("\nforms (cost of one head, on %s)\n", facts->target);
+    for (int form = 0; form < FORMS; form++) {
+        if (facts->forms & 1 << form)
+            printf("  %-15s %12.0f   %s\n", form_name(form), facts->flop[form], units[form]);
+        else
+            printf("  %-15s %12s\n", form_name(form), "not emitted");
+    }
+    if (facts->crossover > 0)
+        printf("  %-15s %12" PRId64 "   tokens: chunked is cheaper from here on\n", "crossover",
+               facts->crossover);
+    else
+        printf("  %-15s %12s   parallel is the cheapest at every length\n", "crossover", "none");
+}
+
+/* Lines of the plan's text that this page has already said, or that go on for long. */
+static bool is_repeated(const char *line)
+{
+    static const char *const words[] = {"parallel ", "chunked ", "recurrent ", "crossover ", "tile "};
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!strncmp(line, words[i], strlen(words[i])))
+            return true;
+    }
+    return false;
+}
+
+static void print_plan(const char *text)
+{
+    printf("\nplan (each tile: --dump plan)\n");
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        if (!is_repeated(line))
+            printf("  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+static fpa_status print_explanation(const stages *all, fpa_error *error)
+{
+    char *plan = plan_print(&all->plan);
+    if (!plan)
+        return fail_memory(error);
+    print_head(all->written);
+    print_notes(&all->simple);
+    print_features(&all->plan.facts);
+    print_costs(&all->plan.facts);
+    print_plan(plan);
+    free(plan);
+    return FPA_OK;
+}
+
+static void write_costs(fpa_json *json, const fpa_facts *facts)
+{
+    json_object(json, "flop");
+    for (int form = 0; form < FORMS; form++) {
+        if (facts->forms & 1 << form)
+            json_number(json, form_name(form), facts->flop[form]);
+    }
+    json_close(json);
+    json_integer(json, "crossover", facts->crossover);
+}
+
+static void write_json(fpa_json *json, const stages *all)
+{
+    const fpa_facts *facts = &all->plan.facts;
+    json_object(json, NULL);
+    json_text(json, "head", all->written->name);
+    json_text(json, "origin", all->written->origin);
+    json_text(json, "target", facts->target);
+    json_integer(json, "d", all->written->d);
+    json_integer(json, "dv", all->written->dv);
+    json_integer(json, "degree", head_degree(all->written));
+    json_integer(json, "terms", all->written->term_count);
+    json_integer(json, "features", facts->features);
+    json_integer(json, "features_written", facts->features_written);
+    json_integer(json, "features_minimum", facts->features_minimum);
+    json_integer(json, "features_tpow", facts->features_tpow);
+    json_integer(json, "state_elements", facts->state_elements);
+    json_number(json, "state_bytes", facts->state_bytes);
+    json_integer(json, "block", facts->block);
+    json_integer(json, "chunk", facts->chunk);
+    write_costs(json, facts);
+    json_array(json, "simplifications");
+    for (int i = 0; i < all->simple.note_count; i++)
+        json_text(json, NULL, all->simple.notes[i]);
+    json_close(json);
+    json_array(json, "warnings");
+    for (int i = 0; i < all->simple.warning_count; i++)
+        json_text(json, NULL, all->simple.warnings[i]);
+    json_close(json);
+    json_close(json);
+}
+
+static char *dump_source(const stages *all, fpa_error *error)
+{
+    char *code, *header;
+    if (emit_source(&all->plan, all->written, &code, &header, error))
+        return NULL;
+    free(header);
+    return code;
+}
+
+/* The text of one stage, malloc'ed. */
+static fpa_status dump_stage(const stages *all, const char *stage, fpa_error *error)
+{
+    char *text = NULL;
+    fail_memory(error);
+    if (!strcmp(stage, "head"))
+        text = head_print(all->written);
+    else if (!strcmp(stage, "simplified"))
+        text = simplified_print(&all->simple);
+    else if (!strcmp(stage, "plan"))
+        text = plan_print(&all->plan);
+    else
+        text = dump_source(all, error);
+    if (!text)
+        return error->code;
+    fputs(text, stdout);
+    free(text);
+    return FPA_OK;
+}
+
+static bool known_stage(const char *stage)
+{
+    static const char *const names[] = {"head", "simplified", "plan", "source"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(stage, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static fpa_status explain_head(const fpa_head *head, const fpa_target *target, const explain_options *options,
+                               fpa_json *json, fpa_error *error)
+{
+    stages all;
+    fpa_status status = make_stages(head, target, &all, error);
+    if (status)
+        return status;
+    if (options->dump)
+        status = dump_stage(&all, options->dump, error);
+    else if (options->json)
+        write_json(json, &all);
+    else
+        status = print_explanation(&all, error);
+    free_stages(&all);
+    return status;
+}
+
+static fpa_status explain_spec(const char *spec, const explain_options *options, fpa_error *error)
+{
+    fpa_head_list list = {0};
+    const fpa_target *target;
+    int first, end;
+    fpa_json json = {.out = stdout};
+    fpa_status status = select_target(options->target, &target, error);
+    if (!status)
+        status = select_heads(spec, options->head, &list, &first, &end, error);
+    if (status)
+        return status;
+    if (options->json)
+        json_array(&json, NULL);
+    for (int i = first; i < end && !status; i++) {
+        if (i > first && !options->json)
+            putchar('\n');
+        status = explain_head(list.heads[i], target, options, &json, error);
+    }
+    if (options->json)
+        json_close(&json);
+    head_list_free(&list);
+    return status;
+}
+
+int command_explain(int count, char **arguments)
+{
+    explain_options options = {0};
+    const fpa_option table[] = {
+        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of the file", 0, 0},
+        {"--target", OPTION_TEXT, &options.target, "c[:ISA]", "plan for this target; c: the best here", 0, 0},
+        {"--dump", OPTION_TEXT, &options.dump, "STAGE", "only the text of head, simplified, plan or source",
+         0, 0},
+        {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
+    };
+    const fpa_syntax syntax = {
+        "explain SPEC [--head NAME] [--target c[:ISA]] [--dump STAGE] [--json]",
+        "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
+        "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
+        "each form and the plan for a target.",
+        OPTION_TABLE(table),
+        1,
+        1,
+        NULL};
+    fpa_texts operands;
+    fpa_error error;
+    int code;
+    if (!options_parse(&syntax, count, arguments, &operands, &code))
+        return code;
+    if (options.dump && !known_stage(options.dump)) {
+        fprintf(stderr, "fpac: --dump: %s is no stage; there are head, simplified, plan, source\n",
+                options.dump);
+        return EXIT_USAGE;
+    }
+    if (explain_spec(operands.text[0], &options, &error))
+        return report(&error);
+    return finish_output(EXIT_OK);
+}

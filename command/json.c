@@ -1,0 +1,89 @@
+#include "json.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static void write_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20)
+            fprintf(out, "\\u%04x", *at);
+        else
+            fputc(*at, out);
+    }
+    fputc('"', out);
+}
+
+/* The comma, the line and the name in front of a member. */
+static void begin_member(fpa_json *json, const char *name)
+{
+    if (json->depth > 0) {
+        fprintf(json->out, "%s\n%*s", json->more[json->depth - 1] ? "," : "", 2 * json->depth, "");
+        json->more[json->depth - 1] = true;
+    }
+    if (name) {
+        write_string(json->out, name);
+        fputs(": ", json->out);
+    }
+}
+
+static void open_level(fpa_json *json, const char *name, char open, char close)
+{
+    begin_member(json, name);
+    fputc(open, json->out);
+    json->close[json->depth] = close;
+    json->more[json->depth++] = false;
+}
+
+void json_object(fpa_json *json, const char *name)
+{
+    open_level(json, name, '{', '}');
+}
+
+void json_array(fpa_json *json, const char *name)
+{
+    open_level(json, name, '[', ']');
+}
+
+void json_close(fpa_json *json)
+{
+    json->depth--;
+    if (json->more[json->depth])
+        fprintf(json->out, "\n%*s", 2 * json->depth, "");
+    fputc(json->close[json->depth], json->out);
+    if (json->depth == 0)
+        fputc('\n', json->out);
+}
+
+void json_text(fpa_json *json, const char *name, const char *text)
+{
+    begin_member(json, name);
+    if (text)
+        write_string(json->out, text);
+    else
+        fputs("null", json->out);
+}
+
+void json_number(fpa_json *json, const char *name, double value)
+{
+    begin_member(json, name);
+    if (isfinite(value))
+        fprintf(json->out, "%.17g", value);
+    else
+        fputs("null", json->out);
+}
+
+void json_integer(fpa_json *json, const char *name, int64_t value)
+{
+    begin_member(json, name);
+    fprintf(json->out, "%" PRId64, value);
+}
+
+void json_bool(fpa_json *json, const char *name, bool value)
+{
+    begin_member(json, name);
+    fputs(value ? "true" : "false", json->out);
+}

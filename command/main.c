@@ -1,0 +1,51 @@
+/* main: the command `fpac`: one row a subcommand. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+static const fpa_command commands[] = {
+    {"explain", "what a head is, what it becomes, and what it costs", command_explain},
+    {"gen", "write C source (and shared libraries) ahead of time", command_gen},
+    {"verify", "compile heads and compare each with the formula", command_verify},
+    {"run", "apply a head to NumPy arrays", command_run},
+    {"bench", "measure a head on this machine", command_bench},
+    {"list", "the heads of specs, or the targets of this build", command_list},
+    {"prelude", "the vocabulary of specs, as readable Lua", command_prelude},
+    {"cache", "where compiled kernels are kept; empty it", command_cache},
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_commands(FILE *out)
+{
+    fprintf(out, "usage: fpac COMMAND [operands and options]\n\n");
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].purpose);
+    fprintf(out, "\n`fpac COMMAND --help` tells the rest. Exit codes: 0 done, 1 failed, 2 wrong command\n"
+                 "line, 3 a kernel was compared with the formula and refused.\n");
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 2) {
+        print_commands(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = arguments[1];
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+        print_commands(stdout);
+        return finish_output(EXIT_OK);
+    }
+    if (!strcmp(name, "--version")) {
+        printf("fpac %s\n", FPA_VERSION);
+        return finish_output(EXIT_OK);
+    }
+    for (int i = 0; i < COMMANDS; i++) {
+        if (!strcmp(name, commands[i].name))
+            return commands[i].run(count - 1, arguments + 1);
+    }
+    fprintf(stderr, "fpac: %s: no such command\n", name);
+    print_commands(stderr);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,137 @@
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+static int usage_error(const fpa_syntax *syntax, const char *word, const char *problem)
+{
+    fprintf(stderr, "fpac: %s: %s\nusage: fpac %s\n", word, problem, syntax->usage);
+    return EXIT_USAGE;
+}
+
+static void print_option(const fpa_option *option)
+{
+    char left[64];
+    snprintf(left, sizeof left, "%s%s%s", option->name, option->operand ? " " : "",
+             option->operand ? option->operand : "");
+    printf("  %-24s %s\n", left, option->help);
+}
+
+static int print_help(const fpa_syntax *syntax)
+{
+    printf("usage: fpac %s\n\n%s\n\noptions:\n", syntax->usage, syntax->purpose);
+    for (int i = 0; i < syntax->option_count; i++)
+        print_option(&syntax->options[i]);
+    printf("  %-24s %s\n", "--help", "this text");
+    if (syntax->notes)
+        printf("\n%s\n", syntax->notes);
+    return finish_output(EXIT_OK);
+}
+
+/* The option of argument's name, up to a '='; *attached is what follows the '=', or NULL. */
+static const fpa_option *find_option(const fpa_syntax *syntax, const char *argument, const char **attached)
+{
+    size_t length = strcspn(argument, "=");
+    *attached = argument[length] ? argument + length + 1 : NULL;
+    for (int i = 0; i < syntax->option_count; i++) {
+        const char *name = syntax->options[i].name;
+        if (strlen(name) == length && !memcmp(name, argument, length))
+            return &syntax->options[i];
+    }
+    return NULL;
+}
+
+static bool set_count(const fpa_option *option, const char *text)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || end == text || *end || value < option->least || value > option->most)
+        return false;
+    *(int64_t *)option->value = value;
+    return true;
+}
+
+static bool add_text(fpa_texts *texts, const char *text)
+{
+    if (texts->count == MANY_TEXTS)
+        return false;
+    texts->text[texts->count++] = text;
+    return true;
+}
+
+/* Give the option its value; what is wrong with it, or NULL. */
+static const char *set_value(const fpa_option *option, const char *text)
+{
+    static _Thread_local char range[96];
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *(bool *)option->value = true;
+        return NULL;
+    case OPTION_TEXT:
+        *(const char **)option->value = text;
+        return NULL;
+    case OPTION_COUNT:
+        snprintf(range, sizeof range, "needs a whole number from %lld to %lld", (long long)option->least,
+                 (long long)option->most);
+        return set_count(option, text) ? NULL : range;
+    case OPTION_MANY:
+        return add_text(option->value, text) ? NULL : "is given too often";
+    }
+    return NULL;
+}
+
+/* One option at arguments[*at], its value included; NULL, or what is wrong. */
+static const char *parse_option(const fpa_syntax *syntax, int count, char **arguments, int *at)
+{
+    const char *attached;
+    const fpa_option *option = find_option(syntax, arguments[*at], &attached);
+    if (!option)
+        return "no such option";
+    if (option->kind == OPTION_FLAG)
+        return attached ? "takes no value" : set_value(option, NULL);
+    if (!attached && ++*at < count)
+        attached = arguments[*at];
+    return attached && *attached ? set_value(option, attached) : "needs a value";
+}
+
+static bool check_operands(const fpa_syntax *syntax, const char *name, const fpa_texts *operands, int *code)
+{
+    if (operands->count < syntax->least) {
+        *code = usage_error(syntax, name, "too few operands");
+        return false;
+    }
+    if (syntax->most >= 0 && operands->count > syntax->most) {
+        *code = usage_error(syntax, operands->text[syntax->most], "one operand too many");
+        return false;
+    }
+    return true;
+}
+
+bool options_parse(const fpa_syntax *syntax, int count, char **arguments, fpa_texts *operands, int *code)
+{
+    bool options_end = false;
+    operands->count = 0;
+    for (int at = 1; at < count; at++) {
+        const char *argument = arguments[at], *problem = NULL;
+        if (!options_end && !strcmp(argument, "--")) {
+            options_end = true;
+        } else if (!options_end && (!strcmp(argument, "--help") || !strcmp(argument, "-h"))) {
+            *code = print_help(syntax);
+            return false;
+        } else if (options_end || argument[0] != '-' || !argument[1]) {
+            problem = add_text(operands, argument) ? NULL : "too many operands";
+        } else {
+            problem = parse_option(syntax, count, arguments, &at);
+        }
+        if (problem) {
+            *code = usage_error(syntax, argument, problem);
+            return false;
+        }
+    }
+    return check_operands(syntax, arguments[0], operands, code);
+}

@@ -1,0 +1,24 @@
+/* prelude: the vocabulary of specs, as readable Lua. */
+#include <stdio.h>
+
+#include "command.h"
+#include "options.h"
+
+int command_prelude(int count, char **arguments)
+{
+    const fpa_syntax syntax = {
+        "prelude",
+        "Print the Lua source that every spec starts with: linear, power, tspow and the\n"
+        "rest are ordinary functions there, to read and to imitate.",
+        NULL,
+        0,
+        0,
+        0,
+        NULL};
+    fpa_texts operands;
+    int code;
+    if (!options_parse(&syntax, count, arguments, &operands, &code))
+        return code;
+    fputs(spec_prelude(), stdout);
+    return finish_output(EXIT_OK);
+}

@@ -1,0 +1,273 @@
+/* run: apply a head to NumPy arrays. Every file is read and checked before anything is
+ * computed, and an output file appears whole or not at all. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "operand.h"
+#include "options.h"
+
+enum { INPUT_Q, INPUT_K, INPUT_V, INPUT_GATE, INPUT_STATE, INPUTS };
+
+typedef struct run_options {
+    const char *head, *form, *target;
+    const char *input[INPUTS]; /* paths; NULL: not given */
+    const char *output, *state_output;
+    fpa_texts weights; /* NAME=path */
+} run_options;
+
+/* Everything that one run holds. */
+typedef struct run_data {
+    fpa_kernel *kernel;
+    fpa_operand input[INPUTS], o, state_out;
+    fpa_operand *weight;          /* [description->weight_count] */
+    const DLTensor **weight_list; /* their tensors; NULL: not given */
+    fpa_tensors tensors;
+    void *workspace;
+    size_t workspace_size;
+} run_data;
+
+static const char *const input_names[INPUTS] = {"q", "k", "v", "log_gate", "state_in"};
+
+static fpa_status check_axes(const char *path, const fpa_operand *operand, const char *form, fpa_error *error)
+{
+    if (operand->array.axes == 4)
+        return FPA_OK;
+    return fail(error, FPA_INVALID, path, "has %d axes, but %s are needed", operand->array.axes, form);
+}
+
+static fpa_status read_inputs(const run_options *options, run_data *data, fpa_error *error)
+{
+    for (int i = 0; i < INPUTS; i++) {
+        fpa_status status =
+            options->input[i] ? npy_read(options->input[i], &data->input[i].array, error) : FPA_OK;
+        if (status)
+            return status;
+    }
+    fpa_status status = check_axes(options->input[INPUT_Q], &data->input[INPUT_Q], "[B, L, Hq, d]", error);
+    return status ? status
+                  : check_axes(options->input[INPUT_K], &data->input[INPUT_K], "[B, L, H, d]", error);
+}
+
+static fpa_status bind_inputs(run_data *data, fpa_error *error)
+{
+    const fpa_description *about = fpa_describe(data->kernel);
+    const fpa_dtype dtype = dtype_find(about->dtype);
+    const fpa_dtype dtypes[INPUTS] = {dtype, dtype, dtype, FPA_F32, dtype_find(about->state_dtype)};
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < INPUTS && !status; i++)
+        status = operand_bind(&data->input[i], dtypes[i], error);
+    return status;
+}
+
+/* The index of the run-time matrix that "NAME=path" names; *path is behind the '='. */
+static fpa_status find_weight(const fpa_description *about, const char *text, int *index, const char **path,
+                              fpa_error *error)
+{
+    size_t length = strcspn(text, "=");
+    *path = text + length + 1;
+    for (int i = 0; i < about->weight_count && text[length]; i++) {
+        if (strlen(about->weight_names[i]) == length && !memcmp(about->weight_names[i], text, length)) {
+            *index = i;
+            return FPA_OK;
+        }
+    }
+    char names[512] = "none";
+    for (int i = 0; i < about->weight_count; i++) {
+        size_t used = i ? strlen(names) : 0;
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", about->weight_names[i]);
+    }
+    return fail(error, FPA_INVALID, "--weights", "%s is not NAME=FILE of one of the head's weights: %s", text,
+                names);
+}
+
+static fpa_status allocate_weights(run_data *data, int count, fpa_error *error)
+{
+    size_t size = count > 0 ? (size_t)count : 1;
+    data->weight = calloc(size, sizeof *data->weight);
+    data->weight_list = calloc(size, sizeof *data->weight_list);
+    if (!data->weight || !data->weight_list)
+        return fail_memory(error);
+    return FPA_OK;
+}
+
+static fpa_status read_weights(const fpa_texts *texts, run_data *data, fpa_error *error)
+{
+    const fpa_description *about = fpa_describe(data->kernel);
+    fpa_status status = allocate_weights(data, about->weight_count, error);
+    for (int i = 0; i < texts->count && !status; i++) {
+        const char *path;
+        int index = 0;
+        status = find_weight(about, texts->text[i], &index, &path, error);
+        if (!status && data->weight_list[index])
+            status = fail(error, FPA_INVALID, "--weights", "%s is given twice", about->weight_names[index]);
+        if (!status)
+            status = npy_read(path, &data->weight[index].array, error);
+        if (!status)
+            status = operand_bind(&data->weight[index], FPA_F32, error);
+        if (!status)
+            data->weight_list[index] = &data->weight[index].tensor;
+    }
+    for (int i = 0; i < about->weight_count && !status; i++) {
+        if (!data->weight_list[i])
+            status = fail(error, FPA_INVALID, "--weights", "%s is missing: give --weights %s=FILE.npy",
+                          about->weight_names[i], about->weight_names[i]);
+    }
+    data->tensors.weights = data->weight_list;
+    return status;
+}
+
+static fpa_status make_outputs(const run_options *options, run_data *data, fpa_error *error)
+{
+    const fpa_description *about = fpa_describe(data->kernel);
+    const int64_t *q = data->input[INPUT_Q].array.shape, *k = data->input[INPUT_K].array.shape;
+    const int64_t o[4] = {q[0], q[1], q[2], about->dv};
+    const int64_t plain[4] = {k[0], k[2], about->features, about->dv};
+    const int64_t whole[3] = {k[0], k[2], about->state_elements};
+    fpa_status status = operand_new(4, o, &data->o, error);
+    if (!status)
+        status = operand_bind(&data->o, dtype_find(about->dtype), error);
+    if (status || !options->state_output)
+        return status;
+    status = about->normalized ? operand_new(3, whole, &data->state_out, error)
+                               : operand_new(4, plain, &data->state_out, error);
+    return status ? status : operand_bind(&data->state_out, dtype_find(about->state_dtype), error);
+}
+
+static void set_tensors(const run_options *options, run_data *data)
+{
+    fpa_tensors *tensors = &data->tensors;
+    tensors->q = &data->input[INPUT_Q].tensor;
+    tensors->k = &data->input[INPUT_K].tensor;
+    tensors->v = &data->input[INPUT_V].tensor;
+    tensors->o = &data->o.tensor;
+    tensors->log_gate = options->input[INPUT_GATE] ? &data->input[INPUT_GATE].tensor : NULL;
+    tensors->state_in = options->input[INPUT_STATE] ? &data->input[INPUT_STATE].tensor : NULL;
+    tensors->state_out = options->state_output ? &data->state_out.tensor : NULL;
+}
+
+/* The library names tensors; the person who called us knows files. */
+static void name_file(const run_options *options, fpa_error *error)
+{
+    for (int i = 0; i < INPUTS; i++) {
+        if (!strcmp(error->where, input_names[i]) && options->input[i])
+            snprintf(error->where, sizeof error->where, "%s (%s)", options->input[i], input_names[i]);
+    }
+}
+
+static fpa_status compute(const run_options *options, int form, run_data *data, fpa_error *error)
+{
+    set_tensors(options, data);
+    fpa_status status =
+        workspace_new(data->kernel, form, &data->tensors, &data->workspace, &data->workspace_size, error);
+    if (!status)
+        status =
+            fpa_forward(data->kernel, form, &data->tensors, data->workspace, data->workspace_size, error);
+    if (status)
+        name_file(options, error);
+    operand_fetch(&data->o);
+    operand_fetch(&data->state_out);
+    return status;
+}
+
+static fpa_status write_outputs(const run_options *options, const run_data *data, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    if (options->state_output)
+        status = npy_write(options->state_output, &data->state_out.array, error);
+    return status ? status : npy_write(options->output, &data->o.array, error);
+}
+
+static void free_data(run_data *data)
+{
+    int weights = data->kernel ? fpa_describe(data->kernel)->weight_count : 0;
+    for (int i = 0; data->weight && i < weights; i++)
+        operand_free(&data->weight[i]);
+    for (int i = 0; i < INPUTS; i++)
+        operand_free(&data->input[i]);
+    operand_free(&data->o);
+    operand_free(&data->state_out);
+    free(data->weight);
+    free(data->weight_list);
+    free(data->workspace);
+    fpa_close(data->kernel);
+}
+
+static fpa_status run_head(const char *spec, const run_options *options, fpa_error *error)
+{
+    run_data data = {0};
+    fpa_options open_options = {.target = options->target};
+    int form;
+    fpa_status status = select_form(options->form, &form, error);
+    if (!status)
+        status = read_inputs(options, &data, error);
+    if (!status) {
+        progress("opening %s", spec);
+        status = fpa_open(spec, options->head, &open_options, &data.kernel, error);
+        progress_end();
+    }
+    if (!status)
+        status = bind_inputs(&data, error);
+    if (!status)
+        status = read_weights(&options->weights, &data, error);
+    if (!status)
+        status = make_outputs(options, &data, error);
+    if (!status)
+        status = compute(options, form, &data, error);
+    if (!status)
+        status = write_outputs(options, &data, error);
+    free_data(&data);
+    return status;
+}
+
+static const char *missing_option(const run_options *options)
+{
+    if (!options->input[INPUT_Q])
+        return "--q";
+    if (!options->input[INPUT_K])
+        return "--k";
+    if (!options->input[INPUT_V])
+        return "--v";
+    return options->output ? NULL : "-o";
+}
+
+int command_run(int count, char **arguments)
+{
+    run_options options = {.form = "auto"};
+    const fpa_option table[] = {
+        {"--head", OPTION_TEXT, &options.head, "NAME", "the head, when the file has several", 0, 0},
+        {"--q", OPTION_TEXT, &options.input[INPUT_Q], "FILE", "[B, L, Hq, d]", 0, 0},
+        {"--k", OPTION_TEXT, &options.input[INPUT_K], "FILE", "[B, L, H, d]; Hq is a multiple of H", 0, 0},
+        {"--v", OPTION_TEXT, &options.input[INPUT_V], "FILE", "[B, L, H, dv]", 0, 0},
+        {"--log-gate", OPTION_TEXT, &options.input[INPUT_GATE], "FILE",
+         "[B, L, H], natural logarithm, a step", 0, 0},
+        {"--weights", OPTION_MANY, &options.weights, "NAME=FILE", "a trainable matrix; once for each", 0, 0},
+        {"--state-in", OPTION_TEXT, &options.input[INPUT_STATE], "FILE",
+         "[B, H, N], or [B, H, D, dv]; else zero", 0, 0},
+        {"--state-out", OPTION_TEXT, &options.state_output, "FILE", "write the final state", 0, 0},
+        {"--form", OPTION_TEXT, &options.form, "FORM", "auto, parallel, chunked or recurrent", 0, 0},
+        {"--target", OPTION_TEXT, &options.target, "c[:ISA]", "c: the best that this machine runs", 0, 0},
+        {"-o", OPTION_TEXT, &options.output, "FILE", "write o, [B, L, Hq, dv]", 0, 0},
+    };
+    const fpa_syntax syntax = {
+        "run SPEC [--head NAME] --q FILE --k FILE --v FILE [options] -o FILE",
+        "Apply a head to arrays in NumPy's .npy format (float32, or float64 rounded to it). For a\n"
+        "head of dtype bf16 or f16 they are rounded once more.",
+        OPTION_TABLE(table),
+        1,
+        1,
+        "D is the head's number of features, N its elements of state: D * dv, then D more when\n"
+        "normalised. A state written is [B, H, D, dv] without a normaliser, else [B, H, N]."};
+    fpa_texts operands;
+    fpa_error error;
+    int code;
+    if (!options_parse(&syntax, count, arguments, &operands, &code))
+        return code;
+    const char *missing = missing_option(&options);
+    if (missing) {
+        fprintf(stderr, "fpac: %s: is needed\nusage: fpac %s\n", missing, syntax.usage);
+        return EXIT_USAGE;
+    }
+    return run_head(operands.text[0], &options, &error) ? report(&error) : EXIT_OK;
+}

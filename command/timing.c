@@ -1,0 +1,178 @@
+#include "timing.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "operand.h"
+
+enum { MANY_REPEATS = 1024 };
+
+typedef struct operands {
+    fpa_operand q, k, v, o, gate;
+    int weight_count;
+    fpa_operand *weight; /* [weight_count] */
+    const DLTensor **weight_list;
+    fpa_tensors tensors;
+} operands;
+
+/* Uniform in low..high, the same every time. */
+static void fill_random(fpa_array *array, uint64_t seed, float low, float high)
+{
+    uint64_t state = seed * 2654435769u + 1;
+    for (int64_t i = 0; i < array->count; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        array->data[i] = low + (high - low) * (float)(state >> 40) * 0x1p-24f;
+    }
+}
+
+/* Shape, type and range of an operand's values. */
+typedef struct recipe {
+    int axes;
+    const int64_t *shape;
+    fpa_dtype dtype;
+    uint64_t seed;
+    float low, high;
+} recipe;
+
+static fpa_status make_operand(fpa_operand *operand, recipe of, fpa_error *error)
+{
+    fpa_status status = operand_new(of.axes, of.shape, operand, error);
+    if (status)
+        return status;
+    fill_random(&operand->array, of.seed, of.low, of.high);
+    return operand_bind(operand, of.dtype, error);
+}
+
+static fpa_status make_weight(const fpa_matrix *matrix, int64_t heads, fpa_operand *weight, fpa_error *error)
+{
+    int64_t shape[3];
+    int axes = 0;
+    if (matrix->per_head)
+        shape[axes++] = heads;
+    if (matrix->kind == FPA_MATRIX_TRAINABLE)
+        shape[axes++] = matrix->rows;
+    shape[axes++] = matrix->cols;
+    return make_operand(weight, (recipe){axes, shape, FPA_F32, 77, -1, 1}, error);
+}
+
+static fpa_status make_weights(const fpa_head *head, int64_t heads, operands *all, fpa_error *error)
+{
+    size_t size = (size_t)head->matrix_count + 1;
+    fpa_status status = FPA_OK;
+    all->weight = calloc(size, sizeof *all->weight);
+    all->weight_list = calloc(size, sizeof *all->weight_list);
+    if (!all->weight || !all->weight_list)
+        return fail_memory(error);
+    for (int i = 0; i < head->matrix_count && !status; i++) {
+        if (head->matrices[i].kind == FPA_MATRIX_CONSTANT)
+            continue;
+        int at = all->weight_count++;
+        all->weight_list[at] = &all->weight[at].tensor;
+        status = make_weight(&head->matrices[i], heads, &all->weight[at], error);
+    }
+    all->tensors.weights = all->weight_list;
+    return status;
+}
+
+/* Keys and queries are positive, so that no normaliser comes near zero. */
+static fpa_status make_operands(const fpa_head *head, const fpa_load *load, operands *all, fpa_error *error)
+{
+    const int64_t keys[4] = {load->batch, load->length, load->heads, head->d};
+    const int64_t values[4] = {load->batch, load->length, load->heads, head->dv};
+    fpa_status status = make_operand(&all->q, (recipe){4, keys, head->dtype, 1, 0.05f, 0.5f}, error);
+    if (!status)
+        status = make_operand(&all->k, (recipe){4, keys, head->dtype, 2, 0.05f, 0.5f}, error);
+    if (!status)
+        status = make_operand(&all->v, (recipe){4, values, head->dtype, 3, -1, 1}, error);
+    if (!status)
+        status = make_operand(&all->o, (recipe){4, values, head->dtype, 4, 0, 0}, error);
+    if (!status && head->gate)
+        status = make_operand(&all->gate, (recipe){3, keys, FPA_F32, 5, -0.05f, 0}, error);
+    if (!status)
+        status = make_weights(head, load->heads, all, error);
+    all->tensors.q = &all->q.tensor;
+    all->tensors.k = &all->k.tensor;
+    all->tensors.v = &all->v.tensor;
+    all->tensors.o = &all->o.tensor;
+    all->tensors.log_gate = head->gate ? &all->gate.tensor : NULL;
+    return status;
+}
+
+static void free_operands(operands *all)
+{
+    for (int i = 0; i < all->weight_count; i++)
+        operand_free(&all->weight[i]);
+    operand_free(&all->q);
+    operand_free(&all->k);
+    operand_free(&all->v);
+    operand_free(&all->o);
+    operand_free(&all->gate);
+    free(all->weight);
+    free(all->weight_list);
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+static fpa_status repeat_forward(const fpa_kernel *kernel, const fpa_load *load, const fpa_tensors *tensors,
+                                 fpa_timing *timing, fpa_error *error)
+{
+    double taken[MANY_REPEATS], start = 0;
+    void *workspace;
+    size_t size;
+    int most = load->repeats < MANY_REPEATS ? load->repeats : MANY_REPEATS, repeats = 0;
+    fpa_status status = workspace_new(kernel, timing->form, tensors, &workspace, &size, error);
+    if (!status)
+        status = fpa_forward(kernel, timing->form, tensors, workspace, size, error);
+    for (start = now(); !status && repeats < most; repeats++) {
+        double begin = now();
+        if (repeats > 0 && begin - start > load->seconds)
+            break;
+        status = fpa_forward(kernel, timing->form, tensors, workspace, size, error);
+        taken[repeats] = now() - begin;
+    }
+    free(workspace);
+    if (status || repeats == 0)
+        return status;
+    qsort(taken, (size_t)repeats, sizeof *taken, compare_doubles);
+    timing->seconds = repeats % 2 ? taken[repeats / 2] : (taken[repeats / 2 - 1] + taken[repeats / 2]) / 2;
+    timing->repeats = repeats;
+    return FPA_OK;
+}
+
+/* Operations of one head over the whole sequence, by the plan's count. */
+static double count_flop(const fpa_description *about, fpa_form form, double length)
+{
+    double pairs = about->causal ? length * (length + 1) / 2 : length * length;
+    return about->flop[form] * (form == FPA_FORM_PARALLEL ? pairs : length);
+}
+
+fpa_status time_forward(const fpa_kernel *kernel, const fpa_head *head, const fpa_load *load,
+                        fpa_timing *timing, fpa_error *error)
+{
+    operands all = {0};
+    *timing = (fpa_timing){.form = load->form};
+    if (load->form == FPA_FORM_AUTO)
+        timing->form = fpa_choose_form(kernel, load->length, 0);
+    fpa_status status = make_operands(head, load, &all, error);
+    if (!status)
+        status = repeat_forward(kernel, load, &all.tensors, timing, error);
+    if (!status) {
+        double sequences = (double)load->batch * (double)load->heads;
+        double flop = sequences * count_flop(fpa_describe(kernel), timing->form, (double)load->length);
+        timing->nanoseconds = 1e9 * timing->seconds / (sequences * (double)load->length);
+        timing->gflops = 1e-9 * flop / timing->seconds;
+    }
+    free_operands(&all);
+    return status;
+}

@@ -1,0 +1,350 @@
+/* verify: compile heads and compare each with the formula, afresh: no cache is read or written. */
+#include "../runtime/verify.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "json.h"
+#include "options.h"
+#include "timing.h"
+
+typedef struct verify_options {
+    const char *head, *target;
+    int64_t jobs;
+    bool json, time;
+} verify_options;
+
+/* One head on its way through compiler and check. */
+typedef struct verify_job {
+    fpa_head *head;          /* owned until a kernel takes it */
+    const fpa_head *written; /* the same, whoever owns it */
+    char name[HEAD_MAX_NAME + 1];
+    fpa_facts facts;
+    fpa_verdict verdict;
+    fpa_kernel *kernel; /* with --time: what was verified, for the clock */
+    fpa_timing timing[FORMS];
+    fpa_status status;
+    fpa_error error;
+    bool done;
+} verify_job;
+
+/* The work of all threads. */
+typedef struct verify_work {
+    const verify_options *options;
+    const fpa_target *target;
+    int count;
+    verify_job *jobs;
+    int next; /* the first that nobody took */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_mutex_t measuring; /* kernels use every core: one is checked at a time, others compile */
+} verify_work;
+
+/* ---- one head ---- */
+
+static fpa_status load_head(const verify_job *job, const fpa_target *target, const fpa_backend *backend,
+                            fpa_facts *facts, fpa_module *module, fpa_error *error)
+{
+    fpa_options options = {.target = target->name};
+    fpa_source source;
+    fpa_object object = {0};
+    fpa_status status = source_generate(job->head, target->name, &source, error);
+    if (status)
+        return status;
+    *facts = source.facts;
+    status = backend->compile(&options, &source, &object, error);
+    if (!status)
+        status = backend->load(&object, facts->name, module, error);
+    free(object.bytes);
+    source_free(&source);
+    return status;
+}
+
+/* The module becomes the job's kernel when it is to be timed, else it is unloaded. */
+static fpa_status keep_kernel(verify_job *job, fpa_module *module, bool keep, fpa_error *error)
+{
+    if (!keep) {
+        module->backend->unload(module);
+        return FPA_OK;
+    }
+    fpa_head *head = job->head;
+    job->head = NULL;
+    return verify_kernel(head, &job->facts, module, job->verdict.text, false, &job->kernel, error);
+}
+
+static fpa_status verify_head(verify_work *work, verify_job *job, fpa_error *error)
+{
+    const fpa_backend *backend = backend_find(work->target->name);
+    fpa_module module = {0};
+    if (!backend)
+        return fail(error, FPA_UNSUPPORTED, work->target->name, "has no back end in this build");
+    fpa_status status = load_head(job, work->target, backend, &job->facts, &module, error);
+    if (status)
+        return status;
+    pthread_mutex_lock(&work->measuring);
+    status = verify_module(job->head, &job->facts, &module, &job->verdict, error);
+    pthread_mutex_unlock(&work->measuring);
+    if (status) {
+        module.backend->unload(&module);
+        return status;
+    }
+    return keep_kernel(job, &module, work->options->time, error);
+}
+
+static verify_job *take_job(verify_work *work)
+{
+    pthread_mutex_lock(&work->lock);
+    verify_job *job = work->next < work->count ? &work->jobs[work->next++] : NULL;
+    pthread_mutex_unlock(&work->lock);
+    return job;
+}
+
+static void *run_jobs(void *argument)
+{
+    verify_work *work = argument;
+    for (verify_job *job; (job = take_job(work));) {
+        fpa_status status = verify_head(work, job, &job->error);
+        pthread_mutex_lock(&work->lock);
+        job->status = status;
+        job->done = true;
+        pthread_cond_broadcast(&work->changed);
+        pthread_mutex_unlock(&work->lock);
+    }
+    return NULL;
+}
+
+static void wait_for(verify_work *work, const verify_job *job)
+{
+    pthread_mutex_lock(&work->lock);
+    while (!job->done)
+        pthread_cond_wait(&work->changed, &work->lock);
+    pthread_mutex_unlock(&work->lock);
+}
+
+/* ---- clocks ---- */
+
+/* Tokens that keep one forward near 2 GFLOP, at most 2048. */
+static int64_t timed_length(const fpa_facts *facts, int form)
+{
+    double flop = facts->flop[form] > 1 ? facts->flop[form] : 1;
+    double length = form == FORM_PARALLEL ? sqrt(4e9 / flop) : 2e9 / flop;
+    return length < 16 ? 16 : length > 2048 ? 2048 : (int64_t)length;
+}
+
+/* One head a core: the rate of the whole machine, without threads that share a head. */
+static fpa_status time_forms(verify_job *job)
+{
+    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
+    fpa_status status = FPA_OK;
+    for (int form = 0; form < FORMS && !status; form++) {
+        fpa_load load = {(fpa_form)form, 1, timed_length(&job->facts, form), cores, 5, 0.3};
+        if (job->facts.forms & 1 << form)
+            status = time_forward(job->kernel, job->written, &load, &job->timing[form], &job->error);
+    }
+    return status;
+}
+
+/* ---- tables ---- */
+
+static void print_title(const verify_options *options)
+{
+    printf("%-28s %8s %-10s %9s %9s %6s%s  %s\n", "head", "D", "form", "error", "of bound", "rms",
+           options->time ? "  ns/token/head" : "", "verdict");
+}
+
+static void print_job(const verify_options *options, const verify_job *job)
+{
+    if (job->status) {
+        printf("%-28s %8" PRId64 " %-10s %9s %9s %6s%s  %s\n", job->name, job->facts.features, "-", "-", "-",
+               "-", options->time ? "              -" : "", fpa_status_name(job->status));
+        report(&job->error);
+        return;
+    }
+    for (int form = 0; form < FORMS; form++) {
+        const fpa_form_verdict *verdict = &job->verdict.form[form];
+        if (!verdict->checked)
+            continue;
+        printf("%-28s %8" PRId64 " %-10s %9.1e %9.3f %6.2f", job->name, job->facts.features,
+               form_name((fpa_form_index)form), verdict->error, verdict->worst, verdict->rms_ratio);
+        if (options->time)
+            printf(" %14.1f", job->timing[form].nanoseconds);
+        printf("  verified\n");
+    }
+}
+
+static void write_form(fpa_json *json, const verify_options *options, const verify_job *job, int form)
+{
+    const fpa_form_verdict *verdict = &job->verdict.form[form];
+    json_object(json, NULL);
+    json_text(json, "form", form_name((fpa_form_index)form));
+    json_number(json, "error", verdict->error);
+    json_number(json, "share_of_bound", verdict->worst);
+    json_number(json, "bound_factor", verdict->tau);
+    json_number(json, "rms_ratio", verdict->rms_ratio);
+    if (options->time)
+        json_number(json, "ns_per_token_and_head", job->timing[form].nanoseconds);
+    json_close(json);
+}
+
+static void write_job(fpa_json *json, const verify_options *options, const verify_job *job)
+{
+    json_object(json, NULL);
+    json_text(json, "head", job->name);
+    json_text(json, "target", job->facts.target);
+    json_integer(json, "features", job->facts.features);
+    json_text(json, "verdict", job->status ? fpa_status_name(job->status) : "verified");
+    json_text(json, "message", job->status ? job->error.message : job->verdict.text);
+    json_array(json, "forms");
+    for (int form = 0; form < FORMS && !job->status; form++) {
+        if (job->verdict.form[form].checked)
+            write_form(json, options, job, form);
+    }
+    json_close(json);
+    json_close(json);
+    if (job->status)
+        report(&job->error);
+}
+
+/* ---- all heads ---- */
+
+static int add_exit_code(int code, const verify_job *job)
+{
+    if (job->status == FPA_REFUSED)
+        return EXIT_REFUSED;
+    return job->status && code == EXIT_OK ? EXIT_FAILED : code;
+}
+
+/* Rows in the order of the specs, each as soon as it and those before it are ready. Clocks run
+ * only when nothing compiles any more. */
+static int show_jobs(verify_work *work)
+{
+    const verify_options *options = work->options;
+    fpa_json json = {.out = stdout};
+    int code = EXIT_OK;
+    if (options->json)
+        json_array(&json, NULL);
+    else
+        print_title(options);
+    for (int i = 0; options->time && i < work->count; i++) {
+        progress("%d of %d: %s", i + 1, work->count, work->jobs[i].name);
+        wait_for(work, &work->jobs[i]);
+    }
+    for (int i = 0; i < work->count; i++) {
+        verify_job *job = &work->jobs[i];
+        progress("%d of %d: %s", i + 1, work->count, job->name);
+        wait_for(work, job);
+        if (options->time && !job->status)
+            job->status = time_forms(job);
+        progress_end();
+        if (options->json)
+            write_job(&json, options, job);
+        else
+            print_job(options, job);
+        fflush(stdout);
+        code = add_exit_code(code, job);
+    }
+    if (options->json)
+        json_close(&json);
+    return code;
+}
+
+static int run_work(verify_work *work)
+{
+    enum { MANY_THREADS = 256 };
+    pthread_t threads[MANY_THREADS];
+    int started = 0;
+    while (started < work->options->jobs && started < work->count &&
+           !pthread_create(&threads[started], NULL, run_jobs, work))
+        started++;
+    if (started == 0)
+        run_jobs(work);
+    int code = show_jobs(work);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    return code;
+}
+
+static fpa_status add_jobs(verify_work *work, fpa_head_list *list, int first, int end, fpa_error *error)
+{
+    size_t wanted = (size_t)(work->count + end - first);
+    verify_job *jobs = realloc(work->jobs, wanted * sizeof *jobs + 1);
+    if (!jobs)
+        return fail_memory(error);
+    work->jobs = jobs;
+    for (int i = first; i < end; i++) {
+        verify_job *job = &jobs[work->count++];
+        memset(job, 0, sizeof *job);
+        job->head = list->heads[i];
+        job->written = job->head;
+        list->heads[i] = NULL;
+        memcpy(job->name, job->head->name, strlen(job->head->name) + 1);
+    }
+    return FPA_OK;
+}
+
+static fpa_status collect_jobs(verify_work *work, const fpa_texts *specs, fpa_error *error)
+{
+    fpa_status status = select_target(work->options->target, &work->target, error);
+    if (!status && !target_runs(work->target))
+        status = fail(error, FPA_UNSUPPORTED, work->target->name,
+                      "cannot run on this machine, so nothing can be verified");
+    for (int i = 0; i < specs->count && !status; i++) {
+        fpa_head_list list = {0};
+        int first, end;
+        status = select_heads(specs->text[i], work->options->head, &list, &first, &end, error);
+        if (status)
+            return status;
+        status = add_jobs(work, &list, first, end, error);
+        head_list_free(&list);
+    }
+    return status;
+}
+
+static void free_work(verify_work *work)
+{
+    for (int i = 0; i < work->count; i++) {
+        head_free(work->jobs[i].head);
+        fpa_close(work->jobs[i].kernel);
+    }
+    free(work->jobs);
+}
+
+int command_verify(int count, char **arguments)
+{
+    verify_options options = {.jobs = sysconf(_SC_NPROCESSORS_ONLN)};
+    const fpa_option table[] = {
+        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of each file", 0, 0},
+        {"--target", OPTION_TEXT, &options.target, "c[:ISA]", "c: the best that this machine runs", 0, 0},
+        {"--jobs", OPTION_COUNT, &options.jobs, "N", "compilers at once (one a core)", 1, 256},
+        {"--time", OPTION_FLAG, &options.time, NULL, "and measure each form, with one head a core", 0, 0},
+        {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
+    };
+    const fpa_syntax syntax = {
+        "verify SPEC... [--head NAME] [--target c[:ISA]] [--jobs N] [--time] [--json]",
+        "Generate and compile every head afresh, run it on random inputs and compare it, in every\n"
+        "form, with the formula in double precision. One row a form: the largest error relative to\n"
+        "the largest result; the largest share of the error bound that any element takes (above 1 is\n"
+        "refused); the RMS error over that of a plain float32 evaluation (above 2 is refused).",
+        OPTION_TABLE(table),
+        1,
+        -1,
+        "Exit code 3 when a kernel is refused, 1 when one cannot be made."};
+    verify_work work = {.options = &options,
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .changed = PTHREAD_COND_INITIALIZER,
+                        .measuring = PTHREAD_MUTEX_INITIALIZER};
+    fpa_texts operands;
+    fpa_error error;
+    int code;
+    if (!options_parse(&syntax, count, arguments, &operands, &code))
+        return code;
+    code = collect_jobs(&work, &operands, &error) ? report(&error) : run_work(&work);
+    free_work(&work);
+    return finish_output(code);
+}

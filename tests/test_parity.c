@@ -1,0 +1,371 @@
+/* The parity cases of tests/parity through `fpac run`, in every form that each allows. */
+#include "../gen/npy.h"
+#include "program.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+enum { PATH = 256, MANY_ARGUMENTS = 64, TOKENS = 1 /* axis of q, k, v, o and log_g */ };
+
+/* A run-time matrix: its name in the spec, and the array (a slice of it, with roots) it comes from. */
+typedef struct weight_source {
+    const char *name, *array;
+    int slice; /* of axis 1; -1: the whole array as it is */
+} weight_source;
+
+typedef struct parity_case {
+    const char *name;
+    weight_source weights[8];
+} parity_case;
+
+#define DIAGONAL_2                                                                                           \
+    {                                                                                                        \
+        {"g1", "g_diag", 0},                                                                                 \
+        {                                                                                                    \
+            "g2", "g_diag", 1                                                                                \
+        }                                                                                                    \
+    }
+#define DIAGONAL_4                                                                                           \
+    {                                                                                                        \
+        {"g1", "g_diag", 0}, {"g2", "g_diag", 1}, {"g3", "g_diag", 2},                                       \
+        {                                                                                                    \
+            "g4", "g_diag", 3                                                                                \
+        }                                                                                                    \
+    }
+#define DENSE_2                                                                                              \
+    {                                                                                                        \
+        {"w0_0", "w0_0", -1},                                                                                \
+        {                                                                                                    \
+            "w0_1", "w0_1", -1                                                                               \
+        }                                                                                                    \
+    }
+#define DENSE_TERMS                                                                                          \
+    {                                                                                                        \
+        {"w0_0", "w0_0", -1}, {"w1_0", "w1_0", -1}, {"w1_1", "w1_1", -1}, {"w2_0", "w2_0", -1},              \
+            {"w2_1", "w2_1", -1}, {"w2_2", "w2_2", -1},                                                      \
+    }
+
+static const parity_case cases[] = {
+    {.name = "linear_unnorm"},
+    {.name = "linear_unnorm_d64"},
+    {.name = "linear_state"},
+    {.name = "simple_gla"},
+    {.name = "gla_state"},
+    {.name = "power2_norm"},
+    {.name = "power2_norm_d64"},
+    {.name = "power2_norm_gated"},
+    {.name = "power2_norm_gqa"},
+    {.name = "power2_rebased_norm"},
+    {.name = "power2_split"},
+    {.name = "power2_split_gated"},
+    {.name = "power2_unnorm"},
+    {.name = "power2_unnorm_gated"},
+    {.name = "power4_norm"},
+    {.name = "power4_norm_gated"},
+    {.name = "power4_shared_w_norm1", .weights = {{"w", "w", -1}}},
+    {.name = "poly2_coef0_noncausal"},
+    {.name = "poly3_unnorm"},
+    {.name = "polysketch_causal"},
+    {.name = "polysketch_noncausal"},
+    {.name = "fpa_dense_terms", .weights = DENSE_TERMS},
+    {.name = "fpa_dense_paired_norm", .weights = DENSE_2},
+    {.name = "fpa_diag_n2_norm", .weights = DIAGONAL_2},
+    {.name = "fpa_diag_n2_norm_gated", .weights = DIAGONAL_2},
+    {.name = "fpa_diag_n2_unnorm", .weights = DIAGONAL_2},
+    {.name = "fpa_diag_n4_norm", .weights = DIAGONAL_4},
+    {.name = "fpa_diag_n4_unnorm", .weights = DIAGONAL_4},
+    {.name = "based_norm"},
+    {.name = "based_unnorm"},
+    {.name = "taylor_full_noncausal"},
+    {.name = "taylor_packed_noncausal"},
+};
+
+/* ---- the case's files ---- */
+
+static void array_path(const parity_case *which, const char *array, char path[PATH])
+{
+    snprintf(path, PATH, "tests/parity/%s/%s.npy", which->name, array);
+}
+
+static bool case_has(const parity_case *which, const char *array)
+{
+    char path[PATH];
+    array_path(which, array, path);
+    return access(path, R_OK) == 0;
+}
+
+static fpa_array read_array(const char *path)
+{
+    fpa_array array = {0};
+    fpa_error error = {0};
+    if (npy_read(path, &array, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    return array;
+}
+
+static void write_array(const char *path, const fpa_array *array)
+{
+    fpa_error error = {0};
+    if (npy_write(path, array, &error))
+        fail_msg("%s: %s", error.where, error.message);
+}
+
+/* The number behind "key": in case.json, or fallback. */
+static double case_number(const parity_case *which, const char *key, double fallback)
+{
+    char path[PATH], quoted[64];
+    snprintf(path, sizeof path, "tests/parity/%s/case.json", which->name);
+    snprintf(quoted, sizeof quoted, "\"%s\":", key);
+    char *text = text_read(path, NULL);
+    assert_non_null(text);
+    const char *at = strstr(text, quoted);
+    double value = at ? strtod(at + strlen(quoted), NULL) : fallback;
+    free(text);
+    return value;
+}
+
+static bool is_causal(const parity_case *which)
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "tests/parity/%s/case.json", which->name);
+    char *text = text_read(path, NULL);
+    assert_non_null(text);
+    bool causal = strstr(text, "\"causal\": true") != NULL;
+    free(text);
+    return causal;
+}
+
+/* ---- slices ---- */
+
+/* Elements before and behind one axis. */
+static int64_t product(const int64_t *shape, int count)
+{
+    int64_t result = 1;
+    for (int i = 0; i < count; i++)
+        result *= shape[i];
+    return result;
+}
+
+/* Indices first..end-1 of an axis, contiguous. */
+static fpa_array take_slice(const fpa_array *array, int axis, int64_t first, int64_t end)
+{
+    fpa_array slice = *array;
+    slice.shape[axis] = end - first;
+    slice.count = product(slice.shape, slice.axes);
+    slice.data = malloc((size_t)slice.count * sizeof *slice.data + 1);
+    assert_non_null(slice.data);
+    int64_t outer = product(array->shape, axis),
+            inner = product(array->shape + axis + 1, array->axes - axis - 1);
+    for (int64_t i = 0; i < outer; i++)
+        memcpy(slice.data + i * (end - first) * inner, array->data + (i * array->shape[axis] + first) * inner,
+               (size_t)((end - first) * inner) * sizeof *slice.data);
+    return slice;
+}
+
+/* Square roots of one branch's Gram, [H, d], as the diagonal branch takes them. */
+static void write_roots(const char *from, int branch, const char *to)
+{
+    fpa_array grams = read_array(from), slice = take_slice(&grams, 1, branch, branch + 1);
+    slice.axes = 2;
+    slice.shape[1] = grams.shape[2];
+    for (int64_t i = 0; i < slice.count; i++)
+        slice.data[i] = sqrtf(slice.data[i]);
+    write_array(to, &slice);
+    npy_free(&slice);
+    npy_free(&grams);
+}
+
+static void write_tokens(const char *from, int64_t first, int64_t end, const char *to)
+{
+    fpa_array array = read_array(from);
+    fpa_array slice = take_slice(&array, TOKENS, first, end < 0 ? array.shape[TOKENS] : end);
+    write_array(to, &slice);
+    npy_free(&slice);
+    npy_free(&array);
+}
+
+/* ---- one run ---- */
+
+typedef struct command_line {
+    int count;
+    const char *argument[MANY_ARGUMENTS];
+    char text[MANY_ARGUMENTS][2 * PATH]; /* storage of the arguments */
+} command_line;
+
+static void add_word(command_line *line, const char *word)
+{
+    assert_true(line->count + 1 < MANY_ARGUMENTS);
+    snprintf(line->text[line->count], sizeof line->text[0], "%s", word);
+    line->argument[line->count] = line->text[line->count];
+    line->argument[++line->count] = NULL;
+}
+
+static void add(command_line *line, const char *option, const char *value)
+{
+    add_word(line, option);
+    add_word(line, value);
+}
+
+static void add_weights(const parity_case *which, const char *folder, command_line *line)
+{
+    for (const weight_source *weight = which->weights; weight->name; weight++) {
+        char path[PATH], value[2 * PATH];
+        array_path(which, weight->array, path);
+        if (weight->slice >= 0) {
+            char roots[PATH];
+            snprintf(roots, sizeof roots, "%s/%s.npy", folder, weight->name);
+            write_roots(path, weight->slice, roots);
+            snprintf(path, sizeof path, "%s", roots);
+        }
+        snprintf(value, sizeof value, "%s=%s", weight->name, path);
+        add(line, "--weights", value);
+    }
+}
+
+/* Tokens first..end-1 of the case (end < 0: all that follow). */
+static void add_arrays(const parity_case *which, const char *folder, int64_t first, int64_t end,
+                       command_line *line)
+{
+    static const char *const options[][2] = {
+        {"--q", "q"}, {"--k", "k"}, {"--v", "v"}, {"--log-gate", "log_g"}};
+    for (int i = 0; i < 4; i++) {
+        char path[PATH], part[PATH];
+        array_path(which, options[i][1], path);
+        if (!case_has(which, options[i][1]))
+            continue;
+        if (first > 0 || end >= 0) {
+            snprintf(part, sizeof part, "%s/%s.npy", folder, options[i][1]);
+            write_tokens(path, first, end, part);
+            add(line, options[i][0], part);
+        } else {
+            add(line, options[i][0], path);
+        }
+    }
+}
+
+/* fpac run with these tokens; o and the state go to folder/<out>.npy, folder/state_<out>.npy. */
+static void run_tokens(const parity_case *which, const char *folder, const char *form, int64_t first,
+                       int64_t end, const char *state_in, const char *out)
+{
+    command_line line = {0};
+    char path[PATH];
+    add(&line, "fpac", "run");
+    snprintf(path, sizeof path, "tests/parity/%s/spec.lua", which->name);
+    add_word(&line, path);
+    add(&line, "--form", form);
+    add_arrays(which, folder, first, end, &line);
+    add_weights(which, folder, &line);
+    if (state_in)
+        add(&line, "--state-in", state_in);
+    if (is_causal(which)) {
+        snprintf(path, sizeof path, "%s/state_%s.npy", folder, out);
+        add(&line, "--state-out", path);
+    }
+    snprintf(path, sizeof path, "%s/%s.npy", folder, out);
+    add(&line, "-o", path);
+    program_result result = program_run(line.argument);
+    if (result.code)
+        fail_msg("%s, %s: exit code %d: %s", which->name, form, result.code, result.err);
+    program_free(&result);
+}
+
+static double largest(const float *x, int64_t count)
+{
+    double most = 0;
+    for (int64_t i = 0; i < count; i++)
+        most = fmax(most, fabs((double)x[i]));
+    return most;
+}
+
+/* max |x - y| / max |y|; not a number counts as infinitely wrong. */
+static double distance(const float *x, const float *y, int64_t count, double scale)
+{
+    double most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double difference = fabs((double)x[i] - (double)y[i]);
+        most = difference >= 0 ? fmax(most, difference) : INFINITY;
+    }
+    return most / scale;
+}
+
+/* The array in a file against tokens first.. of the expected one (first 0 when it is a state). */
+static void compare(const parity_case *which, const char *form, const char *got_path,
+                    const char *expected_path, int axis, int64_t first)
+{
+    fpa_array got = read_array(got_path), whole = read_array(expected_path);
+    fpa_array expected = take_slice(&whole, axis, first, first + got.shape[axis]);
+    assert_int_equal(got.count, expected.count);
+    double error = distance(got.data, expected.data, got.count, largest(whole.data, whole.count));
+    double tolerance = case_number(which, "tolerance_float32", 0);
+    if (!(error <= tolerance))
+        fail_msg("%s, %s: error %g, but %g is allowed", which->name, form, error, tolerance);
+    npy_free(&expected);
+    npy_free(&whole);
+    npy_free(&got);
+}
+
+/* ---- the tests ---- */
+
+static void run_whole(const parity_case *which, const char *folder, const char *form)
+{
+    char got[PATH], expected[PATH], state[PATH];
+    array_path(which, "initial_state", state);
+    run_tokens(which, folder, form, 0, -1, case_has(which, "initial_state") ? state : NULL, "o");
+    snprintf(got, sizeof got, "%s/o.npy", folder);
+    array_path(which, "o", expected);
+    compare(which, form, got, expected, TOKENS, 0);
+    if (case_has(which, "final_state")) {
+        snprintf(got, sizeof got, "%s/state_o.npy", folder);
+        array_path(which, "final_state", expected);
+        compare(which, form, got, expected, 2, 0);
+    }
+}
+
+static void run_split(const parity_case *which, const char *folder, const char *form, int64_t split)
+{
+    char got[PATH], expected[PATH], state[PATH];
+    array_path(which, "o", expected);
+    run_tokens(which, folder, form, 0, split, NULL, "head");
+    snprintf(got, sizeof got, "%s/head.npy", folder);
+    compare(which, form, got, expected, TOKENS, 0);
+    snprintf(state, sizeof state, "%s/state_head.npy", folder);
+    run_tokens(which, folder, form, split, -1, state, "tail");
+    snprintf(got, sizeof got, "%s/tail.npy", folder);
+    compare(which, form, got, expected, TOKENS, split);
+}
+
+static void a_case_matches_its_peer_in_every_form(void **state)
+{
+    static const char *const forms[] = {"parallel", "chunked", "recurrent", "auto"};
+    const parity_case *which = *state;
+    char folder[64];
+    int64_t split = (int64_t)case_number(which, "split", 0);
+    bool causal = is_causal(which);
+    scratch_make(folder);
+    for (int i = 0; i < 4; i++) {
+        if (!causal && (i == 1 || i == 2))
+            continue; /* a state holds the past only */
+        run_whole(which, folder, forms[i]);
+        if (split > 0)
+            run_split(which, folder, forms[i], split);
+    }
+    scratch_remove(folder);
+}
+
+int main(void)
+{
+    enum { CASES = sizeof cases / sizeof *cases };
+    struct CMUnitTest tests[CASES];
+    for (int i = 0; i < CASES; i++)
+        tests[i] = (struct CMUnitTest){cases[i].name, a_case_matches_its_peer_in_every_form, NULL, NULL,
+                                       (void *)(uintptr_t)&cases[i]};
+    return cmocka_run_group_tests_name("parity", tests, NULL, NULL);
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Write the exemplars of generated code: tools/generated.sh FPAC FOLDER
+#
+# One folder a head. Targets are named, so that every machine writes the same bytes.
+set -eu
+
+fpac=$1
+folder=$2
+rm -rf "$folder"
+mkdir -p "$folder"
+while read -r spec head target; do
+    "$fpac" gen "specs/$spec.lua" --head "$head" --target "$target" -o "$folder/$head"
+done <<'LIST'
+linear linear_d64 c:avx512
+tspow tspow2_d64_b8 c:avx512
+gated gated_linear_d32 c:avx2
+trainable trainable_dense c:neon
+LIST

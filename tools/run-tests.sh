@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Run test programs and sum up: tools/run-tests.sh BUILD PROGRAM...
+#
+# Each program writes CMocka's report to PROGRAM.log; the log of one that fails is shown. The
+# last line is `N passed, N failed, N skipped`; status 1 when anything failed. The kernels that
+# tests compile go to a cache below BUILD, never to the user's.
+set -eu
+
+build=$1
+shift
+mkdir -p "$build/tests/cache"
+chmod 700 "$build/tests/cache"
+FPA_CACHE_DIR=$(realpath "$build/tests/cache")
+export FPA_CACHE_DIR
+# Test programs share the cores: threads that wait should sleep, not spin.
+export OMP_WAIT_POLICY=passive
+export CMOCKA_MESSAGE_OUTPUT=STDOUT
+workers=${TEST_JOBS:-$(nproc)}
+
+# "[  PASSED  ] 12 test(s)." -> 12; 0 when there is no such line
+count() { sed -n "s/^\[  $1  *\] \([0-9][0-9]*\) test(s).*/\1/p" "$2" | awk '{n += $1} END {print n + 0}'; }
+
+run_one() {
+    local program=$1 log=$1.log start end status=0
+    start=$(date +%s%N)
+    timeout "${TEST_SECONDS:-900}" "$program" >"$log" 2>&1 || status=$?
+    end=$(date +%s%N)
+    local passed failed skipped
+    passed=$(count PASSED "$log")
+    failed=$(count FAILED "$log")
+    skipped=$(count SKIPPED "$log")
+    # A program that crashes has no summary: that is one failure, whatever it printed before.
+    if [ $status -ne 0 ] && [ "$failed" -eq 0 ]; then failed=1; fi
+    echo "$passed $failed $skipped" >"$program.sum"
+    {
+        if [ "$failed" -ne 0 ]; then cat "$log"; fi
+        awk -v ns=$((end - start)) -v name="$(basename "$program")" -v status=$status -v p="$passed" \
+            -v f="$failed" -v s="$skipped" 'BEGIN {
+            printf "%-5s %-20s %4d passed %3d failed %3d skipped %7.1f s%s\n", f ? "FAIL" : "ok", name, p, f, s,
+                ns / 1e9, status && status != f ? " (exit code " status ")" : "" }'
+    } >"$program.report"
+    cat "$program.report"
+}
+
+if [ "${1:-}" = --one ]; then
+    run_one "$2"
+    exit 0
+fi
+rm -f "$build"/tests/*.sum
+printf '%s\0' "$@" | xargs -0 -n 1 -P "$workers" "$0" "$build" --one
+
+cat "$build"/tests/*.sum | awk '{p += $1; f += $2; s += $3}
+    END {printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0}'
