@@ -1,0 +1,16 @@
+-- Narrow storage: q, k, v and o in 16 bits, computed in float.
+--
+-- The state runs in float; it is given in and out in state_dtype. A bf16 state is half as large
+-- to keep and to move, and costs one rounding at every hand-over.
+
+local function narrow(name, dtype, state_dtype)
+  return head {
+    name = name, d = 32, dv = 64, scale = 1 / 4, normalize = "sum", eps = 1e-3,
+    dtype = dtype, state_dtype = state_dtype,
+    terms = tspow { d = 32, degree = 2, block = 8 },
+  }
+end
+
+return narrow("tspow2_d32_bf16", "bf16", "f32"),
+       narrow("tspow2_d32_bf16_state", "bf16", "bf16"),
+       narrow("tspow2_d32_f16", "f16", "f32")
