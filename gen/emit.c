@@ -380,6 +380,7 @@ static fpa_status run_templates(const struct emission *e, char **code, char **he
     if (!L)
         return fail_memory(error);
     fpa_status status = FPA_OK;
+    lua_gc(L, LUA_GCSTOP); /* the state lives for one text, which keeps nearly all it makes */
     lua_pushcfunction(L, prepare);
     lua_pushlightuserdata(L, (void *)e);
     int prepared = lua_pcall(L, 1, 0, 0);

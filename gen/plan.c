@@ -305,6 +305,36 @@ static double pair_flop(const fpa_plan *plan)
     return flop;
 }
 
+/* Bytes that a token and head must move: its operands, and the state once a chunk or once a token;
+ * a visible pair: its share of the keys and values, which are read once for query_blocks panels. */
+static void plan_bytes(fpa_plan *plan)
+{
+    const fpa_head *head = plan->head;
+    double element = (double)dtype_size(head->dtype);
+    double operands = 2 * element * (head->d + head->dv);
+    double state = 4.0 * (double)plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
+    plan->bytes[FORM_PARALLEL] = element * (head->d + head->dv) / (plan->query_blocks * plan->tokens);
+    plan->bytes[FORM_CHUNKED] = operands + 2 * state / plan->chunk;
+    plan->bytes[FORM_RECURRENT] = operands + 2 * state;
+}
+
+/* Bytes of machine code. A step of a register tile is one instruction of about 10 bytes a product;
+ * an unrolled feature a product and a store; a piece a row of the table. */
+static double code_bytes(const fpa_plan *plan)
+{
+    const double step = 10.0 * (plan->micro_rows + 1) * plan->micro_vectors;
+    double steps = plan->tokens; /* a panel of keys, and of features */
+    for (int i = 0; i < plan->score->dot_count; i++)
+        steps += fmin(plan->dots[i].row_count, 128);
+    double features = plan->unrolled ? 18.0 * (double)plan->features : 16.0 * plan->piece_count;
+    double matrices = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        matrices += matrix->data ? 4.0 * matrix->rows * matrix->cols : 0;
+    }
+    return steps * step + features + matrices + 24 * 1024; /* the forms themselves */
+}
+
 static void plan_costs(fpa_plan *plan, const fpa_head *written)
 {
     const fpa_head *head = plan->head;
@@ -316,6 +346,8 @@ static void plan_costs(fpa_plan *plan, const fpa_head *written)
     facts->flop[FORM_RECURRENT] = state + projected;
     /* half of L^2 pairs against L tokens */
     facts->crossover = (int64_t)(2 * facts->flop[FORM_CHUNKED] / facts->flop[FORM_PARALLEL]);
+    plan_bytes(plan);
+    plan->code_bytes = code_bytes(plan);
     facts->features = plan->features;
     facts->features_written = (int64_t)head_features(written);
     facts->features_minimum = (int64_t)head_features_minimum(written);

@@ -26,12 +26,12 @@ typedef struct fpa_weighted_row {
 } fpa_weighted_row;
 
 typedef struct fpa_piece {
-    int64_t feature;  /* index of its first feature */
-    int width;        /* features */
-    int prefix_count; /* factors shared by all of them */
+    int64_t feature;   /* index of its first feature */
+    int width;         /* features */
+    int prefix_count;  /* factors shared by all of them */
     const int *prefix; /* [prefix_count] packed rows */
-    int base;         /* packed row of the last factor of the first feature */
-    double weight;    /* on the key side */
+    int base;          /* packed row of the last factor of the first feature */
+    double weight;     /* on the key side */
 } fpa_piece;
 
 typedef struct fpa_tile {
@@ -64,17 +64,19 @@ typedef struct fpa_plan {
     int tile_count;
     fpa_tile *tiles;
     int slice_count;
-    int *slices;  /* [slice_count + 1] first tile of each slice, then tile_count */
+    int *slices;   /* [slice_count + 1] first tile of each slice, then tile_count */
     bool unrolled; /* every feature is a line of text; else a table of pieces drives a loop */
     /* the score */
     fpa_dot *dots; /* [score->dot_count] */
     /* sizes */
-    int tokens;        /* T: tokens a panel */
-    int tile_features; /* F */
-    int micro_rows;    /* rows of the register tile */
-    int micro_vectors; /* vectors of the register tile */
-    int chunk;         /* tokens between state updates */
-    int query_blocks;  /* panels of queries that one unit of the parallel form takes */
+    int tokens;          /* T: tokens a panel */
+    int tile_features;   /* F */
+    int micro_rows;      /* rows of the register tile */
+    int micro_vectors;   /* vectors of the register tile */
+    int chunk;           /* tokens between state updates */
+    int query_blocks;    /* panels of queries that one unit of the parallel form takes */
+    double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
+    double code_bytes;   /* of the compiled kernel, an estimate */
     fpa_facts facts;
 } fpa_plan;
 

@@ -25,8 +25,10 @@ static void print_sizes(FILE *out, const fpa_plan *plan)
             facts->state_elements, facts->state_bytes);
     for (int form = 0; form < FORMS; form++)
         if (facts->forms & 1 << form)
-            fprintf(out, "%-11s %.0f FLOP a %s\n", form_name(form), facts->flop[form],
+            fprintf(out, "%-11s %.0f FLOP and %.*f bytes a %s\n", form_name(form), facts->flop[form],
+                    form == FORM_PARALLEL, plan->bytes[form],
                     form == FORM_PARALLEL ? "visible pair" : "token");
+    fprintf(out, "code        about %.0f KiB\n", plan->code_bytes / 1024);
     if (facts->crossover)
         fprintf(out, "crossover   chunked is cheaper from %" PRId64 " tokens on\n", facts->crossover);
 }

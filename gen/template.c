@@ -8,16 +8,15 @@
 
 /* ---- translation: one template line -> one Lua line ---- */
 
-/* Append to a stream `put("text", ...)` for one line of text; false on an unclosed ${. */
 static void quote(FILE *out, const char *text, size_t size)
 {
-    fputc('"', out);
+    putc_unlocked('"', out);
     for (size_t i = 0; i < size; i++) {
         if (text[i] == '"' || text[i] == '\\')
-            fputc('\\', out);
-        fputc(text[i], out);
+            putc_unlocked('\\', out);
+        putc_unlocked(text[i], out);
     }
-    fputc('"', out);
+    putc_unlocked('"', out);
 }
 
 /* The } that closes the ${ whose expression begins at text. */
@@ -32,6 +31,7 @@ static const char *expression_end(const char *text, const char *end)
     return NULL;
 }
 
+/* A line of text as `put("text", (expression), ..., "\\n")`; false on an unclosed ${. */
 static bool translate_text(FILE *out, const char *line, const char *end)
 {
     fputs("put(", out);
