@@ -1,73 +1,19 @@
-/* test_head: the rules of heads, their canonical text, its parser and the digest. */
+/* test_head: the rules of heads, their figures, and lists of heads. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <locale.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../gen/head.h"
-#include "random_head.h"
+#include "example_head.h"
 
 #include <cmocka.h> /* last: it defines fail() */
 
-enum { RANDOM_HEADS = 400, SEED = 11 };
-
-/* Two terms over d = 4: 3 (x1 x2).(...) times a diagonal, and a trainable branch. */
-static fpa_head *example(void)
-{
-    fpa_head *head = head_new();
-
-    assert_non_null(head);
-    head->name = arena_string(&head->memory, "example");
-    head->origin = arena_string(&head->memory, "specs/mine.lua:7");
-    head->d = 4;
-    head->dv = 3;
-    head->matrix_count = 2;
-    head->matrices = arena_array(&head->memory, 2, sizeof *head->matrices);
-    head->matrices[0] = (fpa_matrix){.kind = FPA_MATRIX_CONSTANT, .rows = 2, .cols = 4};
-    head->matrices[0].data = arena_array(&head->memory, 8, sizeof(double));
-    head->matrices[0].data[0] = 1.5;
-    head->matrices[0].data[7] = -0.1;
-    head->matrices[1] = (fpa_matrix){.kind = FPA_MATRIX_TRAINABLE, .rows = 5, .cols = 4, .per_head = true};
-    head->matrices[1].name = arena_string(&head->memory, "w");
-    head->term_count = 2;
-    head->terms = arena_array(&head->memory, 2, sizeof *head->terms);
-    for (int t = 0; t < 2; t++) {
-        head->terms[t].weight = number_ratio(3 - 4 * t, 1 + t);
-        head->terms[t].branch_count = 2;
-        head->terms[t].branches = arena_array(&head->memory, 2, sizeof(fpa_branch));
-        for (int l = 0; l < 2; l++) {
-            fpa_branch *branch = &head->terms[t].branches[l];
-
-            branch->kind = FPA_BRANCH_SELECT;
-            branch->source = FPA_INPUT;
-            branch->width = 2 + l;
-            branch->row = arena_array(&head->memory, 4, sizeof(int));
-            for (int w = 0; w < branch->width; w++)
-                branch->row[w] = w + t;
-        }
-    }
-    head->terms[0].branches[1].kind = FPA_BRANCH_DIAGONAL;
-    head->terms[0].branches[1].gram = arena_array(&head->memory, 4, sizeof(fpa_number));
-    for (int w = 0; w < 3; w++)
-        head->terms[0].branches[1].gram[w] = number_int(w ? 2 : 1);
-    head->terms[1].branches[0].kind = FPA_BRANCH_TRAINABLE;
-    head->terms[1].branches[0].source = 1;
-    head->terms[1].branches[1].kind = FPA_BRANCH_DENSE;
-    head->terms[1].branches[1].source = 0;
-    head->terms[1].branches[1].width = 2;
-    head->terms[1].branches[1].row[0] = 0;
-    head->terms[1].branches[1].row[1] = 1;
-    return head;
-}
-
 static void the_example_is_valid(void **state)
 {
-    fpa_head *head = example();
+    fpa_head *head = example_head();
     fpa_error error;
 
     (void)state;
@@ -244,7 +190,7 @@ static void a_broken_rule_is_refused_and_named(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
-        fpa_head *head = example();
+        fpa_head *head = example_head();
         fpa_error error;
 
         mistakes[i].change(head);
@@ -258,7 +204,7 @@ static void a_broken_rule_is_refused_and_named(void **state)
 
 static void too_many_features_are_refused(void **state)
 {
-    fpa_head *head = example();
+    fpa_head *head = example_head();
     fpa_error error;
 
     (void)state;
@@ -284,7 +230,7 @@ static void too_many_features_are_refused(void **state)
 
 static void figures_follow_from_the_widths(void **state)
 {
-    fpa_head *head = example();
+    fpa_head *head = example_head();
 
     (void)state;
     assert_int_equal(head_degree(head), 2);
@@ -297,255 +243,6 @@ static void figures_follow_from_the_widths(void **state)
     head_free(head);
 }
 
-static void the_text_is_as_documented(void **state)
-{
-    fpa_head *head = example();
-    char *text = head_print(head);
-
-    (void)state;
-    assert_non_null(text);
-    assert_string_equal(text, "fpac head 1\n"
-                              "name example\n"
-                              "d 4\n"
-                              "dv 3\n"
-                              "block 0\n"
-                              "chunk 0\n"
-                              "causal 1\n"
-                              "scale 0x1p+0\n"
-                              "normalize none\n"
-                              "eps 0x10c6f7a0b5ed8dp-72\n"
-                              "gate 0\n"
-                              "dtype f32\n"
-                              "state_dtype f32\n"
-                              "matrices 2\n"
-                              "constant 2 4\n"
-                              "0x3p-1 0x0p+0 0x0p+0 0x0p+0\n"
-                              "0x0p+0 0x0p+0 0x0p+0 -0xccccccccccccdp-55\n"
-                              "trainable w 5 4 per_head\n"
-                              "terms 2\n"
-                              "term 3 branches 2\n"
-                              "branch select input 1-2\n"
-                              "branch diagonal input 1-3 gram 1*1,2*2\n"
-                              "term -1/2 branches 2\n"
-                              "branch trainable matrix 2 2-3\n"
-                              "branch dense matrix 1 1-2\n"
-                              "end\n");
-    free(text);
-    head_free(head);
-}
-
-static void every_random_head_is_valid_and_survives_its_text(void **state)
-{
-    random_limits limits = random_all;
-
-    (void)state;
-    limits.half = true;
-    print_message("seeds %d..%d\n", SEED, SEED + RANDOM_HEADS - 1);
-    for (int i = 0; i < RANDOM_HEADS; i++) {
-        fpa_head *head = random_head(SEED + i, &limits), *copy = NULL;
-        fpa_error error = {0};
-        char *text, *again;
-
-        assert_non_null(head);
-        if (head_validate(head, &error) != FPA_OK)
-            fail_msg("seed %d: %s", SEED + i, error.message);
-        text = head_print(head);
-        assert_non_null(text);
-        if (head_parse(text, strlen(text), &copy, &error) != FPA_OK)
-            fail_msg("seed %d: %s: %s\n%s", SEED + i, error.where, error.message, text);
-        again = head_print(copy);
-        assert_string_equal(text, again);
-        assert_true(head_features(head) == head_features(copy));
-        assert_null(copy->origin);
-        free(text);
-        free(again);
-        head_free(head);
-        head_free(copy);
-    }
-}
-
-static void the_text_does_not_follow_the_locale(void **state)
-{
-    fpa_head *head = example();
-    char *plain = head_print(head), *local;
-
-    (void)state;
-    if (setlocale(LC_ALL, "de_DE.UTF-8") || setlocale(LC_ALL, "fr_FR.UTF-8")) {
-        local = head_print(head);
-        assert_string_equal(plain, local);
-        free(local);
-    }
-    setlocale(LC_ALL, "C");
-    assert_null(strchr(plain, '.'));
-    free(plain);
-    head_free(head);
-}
-
-static void the_origin_is_not_part_of_the_digest_and_everything_else_is(void **state)
-{
-    fpa_head *head = example();
-    char first[DIGEST_TEXT], second[DIGEST_TEXT];
-
-    (void)state;
-    assert_int_equal(head_digest(head, first, NULL), FPA_OK);
-    assert_int_equal(strlen(first), 64);
-    head->origin = NULL;
-    assert_int_equal(head_digest(head, second, NULL), FPA_OK);
-    assert_string_equal(first, second);
-    head->matrices[0].data[7] = nextafter(head->matrices[0].data[7], 1);
-    assert_int_equal(head_digest(head, second, NULL), FPA_OK);
-    assert_string_not_equal(first, second);
-    head_free(head);
-}
-
-static void weights_of_one_written_or_not_are_the_same_head(void **state)
-{
-    fpa_head *head = example();
-    char first[DIGEST_TEXT], second[DIGEST_TEXT];
-
-    (void)state;
-    for (int w = 0; w < 3; w++)
-        head->terms[0].branches[1].gram[w] = number_int(1);
-    assert_int_equal(head_digest(head, first, NULL), FPA_OK);
-    head->terms[0].branches[1].gram = NULL;
-    assert_int_equal(head_digest(head, second, NULL), FPA_OK);
-    assert_string_equal(first, second);
-    head_free(head);
-}
-
-/* A change of the example's text, and the line that the parser has to name. */
-static const struct {
-    const char *from, *to, *where;
-} damages[] = {
-    {"fpac head 1", "fpac head 2", "head text:1"},
-    {"name example", "title example", "head text:2"},
-    {"d 4\n", "d four\n", "head text:3"},
-    {"d 4\n", "d 04\n", "head text:3"},
-    {"d 4\n", "d 4 \n", "head text:3"},
-    {"d 4\n", "d 99999999999\n", "head text:3"},
-    {"causal 1", "causal 2", "head text:7"},
-    {"scale 0x1p+0", "scale 0x2p-1", "head text:8"},
-    {"scale 0x1p+0", "scale nan", "head text:8"},
-    {"normalize none", "normalize mean", "head text:9"},
-    {"matrices 2", "matrices 3", "head text:19"},
-    {"constant 2 4", "constant 65536 1024", "head text:15"},
-    {"0x3p-1 0x0p+0", "0x3p-1  0x0p+0", "head text:16"},
-    {"per_head", "perhaps", "head text:18"},
-    {"term 3 branches", "term 6/2 branches", "head text:20"},
-    {"term 3 branches 2", "term 3 branches 17", "head text:20"},
-    {"input 1-2\n", "input 1,2\n", "head text:21"},
-    {"input 1-2\n", "input 2-1\n", "head text:21"},
-    {"input 1-2\n", "input 1-2,\n", "head text:21"},
-    {"input 1-2\n", "matrix 0 1-2\n", "head text:21"},
-    {"gram 1*1,2*2", "gram 1*1,2*1,2*1", "head text:22"},
-    {"gram 1*1,2*2", "gram 1*1,2*3", "head text:22"},
-    {"gram 1*1,2*2", "gram 1*1", "head text:22"},
-    {"end\n", "end", "head text:26"},
-    {"end\n", "end\nmore\n", "head text:27"},
-};
-
-static void damaged_text_is_refused_with_its_line(void **state)
-{
-    fpa_head *head = example(), *parsed = NULL;
-    char *text = head_print(head), damaged[2048];
-
-    (void)state;
-    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
-        char *at = strstr(text, damages[i].from);
-        fpa_error error;
-
-        if (strcmp(damages[i].from, "d 4\n") == 0)
-            at = strstr(text, "\nd 4\n") + 1;
-        assert_non_null(at);
-        snprintf(damaged, sizeof damaged, "%.*s%s%s", (int)(at - text), text, damages[i].to,
-                 at + strlen(damages[i].from));
-        assert_int_equal(head_parse(damaged, strlen(damaged), &parsed, &error), FPA_INVALID);
-        if (strcmp(error.where, damages[i].where) != 0)
-            fail_msg("%s -> %s: %s: %s", damages[i].from, damages[i].to, error.where, error.message);
-    }
-    assert_null(parsed);
-    free(text);
-    head_free(head);
-}
-
-static void a_parsed_head_obeys_the_rules(void **state)
-{
-    fpa_head *head = example(), *parsed = NULL;
-    char *text;
-    fpa_error error;
-
-    (void)state;
-    head->terms[0].branches[1].row[2] = 9;
-    text = head_print(head);
-    assert_int_equal(head_parse(text, strlen(text), &parsed, &error), FPA_INVALID);
-    assert_non_null(strstr(error.message, "selects index 10, but d = 4"));
-    free(text);
-    head_free(head);
-}
-
-/* One random change: a byte, a cut, a doubled or a removed piece. */
-static size_t mutate(random_source *random, char *text, size_t size, size_t capacity)
-{
-    size_t at = random_bits(random) % size, length = 1 + random_bits(random) % 12;
-
-    if (at + length > size)
-        length = size - at;
-    switch (random_between(random, 0, 4)) {
-    case 0:
-        text[at] = (char)random_bits(random);
-        return size;
-    case 1:
-        text[at] = "0123456789 -+*/,xp~\n"[random_between(random, 0, 19)];
-        return size;
-    case 2:
-        return at + 1;
-    case 3:
-        memmove(text + at, text + at + length, size - at - length);
-        return size > length ? size - length : size;
-    default:
-        if (size + length > capacity)
-            return size;
-        memmove(text + at + length, text + at, size - at);
-        return size + length;
-    }
-}
-
-static void no_mutated_text_breaks_the_parser(void **state)
-{
-    random_source random = {SEED};
-    int accepted = 0, refused = 0;
-
-    (void)state;
-    print_message("seed %d\n", SEED);
-    for (int i = 0; i < 20000; i++) {
-        fpa_head *head = random_head(SEED + i % 50, NULL), *parsed = NULL;
-        char *text = head_print(head);
-        size_t size = strlen(text), capacity = size + 64;
-        char *bytes = malloc(capacity), *exact;
-        fpa_error error;
-
-        memcpy(bytes, text, size);
-        for (int n = random_between(&random, 1, 3); n > 0; n--)
-            size = mutate(&random, bytes, size, capacity);
-        exact = malloc(size); /* so that a sanitizer sees a read past the end */
-        memcpy(exact, bytes, size);
-        if (head_parse(exact, size, &parsed, &error) == FPA_OK) {
-            accepted++;
-            assert_int_equal(head_validate(parsed, NULL), FPA_OK);
-            head_free(parsed);
-        } else {
-            refused++;
-            assert_true(error.message[0]);
-        }
-        free(exact);
-        free(bytes);
-        free(text);
-        head_free(head);
-    }
-    assert_true(refused > 10000);
-    assert_true(accepted > 0); /* a changed digit can give another valid head */
-}
-
 static void a_list_finds_heads_and_names_them(void **state)
 {
     fpa_head_list list = {2, malloc(2 * sizeof(fpa_head *))};
@@ -554,8 +251,8 @@ static void a_list_finds_heads_and_names_them(void **state)
 
     (void)state;
     assert_non_null(list.heads);
-    list.heads[0] = example();
-    list.heads[1] = example();
+    list.heads[0] = example_head();
+    list.heads[1] = example_head();
     list.heads[1]->name = arena_string(&list.heads[1]->memory, "other");
     assert_int_equal(head_list_find(&list, "other", "a.lua", &found, &error), FPA_OK);
     assert_ptr_equal(found, list.heads[1]);
@@ -580,14 +277,6 @@ int main(void)
         cmocka_unit_test(a_broken_rule_is_refused_and_named),
         cmocka_unit_test(too_many_features_are_refused),
         cmocka_unit_test(figures_follow_from_the_widths),
-        cmocka_unit_test(the_text_is_as_documented),
-        cmocka_unit_test(every_random_head_is_valid_and_survives_its_text),
-        cmocka_unit_test(the_text_does_not_follow_the_locale),
-        cmocka_unit_test(the_origin_is_not_part_of_the_digest_and_everything_else_is),
-        cmocka_unit_test(weights_of_one_written_or_not_are_the_same_head),
-        cmocka_unit_test(damaged_text_is_refused_with_its_line),
-        cmocka_unit_test(a_parsed_head_obeys_the_rules),
-        cmocka_unit_test(no_mutated_text_breaks_the_parser),
         cmocka_unit_test(a_list_finds_heads_and_names_them),
     };
 

@@ -7,125 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/reference.h"
 #include "random_head.h"
+#include "reference_bench.h"
 
 #include <cmocka.h> /* last: it defines fail() */
 
-enum { SEED = 5, D = 5, DV = 3, LENGTH = 7, BATCH = 2, HEADS = 2, QUERY_HEADS = 4, RANDOM_HEADS = 60 };
-
-/* A problem that owns its arrays. */
-typedef struct bench {
-    fpa_problem problem;
-    double *q, *k, *v, *gate, **weights;
-    double *o, *magnitude;
-    int64_t outputs; /* tokens of o */
-} bench;
-
-static double *numbers(random_source *random, int64_t count, bool positive)
-{
-    double *x = calloc((size_t)count + 1, sizeof *x);
-
-    assert_non_null(x);
-    for (int64_t i = 0; i < count; i++)
-        x[i] = positive ? fabs(random_normal(random)) : random_normal(random);
-    return x;
-}
-
-static void setup(bench *b, const fpa_head *head, uint64_t seed, bool positive)
-{
-    random_source random = {seed};
-    int64_t tokens = BATCH * LENGTH;
-
-    *b = (bench){.outputs = tokens * QUERY_HEADS};
-    b->q = numbers(&random, tokens * QUERY_HEADS * head->d, positive);
-    b->k = numbers(&random, tokens * HEADS * head->d, positive);
-    b->v = numbers(&random, tokens * HEADS * head->dv, positive);
-    b->gate = numbers(&random, tokens * HEADS, true);
-    for (int64_t i = 0; i < tokens * HEADS; i++)
-        b->gate[i] *= -0.3;
-    b->weights = calloc((size_t)head->matrix_count + 1, sizeof *b->weights);
-    for (int m = 0; m < head->matrix_count; m++)
-        if (head->matrices[m].kind != FPA_MATRIX_CONSTANT)
-            b->weights[m] =
-                numbers(&random, (int64_t)HEADS * head->matrices[m].rows * head->matrices[m].cols, positive);
-    b->o = calloc((size_t)(b->outputs * head->dv), sizeof(double));
-    b->magnitude = calloc((size_t)(b->outputs * head->dv), sizeof(double));
-    assert_true(b->o && b->magnitude && b->weights);
-    b->problem = (fpa_problem){
-        .head = head,
-        .batch = BATCH,
-        .length = LENGTH,
-        .query_heads = QUERY_HEADS,
-        .heads = HEADS,
-        .q = b->q,
-        .k = b->k,
-        .v = b->v,
-        .log_gate = head->gate ? b->gate : NULL,
-        .weights = (const double *const *)b->weights,
-    };
-}
-
-static void run(bench *b)
-{
-    fpa_error error;
-
-    if (reference_forward(&b->problem, b->o, b->magnitude, &error) != FPA_OK)
-        fail_msg("%s: %s", error.where, error.message);
-}
-
-static void teardown(bench *b)
-{
-    for (int m = 0; m < b->problem.head->matrix_count; m++)
-        free(b->weights[m]);
-    free(b->weights);
-    free(b->q);
-    free(b->k);
-    free(b->v);
-    free(b->gate);
-    free(b->o);
-    free(b->magnitude);
-}
-
-static fpa_head *new_head(int terms)
-{
-    fpa_head *head = head_new();
-
-    assert_non_null(head);
-    head->name = arena_string(&head->memory, "test");
-    head->d = D;
-    head->dv = DV;
-    head->term_count = terms;
-    head->terms = arena_array(&head->memory, (size_t)terms, sizeof *head->terms);
-    for (int t = 0; t < terms; t++)
-        head->terms[t].weight = number_int(1);
-    return head;
-}
-
-static fpa_branch *add_branch(fpa_head *head, int t, int source, int first, int width)
-{
-    fpa_term *term = &head->terms[t];
-    fpa_branch *branch;
-
-    if (!term->branches)
-        term->branches = arena_array(&head->memory, 4, sizeof *term->branches);
-    branch = &term->branches[term->branch_count++];
-    *branch = (fpa_branch){.kind = FPA_BRANCH_SELECT, .source = source, .width = width};
-    branch->row = arena_array(&head->memory, (size_t)width, sizeof(int));
-    for (int w = 0; w < width; w++)
-        branch->row[w] = first + w;
-    return branch;
-}
-
-/* (q.k)^degree */
-static fpa_head *power_head(int degree)
-{
-    fpa_head *head = new_head(1);
-
-    for (int l = 0; l < degree; l++)
-        add_branch(head, 0, FPA_INPUT, 0, D);
-    return head;
-}
+enum { SEED = 5 };
 
 static double q_dot_k(const bench *b, int64_t batch, int64_t t, int64_t j, int64_t hq)
 {
@@ -188,10 +75,10 @@ static void a_power_is_the_power_of_the_dot_product(void **state)
             bench b;
 
             head->causal = causal;
-            setup(&b, head, SEED, false);
-            run(&b);
+            bench_setup(&b, head, SEED, false);
+            bench_run(&b);
             expect(&b, powers[degree]);
-            teardown(&b);
+            bench_free(&b);
             head_free(head);
         }
 }
@@ -199,7 +86,7 @@ static void a_power_is_the_power_of_the_dot_product(void **state)
 /* Anchors of 2 with 1 on themselves and 2 on what follows: (q.k)^2 (DESIGN 4). */
 static void the_tspow_of_the_appendix_is_the_square(void **state)
 {
-    fpa_head *head = new_head(3);
+    fpa_head *head = bench_head(3);
     bench b;
 
     (void)state;
@@ -207,34 +94,34 @@ static void the_tspow_of_the_appendix_is_the_square(void **state)
         int first = 2 * t, width = first + 2 > D ? D - first : 2;
         fpa_branch *rest;
 
-        add_branch(head, t, FPA_INPUT, first, width);
-        rest = add_branch(head, t, FPA_INPUT, first, D - first);
+        bench_branch(head, t, FPA_INPUT, first, width);
+        rest = bench_branch(head, t, FPA_INPUT, first, D - first);
         rest->gram = arena_array(&head->memory, D, sizeof *rest->gram);
         for (int w = 0; w < D - first; w++)
             rest->gram[w] = number_int(w < width ? 1 : 2);
     }
-    setup(&b, head, SEED + 1, false);
-    run(&b);
+    bench_setup(&b, head, SEED + 1, false);
+    bench_run(&b);
     expect(&b, square);
-    teardown(&b);
+    bench_free(&b);
     head_free(head);
 }
 
 static void terms_add_and_the_scale_counts_once_a_branch(void **state)
 {
-    fpa_head *head = new_head(3);
+    fpa_head *head = bench_head(3);
     bench b;
 
     (void)state;
     for (int t = 0; t < 3; t++)
         for (int l = 0; l < t; l++)
-            add_branch(head, t, FPA_INPUT, 0, D);
+            bench_branch(head, t, FPA_INPUT, 0, D);
     head->terms[2].weight = number_ratio(1, 2);
     head->scale = 0.5;
-    setup(&b, head, SEED + 2, false);
-    run(&b);
+    bench_setup(&b, head, SEED + 2, false);
+    bench_run(&b);
     expect(&b, taylor);
-    teardown(&b);
+    bench_free(&b);
     head_free(head);
 }
 
@@ -254,10 +141,10 @@ static void a_gate_decays_what_came_before_its_token(void **state)
 
     (void)state;
     head->gate = true;
-    setup(&b, head, SEED + 3, false);
-    run(&b);
+    bench_setup(&b, head, SEED + 3, false);
+    bench_run(&b);
     expect(&b, gated);
-    teardown(&b);
+    bench_free(&b);
     head_free(head);
 }
 
@@ -268,10 +155,10 @@ static void a_closed_gate_forgets_everything_and_gives_no_nan(void **state)
 
     (void)state;
     head->gate = true;
-    setup(&b, head, SEED + 4, false);
+    bench_setup(&b, head, SEED + 4, false);
     for (int64_t i = 2 * HEADS; i < 4 * HEADS; i++)
         b.gate[i] = -INFINITY; /* tokens 3 and 4 of batch 1 */
-    run(&b);
+    bench_run(&b);
     expect(&b, gated);
     for (int64_t i = 0; i < b.outputs * DV; i++)
         assert_true(isfinite(b.o[i]) && isfinite(b.magnitude[i]));
@@ -279,7 +166,7 @@ static void a_closed_gate_forgets_everything_and_gives_no_nan(void **state)
         for (int c = 0; c < DV; c++)
             assert_true(fabs(b.o[(3 * QUERY_HEADS + hq) * DV + c] -
                              q_dot_k(&b, 0, 3, 3, hq) * b.v[(3 * HEADS + hq / 2) * DV + c]) < 1e-13);
-    teardown(&b);
+    bench_free(&b);
     head_free(head);
 }
 
@@ -312,10 +199,10 @@ static void each_normaliser_divides_by_its_formula(void **state)
 
         head->normalize = (fpa_normalize)kind;
         head->eps = 0.25;
-        setup(&a, plain, SEED + 5, false);
-        setup(&b, head, SEED + 5, false);
-        run(&a);
-        run(&b);
+        bench_setup(&a, plain, SEED + 5, false);
+        bench_setup(&b, head, SEED + 5, false);
+        bench_run(&a);
+        bench_run(&b);
         assert_int_equal(reference_normalizer(&b.problem, values, conditions, NULL), FPA_OK);
         for (int64_t i = 0; i < b.outputs; i++) {
             double expected = divisor((fpa_normalize)kind, denominator(&b, i));
@@ -326,8 +213,8 @@ static void each_normaliser_divides_by_its_formula(void **state)
                 assert_true(fabs(b.o[i * DV + c] * expected - a.o[i * DV + c]) <=
                             1e-10 * (1 + fabs(a.o[i * DV + c])));
         }
-        teardown(&a);
-        teardown(&b);
+        bench_free(&a);
+        bench_free(&b);
         head_free(plain);
         head_free(head);
     }
@@ -342,12 +229,12 @@ static void a_normaliser_of_zero_is_refused_with_its_token(void **state)
     (void)state;
     head->normalize = FPA_NORMALIZE_MAX;
     head->eps = 0;
-    setup(&b, head, SEED + 6, true);
+    bench_setup(&b, head, SEED + 6, true);
     for (int c = 0; c < D; c++)
         b.q[2 * QUERY_HEADS * D + c] = -b.q[2 * QUERY_HEADS * D + c];
     assert_int_equal(reference_forward(&b.problem, b.o, NULL, &error), FPA_INVALID);
     assert_non_null(strstr(error.message, "token 3 (batch 1, head 1) is zero"));
-    teardown(&b);
+    bench_free(&b);
     head_free(head);
 }
 
@@ -358,8 +245,8 @@ static void query_heads_read_the_key_head_of_their_group(void **state)
     double *swapped;
 
     (void)state;
-    setup(&b, head, SEED + 7, false);
-    run(&b);
+    bench_setup(&b, head, SEED + 7, false);
+    bench_run(&b);
     swapped = calloc((size_t)b.outputs * DV, sizeof *swapped);
     assert_non_null(swapped);
     /* other values of key head 2 change query heads 3 and 4 only */
@@ -369,14 +256,14 @@ static void query_heads_read_the_key_head_of_their_group(void **state)
     for (int64_t i = 0; i < b.outputs * DV; i++)
         assert_true((i / DV % QUERY_HEADS < 2) == (swapped[i] == b.o[i]));
     free(swapped);
-    teardown(&b);
+    bench_free(&b);
     head_free(head);
 }
 
 /* A head of one branch over a matrix of 3 rows (a diagonal: D rows). */
 static fpa_head *matrix_head(fpa_matrix_kind kind, bool per_head)
 {
-    fpa_head *head = new_head(1);
+    fpa_head *head = bench_head(1);
     int rows = kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? D : 3;
 
     head->matrix_count = 1;
@@ -386,7 +273,7 @@ static fpa_head *matrix_head(fpa_matrix_kind kind, bool per_head)
         head->matrices[0].data = arena_array(&head->memory, (size_t)rows * D, sizeof(double));
     else
         head->matrices[0].name = arena_string(&head->memory, "w");
-    add_branch(head, 0, 0, 0, rows);
+    bench_branch(head, 0, 0, 0, rows);
     return head;
 }
 
@@ -432,99 +319,12 @@ static void matrices_of_every_kind_project_both_sides(void **state)
 
             for (int i = 0; head->matrices[0].data && i < 3 * D; i++)
                 head->matrices[0].data[i] = random_normal(&random);
-            setup(&b, head, SEED + 8, false);
-            run(&b);
+            bench_setup(&b, head, SEED + 8, false);
+            bench_run(&b);
             expect(&b, projected);
-            teardown(&b);
+            bench_free(&b);
             head_free(head);
         }
-}
-
-static const random_limits wide = {.d = 9,
-                                   .dv = 6,
-                                   .degree = 4,
-                                   .terms = 4,
-                                   .features = 500,
-                                   .trainable = true,
-                                   .dense = true,
-                                   .gate = true,
-                                   .noncausal = true};
-
-static void the_magnitude_is_never_below_the_result(void **state)
-{
-    (void)state;
-    print_message("seeds %d..%d\n", SEED, SEED + RANDOM_HEADS - 1);
-    for (int i = 0; i < RANDOM_HEADS; i++) {
-        fpa_head *head = random_head(SEED + i, &wide);
-        bench b;
-
-        setup(&b, head, SEED + i, false);
-        run(&b);
-        for (int64_t n = 0; n < b.outputs * head->dv; n++)
-            assert_true(b.magnitude[n] >= fabs(b.o[n]) * (1 - 1e-12));
-        teardown(&b);
-        head_free(head);
-    }
-}
-
-static void without_cancellation_the_magnitude_is_the_result(void **state)
-{
-    fpa_head *head = power_head(3);
-    bench b;
-
-    (void)state;
-    setup(&b, head, SEED + 9, true);
-    run(&b);
-    for (int64_t i = 0; i < b.outputs * DV; i++)
-        assert_true(fabs(b.magnitude[i] - b.o[i]) <= 1e-12 * b.o[i]);
-    teardown(&b);
-    head_free(head);
-}
-
-static void the_magnitude_of_a_quotient_counts_both_errors(void **state)
-{
-    fpa_head *head = power_head(2);
-    bench b;
-
-    (void)state;
-    head->normalize = FPA_NORMALIZE_SUM;
-    setup(&b, head, SEED + 10, true);
-    run(&b);
-    for (int64_t i = 0; i < b.outputs * DV; i++)
-        assert_true(fabs(b.magnitude[i] - 2 * b.o[i]) <= 1e-5 * b.o[i]);
-    teardown(&b);
-    head_free(head);
-}
-
-static void plain_evaluations_agree_to_single_precision(void **state)
-{
-    (void)state;
-    for (int i = 0; i < RANDOM_HEADS; i++) {
-        fpa_head *head = random_head(SEED + i, &wide);
-        int columns = head->dv > 2 ? 2 : head->dv;
-        bench b;
-        float *scores, *features;
-
-        setup(&b, head, SEED + i, false);
-        run(&b);
-        scores = calloc((size_t)b.outputs * (size_t)head->dv, sizeof *scores);
-        features = calloc((size_t)b.outputs * (size_t)columns, sizeof *features);
-        assert_true(scores && features);
-        assert_int_equal(reference_plain(&b.problem, scores, NULL), FPA_OK);
-        assert_int_equal(reference_plain_features(&b.problem, columns, features, NULL), FPA_OK);
-        for (int64_t n = 0; n < b.outputs * head->dv; n++) {
-            int64_t token = n / head->dv, c = n % head->dv;
-
-            assert_true(fabs((double)scores[n] - b.o[n]) <= 1e-5 * b.magnitude[n] + 1e-30);
-            if (c < columns)
-                assert_true(fabs((double)features[token * columns + c] - b.o[n]) <=
-                            1e-5 * b.magnitude[n] + 1e-30);
-        }
-        free(scores);
-        free(features);
-        teardown(&b);
-        head_free(head);
-    }
 }
 
 static void outputs_that_nobody_wants_are_left_alone(void **state)
@@ -535,8 +335,8 @@ static void outputs_that_nobody_wants_are_left_alone(void **state)
     double *partial;
 
     (void)state;
-    setup(&b, head, SEED + 11, false);
-    run(&b);
+    bench_setup(&b, head, SEED + 11, false);
+    bench_run(&b);
     partial = calloc((size_t)b.outputs * DV, sizeof *partial);
     assert_non_null(partial);
     for (int64_t i = 0; i < b.outputs; i++)
@@ -546,7 +346,7 @@ static void outputs_that_nobody_wants_are_left_alone(void **state)
     for (int64_t i = 0; i < b.outputs * DV; i++)
         assert_true(partial[i] == (wanted[i / DV] ? b.o[i] : 0));
     free(partial);
-    teardown(&b);
+    bench_free(&b);
     head_free(head);
 }
 
@@ -562,10 +362,6 @@ int main(void)
         cmocka_unit_test(a_normaliser_of_zero_is_refused_with_its_token),
         cmocka_unit_test(query_heads_read_the_key_head_of_their_group),
         cmocka_unit_test(matrices_of_every_kind_project_both_sides),
-        cmocka_unit_test(the_magnitude_is_never_below_the_result),
-        cmocka_unit_test(without_cancellation_the_magnitude_is_the_result),
-        cmocka_unit_test(the_magnitude_of_a_quotient_counts_both_errors),
-        cmocka_unit_test(plain_evaluations_agree_to_single_precision),
         cmocka_unit_test(outputs_that_nobody_wants_are_left_alone),
     };
 

@@ -1,0 +1,314 @@
+#include "hand_module.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../runtime/half.h"
+
+#include <cmocka.h> /* last: it defines fail() */
+
+/* A test has one module at a time; launches carry no user data. */
+static const fpa_head *module_head;
+static fault module_fault;
+int module_calls, module_unloads;
+
+static double row_of(const fpa_branch *branch, int w, int64_t h, const struct fpa_launch *a, const double *x)
+{
+    const fpa_matrix *matrix;
+    double sum = 0;
+    int slot = 0, row = branch->row[w];
+
+    if (branch->source == FPA_INPUT)
+        return x[row];
+    matrix = &module_head->matrices[branch->source];
+    for (int m = 0; m < branch->source; m++)
+        slot += module_head->matrices[m].kind != FPA_MATRIX_CONSTANT;
+    h = matrix->per_head ? h : 0;
+    if (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL)
+        return (double)a->weights[slot][h * matrix->cols + row] * x[row];
+    for (int c = 0; c < matrix->cols; c++)
+        sum += x[c] * (matrix->data ? matrix->data[row * matrix->cols + c]
+                                    : (double)a->weights[slot][(h * matrix->rows + row) * matrix->cols + c]);
+    return sum;
+}
+
+/* phi, feature by feature: the index of a feature is a number whose digits are rows. */
+static void features_of(const struct fpa_launch *a, int64_t h, const double *x, bool key, double *phi)
+{
+    int64_t at = 0;
+
+    for (int t = 0; t < module_head->term_count; t++) {
+        const fpa_term *term = &module_head->terms[t];
+        int64_t count = 1;
+
+        for (int l = 0; l < term->branch_count; l++)
+            count *= term->branches[l].width;
+        for (int64_t f = 0; f < count; f++) {
+            double product = key ? term->weight.value : 1;
+            int64_t rest = f;
+
+            for (int l = term->branch_count - 1; l >= 0; l--) {
+                const fpa_branch *branch = &term->branches[l];
+                int w = (int)(rest % branch->width);
+
+                rest /= branch->width;
+                product *= row_of(branch, w, h, a, x) * (key && branch->gram ? branch->gram[w].value : 1);
+            }
+            phi[at++] = product;
+        }
+    }
+    if (key && module_fault == FAULT_WEIGHT)
+        phi[at / 2] *= 0.5;
+}
+
+static void read_vector(const void *from, int64_t at, int width, double scale, double *x)
+{
+    for (int c = 0; c < width; c++)
+        x[c] = scale * dtype_load(module_head->dtype,
+                                  (const char *)from + (at + c) * (int64_t)dtype_size(module_head->dtype));
+}
+
+static int64_t place(const int64_t stride[3], int64_t b, int64_t t, int64_t h)
+{
+    return b * stride[0] + t * stride[1] + h * stride[2];
+}
+
+/* The memory of one (batch, key head). */
+typedef struct memory {
+    int64_t features;
+    double *state; /* [features][dv + 1] */
+    double *phi;   /* [features] */
+    double x[64], v[64];
+} memory;
+
+static void add_key(const struct fpa_launch *a, memory *m, int64_t b, int64_t t, int64_t h)
+{
+    int columns = module_head->dv + 1;
+    double gate = a->log_gate ? exp((double)a->log_gate[place(a->gate_stride, b, t, h)]) : 1;
+    double own = module_fault == FAULT_GATE ? gate : 1;
+
+    read_vector(a->k, place(a->k_stride, b, t, h), module_head->d, 1, m->x);
+    read_vector(a->v, place(a->v_stride, b, t, h), module_head->dv, 1, m->v);
+    m->v[columns - 1] = 1;
+    features_of(a, h, m->x, true, m->phi);
+    for (int64_t f = 0; f < m->features; f++)
+        for (int c = 0; c < columns; c++)
+            m->state[f * columns + c] = gate * m->state[f * columns + c] + own * m->phi[f] * m->v[c];
+}
+
+static double divisor(double den)
+{
+    const double by_kind[FPA_NORMALIZE_KINDS] = {1, den + module_head->eps, fmax(den, module_head->eps),
+                                                 1 + den};
+
+    return by_kind[module_head->normalize];
+}
+
+/* The faults of one output. */
+static double spoil(const struct fpa_launch *a, int64_t b, int64_t t, int64_t h, int c, double o)
+{
+    double next[64] = {0};
+
+    switch (module_fault) {
+    case FAULT_NAN:
+        return t == 6 && c == 0 ? NAN : o;
+    case FAULT_NOISE:
+        return o * (1 + 4e-6 * sin((double)(1000 * t + 100 * h + c)));
+    case FAULT_REPEAT:
+        return o * (1 + 1e-6 * (module_calls % 2));
+    case FAULT_LATE:
+        return t >= 17 ? 1.01 * o : o;
+    case FAULT_FUTURE:
+        if (t + 1 < a->length)
+            read_vector(a->v, place(a->v_stride, b, t + 1, h * a->heads / a->query_heads), module_head->dv, 1,
+                        next);
+        return o * (1 + 1e-6 * tanh(next[0]));
+    default:
+        return o;
+    }
+}
+
+static void write_output(const struct fpa_launch *a, memory *m, int64_t b, int64_t t, int64_t hq)
+{
+    int dv = module_head->dv;
+    int64_t q = place(a->q_stride, b, t, hq), o = place(a->o_stride, b, t, hq);
+    size_t element = dtype_size(module_head->dtype);
+    double sums[64] = {0};
+
+    if (module_fault == FAULT_UNWRITTEN && t == a->length - 1)
+        return;
+    if (module_fault == FAULT_STRIDES)
+        q = ((b * a->length + t) * a->query_heads + hq) * module_head->d;
+    read_vector(a->q, q, module_head->d, module_head->scale, m->x);
+    features_of(a, hq * a->heads / a->query_heads, m->x, false, m->phi);
+    for (int64_t f = 0; f < m->features; f++)
+        for (int c = 0; c <= dv; c++)
+            sums[c] += m->phi[f] * m->state[f * (dv + 1) + c];
+    for (int c = 0; c < dv; c++)
+        dtype_store(module_head->dtype, (char *)a->o + (o + c) * (int64_t)element,
+                    spoil(a, b, t, hq, c, sums[c] / divisor(sums[dv])));
+    if (module_fault == FAULT_PAST_END && t == a->length - 1)
+        dtype_store(module_head->dtype, (char *)a->o + (o + dv) * (int64_t)element, 0);
+}
+
+static void query_group(const struct fpa_launch *a, memory *m, int64_t b, int64_t t, int64_t h)
+{
+    int64_t group = a->query_heads / a->heads;
+
+    for (int64_t i = 0; i < group; i++)
+        write_output(a, m, b, t, module_fault == FAULT_GROUP ? i * a->heads + h : h * group + i);
+}
+
+/* S row-major, then z when normalised. */
+static int64_t state_index(int64_t f, int c)
+{
+    int dv = module_head->dv;
+
+    return c < dv ? f * dv + c : (int64_t)head_features(module_head) * dv + f;
+}
+
+static void move_state(const struct fpa_launch *a, memory *m, int64_t b, int64_t h, bool out)
+{
+    const int64_t *stride = out ? a->state_out_stride : a->state_in_stride;
+    char *base = out ? a->state_out : (void *)(uintptr_t)a->state_in;
+    int64_t at = b * stride[0] + h * stride[1], element = (int64_t)dtype_size(module_head->state_dtype);
+    int columns = module_head->dv + (module_head->normalize != FPA_NORMALIZE_NONE);
+
+    for (int64_t f = 0; f < m->features; f++)
+        for (int c = 0; c < columns; c++) {
+            double *value = &m->state[f * (module_head->dv + 1) + c];
+            char *entry = base + (at + state_index(f, c)) * element;
+
+            if (!out)
+                *value = dtype_load(module_head->state_dtype, entry);
+            else if (module_fault != FAULT_STATE_MISSING || f + 1 < m->features || c + 1 < columns)
+                dtype_store(module_head->state_dtype, entry, *value);
+        }
+    if (out && module_fault == FAULT_STATE_PAST_END)
+        dtype_store(module_head->state_dtype, base + (at + m->features * columns) * element, 0);
+}
+
+static void run_sequence(const struct fpa_launch *a, memory *m, int64_t b, int64_t h)
+{
+    bool causal = module_head->causal;
+
+    memset(m->state, 0, (size_t)m->features * (size_t)(module_head->dv + 1) * sizeof(double));
+    if (a->state_in && !(module_fault == FAULT_STATE_PLACE && a->state_in == a->state_out) &&
+        !(module_fault == FAULT_STATE_EMPTY && a->length == 0))
+        move_state(a, m, b, h, false);
+    for (int64_t t = 0; t < a->length && !causal; t++)
+        add_key(a, m, b, t, h);
+    for (int64_t t = 0; t < a->length; t++) {
+        if (module_fault == FAULT_MASK)
+            query_group(a, m, b, t, h);
+        if (module_fault == FAULT_STATE_OLD && a->state_out && t == a->length - 1 && a->length > 1) {
+            move_state(a, m, b, h, true);
+        }
+        if (causal)
+            add_key(a, m, b, t, h);
+        if (module_fault != FAULT_MASK)
+            query_group(a, m, b, t, h);
+    }
+    if (a->state_out && !(module_fault == FAULT_STATE_OLD && a->length > 1))
+        move_state(a, m, b, h, true);
+}
+
+static size_t workspace_of(int form, const struct fpa_launch *a)
+{
+    (void)form, (void)a;
+    return (size_t)head_features(module_head) * (size_t)(module_head->dv + 2) * sizeof(double);
+}
+
+static int run_module(int form, const struct fpa_launch *a)
+{
+    memory m = {.features = (int64_t)head_features(module_head), .state = a->workspace};
+    fault kept = module_fault;
+
+    assert_int_equal((uintptr_t)a->workspace % 64, 0);
+    module_calls++;
+    if (module_fault == FAULT_TOO_SMALL)
+        return 1;
+    if (module_fault == FAULT_FORM)
+        module_fault = form == FORM_CHUNKED ? FAULT_MASK : NO_FAULT;
+    m.phi = m.state + m.features * (module_head->dv + 1);
+    for (int64_t b = 0; b < a->batch; b++)
+        for (int64_t h = 0; h < a->heads; h++)
+            run_sequence(a, &m, b, h);
+    if (module_fault == FAULT_WORKSPACE)
+        ((char *)a->workspace)[a->workspace_size] = 0;
+    module_fault = kept;
+    return 0;
+}
+
+static void unload_module(fpa_module *module)
+{
+    (void)module;
+    module_unloads++;
+}
+
+static const fpa_backend test_backend = {.name = "test", .unload = unload_module};
+
+fpa_module hand_module(const fpa_head *head, fault kind)
+{
+    module_head = head;
+    module_fault = kind;
+    module_calls = 0;
+    return (fpa_module){.backend = &test_backend, .workspace = workspace_of, .forward = run_module};
+}
+
+fpa_facts hand_facts(const fpa_head *head)
+{
+    double features = head_features(head);
+    fpa_facts facts = {
+        .target = "test", .features = (int64_t)features, .chunk = head->chunk ? head->chunk : 8};
+
+    snprintf(facts.name, sizeof facts.name, "%s", head->name);
+    facts.state_elements = facts.features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
+    facts.forms =
+        head->causal ? 1 << FORM_PARALLEL | 1 << FORM_CHUNKED | 1 << FORM_RECURRENT : 1 << FORM_PARALLEL;
+    for (int form = 0; form < FORMS; form++)
+        facts.flop[form] = 4 * features * head->dv;
+    return facts;
+}
+
+fpa_status hand_verify(const fpa_head *head, fault kind, fpa_verdict *verdict, fpa_error *error)
+{
+    fpa_module module = hand_module(head, kind);
+    fpa_facts facts = hand_facts(head);
+
+    return verify_module(head, &facts, &module, verdict, error);
+}
+
+fpa_head *tspow_head(int d, int dv, int block)
+{
+    fpa_head *head = head_new();
+
+    assert_non_null(head);
+    head->name = arena_string(&head->memory, "tspow2");
+    head->d = d;
+    head->dv = dv;
+    head->chunk = 8;
+    head->term_count = d / block;
+    head->terms = arena_array(&head->memory, (size_t)head->term_count, sizeof *head->terms);
+    for (int t = 0; t < head->term_count; t++) {
+        fpa_branch *branches = arena_array(&head->memory, 2, sizeof *branches);
+
+        head->terms[t] = (fpa_term){.weight = number_int(1), .branch_count = 2, .branches = branches};
+        for (int l = 0; l < 2; l++) {
+            branches[l] = (fpa_branch){.kind = FPA_BRANCH_DIAGONAL, .source = FPA_INPUT};
+            branches[l].width = l ? d - t * block : block;
+            branches[l].row = arena_array(&head->memory, (size_t)branches[l].width, sizeof(int));
+            branches[l].gram = arena_array(&head->memory, (size_t)branches[l].width, sizeof(fpa_number));
+            for (int w = 0; w < branches[l].width; w++) {
+                branches[l].row[w] = t * block + w;
+                branches[l].gram[w] = number_int(w < block ? 1 : 2);
+            }
+        }
+    }
+    return head;
+}

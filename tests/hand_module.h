@@ -1,0 +1,45 @@
+/* hand_module: a module written by hand that computes any head feature by feature, or with one fault. */
+#ifndef FPAC_TESTS_HAND_MODULE_H
+#define FPAC_TESTS_HAND_MODULE_H
+
+#include "../runtime/kernel.h"
+
+/* What the module does wrong. */
+typedef enum fault {
+    NO_FAULT,
+    FAULT_WEIGHT,         /* one feature has half its weight */
+    FAULT_MASK,           /* a token does not see its own key */
+    FAULT_GATE,           /* the gate reaches the token's own key */
+    FAULT_GROUP,          /* query heads are dealt out instead of grouped */
+    FAULT_STRIDES,        /* q is read as if it were contiguous */
+    FAULT_FUTURE,         /* the next token leaks in, far below the bound */
+    FAULT_UNWRITTEN,      /* the last token is forgotten */
+    FAULT_NAN,            /* one result is not finite */
+    FAULT_PAST_END,       /* one element behind o is written */
+    FAULT_WORKSPACE,      /* one byte behind the workspace is written */
+    FAULT_TOO_SMALL,      /* the module calls its own workspace too small */
+    FAULT_REPEAT,         /* results depend on what ran before */
+    FAULT_STATE_MISSING,  /* the last element of the state is not written */
+    FAULT_STATE_OLD,      /* the state misses the last token */
+    FAULT_STATE_PLACE,    /* state_out is cleared before state_in is read */
+    FAULT_STATE_EMPTY,    /* a call of no tokens clears the state */
+    FAULT_STATE_PAST_END, /* one element behind the state is written */
+    FAULT_NOISE,          /* within the bound, but far noisier than single precision */
+    FAULT_LATE,           /* wrong from the third chunk on */
+    FAULT_FORM,           /* only the chunked form is wrong */
+} fault;
+
+/* How often the module ran since it was made, and how often it was unloaded in all. */
+extern int module_calls, module_unloads;
+
+/* A test has one module at a time: the head and the fault of the module made last count. */
+fpa_module hand_module(const fpa_head *head, fault kind);
+fpa_facts hand_facts(const fpa_head *head);
+
+/* verify_module of hand_module and hand_facts. */
+fpa_status hand_verify(const fpa_head *head, fault kind, fpa_verdict *verdict, fpa_error *error);
+
+/* One term of the TSPOW of degree 2 for each block, the later blocks with weight 2. */
+fpa_head *tspow_head(int d, int dv, int block);
+
+#endif

@@ -1,0 +1,116 @@
+#include "reference_bench.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "random_head.h"
+
+#include <cmocka.h> /* last: it defines fail() */
+
+static double *numbers(random_source *random, int64_t count, bool positive)
+{
+    double *x = calloc((size_t)count + 1, sizeof *x);
+
+    assert_non_null(x);
+    for (int64_t i = 0; i < count; i++)
+        x[i] = positive ? fabs(random_normal(random)) : random_normal(random);
+    return x;
+}
+
+void bench_setup(bench *b, const fpa_head *head, uint64_t seed, bool positive)
+{
+    random_source random = {seed};
+    int64_t tokens = BATCH * LENGTH;
+
+    *b = (bench){.outputs = tokens * QUERY_HEADS};
+    b->q = numbers(&random, tokens * QUERY_HEADS * head->d, positive);
+    b->k = numbers(&random, tokens * HEADS * head->d, positive);
+    b->v = numbers(&random, tokens * HEADS * head->dv, positive);
+    b->gate = numbers(&random, tokens * HEADS, true);
+    for (int64_t i = 0; i < tokens * HEADS; i++)
+        b->gate[i] *= -0.3;
+    b->weights = calloc((size_t)head->matrix_count + 1, sizeof *b->weights);
+    for (int m = 0; m < head->matrix_count; m++)
+        if (head->matrices[m].kind != FPA_MATRIX_CONSTANT)
+            b->weights[m] =
+                numbers(&random, (int64_t)HEADS * head->matrices[m].rows * head->matrices[m].cols, positive);
+    b->o = calloc((size_t)(b->outputs * head->dv), sizeof(double));
+    b->magnitude = calloc((size_t)(b->outputs * head->dv), sizeof(double));
+    assert_true(b->o && b->magnitude && b->weights);
+    b->problem = (fpa_problem){
+        .head = head,
+        .batch = BATCH,
+        .length = LENGTH,
+        .query_heads = QUERY_HEADS,
+        .heads = HEADS,
+        .q = b->q,
+        .k = b->k,
+        .v = b->v,
+        .log_gate = head->gate ? b->gate : NULL,
+        .weights = (const double *const *)b->weights,
+    };
+}
+
+void bench_run(bench *b)
+{
+    fpa_error error;
+
+    if (reference_forward(&b->problem, b->o, b->magnitude, &error) != FPA_OK)
+        fail_msg("%s: %s", error.where, error.message);
+}
+
+void bench_free(bench *b)
+{
+    for (int m = 0; m < b->problem.head->matrix_count; m++)
+        free(b->weights[m]);
+    free(b->weights);
+    free(b->q);
+    free(b->k);
+    free(b->v);
+    free(b->gate);
+    free(b->o);
+    free(b->magnitude);
+}
+
+fpa_head *bench_head(int terms)
+{
+    fpa_head *head = head_new();
+
+    assert_non_null(head);
+    head->name = arena_string(&head->memory, "test");
+    head->d = D;
+    head->dv = DV;
+    head->term_count = terms;
+    head->terms = arena_array(&head->memory, (size_t)terms, sizeof *head->terms);
+    for (int t = 0; t < terms; t++)
+        head->terms[t].weight = number_int(1);
+    return head;
+}
+
+fpa_branch *bench_branch(fpa_head *head, int t, int source, int first, int width)
+{
+    fpa_term *term = &head->terms[t];
+    fpa_branch *branch;
+
+    if (!term->branches)
+        term->branches = arena_array(&head->memory, 4, sizeof *term->branches);
+    branch = &term->branches[term->branch_count++];
+    *branch = (fpa_branch){.kind = FPA_BRANCH_SELECT, .source = source, .width = width};
+    branch->row = arena_array(&head->memory, (size_t)width, sizeof(int));
+    for (int w = 0; w < width; w++)
+        branch->row[w] = first + w;
+    return branch;
+}
+
+fpa_head *power_head(int degree)
+{
+    fpa_head *head = bench_head(1);
+
+    for (int l = 0; l < degree; l++)
+        bench_branch(head, 0, FPA_INPUT, 0, D);
+    return head;
+}

@@ -1,0 +1,111 @@
+/* test_verify_faults: each way of being wrong is refused in words. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "hand_module.h"
+
+#include <cmocka.h> /* last: it defines fail() */
+
+static void one_wrong_weight_of_2304_features_is_seen(void **state)
+{
+    fpa_head *head = tspow_head(64, 2, 8);
+    fpa_verdict verdict;
+    fpa_error error = {0};
+
+    (void)state;
+    assert_true(head_features(head) == 2304);
+    assert_int_equal(hand_verify(head, FAULT_WEIGHT, &verdict, &error), FPA_REFUSED);
+    assert_non_null(strstr(error.message, "but the formula gives"));
+    head_free(head);
+}
+
+static const struct {
+    fault kind;
+    const char *words[3];
+} refusals[] = {
+    {FAULT_WEIGHT, {"but the formula gives", "allowed is", "column"}},
+    {FAULT_MASK, {"token 1,", "but the formula gives", "parallel form"}},
+    {FAULT_GATE, {"but the formula gives", "token", "allowed is"}},
+    {FAULT_GROUP, {"but the formula gives", "4 query heads", "2 heads"}},
+    {FAULT_STRIDES, {"o at batch", "head-major", "is not a number"}},
+    {FAULT_FUTURE, {"changing tokens 4 and later changed an earlier output"}},
+    {FAULT_UNWRITTEN, {"was not written", "token 1,", "1 x 1 tokens"}},
+    {FAULT_NAN, {"is not a number", "token 7,", "column 1"}},
+    {FAULT_PAST_END, {"wrote outside the elements of o"}},
+    {FAULT_WORKSPACE, {"wrote outside its workspace of"}},
+    {FAULT_TOO_SMALL, {"returned 1: it finds the workspace"}},
+    {FAULT_REPEAT, {"the same call twice gave different bits"}},
+    {FAULT_STATE_MISSING, {"an element of the final state was not written"}},
+    {FAULT_STATE_OLD, {"cut after", "but the formula gives"}},
+    {FAULT_STATE_PLACE, {"cut after", "but the formula gives"}},
+    {FAULT_STATE_EMPTY, {"a call of no tokens changed the state"}},
+    {FAULT_STATE_PAST_END, {"wrote outside the elements of the final state"}},
+    {FAULT_NOISE, {"the RMS error is", "more than twice"}},
+    {FAULT_LATE, {"token 18,", "but the formula gives"}},
+    {FAULT_FORM, {"chunked form", "but the formula gives"}},
+};
+
+static void every_fault_is_refused_in_its_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        fpa_head *head = tspow_head(8, 5, 4);
+        fpa_verdict verdict;
+        fpa_error error = {0};
+
+        head->gate = true;
+        if (hand_verify(head, refusals[i].kind, &verdict, &error) != FPA_REFUSED)
+            fail_msg("fault %d was accepted: %s", (int)refusals[i].kind, verdict.text);
+        assert_string_equal(error.where, "tspow2");
+        for (int w = 0; w < 3 && refusals[i].words[w]; w++)
+            if (!strstr(error.message, refusals[i].words[w]))
+                fail_msg("fault %d: expected \"%s\" in \"%s\"", (int)refusals[i].kind, refusals[i].words[w],
+                         error.message);
+        head_free(head);
+    }
+}
+
+static void a_module_without_forms_is_refused(void **state)
+{
+    fpa_head *head = tspow_head(8, 5, 4);
+    fpa_module module = hand_module(head, NO_FAULT);
+    fpa_facts facts = hand_facts(head);
+    fpa_verdict verdict;
+    fpa_error error;
+
+    (void)state;
+    facts.forms = 0;
+    assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_REFUSED);
+    assert_non_null(strstr(error.message, "no form"));
+    head_free(head);
+}
+
+static void a_refused_module_is_unloaded_and_no_kernel_is_made(void **state)
+{
+    fpa_head *head = tspow_head(8, 5, 4);
+    fpa_module module = hand_module(head, FAULT_MASK);
+    fpa_facts facts = hand_facts(head);
+    fpa_kernel *kernel = NULL;
+    fpa_error error;
+
+    (void)state;
+    module_unloads = 0;
+    assert_int_equal(verify_kernel(head, &facts, &module, NULL, false, &kernel, &error), FPA_REFUSED);
+    assert_null(kernel);
+    assert_int_equal(module_unloads, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_wrong_weight_of_2304_features_is_seen),
+        cmocka_unit_test(every_fault_is_refused_in_its_words),
+        cmocka_unit_test(a_module_without_forms_is_refused),
+        cmocka_unit_test(a_refused_module_is_unloaded_and_no_kernel_is_made),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
