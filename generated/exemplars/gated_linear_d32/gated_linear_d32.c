@@ -187,7 +187,7 @@ static inline void exchange_1(vf *a, vf *b)
 }
 
 /* 8 coordinates of 8 tokens. */
-static void pack_square(const float *restrict from, int64_t stride, float scale, float *restrict x)
+static inline void pack_square(const float *restrict from, int64_t stride, float scale, float *restrict x)
 {
     vf r0 = scale * get8(from + 0 * stride);
     vf r1 = scale * get8(from + 1 * stride);

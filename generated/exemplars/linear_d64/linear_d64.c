@@ -227,7 +227,7 @@ static inline void exchange_1(vf *a, vf *b)
 }
 
 /* 16 coordinates of 16 tokens. */
-static void pack_square(const float *restrict from, int64_t stride, float scale, float *restrict x)
+static inline void pack_square(const float *restrict from, int64_t stride, float scale, float *restrict x)
 {
     vf r0 = scale * get16(from + 0 * stride);
     vf r1 = scale * get16(from + 1 * stride);
