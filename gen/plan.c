@@ -11,7 +11,7 @@ enum {
     PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
     MAX_TILE = TOKENS,       /* tiles and panels of keys share their product */
     MAX_PIECE = 8,           /* features of a piece in a table-driven kernel */
-    UNROLL_LIMIT = 10000,    /* features that are printed one by one */
+    UNROLL_LIMIT = 4096,     /* features that are printed one by one: a few seconds of compile time */
     MAX_PIECES = 1 << 19,
     MAX_DOTS = 64,
     MAX_ROWS = 60000, /* packed rows are 16 bits in the table */

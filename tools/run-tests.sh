@@ -36,7 +36,7 @@ run_one() {
         if [ "$failed" -ne 0 ]; then cat "$log"; fi
         awk -v ns=$((end - start)) -v name="$(basename "$program")" -v status=$status -v p="$passed" \
             -v f="$failed" -v s="$skipped" 'BEGIN {
-            printf "%-5s %-20s %4d passed %3d failed %3d skipped %7.1f s%s\n", f ? "FAIL" : "ok", name, p, f, s,
+            printf "%-5s %-26s %4d passed %3d failed %3d skipped %7.1f s%s\n", f ? "FAIL" : "ok", name, p, f, s,
                 ns / 1e9, status && status != f ? " (exit code " status ")" : "" }'
     } >"$program.report"
     cat "$program.report"
