@@ -79,7 +79,7 @@ static int setup(void **state)
 {
     static struct fixture f;
     fpa_error error = {0};
-    setenv("FPA_CFLAGS", "-O1", 1);
+    setenv("FPA_CFLAGS", "-O1", 0);
     if (spec_load_text("mutation.lua", NULL, spec, sizeof spec - 1, &f.list, &error) ||
         source_generate(f.list.heads[0], narrow_target(), &f.source, &error))
         return fprintf(stderr, "%s: %s\n", error.where, error.message), -1;
