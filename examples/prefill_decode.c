@@ -2,7 +2,7 @@
  * to decoding, and decoding continues token by token in place.
  *
  *   cc prefill_decode.c $(pkg-config --cflags --libs fpa) -o prefill_decode
- *   ./prefill_decode specs/tspow2_d64.lua tspow2_d64_b8 */
+ *   ./prefill_decode specs/tspow.lua tspow2_d64_b8 */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -172,7 +172,8 @@ static fpa_status find_verdict(opening *o, fpa_error *error)
     fpa_status status = o->backend->device(&device, error);
     if (status)
         return status;
-    const char *const fields[] = {"fpac bundle verdict 1", o->entry->files[MANIFEST_OBJECT].digest,
+    const char *const fields[] = {"fpac bundle verdict 1 of " FPA_VERSION,
+                                  o->entry->files[MANIFEST_OBJECT].digest,
                                   o->entry->files[MANIFEST_HEAD].digest, device};
     cache_key(fields, sizeof fields / sizeof *fields, o->key);
     free(device);

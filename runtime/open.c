@@ -59,8 +59,8 @@ static fpa_status make_key(opening *o, fpa_error *error)
     if (!status)
         status = o->backend->device(&device, error);
     if (!status) {
-        const char *const fields[] = {"fpac module 1", digest, o->target->name,
-                                      identity,        device, o->source.code};
+        const char *const fields[] = {
+            "fpac module 1 of " FPA_VERSION, digest, o->target->name, identity, device, o->source.code};
         cache_key(fields, sizeof fields / sizeof *fields, o->key);
     }
     free(identity);
