@@ -10,6 +10,8 @@ extern const size_t fpa_embedded_prelude_lua_size; /* without the NUL */
 
 extern const char fpa_embedded_launch_h[]; /* gen/launch.h, copied into generated headers */
 
+extern const char fpa_embedded_cuda_call_h[]; /* gen/cuda_call.h, copied into CUDA kernels */
+
 /* templates/<language>/<name>, by file name; the last has name NULL. */
 struct fpa_embedded_file {
     const char *name, *text;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "embedded.h"
+#include "emit_table.h"
 #include "template.h"
 
 static const char *find_template(const char *name)
@@ -19,46 +20,6 @@ static const char *find_template(const char *name)
 }
 
 /* ---- the plan as a Lua table ---- */
-
-static void set_integer(lua_State *L, const char *field, lua_Integer value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, field);
-}
-
-/* Whole numbers go as Lua floats too: templates print them with flt(). */
-static void set_number(lua_State *L, const char *field, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, field);
-}
-
-static void set_string(lua_State *L, const char *field, const char *value)
-{
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, field);
-}
-
-static void set_boolean(lua_State *L, const char *field, bool value)
-{
-    lua_pushboolean(L, value);
-    lua_setfield(L, -2, field);
-}
-
-static void push_integers(lua_State *L, const int *values, int count)
-{
-    lua_createtable(L, count, 0);
-    for (int i = 0; i < count; i++) {
-        lua_pushinteger(L, values[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-}
-
-static void set_integers(lua_State *L, const char *field, const int *values, int count)
-{
-    push_integers(L, values, count);
-    lua_setfield(L, -2, field);
-}
 
 static void push_pieces(lua_State *L, const fpa_plan *plan)
 {
@@ -93,94 +54,31 @@ static void push_tiles(lua_State *L, const fpa_plan *plan)
     set_integers(L, "slices", plan->slices, plan->slice_count + 1);
 }
 
-/* Position of a run-time matrix among the launch's weights. */
-static int weight_index(const fpa_head *head, int matrix)
-{
-    int index = 0;
-    for (int i = 0; i < matrix; i++)
-        index += head->matrices[i].kind != FPA_MATRIX_CONSTANT;
-    return index;
-}
-
-static void push_projection(lua_State *L, const fpa_head *head, const fpa_projection *projection)
-{
-    const fpa_matrix *matrix = &head->matrices[projection->matrix];
-    const bool constant = matrix->kind == FPA_MATRIX_CONSTANT;
-    lua_createtable(L, 0, 10);
-    set_integer(L, "matrix", projection->matrix + 1);
-    set_integer(L, "first", projection->first_row);
-    set_integer(L, "rows", matrix->rows);
-    set_boolean(L, "constant", constant);
-    set_boolean(L, "diagonal", matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL);
-    set_boolean(L, "per_head", matrix->per_head);
-    set_integer(L, "index", weight_index(head, projection->matrix));
-    lua_pushfstring(L, "%s, %d x %d", constant ? "a constant" : matrix->name, matrix->rows, matrix->cols);
-    lua_setfield(L, -2, "what");
-    if (constant) {
-        int count = matrix->rows * matrix->cols;
-        lua_createtable(L, count, 0);
-        for (int i = 0; i < count; i++) {
-            lua_pushnumber(L, matrix->data[i]);
-            lua_rawseti(L, -2, i + 1);
-        }
-        lua_setfield(L, -2, "data");
-    }
-}
-
 static void push_rows(lua_State *L, const fpa_plan *plan)
 {
-    lua_createtable(L, plan->projection_count, 0);
-    for (int i = 0; i < plan->projection_count; i++) {
-        push_projection(L, plan->head, &plan->projections[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_setfield(L, -2, "projections");
-    lua_createtable(L, plan->weighted_count, 0);
-    for (int i = 0; i < plan->weighted_count; i++) {
-        lua_createtable(L, 0, 3);
-        set_integer(L, "row", plan->weighted[i].row);
-        set_integer(L, "from", plan->weighted[i].from);
-        set_number(L, "gram", plan->weighted[i].gram);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_setfield(L, -2, "weighted");
+    push_projections(L, plan, NULL);
     set_integer(L, "rows", plan->row_count);
     set_integer(L, "ones", plan->ones_row);
 }
 
 static void push_score(lua_State *L, const fpa_plan *plan)
 {
-    const fpa_score *score = plan->score;
-    lua_createtable(L, score->dot_count, 0);
-    for (int i = 0; i < score->dot_count; i++) {
+    lua_createtable(L, plan->score->dot_count, 0);
+    for (int i = 0; i < plan->score->dot_count; i++) {
         push_integers(L, plan->dots[i].rows, plan->dots[i].row_count);
         lua_rawseti(L, -2, i + 1);
     }
     lua_setfield(L, -2, "dots");
-    lua_createtable(L, score->monomial_count, 0);
-    for (int i = 0; i < score->monomial_count; i++) {
-        lua_createtable(L, 0, 2);
-        set_number(L, "weight", score->monomials[i].weight.value);
-        set_integers(L, "power", score->monomials[i].power, score->dot_count);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_setfield(L, -2, "monomials");
-}
-
-static bool uses_weights(const fpa_plan *plan)
-{
-    if (!plan->unrolled || plan->weighted_count)
-        return true;
-    for (int i = 0; i < plan->piece_count; i++)
-        if (plan->pieces[i].weight != 1)
-            return true;
-    return false;
+    push_monomials(L, plan);
 }
 
 static void push_head(lua_State *L, const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
     set_string(L, "name", head->name);
+    set_string(L, "target", plan->target->name);
+    set_integer(L, "features", plan->features);
+    set_boolean(L, "uses_weights", uses_weights(plan));
     set_integer(L, "d", head->d);
     set_integer(L, "dv", head->dv);
     set_boolean(L, "causal", head->causal);
@@ -195,7 +93,6 @@ static void push_head(lua_State *L, const fpa_plan *plan)
 
 static void push_sizes(lua_State *L, const fpa_plan *plan)
 {
-    set_string(L, "target", plan->target->name);
     set_integer(L, "vector", plan->target->vector);
     set_integer(L, "tokens", plan->tokens);
     set_integer(L, "tile_features", plan->tile_features);
@@ -204,8 +101,6 @@ static void push_sizes(lua_State *L, const fpa_plan *plan)
     set_integer(L, "chunk", plan->chunk);
     set_integer(L, "query_blocks", plan->query_blocks);
     set_boolean(L, "unrolled", plan->unrolled);
-    set_integer(L, "features", plan->features);
-    set_boolean(L, "uses_weights", uses_weights(plan));
 }
 
 /* ---- texts ---- */
@@ -346,6 +241,16 @@ static void make_strict(lua_State *L)
     lua_setmetatable(L, -2);
 }
 
+static void push_c(lua_State *L, const fpa_plan *plan)
+{
+    push_sizes(L, plan);
+    push_rows(L, plan);
+    push_pieces(L, plan);
+    push_tiles(L, plan);
+    push_score(L, plan);
+    set_string(L, "launch_text", fpa_embedded_launch_h);
+}
+
 static int prepare(lua_State *L)
 {
     const struct emission *e = lua_touserdata(L, 1);
@@ -355,16 +260,14 @@ static int prepare(lua_State *L)
     luaL_requiref(L, LUA_MATHLIBNAME, luaopen_math, 1);
     lua_createtable(L, 0, 48);
     push_head(L, e->plan);
-    push_sizes(L, e->plan);
-    push_rows(L, e->plan);
-    push_pieces(L, e->plan);
-    push_tiles(L, e->plan);
-    push_score(L, e->plan);
+    if (e->plan->target->capability)
+        push_cuda(L, e->plan);
+    else
+        push_c(L, e->plan);
     push_origin(L, e->written);
     push_summary(L, e->plan);
     set_string(L, "digest", e->digest);
     set_string(L, "file", e->plan->head->name);
-    set_string(L, "launch_text", fpa_embedded_launch_h);
     set_lines(L, "head_lines", e->head_text);
     set_lines(L, "feature_lines", e->features);
     make_strict(L);
@@ -388,6 +291,8 @@ static fpa_status run_templates(const struct emission *e, char **code, char **he
         status = fail_memory(error);
     else if (prepared != LUA_OK)
         status = fail(error, FPA_INVALID, "emit", "%s", lua_tostring(L, -1));
+    else if (e->plan->target->capability)
+        status = template_run(L, find_template, "kernel.cu.in", code, error);
     else if (!(status = template_run(L, find_template, "kernel.c.in", code, error)))
         status = template_run(L, find_template, "header.h.in", header, error);
     lua_close(L);

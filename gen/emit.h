@@ -4,7 +4,8 @@
 
 #include "plan.h"
 
-/* Print NAME.c and NAME.h; malloc'ed texts. The same plan gives the same bytes. */
+/* Print NAME.c and NAME.h, or NAME.cu (and *header NULL); malloc'ed texts. The same plan gives the same
+ * bytes. */
 fpa_status emit_source(const fpa_plan *plan, const fpa_head *written, char **code, char **header,
                        fpa_error *error);
 

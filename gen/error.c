@@ -24,9 +24,15 @@ fpa_status fail_memory(fpa_error *error)
 const char *fpa_status_name(fpa_status status)
 {
     static const char *const names[] = {
-        [FPA_OK] = "ok",           [FPA_INVALID] = "invalid", [FPA_UNSUPPORTED] = "unsupported",
-        [FPA_NO_MEMORY] = "no memory", [FPA_IO] = "io",       [FPA_COMPILE] = "compile",
-        [FPA_LOAD] = "load",       [FPA_REFUSED] = "refused",
+        [FPA_OK] = "ok",
+        [FPA_INVALID] = "invalid",
+        [FPA_UNSUPPORTED] = "unsupported",
+        [FPA_NO_MEMORY] = "no memory",
+        [FPA_IO] = "io",
+        [FPA_COMPILE] = "compile",
+        [FPA_LOAD] = "load",
+        [FPA_REFUSED] = "refused",
+        [FPA_DEVICE] = "device",
     };
     return (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown";
 }

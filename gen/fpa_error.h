@@ -19,6 +19,7 @@ typedef enum fpa_status {
     FPA_COMPILE,     /* the compiler is missing, failed or ran past its time */
     FPA_LOAD,        /* a compiled module is damaged or could not be loaded */
     FPA_REFUSED,     /* the kernel was compared with the formula and found wrong */
+    FPA_DEVICE,      /* the GPU, its driver or its libraries are missing, or a call to them failed */
 } fpa_status;
 
 typedef struct fpa_error {

@@ -5,6 +5,7 @@
 #ifndef FPAC_GEN_GEN_H
 #define FPAC_GEN_GEN_H
 
+#include "cuda_call.h"
 #include "head.h"
 #include "launch.h"
 #include "spec.h"
@@ -16,7 +17,8 @@ const char *form_name(fpa_form_index form); /* "parallel", "chunked", "recurrent
 /* What a caller of the emitted code has to know; plain data, kept in bundles' manifests. */
 typedef struct fpa_facts {
     char name[HEAD_MAX_NAME + 1]; /* of the head: prefix of the emitted symbols */
-    char target[32];              /* "c:avx512" */
+    char target[32];              /* "c:avx512", "cuda:sm_90" */
+    fpa_dtype arithmetic;         /* what products are rounded to; sums are always fp32 */
     int64_t features;             /* D */
     int64_t features_written;     /* D of the head as written */
     int64_t features_minimum;     /* C(d+n-1, n), summed over degrees */
@@ -33,30 +35,35 @@ typedef struct fpa_facts {
 /* Emitted code: two files' texts and what they are. malloc'ed; source_free. */
 typedef struct fpa_source {
     fpa_facts facts;
-    char *code;   /* NAME.c */
-    char *header; /* NAME.h; code has all it needs without it */
+    char *code;   /* NAME.c, NAME.cu */
+    char *header; /* NAME.h, which code does without; NULL: CUDA kernels have none */
 } fpa_source;
 
-/* head -> simplify -> plan -> emit. target is "c:<isa>", isa one of target_list. */
-fpa_status source_generate(const fpa_head *head, const char *target, fpa_source *source,
-                           fpa_error *error);
+/* head -> simplify -> plan -> emit. target is a name that target_find knows. */
+fpa_status source_generate(const fpa_head *head, const char *target, fpa_source *source, fpa_error *error);
 void source_free(fpa_source *source);
 
 /* Targets, and how a compiler is told of them. */
 typedef struct fpa_target {
-    const char *name;    /* "c:avx512" */
-    const char *march;   /* "-march=x86-64-v4" */
-    const char *machine; /* "x86_64" or "aarch64" */
-    int vector;          /* floats a register */
-    int registers;       /* vector registers */
+    const char *name;    /* "c:avx512", "cuda:sm_90" */
+    const char *march;   /* C: "-march=x86-64-v4"; CUDA: "sm_90" */
+    const char *machine; /* C: "x86_64" or "aarch64"; CUDA: "cuda" */
+    int vector;          /* C: floats a register */
+    int registers;       /* C: vector registers */
+    int capability;      /* CUDA: 90 for sm_90; 0: a C target */
+    int shared_memory;   /* CUDA: bytes that one block may have */
 } fpa_target;
 
 int target_count(void);
 const fpa_target *target_at(int index);
-const fpa_target *target_find(const char *name); /* NULL: no such target */
-/* The best target this machine runs, by its CPU's features. */
+/* "c:avx2", "cuda:sm_90" or short "sm_90"; "c": the best that this machine's CPU runs. NULL: there
+ * is no such target. ("cuda" alone is the runtime's to choose: it can ask the device.) */
+const fpa_target *target_find(const char *name);
+/* The best C target this machine runs, by its CPU's features. */
 const fpa_target *target_best(void);
-/* True when this machine can run code of the target. */
+/* True when this machine's CPU can run code of the target; false of CUDA targets. */
 bool target_runs(const fpa_target *target);
+/* The best CUDA target whose code a device of that compute capability (90 for 9.0) runs, or NULL. */
+const fpa_target *target_for_capability(int capability);
 
 #endif

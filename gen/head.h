@@ -73,28 +73,28 @@ typedef enum fpa_normalize {
 typedef enum fpa_dtype { FPA_F32, FPA_BF16, FPA_F16, FPA_DTYPES } fpa_dtype;
 
 typedef struct fpa_head {
-    arena memory;         /* owns everything below */
-    char *name;           /* [A-Za-z_][A-Za-z0-9_]*, at most 63 bytes: a C identifier */
-    char *origin;         /* "specs/mine.lua:12", for messages; not part of the digest */
-    int d, dv;            /* width of q and k, width of v and o; 1..1024 */
+    arena memory; /* owns everything below */
+    char *name;   /* [A-Za-z_][A-Za-z0-9_]*, at most 63 bytes: a C identifier */
+    char *origin; /* "specs/mine.lua:12", for messages; not part of the digest */
+    int d, dv;    /* width of q and k, width of v and o; 1..1024 */
     int matrix_count;
     fpa_matrix *matrices; /* [matrix_count] */
     int term_count;
-    fpa_term *terms;      /* [term_count], summed */
-    int block;            /* block of symmetric features in the state; 0: chosen (head_block) */
-    int chunk;            /* tokens between state updates of the chunked form; 0: the plan's choice */
-    bool causal;          /* token t sees keys j <= t, else all */
-    double scale;         /* multiplies q; a term of n branches gets scale^n */
+    fpa_term *terms; /* [term_count], summed */
+    int block;       /* block of symmetric features in the state; 0: chosen (head_block) */
+    int chunk;       /* tokens between state updates of the chunked form; 0: the plan's choice */
+    bool causal;     /* token t sees keys j <= t, else all */
+    double scale;    /* multiplies q; a term of n branches gets scale^n */
     fpa_normalize normalize;
-    double eps;           /* of FPA_NORMALIZE_SUM and _MAX */
-    bool gate;            /* a log-gate a step: earlier state times exp(g_t) before token t enters */
+    double eps;            /* of FPA_NORMALIZE_SUM and _MAX */
+    bool gate;             /* a log-gate a step: earlier state times exp(g_t) before token t enters */
     fpa_dtype dtype;       /* of q, k, v, o */
     fpa_dtype state_dtype; /* of the state given in and out; it runs in fp32 */
 } fpa_head;
 
 enum {
-    HEAD_MAX_WIDTH = 1024,      /* d, dv */
-    HEAD_MAX_BRANCHES = 16,     /* degree of a term */
+    HEAD_MAX_WIDTH = 1024,  /* d, dv */
+    HEAD_MAX_BRANCHES = 16, /* degree of a term */
     HEAD_MAX_TERMS = 1 << 17,
     HEAD_MAX_MATRICES = 4096,
     HEAD_MAX_NAME = 63,
@@ -122,7 +122,7 @@ enum { DIGEST_TEXT = 65 };
 fpa_status head_digest(const fpa_head *head, char digest[DIGEST_TEXT], fpa_error *error);
 
 /* Figures of a head as it stands. */
-int head_degree(const fpa_head *head);     /* largest branch count */
+int head_degree(const fpa_head *head);      /* largest branch count */
 double head_features(const fpa_head *head); /* D = sum over terms of prod widths */
 /* Number of distinct monomials of the degrees that occur: sum of C(d+n-1, n). */
 double head_features_minimum(const fpa_head *head);

@@ -6,7 +6,6 @@
 
 #include "error.h"
 
-
 enum { NPY_MAX_AXES = 8 };
 
 typedef struct fpa_array {

@@ -381,6 +381,20 @@ static fpa_status plan_limits(const fpa_plan *plan, fpa_error *error)
     return FPA_OK;
 }
 
+/* CUDA kernels are driven by tables of features: their pieces are as long as those of a tile. */
+static void choose_sizes(fpa_plan *plan)
+{
+    const fpa_head *head = plan->head;
+    plan->features = (int64_t)head_features(head);
+    plan->unrolled = plan->features <= UNROLL_LIMIT && !plan->target->capability;
+    plan->tokens = TOKENS;
+    plan->tile_features = tile_features(head->dv);
+    plan->micro_rows = MICRO_ROWS;
+    plan->micro_vectors = plan->target->registers >= 32 ? 4 : 2;
+    plan->chunk = choose_chunk(head, (double)plan->features);
+    plan->query_blocks = 4;
+}
+
 fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                        fpa_plan *plan, fpa_error *error)
 {
@@ -389,17 +403,12 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
     fpa_status status = plan_limits(plan, error);
     if (status)
         return status;
-    plan->features = (int64_t)head_features(head);
-    plan->unrolled = plan->features <= UNROLL_LIMIT;
-    plan->tokens = TOKENS;
-    plan->tile_features = tile_features(head->dv);
-    plan->micro_rows = MICRO_ROWS;
-    plan->micro_vectors = target->registers >= 32 ? 4 : 2;
-    plan->chunk = choose_chunk(head, (double)plan->features);
-    plan->query_blocks = 4;
+    choose_sizes(plan);
     if ((status = plan_rows(plan, error)) || (status = plan_pieces(plan, error)) ||
         (status = plan_tiles(plan, error)) || (status = plan_slices(plan, error)) ||
         (status = plan_dots(plan, error)))
+        goto out;
+    if (target->capability && (status = plan_cuda(plan, error)))
         goto out;
     if (plan->row_count > MAX_ROWS) {
         status =

@@ -11,6 +11,7 @@
 #define FPAC_GEN_PLAN_H
 
 #include "gen.h"
+#include "plan_cuda.h"
 #include "simplify.h"
 
 /* A matrix whose rows are computed for every token. */
@@ -75,6 +76,7 @@ typedef struct fpa_plan {
     int micro_vectors;   /* vectors of the register tile */
     int chunk;           /* tokens between state updates */
     int query_blocks;    /* panels of queries that one unit of the parallel form takes */
+    fpa_cuda_plan cuda;  /* of CUDA targets: all but rows, pieces and dots is there */
     double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
     double code_bytes;   /* of the compiled kernel, an estimate */
     fpa_facts facts;
@@ -85,6 +87,10 @@ typedef struct fpa_plan {
 fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                        fpa_plan *plan, fpa_error *error);
 void plan_free(fpa_plan *plan);
+
+/* The part of plan_choose for CUDA targets: fills plan->cuda and the chunk from rows, pieces and
+ * dots. UNSUPPORTED names what is too large. */
+fpa_status plan_cuda(fpa_plan *plan, fpa_error *error);
 
 /* The plan for a person (--dump=plan), malloc'ed. */
 char *plan_print(const fpa_plan *plan);

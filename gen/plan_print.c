@@ -6,9 +6,23 @@
 
 enum { MAX_TILES_PRINTED = 64 };
 
-static void print_sizes(FILE *out, const fpa_plan *plan)
+/* Lines that every target has. */
+static void print_costs(FILE *out, const fpa_plan *plan)
 {
     const fpa_facts *facts = &plan->facts;
+    fprintf(out, "state       %" PRId64 " elements, %.0f bytes a batch entry and head\n",
+            facts->state_elements, facts->state_bytes);
+    for (int form = 0; form < FORMS; form++)
+        if (facts->forms & 1 << form)
+            fprintf(out, "%-11s %.0f FLOP and %.*f bytes a %s\n", form_name(form), facts->flop[form],
+                    form == FORM_PARALLEL, plan->bytes[form],
+                    form == FORM_PARALLEL ? "visible pair" : "token");
+    if (facts->crossover)
+        fprintf(out, "crossover   chunked is cheaper from %" PRId64 " tokens on\n", facts->crossover);
+}
+
+static void print_sizes(FILE *out, const fpa_plan *plan)
+{
     fprintf(out, "target      %s: %d floats a vector, %d registers\n", plan->target->name,
             plan->target->vector, plan->target->registers);
     fprintf(out, "features    %" PRId64 ", %s\n", plan->features,
@@ -21,16 +35,45 @@ static void print_sizes(FILE *out, const fpa_plan *plan)
     fprintf(out, "panel       %d tokens; register tile %d rows x %d vectors\n", plan->tokens,
             plan->micro_rows, plan->micro_vectors);
     fprintf(out, "chunk       %d tokens%s\n", plan->chunk, plan->head->chunk ? " (as the spec says)" : "");
-    fprintf(out, "state       %" PRId64 " elements, %.0f bytes a batch entry and head\n",
-            facts->state_elements, facts->state_bytes);
-    for (int form = 0; form < FORMS; form++)
-        if (facts->forms & 1 << form)
-            fprintf(out, "%-11s %.0f FLOP and %.*f bytes a %s\n", form_name(form), facts->flop[form],
-                    form == FORM_PARALLEL, plan->bytes[form],
-                    form == FORM_PARALLEL ? "visible pair" : "token");
+    print_costs(out, plan);
     fprintf(out, "code        about %.0f KiB\n", plan->code_bytes / 1024);
-    if (facts->crossover)
-        fprintf(out, "crossover   chunked is cheaper from %" PRId64 " tokens on\n", facts->crossover);
+}
+
+/* Units whose factors have one fragment in common load it once. */
+static void print_factors(FILE *out, const fpa_cuda_plan *cuda)
+{
+    fprintf(out, "factors     %d of a feature;", cuda->factors);
+    for (int l = 0; l < cuda->factors; l++)
+        fprintf(out, " %s%d", l ? "then " : "fragments loaded for units by ", cuda->shared[l]);
+    fputc('\n', out);
+}
+
+static void print_cuda(FILE *out, const fpa_plan *plan)
+{
+    const fpa_cuda_plan *cuda = &plan->cuda;
+    const fpa_head *head = plan->head;
+    const char *type = dtype_name(plan->facts.arithmetic);
+    fprintf(out, "target      %s: products in %s%s, sums in fp32\n", plan->target->name, type,
+            cuda->element == 2 ? " on tensor cores" : ", plainly");
+    fprintf(out, "features    %" PRId64 ", in %d units of %d: a loop over units, driven by a table of rows\n",
+            plan->features, cuda->units, CUDA_UNIT);
+    print_factors(out, cuda);
+    fprintf(out, "rows        %d a token in shared memory: %d coordinates, %d projected, %d weighted\n",
+            cuda->row_count, head->d, plan->row_count - head->d - 1 - plan->weighted_count,
+            plan->weighted_count);
+    fprintf(out, "columns     %d block%s of %d tiles of 8%s\n", cuda->column_blocks,
+            cuda->column_blocks == 1 ? "" : "s", cuda->column_tiles,
+            head->normalize ? " and one of the normaliser" : "");
+    fprintf(out,
+            "walk        %d blocks a head, each warp %d units; %d keys a panel; %.1f KiB of shared memory\n",
+            cuda->slices * cuda->column_blocks, cuda->warp_units, cuda->panel, cuda->state.size / 1024.0);
+    fprintf(out, "queries     %d a block, %d a warp; %.1f KiB of shared memory\n", cuda->query_tokens,
+            16 * cuda->query_tiles, cuda->attend.size / 1024.0);
+    fprintf(out, "chunk       %d tokens%s\n", plan->chunk,
+            !head->chunk                 ? ""
+            : head->chunk == plan->chunk ? " (as the spec says)"
+                                         : " (as the spec says, rounded up to whole blocks of 64)");
+    print_costs(out, plan);
 }
 
 static void print_score(FILE *out, const fpa_plan *plan)
@@ -61,9 +104,13 @@ char *plan_print(const fpa_plan *plan)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    print_sizes(out, plan);
+    if (plan->target->capability)
+        print_cuda(out, plan);
+    else
+        print_sizes(out, plan);
     print_score(out, plan);
-    print_tiles(out, plan);
+    if (!plan->target->capability)
+        print_tiles(out, plan);
     bool written = !ferror(out);
     if (fclose(out) || !written) {
         free(text);

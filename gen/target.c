@@ -1,4 +1,5 @@
-/* target: the instruction sets that C kernels are written for, best last within a machine. */
+/* target: what kernels are written for: instruction sets of CPUs, best last within a machine, and
+ * generations of GPUs, newest last. */
 #include "gen.h"
 
 #include <string.h>
@@ -14,10 +15,17 @@
 
 /* march names a level, never "native": the same name means the same code everywhere. */
 static const fpa_target targets[] = {
-    {"c:sse2", "-march=x86-64", "x86_64", 4, 16},
-    {"c:avx2", "-march=x86-64-v3", "x86_64", 8, 16},
-    {"c:avx512", "-march=x86-64-v4", "x86_64", 16, 32},
-    {"c:neon", "-march=armv8-a", "aarch64", 4, 32},
+    {"c:sse2", "-march=x86-64", "x86_64", .vector = 4, .registers = 16},
+    {"c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16},
+    {"c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32},
+    {"c:neon", "-march=armv8-a", "aarch64", .vector = 4, .registers = 32},
+    {"cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024},
+    {"cuda:sm_86", "sm_86", "cuda", .capability = 86, .shared_memory = 99 * 1024},
+    {"cuda:sm_89", "sm_89", "cuda", .capability = 89, .shared_memory = 99 * 1024},
+    {"cuda:sm_90", "sm_90", "cuda", .capability = 90, .shared_memory = 227 * 1024},
+    {"cuda:sm_100", "sm_100", "cuda", .capability = 100, .shared_memory = 227 * 1024},
+    {"cuda:sm_103", "sm_103", "cuda", .capability = 103, .shared_memory = 227 * 1024},
+    {"cuda:sm_120", "sm_120", "cuda", .capability = 120, .shared_memory = 99 * 1024},
 };
 
 enum { TARGETS = sizeof targets / sizeof *targets };
@@ -37,9 +45,20 @@ const fpa_target *target_find(const char *name)
     if (strcmp(name, "c") == 0)
         return target_best();
     for (int i = 0; i < TARGETS; i++)
-        if (strcmp(targets[i].name, name) == 0)
+        if (strcmp(targets[i].name, name) == 0 ||
+            (targets[i].capability && strcmp(targets[i].march, name) == 0))
             return &targets[i];
     return NULL;
+}
+
+/* Machine code of one generation runs on later devices of the same major number. */
+const fpa_target *target_for_capability(int capability)
+{
+    const fpa_target *best = NULL;
+    for (int i = 0; i < TARGETS; i++)
+        if (targets[i].capability / 10 == capability / 10 && targets[i].capability <= capability)
+            best = targets[i].capability ? &targets[i] : best;
+    return best;
 }
 
 const fpa_target *target_best(void)

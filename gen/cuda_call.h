@@ -1,0 +1,68 @@
+/* cuda_call: what emitted CUDA kernels and the code that launches them agree on. This text is
+ * also copied into every emitted file, which includes nothing.
+ *
+ * Kernels of a head NAME, in the order in which a forward launches them:
+ *   NAME_gates   running sums of the log-gates, chunk by chunk            (gated heads)
+ *   NAME_state   walks the keys: the state before each chunk, and after the last
+ *   NAME_carry   adds what earlier segments left to the copies of later ones
+ *   NAME_attend  reads the state, then the chunk's own keys; writes o
+ *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
+ *                it goes along with the state in registers, query, own keys, update, panel by panel
+ *   NAME_step    the recurrent form: update and query in one pass over the state
+ *   NAME_gather  adds the parts of o that blocks of NAME_step left        (several slices)
+ * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
+ * their addresses. Sizes are elements unless a name says bytes. */
+#ifndef FPA_CUDA_CALL_H
+#define FPA_CUDA_CALL_H
+
+/* The kernels' own constants; NAME_geometry in the module. */
+struct fpa_cuda_geometry {
+    int version;        /* FPA_CUDA_VERSION of the generator */
+    int features;       /* D, rounded up to whole units of 16 */
+    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
+    int column_blocks;  /* blocks of columns that state and attend are launched for */
+    int copy_bytes;     /* of an element of the copies of the state */
+    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
+    int weights;        /* run-time matrices */
+    int gate;           /* 1: gated */
+    int state_threads, state_slices, state_bytes;   /* NAME_state: threads, blocks a head, shared memory */
+    int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
+    int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
+    int carry_threads, carry_elements;              /* NAME_carry: elements of a copy that a block takes */
+    int gates_threads;
+    int step_threads, step_features, step_bytes; /* NAME_step: features that a block takes at least */
+    int gather_threads;                          /* NAME_gather: a block an output row */
+};
+
+#define FPA_CUDA_VERSION 1
+
+struct fpa_cuda_call {
+    long long batch, length, query_heads, heads;
+    const void *q, *k, *v;
+    void *o;
+    long long q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
+    const float *log_gate;
+    long long gate_stride[3];
+    const void *state_in;
+    long long state_in_stride[2]; /* batch, head */
+    void *state_out;
+    long long state_out_stride[2];
+    /* parts of the workspace */
+    float
+        *gates; /* [B][H][length][2]: sum from the chunk's first token on, times log2(e), high and low part */
+    void *states;   /* [B][H][chunks][features][columns]: the state before each chunk */
+    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to */
+    float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
+                       rounded up to 4 */
+    float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
+    /* sizes chosen for this call */
+    long long chunk;          /* tokens; the parallel form: at least length */
+    long long chunks;         /* that length divides into */
+    long long segment_chunks; /* chunks that one block of NAME_state walks */
+    long long segments;
+    long long walk_end; /* first token that NAME_state leaves out */
+    long long slices;   /* blocks of NAME_step that share one head's features */
+};
+
+#endif
