@@ -1,0 +1,271 @@
+/* launch_cuda: a forward as launches of a cubin's kernels: sizes, workspace, grids. */
+#include "launch_cuda.h"
+#include "launch_step.h"
+#include "module_cuda.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_SEGMENTS = 64,
+    ALIGNMENT = 256,
+    MOST_TOKENS = 4096, /* of a chunk or block, by which kernels may go beyond the last token */
+};
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* ---- sizes ---- */
+
+/* What one call of the parallel or chunked form needs. */
+typedef struct sizes {
+    struct fpa_cuda_call call; /* sizes and parts of the workspace; operands come later */
+    bool flows;                /* NAME_flow: one pass, behind a walk of all segments but the last */
+    bool walks;                /* else the keys are walked for copies of the state */
+    size_t bytes;              /* of the workspace */
+} sizes;
+
+/* Share of its speed that the GPU reaches with so many blocks: the last wave is not full; a
+ * multiprocessor with half of the blocks that it has room for is not twice as slow. */
+static double utilisation(const struct fpa_cuda_module *cuda, int resident, int64_t blocks)
+{
+    const int64_t room = (int64_t)cuda->multiprocessors * resident;
+    const double waves = (double)blocks / (double)room;
+    return waves < 1 ? sqrt(waves) : waves / (double)divide_up(blocks, room);
+}
+
+/* More than one segment fill the GPU, and cost `extra` of the work of one: another pass over the keys, or
+ * over the copies of the state. */
+static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident, int64_t blocks, int64_t most,
+                               double extra)
+{
+    double least = 0;
+    int64_t best = 1;
+    for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
+        double cost = segments > 1 ? 1 + extra + 0.002 * (double)segments : 1;
+        cost /= utilisation(cuda, resident, blocks * segments);
+        if (segments == 1 || cost < least) {
+            least = cost;
+            best = segments;
+        }
+    }
+    return best;
+}
+
+/* Runs of whole chunks of equal length. */
+static void divide_segments(struct fpa_cuda_call *call, int64_t segments)
+{
+    call->segment_chunks = call->chunks ? divide_up(call->chunks, segments) : 1;
+    call->segments = call->chunks ? divide_up(call->chunks, call->segment_chunks) : 1;
+}
+
+static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
+                         sizes *s)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    struct fpa_cuda_call *call = &s->call;
+    const int64_t sequences = launch->batch * launch->heads;
+    s->flows = form == FORM_CHUNKED && g->flow_threads;
+    call->chunk =
+        form == FORM_CHUNKED ? g->chunk : divide_up(launch->length, g->query_tokens) * g->query_tokens;
+    call->chunks = call->chunk ? divide_up(launch->length, call->chunk) : 0;
+    if (s->flows) {
+        int64_t blocks = launch->batch * launch->query_heads * g->column_blocks;
+        divide_segments(call, choose_segments(cuda, cuda->flow_resident, blocks, call->chunks, 0.4));
+        call->walk_end = (call->segments - 1) * call->segment_chunks * call->chunk;
+        return;
+    }
+    s->walks = call->chunks > 1 || launch->state_in || launch->state_out;
+    int64_t blocks = sequences * g->state_slices * g->column_blocks;
+    int64_t most = launch->state_out ? call->chunks : call->chunks - 1;
+    divide_segments(call, s->walks ? choose_segments(cuda, cuda->state_resident, blocks, most, 0.1) : 1);
+    call->walk_end = launch->state_out ? launch->length : (call->chunks - 1) * call->chunk;
+}
+
+/* Room for count elements of the workspace; NULL when there are none, or no workspace yet. */
+static void *take(char *base, size_t *used, int64_t count, size_t size)
+{
+    void *at = base && count ? base + *used : NULL;
+    *used += ((size_t)count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return at;
+}
+
+static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
+                       char *base, sizes *s)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    struct fpa_cuda_call *call = &s->call;
+    const int64_t sequences = launch->batch * launch->heads, copy = (int64_t)g->features * g->columns;
+    memset(s, 0, sizeof *s);
+    choose_sizes(cuda, launch, form, s);
+    const bool copies = !s->flows && (call->chunks > 1 || launch->state_in);
+    const int64_t totals = call->segments == 1 ? 0 : call->segments - s->flows;
+    call->gates = take(base, &s->bytes, g->gate ? sequences * launch->length : 0, 2 * sizeof(float));
+    call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
+    call->totals = take(base, &s->bytes, sequences * totals * copy, sizeof(float));
+}
+
+size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launch *launch)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    sizes s;
+    if (form == FORM_RECURRENT)
+        return step_workspace(cuda, launch);
+    find_sizes(cuda, launch, form, NULL, &s);
+    return s.bytes;
+}
+
+/* ---- launches ---- */
+
+void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
+{
+    call->batch = launch->batch;
+    call->length = launch->length;
+    call->query_heads = launch->query_heads;
+    call->heads = launch->heads;
+    call->q = launch->q;
+    call->k = launch->k;
+    call->v = launch->v;
+    call->o = launch->o;
+    call->log_gate = launch->log_gate;
+    call->state_in = launch->state_in;
+    call->state_out = launch->state_out;
+    for (int i = 0; i < 3; i++) {
+        call->q_stride[i] = launch->q_stride[i];
+        call->k_stride[i] = launch->k_stride[i];
+        call->v_stride[i] = launch->v_stride[i];
+        call->o_stride[i] = launch->o_stride[i];
+        call->gate_stride[i] = launch->gate_stride[i];
+    }
+    for (int i = 0; i < 2; i++) {
+        call->state_in_stride[i] = launch->state_in_stride[i];
+        call->state_out_stride[i] = launch->state_out_stride[i];
+    }
+}
+
+fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
+                       const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
+                       fpa_error *error)
+{
+    const float *matrix[CUDA_WEIGHTS];
+    void *parameters[2] = {(void *)call, matrix};
+    if (grid->blocks > INT_MAX)
+        return fail(error, FPA_UNSUPPORTED, cuda->name,
+                    "%s would need %lld blocks, a launch has at most %d: split the batch", grid->name,
+                    (long long)grid->blocks, INT_MAX);
+    for (int i = 0; i < cuda->geometry.weights; i++)
+        matrix[i] = launch->weights[i];
+    CUresult result =
+        cuda->driver->cuLaunchKernel(grid->kernel, (unsigned)grid->blocks, 1, 1, (unsigned)grid->threads, 1,
+                                     1, (unsigned)grid->bytes, stream, parameters, NULL);
+    return result ? driver_fail(cuda->driver, result, cuda->name, grid->name, error) : FPA_OK;
+}
+
+/* Another device's context, or none: the kernels do not exist there. */
+static fpa_status check_context(const struct fpa_cuda_module *cuda, fpa_error *error)
+{
+    CUcontext current = NULL;
+    CUresult result = cuda->driver->cuCtxGetCurrent(&current);
+    if (result)
+        return driver_fail(cuda->driver, result, cuda->name, "the current context", error);
+    if (current == cuda->context)
+        return FPA_OK;
+    return fail(error, FPA_INVALID, cuda->name,
+                "was opened for GPU %d, whose primary context is not the calling thread's current one; "
+                "make that device current (cudaSetDevice(%d)) before the call",
+                cuda->device, cuda->device);
+}
+
+static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                               const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+{
+    const fpa_cuda_grid gates = {cuda->gates, "the sums of gates",
+                                 launch->batch * launch->heads * call->chunks, cuda->geometry.gates_threads,
+                                 0};
+    return gates.blocks ? cuda_launch(cuda, &gates, launch, call, stream, error) : FPA_OK;
+}
+
+static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                              const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const fpa_cuda_grid walk = {cuda->state, "the walk over the keys",
+                                launch->batch * launch->heads * call->segments * g->state_slices *
+                                    g->column_blocks,
+                                g->state_threads, g->state_bytes};
+    return cuda_launch(cuda, &walk, launch, call, stream, error);
+}
+
+/* All segments but the last are walked for their totals; then all flow. */
+static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                              const sizes *s, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    struct fpa_cuda_call walk = s->call;
+    const fpa_cuda_grid flow = {cuda->flow, "the flow along the sequence",
+                                launch->batch * launch->query_heads * s->call.segments * g->column_blocks,
+                                g->flow_threads, g->flow_bytes};
+    fpa_status status = FPA_OK;
+    walk.segments--;
+    if (walk.segments > 0)
+        status = launch_walk(cuda, launch, &walk, stream, error);
+    return status ? status : cuda_launch(cuda, &flow, launch, &s->call, stream, error);
+}
+
+static fpa_status launch_carry(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                               const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const int64_t parts = divide_up((int64_t)g->features * g->columns, g->carry_elements);
+    const fpa_cuda_grid carry = {cuda->carry, "the carry between segments",
+                                 launch->batch * launch->heads * call->segments * parts, g->carry_threads, 0};
+    return cuda_launch(cuda, &carry, launch, call, stream, error);
+}
+
+static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                const sizes *s, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const struct fpa_cuda_call *call = &s->call;
+    fpa_status status = FPA_OK;
+    const fpa_cuda_grid attend = {cuda->attend, "the queries",
+                                  launch->batch * launch->query_heads *
+                                      divide_up(launch->length, g->query_tokens) * g->column_blocks,
+                                  g->attend_threads, g->attend_bytes};
+    if (s->walks)
+        status = launch_walk(cuda, launch, call, stream, error);
+    if (!status && s->walks && call->segments > 1)
+        status = launch_carry(cuda, launch, call, stream, error);
+    if (!status && attend.blocks > 0)
+        status = cuda_launch(cuda, &attend, launch, call, stream, error);
+    return status;
+}
+
+fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch, void *stream,
+                        fpa_error *error)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    sizes s;
+    fpa_status status = check_context(cuda, error);
+    if (status)
+        return status;
+    if (launch->length > INT_MAX - MOST_TOKENS)
+        return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a sequence, here are %lld",
+                    INT_MAX - MOST_TOKENS, (long long)launch->length);
+    if (launch->workspace_size < cuda_workspace(module, form, launch))
+        return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
+                    launch->workspace_size, cuda_workspace(module, form, launch));
+    if (form == FORM_RECURRENT)
+        return step_forward(cuda, launch, stream, error);
+    find_sizes(cuda, launch, form, launch->workspace, &s);
+    cuda_fill_call(launch, &s.call);
+    if (cuda->geometry.gate)
+        status = launch_gates(cuda, launch, &s.call, stream, error);
+    if (status)
+        return status;
+    return s.flows ? launch_flow(cuda, launch, &s, stream, error)
+                   : launch_chunks(cuda, launch, &s, stream, error);
+}

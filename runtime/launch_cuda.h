@@ -1,0 +1,34 @@
+/* launch_cuda: a forward as launches of a cubin's kernels, and the workspace that it needs. */
+#ifndef FPAC_RUNTIME_LAUNCH_CUDA_H
+#define FPAC_RUNTIME_LAUNCH_CUDA_H
+
+#include "backend.h"
+#include "module_cuda.h"
+
+/* An fpa_module's workspace and forward; module->handle is a struct fpa_cuda_module. forward allocates
+ * nothing and waits for nothing; the module's context must be current. */
+size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launch *launch);
+fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch, void *stream,
+                        fpa_error *error);
+
+/* For launch_cuda.c and launch_step.c. */
+
+enum { CUDA_WEIGHTS = 256 }; /* run-time matrices of a head, at most (plan_cuda.h) */
+
+typedef struct fpa_cuda_grid {
+    CUfunction kernel;
+    const char *name; /* what it does, for messages */
+    int64_t blocks;
+    int threads;
+    int bytes; /* of dynamic shared memory */
+} fpa_cuda_grid;
+
+/* The operands of a launch as kernels take them; sizes and parts of the workspace are left alone. */
+void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call);
+
+/* Put one kernel into the stream. UNSUPPORTED: more blocks than a launch can have. */
+fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
+                       const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
+                       fpa_error *error);
+
+#endif
