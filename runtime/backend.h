@@ -17,31 +17,62 @@ typedef struct fpa_object {
 typedef struct fpa_module {
     const struct fpa_backend *backend;
     void *handle; /* the back end's own */
-    size_t (*workspace)(int form, const struct fpa_launch *launch);
-    int (*forward)(int form, const struct fpa_launch *launch); /* 0; 1: workspace too small */
+    int device;   /* which of the back end's devices it was loaded on; 0: its only one */
+    size_t (*workspace)(const struct fpa_module *module, int form, const struct fpa_launch *launch);
+    /* Compute; on a GPU: put the computation into the stream and return at once. INVALID: the
+     * workspace is too small. DEVICE: the driver refused. */
+    fpa_status (*forward)(const struct fpa_module *module, int form, const struct fpa_launch *launch,
+                          void *stream, fpa_error *error);
 } fpa_module;
 
+/* The memory that a module computes on, when that is not the process's own. For verification and
+ * for the command; each call waits for the work before it. */
+typedef struct fpa_memory {
+    fpa_status (*allocate)(const fpa_module *module, size_t size, void **address, fpa_error *error);
+    void (*release)(const fpa_module *module, void *address); /* NULL is fine */
+    fpa_status (*upload)(const fpa_module *module, void *to, const void *from, size_t size, fpa_error *error);
+    fpa_status (*download)(const fpa_module *module, void *to, const void *from, size_t size,
+                           fpa_error *error);
+    /* Around a forward, where the caller's thread has no context of its own: make the module's the
+     * current one, and give back what was before. */
+    fpa_status (*enter)(const fpa_module *module, fpa_error *error);
+    void (*leave)(const fpa_module *module);
+    /* Wait for all launches: what went wrong on the device comes back here. */
+    fpa_status (*finish)(const fpa_module *module, fpa_error *error);
+} fpa_memory;
+
 typedef struct fpa_backend {
-    const char *name; /* "c"; targets are "c" or "c:<isa>" */
+    const char *name;         /* "c", "cuda"; targets are "c", "c:<isa>", "cuda", "cuda:sm_<n>" */
+    int device_type;          /* kDLCPU, kDLCUDA: where operands must lie */
+    const fpa_memory *memory; /* NULL: the process's own */
+    /* The target that a name stands for here: "c", "cuda" the best one, "c:avx2", "cuda:sm_80" that one.
+     * UNSUPPORTED when this machine cannot run it, DEVICE when there is no GPU or driver. */
+    fpa_status (*choose)(const fpa_options *options, const char *name, const fpa_target **target,
+                         fpa_error *error);
     /* What, besides source and target, decides the bytes: compiler path, version, options.
      * malloc'ed text, one field a line; part of the cache's key. */
     fpa_status (*identity)(const fpa_options *options, const char *target, char **identity, fpa_error *error);
     fpa_status (*compile)(const fpa_options *options, const fpa_source *source, fpa_object *object,
                           fpa_error *error);
-    fpa_status (*load)(const fpa_object *object, const char *name, fpa_module *module, fpa_error *error);
+    fpa_status (*load)(const fpa_options *options, const fpa_object *object, const char *name,
+                       fpa_module *module, fpa_error *error);
     void (*unload)(fpa_module *module);
-    /* The device that a verdict holds for: CPU model and features. malloc'ed text. */
-    fpa_status (*device)(char **device, fpa_error *error);
+    /* The device that a verdict holds for: CPU model and features; GPU, driver. malloc'ed text. */
+    fpa_status (*device)(const fpa_options *options, char **device, fpa_error *error);
 } fpa_backend;
 
 /* The back end of a target ("c", "c:avx2"), or NULL. */
 const fpa_backend *backend_find(const char *target);
-extern const fpa_backend backend_c;
+extern const fpa_backend backend_c, backend_cuda;
 
 /* The back end and the target that a name ("c", "c:avx2") stands for; UNSUPPORTED lists the names
  * there are. */
 fpa_status backend_target(const char *name, const fpa_backend **backend, const fpa_target **target,
                           fpa_error *error);
+
+/* The same for a target that is to run here: its back end's choice for the name. */
+fpa_status backend_choose(const fpa_options *options, const char *name, const fpa_backend **backend,
+                          const fpa_target **target, fpa_error *error);
 
 /* Call the options' log, if there is one. */
 void log_line(const fpa_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));

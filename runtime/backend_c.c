@@ -15,7 +15,21 @@ enum { COMPILE_SECONDS = 120 };
 static fpa_status find_target(const char *name, const fpa_target **target, fpa_error *error)
 {
     *target = target_find(name);
+    if (*target && (*target)->capability)
+        *target = NULL;
     return *target ? FPA_OK : fail(error, FPA_UNSUPPORTED, name, "is no target of the C back end");
+}
+
+/* The CPU that runs the code is this one: fpa_options.device does not matter. */
+static fpa_status c_choose(const fpa_options *options, const char *name, const fpa_target **target,
+                           fpa_error *error)
+{
+    (void)options;
+    fpa_status status = find_target(name, target, error);
+    if (!status && !target_runs(*target))
+        return fail(error, FPA_UNSUPPORTED, (*target)->name,
+                    "cannot run on this machine; leave the target out");
+    return status;
 }
 
 static fpa_status c_identity(const fpa_options *options, const char *name, char **identity, fpa_error *error)
@@ -117,8 +131,10 @@ static fpa_status c_compile(const fpa_options *options, const fpa_source *source
     return status;
 }
 
-static fpa_status c_load(const fpa_object *object, const char *name, fpa_module *module, fpa_error *error)
+static fpa_status c_load(const fpa_options *options, const fpa_object *object, const char *name,
+                         fpa_module *module, fpa_error *error)
 {
+    (void)options;
     fpa_status status = module_load(object, name, module, error);
     if (!status)
         module->backend = &backend_c;
@@ -151,8 +167,9 @@ static void copy_device(FILE *from, FILE *to)
     free(line);
 }
 
-static fpa_status c_device(char **device, fpa_error *error)
+static fpa_status c_device(const fpa_options *options, char **device, fpa_error *error)
 {
+    (void)options;
     struct utsname machine = {0};
     const fpa_target *best = target_best();
     size_t size = 0;
@@ -178,6 +195,8 @@ static fpa_status c_device(char **device, fpa_error *error)
 
 const fpa_backend backend_c = {
     .name = "c",
+    .device_type = kDLCPU,
+    .choose = c_choose,
     .identity = c_identity,
     .compile = c_compile,
     .load = c_load,

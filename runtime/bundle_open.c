@@ -100,33 +100,68 @@ static fpa_status check_name(const opening *o, const char *name, fpa_error *erro
     return FPA_OK;
 }
 
-static bool is_wanted(const fpa_bundle_entry *entry, const char *name, const char *target)
+/* Is this an object of the head? *its: for which target. */
+static bool has_object(const fpa_bundle_entry *entry, const char *name, const fpa_target **its)
 {
-    const fpa_target *its = target_find(entry->facts.target);
-    return its && target_runs(its) && entry->files[MANIFEST_OBJECT].name[0] &&
-           (!name || strcmp(entry->facts.name, name) == 0) &&
-           (strcmp(target, "c") == 0 || strcmp(entry->facts.target, target) == 0);
+    *its = target_find(entry->facts.target);
+    return *its && entry->files[MANIFEST_OBJECT].name[0] && (!name || strcmp(entry->facts.name, name) == 0);
 }
 
-/* Of the entries that run here, the one with the widest vectors. */
+/* Does code for a target run where `best` is the best there is? */
+static bool runs_beside(const fpa_target *its, const fpa_target *best)
+{
+    if (best->capability)
+        return its->capability / 10 == best->capability / 10 && its->capability <= best->capability;
+    return target_runs(its);
+}
+
+static bool is_better(const fpa_target *its, const fpa_bundle_entry *entry)
+{
+    const fpa_target *other = entry ? target_find(entry->facts.target) : NULL;
+    return !other || its->vector > other->vector || its->capability > other->capability;
+}
+
+/* "c:avx2, cuda:sm_80": what the head has objects for. */
+static void list_objects(const fpa_manifest *manifest, const char *name, char *text, size_t size)
+{
+    const fpa_target *its;
+    size_t used = 0;
+    snprintf(text, size, "none");
+    for (int i = 0; i < manifest->count && used < size; i++)
+        if (has_object(&manifest->entries[i], name, &its))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", its->name);
+}
+
+static fpa_status refuse_target(const opening *o, const char *name, const char *wanted,
+                                const fpa_target *target, fpa_error *error)
+{
+    char objects[256];
+    list_objects(&o->manifest, name, objects, sizeof objects);
+    return fail(error, FPA_UNSUPPORTED, o->folder,
+                "the bundle has no object of this head for the target %s that runs here; it has: %s; write "
+                "one with fpac gen --object --target %s",
+                wanted, objects, target->name);
+}
+
+/* The named target, or of the entries that run here the one with the widest vectors or for the newest
+ * GPU. */
 static fpa_status choose_entry(opening *o, const char *name, fpa_error *error)
 {
-    const char *target = o->options && o->options->target ? o->options->target : "c";
+    const char *wanted = o->options && o->options->target ? o->options->target : "c";
+    const fpa_target *target, *its;
     fpa_status status = check_name(o, name, error);
-    for (int i = 0; !status && i < o->manifest.count; i++) {
+    if (!status)
+        status = backend_choose(o->options, wanted, &o->backend, &target, error);
+    if (status)
+        return status;
+    bool any = strcmp(wanted, o->backend->name) == 0;
+    for (int i = 0; i < o->manifest.count; i++) {
         const fpa_bundle_entry *entry = &o->manifest.entries[i];
-        if (is_wanted(entry, name, target) && (!o->entry || target_find(entry->facts.target)->vector >
-                                                                target_find(o->entry->facts.target)->vector))
+        if (has_object(entry, name, &its) && (any ? runs_beside(its, target) : its == target) &&
+            is_better(its, o->entry))
             o->entry = entry;
     }
-    if (!status && !o->entry)
-        return fail(error, FPA_UNSUPPORTED, o->folder,
-                    "the bundle has no object of this head for the target %s that runs here; write one with "
-                    "fpac gen --object --target %s",
-                    target, target);
-    if (!status)
-        o->backend = backend_find(o->entry->facts.target);
-    return status;
+    return o->entry ? FPA_OK : refuse_target(o, name, wanted, target, error);
 }
 
 /* Tensors are checked against the facts, so they have to be this head's. */
@@ -169,7 +204,7 @@ static fpa_status find_verdict(opening *o, fpa_error *error)
     char *device = NULL;
     fpa_object nothing = {NULL, 0};
     bool found;
-    fpa_status status = o->backend->device(&device, error);
+    fpa_status status = o->backend->device(o->options, &device, error);
     if (status)
         return status;
     const char *const fields[] = {"fpac bundle verdict 1 of " FPA_VERSION,
@@ -188,7 +223,7 @@ static fpa_status find_verdict(opening *o, fpa_error *error)
 static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
 {
     fpa_head *head = o->head;
-    fpa_status status = o->backend->load(&o->object, o->entry->facts.name, &o->module, error);
+    fpa_status status = o->backend->load(o->options, &o->object, o->entry->facts.name, &o->module, error);
     if (status)
         return status;
     fpa_module module = o->module;

@@ -1,4 +1,4 @@
-#include "backend.h"
+#include "backend_cuda.h"
 #include "bundle.h"
 #include "file.h"
 #include "manifest.h"
@@ -13,7 +13,7 @@ typedef struct bundle {
     const char *folder;
     const fpa_options *options;
     bool several; /* targets: their names go into the files' names */
-    bool with_objects;
+    bool with_objects, with_ptx;
 } bundle;
 
 static const char *isa_of(const fpa_target *target)
@@ -38,15 +38,18 @@ static fpa_status write_text(const bundle *b, const char *text, fpa_bundle_file 
 
 static void name_files(const bundle *b, const char *name, const fpa_target *target, fpa_bundle_entry *entry)
 {
-    const char *isa = isa_of(target), *dot = ".";
-    size_t size = sizeof entry->files[0].name;
-    if (!b->several)
-        isa = dot = "";
-    snprintf(entry->files[MANIFEST_HEAD].name, size, "%.63s.head", name);
-    snprintf(entry->files[MANIFEST_CODE].name, size, "%.63s%s%.16s.c", name, dot, isa);
-    snprintf(entry->files[MANIFEST_HEADER].name, size, "%.63s%s%.16s.h", name, dot, isa);
-    if (b->with_objects)
-        snprintf(entry->files[MANIFEST_OBJECT].name, size, "%.63s.%.16s.so", name, isa_of(target));
+    const char *isa = isa_of(target), *dot = b->several ? "." : "", *infix = b->several ? isa : "";
+    bool cuda = target->capability;
+    fpa_bundle_file *files = entry->files;
+    size_t size = sizeof files->name;
+    snprintf(files[MANIFEST_HEAD].name, size, "%.63s.head", name);
+    snprintf(files[MANIFEST_CODE].name, size, "%.63s%s%.16s.%s", name, dot, infix, cuda ? "cu" : "c");
+    if (!cuda)
+        snprintf(files[MANIFEST_HEADER].name, size, "%.63s%s%.16s.h", name, dot, infix);
+    if (cuda || b->with_objects)
+        snprintf(files[MANIFEST_OBJECT].name, size, "%.63s.%.16s.%s", name, isa, cuda ? "cubin" : "so");
+    if (cuda && b->with_ptx)
+        snprintf(files[MANIFEST_PTX].name, size, "%.63s.%.16s.ptx", name, isa);
 }
 
 static fpa_status write_head(const bundle *b, const fpa_head *head, fpa_bundle_entry *entry, fpa_error *error)
@@ -64,7 +67,7 @@ static fpa_status verify_object(const bundle *b, const fpa_backend *backend, con
 {
     fpa_module module;
     fpa_verdict verdict;
-    fpa_status status = backend->load(object, facts->name, &module, error);
+    fpa_status status = backend->load(b->options, object, facts->name, &module, error);
     if (status)
         return status;
     status = verify_module(head, facts, &module, &verdict, error);
@@ -74,21 +77,57 @@ static fpa_status verify_object(const bundle *b, const fpa_backend *backend, con
     return status;
 }
 
+/* A machine that cannot run a target may still write it: for one that can. */
+static fpa_status ask_whether_it_runs(const bundle *b, const fpa_backend *backend, const fpa_head *head,
+                                      const fpa_target *target, bool *runs, fpa_error *error)
+{
+    const fpa_target *chosen;
+    fpa_error reason = {0};
+    fpa_status status = backend->choose(b->options, target->name, &chosen, &reason);
+    *runs = status == FPA_OK;
+    if (*runs)
+        return FPA_OK;
+    if (status != FPA_UNSUPPORTED && status != FPA_DEVICE)
+        return fail(error, status, reason.where, "%s", reason.message);
+    log_line(b->options, "%s: %s does not run here (%s: %s); it is verified where it is opened", head->name,
+             target->name, reason.where, reason.message);
+    return FPA_OK;
+}
+
 static fpa_status write_object(const bundle *b, const fpa_head *head, const fpa_source *source,
                                const fpa_target *target, fpa_bundle_entry *entry, fpa_error *error)
 {
     const fpa_backend *backend = backend_find(target->name);
     fpa_object object = {NULL, 0};
+    bool runs = false;
     fpa_status status = backend->compile(b->options, source, &object, error);
-    if (!status && target_runs(target))
-        status = verify_object(b, backend, head, &source->facts, &object, error);
-    else if (!status)
-        log_line(b->options, "%s: %s does not run here; it is verified where it is opened", head->name,
-                 target->name);
     if (!status)
-        status = write_file(b, object.bytes, object.size, &entry->files[MANIFEST_OBJECT], 0777, error);
+        status = ask_whether_it_runs(b, backend, head, target, &runs, error);
+    if (!status && runs)
+        status = verify_object(b, backend, head, &source->facts, &object, error);
+    if (!status)
+        status = write_file(b, object.bytes, object.size, &entry->files[MANIFEST_OBJECT],
+                            target->capability ? 0666 : 0777, error);
     free(object.bytes);
     return status;
+}
+
+static fpa_status write_ptx(const bundle *b, const fpa_source *source, fpa_bundle_entry *entry,
+                            fpa_error *error)
+{
+    nvrtc_report report;
+    fpa_object text = {NULL, 0};
+    fpa_status status = cuda_compile(b->options, source, true, &text, &report, error);
+    if (!status)
+        status = write_file(b, text.bytes, text.size, &entry->files[MANIFEST_PTX], 0666, error);
+    free(text.bytes);
+    nvrtc_report_free(&report);
+    return status;
+}
+
+static bool is_wanted(const fpa_bundle_entry *entry, manifest_file kind)
+{
+    return entry->files[kind].name[0];
 }
 
 static fpa_status write_entry(const bundle *b, const fpa_head *head, const fpa_target *target,
@@ -103,10 +142,12 @@ static fpa_status write_entry(const bundle *b, const fpa_head *head, const fpa_t
     }
     if (!status)
         status = write_text(b, source.code, &entry->files[MANIFEST_CODE], error);
-    if (!status)
+    if (!status && is_wanted(entry, MANIFEST_HEADER))
         status = write_text(b, source.header, &entry->files[MANIFEST_HEADER], error);
-    if (!status && b->with_objects)
+    if (!status && is_wanted(entry, MANIFEST_OBJECT))
         status = write_object(b, head, &source, target, entry, error);
+    if (!status && is_wanted(entry, MANIFEST_PTX))
+        status = write_ptx(b, &source, entry, error);
     source_free(&source);
     return status;
 }
@@ -165,9 +206,10 @@ static fpa_status write_entries(const bundle *b, fpa_head *const *heads, int cou
 }
 
 fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
-                        int targets_count, bool with_objects, const fpa_options *options, fpa_error *error)
+                        int targets_count, bool with_objects, bool with_ptx, const fpa_options *options,
+                        fpa_error *error)
 {
-    const bundle b = {folder, options, targets_count > 1, with_objects};
+    const bundle b = {folder, options, targets_count > 1, with_objects, with_ptx};
     fpa_manifest manifest = {0, calloc((size_t)count * (size_t)targets_count + 1, sizeof *manifest.entries)};
     const fpa_target **found = calloc((size_t)targets_count + 1, sizeof *found);
     fpa_status status = manifest.entries && found ? FPA_OK : fail_memory(error);

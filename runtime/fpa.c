@@ -43,31 +43,39 @@ static bool is_empty(const struct fpa_launch *launch)
     return launch->batch == 0 || launch->heads == 0;
 }
 
+/* Where the tensors of a call have to lie. */
+static DLDevice device_of(const fpa_kernel *kernel)
+{
+    const fpa_module *module = &kernel->module;
+    return (DLDevice){(DLDeviceType)module->backend->device_type, module->device};
+}
+
 fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
                               size_t *bytes, fpa_error *error)
 {
     const float *weights[kernel->description.weight_count + 1];
     struct fpa_launch launch;
     *bytes = 0;
-    fpa_status status =
-        tensors_check(kernel->head, &kernel->facts, TENSORS_SHAPES, tensors, weights, &launch, error);
+    fpa_status status = tensors_check(kernel->head, &kernel->facts, device_of(kernel), TENSORS_SHAPES,
+                                      tensors, weights, &launch, error);
     if (!status)
         status = resolve_form(kernel, tensors, &launch, &form, error);
     if (!status && !is_empty(&launch))
-        *bytes = kernel->module.workspace(form, &launch);
+        *bytes = kernel->module.workspace(&kernel->module, form, &launch);
     return status;
 }
 
 static fpa_status check_workspace(const fpa_kernel *kernel, fpa_form form, const struct fpa_launch *launch,
                                   fpa_error *error)
 {
-    size_t needed = kernel->module.workspace(form, launch);
+    size_t needed = kernel->module.workspace(&kernel->module, form, launch);
+    uintptr_t alignment = kernel->module.backend->memory ? 256 : 64; /* as device memory is allocated */
     if (launch->workspace_size < needed || (needed > 0 && !launch->workspace))
         return fail(error, FPA_INVALID, "workspace",
                     "has %zu bytes, but this call needs %zu (fpa_workspace_size)",
                     launch->workspace ? launch->workspace_size : 0, needed);
-    if (needed > 0 && (uintptr_t)launch->workspace % 64)
-        return fail(error, FPA_INVALID, "workspace", "is not aligned to 64 bytes");
+    if (needed > 0 && (uintptr_t)launch->workspace % alignment)
+        return fail(error, FPA_INVALID, "workspace", "is not aligned to %d bytes", (int)alignment);
     return FPA_OK;
 }
 
@@ -76,8 +84,8 @@ fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensor
 {
     const float *weights[kernel->description.weight_count + 1]; /* no allocation: at most 32 KiB */
     struct fpa_launch launch;
-    fpa_status status =
-        tensors_check(kernel->head, &kernel->facts, TENSORS_DATA, tensors, weights, &launch, error);
+    fpa_status status = tensors_check(kernel->head, &kernel->facts, device_of(kernel), TENSORS_DATA, tensors,
+                                      weights, &launch, error);
     if (!status)
         status = resolve_form(kernel, tensors, &launch, &form, error);
     if (status || is_empty(&launch))
@@ -85,12 +93,7 @@ fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensor
     launch.workspace = workspace;
     launch.workspace_size = workspace_size;
     status = check_workspace(kernel, form, &launch, error);
-    if (status)
-        return status;
-    if (kernel->module.forward(form, &launch) != 0)
-        return fail(error, FPA_INVALID, "workspace",
-                    "became too small: more threads than it was measured for");
-    return FPA_OK;
+    return status ? status : kernel->module.forward(&kernel->module, form, &launch, tensors->stream, error);
 }
 
 fpa_status fpa_step(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,

@@ -9,13 +9,14 @@
 #include <string.h>
 
 /* The facts, one row a line: printer and parser walk the same table. */
-typedef enum field_type { WHOLE, NUMBER, SMALL } field_type;
+typedef enum field_type { WHOLE, NUMBER, SMALL, DTYPE } field_type;
 
 static const struct field {
     const char *name;
     size_t offset; /* in fpa_facts */
     field_type type;
 } fields[] = {
+    {"arithmetic", offsetof(fpa_facts, arithmetic), DTYPE},
     {"features", offsetof(fpa_facts, features), WHOLE},
     {"features_written", offsetof(fpa_facts, features_written), WHOLE},
     {"features_minimum", offsetof(fpa_facts, features_minimum), WHOLE},
@@ -31,7 +32,9 @@ static const struct field {
     {"state_bytes", offsetof(fpa_facts, state_bytes), NUMBER},
 };
 
-static const char *const file_words[MANIFEST_FILES] = {"head", "code", "header", "object"};
+static const char *const file_words[MANIFEST_FILES] = {"head", "code", "header", "object", "ptx"};
+
+static const char first_line[] = "fpac-bundle 2";
 
 enum { FIELDS = sizeof fields / sizeof *fields, MAX_LINE = 512, MAX_ENTRIES = 1 << 16 };
 
@@ -56,6 +59,8 @@ static void print_field(FILE *text, const struct field *field, const fpa_facts *
         fprintf(text, "%s %lld\n", field->name, (long long)*(const int64_t *)value);
     else if (field->type == SMALL)
         fprintf(text, "%s %d\n", field->name, *(const int *)value);
+    else if (field->type == DTYPE)
+        fprintf(text, "%s %s\n", field->name, dtype_name(*(const fpa_dtype *)value));
     else
         fprintf(text, "%s %a\n", field->name, *(const double *)value);
 }
@@ -78,7 +83,7 @@ char *manifest_print(const fpa_manifest *manifest)
     FILE *text = open_memstream(&bytes, &size);
     if (!text)
         return NULL;
-    fprintf(text, "fpac-bundle 1\nentries %d\n", manifest->count);
+    fprintf(text, "%s\nentries %d\n", first_line, manifest->count);
     for (int i = 0; i < manifest->count; i++)
         print_entry(text, &manifest->entries[i]);
     bool fine = !ferror(text);
@@ -144,12 +149,24 @@ static bool parse_number(const char *text, double *value)
     return *end == 0 && isfinite(*value);
 }
 
+static bool parse_dtype(const char *text, fpa_dtype *value)
+{
+    for (int dtype = 0; dtype < FPA_DTYPES; dtype++)
+        if (strcmp(text, dtype_name((fpa_dtype)dtype)) == 0) {
+            *value = (fpa_dtype)dtype;
+            return true;
+        }
+    return false;
+}
+
 static bool parse_value(const struct field *field, const char *text, fpa_facts *facts)
 {
     void *value = (char *)facts + field->offset;
     int64_t whole;
     if (field->type == NUMBER)
         return parse_number(text, value);
+    if (field->type == DTYPE)
+        return parse_dtype(text, value);
     if (!parse_whole(text, field->type == SMALL ? INT32_MAX : INT64_MAX, &whole))
         return false;
     if (field->type == SMALL)
@@ -165,7 +182,7 @@ static fpa_status parse_field(reader *r, const struct field *field, fpa_facts *f
     char *text = next_line(r) ? after_word(r, field->name) : NULL;
     if (text && parse_value(field, text, facts))
         return FPA_OK;
-    snprintf(wanted, sizeof wanted, "%s NUMBER", field->name);
+    snprintf(wanted, sizeof wanted, "%s %s", field->name, field->type == DTYPE ? "TYPE" : "NUMBER");
     return refuse(r, wanted);
 }
 
@@ -206,21 +223,21 @@ static bool parse_file(reader *r, int kind, fpa_bundle_file *file)
            copy_word(file->digest, sizeof file->digest, digest);
 }
 
-/* The files in their order, then "end"; only the object may be left out. */
+/* The files in their order, then "end"; those after the code may be left out. */
 static fpa_status parse_files(reader *r, fpa_bundle_entry *entry)
 {
     char wanted[64];
+    bool fine = next_line(r);
     for (int f = 0; f < MANIFEST_FILES; f++) {
-        bool fine = next_line(r);
-        if (fine && f == MANIFEST_OBJECT && strcmp(r->line, "end") == 0)
-            return FPA_OK;
-        if (fine && parse_file(r, f, &entry->files[f]))
+        if (f > MANIFEST_CODE && !(fine && after_word(r, file_words[f])))
             continue;
-        snprintf(wanted, sizeof wanted, "%s FILE SHA256%s", file_words[f],
-                 f == MANIFEST_OBJECT ? "' or 'end" : "");
-        return refuse(r, wanted);
+        if (!fine || !parse_file(r, f, &entry->files[f])) {
+            snprintf(wanted, sizeof wanted, "%s FILE SHA256", file_words[f]);
+            return refuse(r, wanted);
+        }
+        fine = next_line(r);
     }
-    return next_line(r) && strcmp(r->line, "end") == 0 ? FPA_OK : refuse(r, "end");
+    return fine && strcmp(r->line, "end") == 0 ? FPA_OK : refuse(r, "end");
 }
 
 static bool parse_title(reader *r, fpa_facts *facts)
@@ -244,8 +261,8 @@ static fpa_status parse_entry(reader *r, fpa_bundle_entry *entry)
 static fpa_status parse_count(reader *r, size_t size, fpa_manifest *manifest)
 {
     int64_t count = 0;
-    if (!next_line(r) || strcmp(r->line, "fpac-bundle 1") != 0)
-        return refuse(r, "fpac-bundle 1");
+    if (!next_line(r) || strcmp(r->line, first_line) != 0)
+        return refuse(r, first_line);
     char *text = next_line(r) ? after_word(r, "entries") : NULL;
     if (!text || !parse_whole(text, MAX_ENTRIES, &count) || (size_t)count > size / 16)
         return refuse(r, "entries NUMBER");

@@ -1,12 +1,13 @@
 /* manifest: the list of what lies in a bundle's folder, as text (manifest.fpa).
  *
- *     fpac-bundle 1
+ *     fpac-bundle 2
  *     entries 1
  *     entry tspow2_d64_b8 c:avx512      a head for a target
- *     features 2304                     its facts, one a line, in a fixed order
+ *     arithmetic f32                    its facts, one a line, in a fixed order
+ *     features 2304
  *     ...
- *     head tspow2_d64_b8.head SHA256    its files, each with its digest; object only when built
- *     code tspow2_d64_b8.c SHA256
+ *     head tspow2_d64_b8.head SHA256    its files, each with its digest; those from header on only
+ *     code tspow2_d64_b8.c SHA256       when they are there
  *     header tspow2_d64_b8.h SHA256
  *     object tspow2_d64_b8.avx512.so SHA256
  *     end */
@@ -23,6 +24,7 @@ typedef enum manifest_file {
     MANIFEST_CODE,
     MANIFEST_HEADER,
     MANIFEST_OBJECT,
+    MANIFEST_PTX, /* of CUDA targets, for people: nothing reads it */
     MANIFEST_FILES
 } manifest_file;
 

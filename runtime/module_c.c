@@ -15,7 +15,29 @@
 typedef struct loaded {
     void *code; /* of dlopen */
     int fd;     /* memory file that the code was loaded from; -1: a file on disk, gone by now */
+    size_t (*workspace)(int form, const struct fpa_launch *launch);
+    int (*forward)(int form, const struct fpa_launch *launch); /* 0; 1: the workspace is too small */
 } loaded;
+
+static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *launch)
+{
+    const loaded *l = module->handle;
+    return l->workspace(form, launch);
+}
+
+static fpa_status forward(const fpa_module *module, int form, const struct fpa_launch *launch, void *stream,
+                          fpa_error *error)
+{
+    const loaded *l = module->handle;
+    (void)stream;
+    int code = l->forward(form, launch);
+    if (code == 0)
+        return FPA_OK;
+    if (code == 1)
+        return fail(error, FPA_INVALID, "workspace",
+                    "became too small: more threads than it was measured for");
+    return fail(error, FPA_LOAD, "", "the module returned %d, which no emitted code does", code);
+}
 
 /* The loader trusts the program headers: it would crash on a file that ends before they say. */
 static bool is_whole(const fpa_object *object)
@@ -115,15 +137,17 @@ static void *find_symbol(const loaded *l, const char *name, const char *suffix)
 
 static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
 {
-    const loaded *l = module->handle;
-    void *workspace = find_symbol(l, name, "_workspace"), *forward = find_symbol(l, name, "_forward");
-    if (!workspace || !forward)
+    loaded *l = module->handle;
+    void *workspace = find_symbol(l, name, "_workspace"), *compute = find_symbol(l, name, "_forward");
+    if (!workspace || !compute)
         return fail(error, FPA_LOAD, name,
                     "the module does not export %s%s; it was not generated for this head", name,
                     workspace ? "_forward" : "_workspace");
     /* POSIX lets dlsym's pointer be a function's; ISO C has no cast for it */
-    memcpy(&module->workspace, &workspace, sizeof workspace);
-    memcpy(&module->forward, &forward, sizeof forward);
+    memcpy(&l->workspace, &workspace, sizeof workspace);
+    memcpy(&l->forward, &compute, sizeof compute);
+    module->workspace = workspace_of;
+    module->forward = forward;
     return FPA_OK;
 }
 

@@ -1,4 +1,5 @@
 /* open: spec -> head -> source -> object -> module -> kernel, with the cache in between. */
+#include "open.h"
 #include "cache.h"
 #include "kernel.h"
 #include "verify.h"
@@ -24,24 +25,18 @@ typedef struct opening {
 static fpa_status choose_target(opening *o, fpa_error *error)
 {
     const char *name = o->options && o->options->target ? o->options->target : "c";
-    fpa_status status = backend_target(name, &o->backend, &o->target, error);
-    if (status)
-        return status;
-    if (!target_runs(o->target))
-        return fail(error, FPA_UNSUPPORTED, o->target->name,
-                    "cannot run on this machine; leave the target out");
-    return FPA_OK;
+    return backend_choose(o->options, name, &o->backend, &o->target, error);
 }
 
 /* Take the head out of the list: the kernel keeps it, as the formula that it stands for. */
-static fpa_status take_head(opening *o, fpa_head_list *list, const char *name, const char *where,
+static fpa_status take_head(fpa_head_list *list, const char *name, const char *where, fpa_head **head,
                             fpa_error *error)
 {
     const fpa_head *wanted;
     fpa_status status = head_list_find(list, name, where, &wanted, error);
     for (int i = 0; !status && i < list->count; i++)
         if (list->heads[i] == wanted) {
-            o->head = list->heads[i];
+            *head = list->heads[i];
             list->heads[i] = NULL;
         }
     return status;
@@ -57,7 +52,7 @@ static fpa_status make_key(opening *o, fpa_error *error)
     if (!status)
         status = o->backend->identity(o->options, o->target->name, &identity, error);
     if (!status)
-        status = o->backend->device(&device, error);
+        status = o->backend->device(o->options, &device, error);
     if (!status) {
         const char *const fields[] = {
             "fpac module 1 of " FPA_VERSION, digest, o->target->name, identity, device, o->source.code};
@@ -74,7 +69,8 @@ static fpa_status compile(opening *o, fpa_error *error)
     if (!status)
         log_line(o->options, "%s: compiled for %s (%zu bytes)", o->head->name, o->target->name,
                  o->object.size);
-    return status ? status : o->backend->load(&o->object, o->source.facts.name, &o->module, error);
+    return status ? status
+                  : o->backend->load(o->options, &o->object, o->source.facts.name, &o->module, error);
 }
 
 static void forget_object(opening *o)
@@ -96,7 +92,7 @@ static fpa_status load(opening *o, fpa_error *error)
         return status;
     if (!o->cached)
         return compile(o, error);
-    status = o->backend->load(&o->object, o->source.facts.name, &o->module, &reason);
+    status = o->backend->load(o->options, &o->object, o->source.facts.name, &o->module, &reason);
     if (status == FPA_OK)
         return FPA_OK;
     log_line(o->options, "%s: the cached module is built again: %s", o->head->name, reason.message);
@@ -146,13 +142,11 @@ static void finish(opening *o)
 }
 
 /* The pipeline. */
-static fpa_status open_head(fpa_head_list *list, const char *where, const char *name,
-                            const fpa_options *options, fpa_kernel **kernel, fpa_error *error)
+fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kernel **kernel, fpa_error *error)
 {
-    opening o = {.options = options};
+    opening o = {.options = options, .head = head};
+    *kernel = NULL;
     fpa_status status = choose_target(&o, error);
-    if (!status)
-        status = take_head(&o, list, name, where, error);
     if (!status)
         status = source_generate(o.head, o.target->name, &o.source, error);
     if (!status)
@@ -167,6 +161,14 @@ static fpa_status open_head(fpa_head_list *list, const char *where, const char *
         store(&o, *kernel);
     finish(&o);
     return status;
+}
+
+static fpa_status open_head(fpa_head_list *list, const char *where, const char *name,
+                            const fpa_options *options, fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_head *head = NULL;
+    fpa_status status = take_head(list, name, where, &head, error);
+    return status ? status : open_parsed_head(head, options, kernel, error);
 }
 
 fpa_status fpa_open(const char *spec, const char *head, const fpa_options *options, fpa_kernel **kernel,

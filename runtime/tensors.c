@@ -8,6 +8,7 @@
 typedef struct operands {
     const fpa_head *head;
     const fpa_facts *facts;
+    DLDevice device;
     const fpa_tensors *tensors;
     bool with_data;
     fpa_view q, k, v, o, log_gate, state_in, state_out; /* of those not given, tensor is NULL */
@@ -16,8 +17,12 @@ typedef struct operands {
 static fpa_status take(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
                        fpa_dtype dtype, int axes, fpa_error *error)
 {
-    *view =
-        (fpa_view){.name = name, .tensor = tensor, .dtype = dtype, .axes = axes, .with_data = all->with_data};
+    *view = (fpa_view){.name = name,
+                       .tensor = tensor,
+                       .device = all->device,
+                       .dtype = dtype,
+                       .axes = axes,
+                       .with_data = all->with_data};
     return view_check(view, error);
 }
 
@@ -239,14 +244,27 @@ static void fill_launch(const operands *all, const float **weights, struct fpa_l
     memcpy(launch->state_out_stride, all->state_out.stride, sizeof launch->state_out_stride);
 }
 
-fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, tensors_mode mode,
+static fpa_status check_stream(const operands *all, fpa_error *error)
+{
+    if (all->device.device_type == kDLCPU && all->tensors->stream)
+        return fail(error, FPA_INVALID, "stream", "is given, but a kernel for the CPU takes none");
+    return FPA_OK;
+}
+
+fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, DLDevice device, tensors_mode mode,
                          const fpa_tensors *tensors, const float **weights, struct fpa_launch *launch,
                          fpa_error *error)
 {
-    operands all = {.head = head, .facts = facts, .tensors = tensors, .with_data = mode == TENSORS_DATA};
+    operands all = {.head = head,
+                    .facts = facts,
+                    .device = device,
+                    .tensors = tensors,
+                    .with_data = mode == TENSORS_DATA};
     if (!tensors)
         return fail(error, FPA_INVALID, "tensors", "is NULL");
-    fpa_status status = check_inputs(&all, error);
+    fpa_status status = check_stream(&all, error);
+    if (!status)
+        status = check_inputs(&all, error);
     if (!status)
         status = check_output(&all, error);
     if (!status)

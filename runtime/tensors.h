@@ -10,10 +10,10 @@ typedef enum tensors_mode {
     TENSORS_DATA,   /* for a launch: everything */
 } tensors_mode;
 
-/* Check every tensor against the head and against the others, and fill *launch, its workspace
+/* Check every tensor against the head, the device and the others, and fill *launch, its workspace
  * excepted. INVALID names the tensor, the axis and both figures. weights has room for
  * tensors_weights(head) pointers and outlives the launch. */
-fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, tensors_mode mode,
+fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, DLDevice device, tensors_mode mode,
                          const fpa_tensors *tensors, const float **weights, struct fpa_launch *launch,
                          fpa_error *error);
 

@@ -1,6 +1,8 @@
 #include "view.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 static const struct {
     uint8_t code, bits;
@@ -10,15 +12,42 @@ static const struct {
     [FPA_F16] = {kDLFloat, 16},
 };
 
+/* "the CPU", "CUDA device 1". */
+static void describe_device(DLDevice device, char text[40])
+{
+    if (device.device_type == kDLCPU)
+        snprintf(text, 40, "the CPU");
+    else if (device.device_type == kDLCUDA)
+        snprintf(text, 40, "CUDA device %d", (int)device.device_id);
+    else if (device.device_type == kDLCUDAManaged)
+        snprintf(text, 40, "CUDA device %d (managed)", (int)device.device_id);
+    else
+        snprintf(text, 40, "device %d of DLPack's type %d", (int)device.device_id, (int)device.device_type);
+}
+
+/* There is one CPU, whatever its number; managed memory is as good as the GPU's own. */
+static bool is_there(DLDevice device, DLDevice wanted)
+{
+    bool managed = wanted.device_type == kDLCUDA && device.device_type == kDLCUDAManaged;
+    return (device.device_type == wanted.device_type || managed) &&
+           (wanted.device_type == kDLCPU || device.device_id == wanted.device_id);
+}
+
+static fpa_status check_device(const fpa_view *view, fpa_error *error)
+{
+    char its[40], wanted[40];
+    if (is_there(view->tensor->device, view->device))
+        return FPA_OK;
+    describe_device(view->tensor->device, its);
+    describe_device(view->device, wanted);
+    return fail(error, FPA_INVALID, view->name, "lies on %s, but this kernel computes on %s", its, wanted);
+}
+
 static fpa_status check_kind(const fpa_view *view, fpa_error *error)
 {
     const DLTensor *t = view->tensor;
     if (!t)
         return fail(error, FPA_INVALID, view->name, "is NULL, but it is needed");
-    if (t->device.device_type != kDLCPU)
-        return fail(error, FPA_INVALID, view->name,
-                    "lies on a device of type %d; this kernel reads memory of the CPU",
-                    (int)t->device.device_type);
     if (t->dtype.code != types[view->dtype].code || t->dtype.bits != types[view->dtype].bits ||
         t->dtype.lanes != 1)
         return fail(
@@ -99,6 +128,8 @@ static fpa_status check_address(fpa_view *view, fpa_error *error)
 fpa_status view_check(fpa_view *view, fpa_error *error)
 {
     fpa_status status = check_kind(view, error);
+    if (!status)
+        status = check_device(view, error);
     if (!status)
         status = copy_axes(view, error);
     if (!status)

@@ -10,6 +10,7 @@ enum { VIEW_MAX_AXES = 4 };
 typedef struct fpa_view {
     const char *name; /* of the tensor, for messages */
     const DLTensor *tensor;
+    DLDevice device;               /* wanted */
     fpa_dtype dtype;               /* wanted */
     int axes;                      /* wanted */
     bool with_data;                /* the address matters too */
@@ -19,7 +20,7 @@ typedef struct fpa_view {
     int64_t low, high;             /* bytes from data: first, and one past the last; equal when empty */
 } fpa_view;
 
-/* name, tensor, dtype, axes and with_data are given, the rest is filled. */
+/* name, tensor, device, dtype, axes and with_data are given, the rest is filled. */
 fpa_status view_check(fpa_view *view, fpa_error *error);
 
 /* Length of an axis; of names the measure ("heads", "tokens"), why what asks for it ("k has"). */
