@@ -27,12 +27,12 @@ void cache_key(const char *const *fields, int count, char key[KEY_TEXT]);
 
 /* Look an entry up. *found false: there is none (or it was damaged: unlinked, one log line).
  * object and *verdict (malloc'ed, NULL when none is stored) are set when found. */
-fpa_status cache_load(const fpa_cache *cache, const fpa_options *options, const char *key,
-                      bool *found, fpa_object *object, char **verdict, fpa_error *error);
+fpa_status cache_load(const fpa_cache *cache, const fpa_options *options, const char *key, bool *found,
+                      fpa_object *object, char **verdict, fpa_error *error);
 
 /* Store an entry; IO when the disk is full, and so on: nothing half-written stays. */
-fpa_status cache_store(const fpa_cache *cache, const char *key, const fpa_object *object,
-                       const char *verdict, fpa_error *error);
+fpa_status cache_store(const fpa_cache *cache, const char *key, const fpa_object *object, const char *verdict,
+                       fpa_error *error);
 
 /* For `fpac cache`: number of entries and bytes; and removal of all of them. */
 fpa_status cache_measure(const fpa_cache *cache, int64_t *entries, int64_t *bytes, fpa_error *error);

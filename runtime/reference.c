@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "half.h"
 #include "reference_rows.h"
 
 /* What one query token gathers over the keys that it sees. */
@@ -12,6 +13,7 @@ typedef struct sums {
     double *value; /* [dv] sum of scores times v */
     double *size;  /* [dv] the same without cancellation */
     double den, den_size;
+    double peak; /* the largest score, and product of one key's rows */
 } sums;
 
 /* Everything of one evaluation. Outputs that are NULL are not computed. */
@@ -20,10 +22,15 @@ typedef struct evaluation {
     fpa_rows rows;
     double *q, *q_size; /* [total] one projected query */
     double *k, *k_size; /* [length][total] projected keys of one (batch, head) */
+    double *k_peak;     /* [length] the largest product of a key's rows, one of each branch */
     sums sums;
     double *o, *magnitude;          /* [batch, length, query_heads, dv] */
     double *normalizer, *condition; /* [batch, length, query_heads] */
+    double *peak;                   /* the same shape */
 } evaluation;
+
+/* In half precision what is below this is rounded as if it were this large. */
+static const double smallest_normal = 0x1p-14;
 
 /* The rows of one token. size is what a rounding error of the row is relative to: |row x|, or
  * the root of the summed squares of its products where these cancel. */
@@ -85,13 +92,81 @@ static double score(const evaluation *e, const double *q, const double *k, bool 
     return sum;
 }
 
+static double at_least_one(double x)
+{
+    return fmax(1, fabs(x));
+}
+
+/* What multiplies the absolute errors of numbers below the normal ones: each factor and product of
+ * factors may have one, and nothing but the other factors, where these are above 1, makes it larger. */
+static double spread(const evaluation *e, const double *q, const double *k)
+{
+    const fpa_head *head = e->problem->head;
+    double sum = 1; /* the score's own */
+
+    for (int t = 0; t < head->term_count; t++) {
+        const fpa_term *term = &head->terms[t];
+        double product = at_least_one(term->weight.value);
+
+        for (int l = 0; l < term->branch_count; l++) {
+            const fpa_branch *branch = &term->branches[l];
+            int64_t at = e->rows.offset[branch->source + 1];
+            double dots = 0;
+
+            for (int w = 0; w < branch->width; w++)
+                dots += at_least_one(branch->gram ? branch->gram[w].value : 1) *
+                        at_least_one(q[at + branch->row[w]]) * at_least_one(k[at + branch->row[w]]);
+            product *= dots;
+        }
+        sum += product;
+    }
+    return sum;
+}
+
+/* The largest product of a projected key's rows, one of each branch, with weights. */
+static double key_peak(const evaluation *e, const double *k)
+{
+    const fpa_head *head = e->problem->head;
+    double peak = 0;
+
+    for (int t = 0; t < head->term_count; t++) {
+        const fpa_term *term = &head->terms[t];
+        double product = at_least_one(term->weight.value);
+
+        for (int l = 0; l < term->branch_count; l++) {
+            const fpa_branch *branch = &term->branches[l];
+            int64_t at = e->rows.offset[branch->source + 1];
+            double row = 1;
+
+            for (int w = 0; w < branch->width; w++)
+                row = fmax(row, fabs((branch->gram ? branch->gram[w].value : 1) * k[at + branch->row[w]]));
+            product *= row;
+        }
+        peak = fmax(peak, product);
+    }
+    return peak;
+}
+
+/* What a rounding error of one key's part is relative to. Half precision adds what it rounds as if
+ * it were a normal number, gated or not, but never more than the whole. */
+static double part_size(const evaluation *e, const double *k, const double *k_size, double decay)
+{
+    double size = decay * score(e, e->q_size, k_size, true);
+
+    if (e->problem->arithmetic == FPA_F16)
+        size += fmin(smallest_normal * spread(e, e->q, k), size / dtype_roundoff(FPA_F16));
+    return size;
+}
+
 static void add_key(evaluation *e, int64_t j, double decay, const double *v)
 {
     const double *k = e->k + j * e->rows.total, *k_size = e->k_size + j * e->rows.total;
     bool sized = e->magnitude || e->condition;
     double value = decay * score(e, e->q, k, false);
-    double size = sized ? decay * score(e, e->q_size, k_size, true) : 0;
+    double size = sized ? part_size(e, k, k_size, decay) : 0;
 
+    if (e->peak)
+        e->sums.peak = fmax(e->sums.peak, fmax(fabs(value), e->k_peak[j]));
     e->sums.den += value;
     e->sums.den_size += size;
     if (!e->o)
@@ -111,7 +186,7 @@ static void gather(evaluation *e, int64_t b, int64_t t, int64_t h)
 
     memset(e->sums.value, 0, (size_t)p->head->dv * sizeof(double));
     memset(e->sums.size, 0, (size_t)p->head->dv * sizeof(double));
-    e->sums.den = e->sums.den_size = 0;
+    e->sums.den = e->sums.den_size = e->sums.peak = 0;
     for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
         int64_t token = (b * p->length + j) * p->heads + h;
         double decay = exp(log_decay);
@@ -163,6 +238,8 @@ static fpa_status write_token(evaluation *e, int64_t b, int64_t t, int64_t hq, f
         e->normalizer[token] = n;
     if (e->condition)
         e->condition[token] = n_size / fabs(n);
+    if (e->peak)
+        e->peak[token] = e->sums.peak;
     if (!e->o)
         return FPA_OK;
     if (n == 0)
@@ -189,6 +266,8 @@ static fpa_status evaluate_head(evaluation *e, int64_t b, int64_t hq, fpa_error 
     for (int64_t j = 0; j < p->length; j++)
         project(e, h, 1, p->k + ((b * p->length + j) * p->heads + h) * p->head->d, e->k + j * e->rows.total,
                 e->k_size + j * e->rows.total);
+    for (int64_t j = 0; j < p->length && e->peak; j++)
+        e->k_peak[j] = key_peak(e, e->k + j * e->rows.total);
     for (int64_t t = 0; t < p->length && status == FPA_OK; t++) {
         if (!problem_wants(p, b, t, hq))
             continue;
@@ -212,9 +291,10 @@ static fpa_status evaluate(evaluation *e, fpa_error *error)
     e->q_size = calloc(total, sizeof(double));
     e->k = calloc(tokens * total, sizeof(double));
     e->k_size = calloc(tokens * total, sizeof(double));
+    e->k_peak = calloc(tokens, sizeof(double));
     e->sums.value = calloc((size_t)p->head->dv, sizeof(double));
     e->sums.size = calloc((size_t)p->head->dv, sizeof(double));
-    if (!e->q || !e->q_size || !e->k || !e->k_size || !e->sums.value || !e->sums.size) {
+    if (!e->q || !e->q_size || !e->k || !e->k_size || !e->k_peak || !e->sums.value || !e->sums.size) {
         status = fail_memory(error);
         goto out;
     }
@@ -226,6 +306,7 @@ out:
     free(e->q_size);
     free(e->k);
     free(e->k_size);
+    free(e->k_peak);
     free(e->sums.value);
     free(e->sums.size);
     rows_free(&e->rows);
@@ -243,6 +324,13 @@ fpa_status reference_normalizer(const fpa_problem *problem, double *value, doubl
                                 fpa_error *error)
 {
     evaluation e = {.problem = problem, .normalizer = value, .condition = condition};
+
+    return evaluate(&e, error);
+}
+
+fpa_status reference_peak(const fpa_problem *problem, double *peak, fpa_error *error)
+{
+    evaluation e = {.problem = problem, .peak = peak};
 
     return evaluate(&e, error);
 }

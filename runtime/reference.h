@@ -19,6 +19,9 @@ typedef struct fpa_problem {
                                      each [heads,] rows, cols ([heads,] cols when diagonal) */
     const unsigned char *wanted;  /* [batch, length, query_heads]: outputs asked for; others are left
                                      as they are. NULL: all */
+    fpa_dtype arithmetic;         /* what the factors of an emitted kernel's products are rounded to; sums
+                                     are float. The formula is exact whatever it is: the plain evaluations
+                                     round to it, and magnitudes are not below what F16 can tell from 0 */
 } fpa_problem;
 
 /* o: [batch, length, query_heads, dv]. magnitude (may be NULL), same shape: what o would be
@@ -33,12 +36,19 @@ fpa_status reference_forward(const fpa_problem *problem, double *o, double *magn
 fpa_status reference_normalizer(const fpa_problem *problem, double *value, double *condition,
                                 fpa_error *error);
 
+/* peak: [batch, length, query_heads]: the largest number among the scores of the keys that an
+ * output sees and the products of these keys' rows. Half precision ends at 65504. */
+fpa_status reference_peak(const fpa_problem *problem, double *peak, fpa_error *error);
+
 /* The same formula in plain float, score by score, rounded at every operation: what an
- * implementation without any care would get. For verify's second criterion. */
+ * implementation without any care would get. For verify's second criterion. In narrower
+ * arithmetic rows and scores are rounded to that too, as factors of products. */
 fpa_status reference_plain(const fpa_problem *problem, float *o, fpa_error *error);
 
 /* The same in plain float, feature by feature and token by token (explicit phi, running state)
- * for the first `columns` columns of v. o: [batch, length, query_heads, columns]. */
+ * for the first `columns` columns of v. In narrower arithmetic rows and features are rounded to
+ * that after each multiplication; the state runs in float, and queries read it rounded to bf16
+ * with features in bf16: half precision has no range for sums. o: [batch, length, query_heads, columns]. */
 fpa_status reference_plain_features(const fpa_problem *problem, int columns, float *o, fpa_error *error);
 
 #endif

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reference_round.h"
 #include "reference_rows.h"
 
 typedef struct plain {
     const fpa_problem *problem;
+    fpa_dtype arithmetic, copy; /* of keys and scores; of features and state where queries read it */
     fpa_rows rows;
     float *matrix; /* all matrices of one key/value head, [total - d][d] */
     float *q, *k;  /* [length][total] projected tokens of one (batch, head) */
@@ -32,7 +34,9 @@ static fpa_status plain_make(const fpa_problem *problem, plain *p, fpa_error *er
     size_t tokens = (size_t)(problem->length ? problem->length : 1);
     fpa_status status;
 
-    *p = (plain){.problem = problem};
+    *p = (plain){.problem = problem,
+                 .arithmetic = problem->arithmetic,
+                 .copy = problem->arithmetic == FPA_F32 ? FPA_F32 : FPA_BF16};
     status = rows_make(problem->head, &p->rows, error);
     if (status != FPA_OK)
         return status;
@@ -64,6 +68,7 @@ static void project(const plain *p, float scale, const double *x, float *row)
 
     for (int c = 0; c < d; c++)
         row[c] = scale * (float)x[c];
+    round_floats(p->arithmetic, row, d);
     for (int64_t r = d; r < p->rows.total; r++) {
         const float *w = p->matrix + (r - d) * d;
         float sum = 0;
@@ -72,6 +77,13 @@ static void project(const plain *p, float scale, const double *x, float *row)
             sum += w[c] * row[c];
         row[r] = sum;
     }
+    round_floats(p->arithmetic, row + d, p->rows.total - d);
+}
+
+/* A row of a key with its kernel weight. */
+static float weighted(const plain *p, const fpa_branch *branch, int w, float key)
+{
+    return branch->gram ? round_float(p->arithmetic, (float)branch->gram[w].value * key) : key;
 }
 
 /* Project every token of one (batch, query head) and sum its gates. */
@@ -108,11 +120,8 @@ static float score(const plain *p, const float *q, const float *k)
             int64_t at = p->rows.offset[branch->source + 1];
             float dot = 0;
 
-            for (int w = 0; w < branch->width; w++) {
-                float key = k[at + branch->row[w]];
-
-                dot += q[at + branch->row[w]] * (branch->gram ? (float)branch->gram[w].value * key : key);
-            }
+            for (int w = 0; w < branch->width; w++)
+                dot += q[at + branch->row[w]] * weighted(p, branch, w, k[at + branch->row[w]]);
             product *= dot;
         }
         sum += product;
@@ -148,6 +157,7 @@ static void plain_token(plain *p, int64_t b, int64_t t, int64_t hq, float *o)
 
         if (problem->log_gate)
             value *= t == j ? 1 : expf(p->gate[t] - p->gate[j]);
+        value = round_float(p->arithmetic, value);
         for (int c = 0; c < head->dv; c++)
             p->sum[c] += value * (float)v[c];
         p->sum[head->dv] += value;
@@ -177,10 +187,12 @@ fpa_status reference_plain(const fpa_problem *problem, float *o, fpa_error *erro
 }
 
 /* phi of one projected token: term after term the Kronecker product of its branches, the last
- * one fastest. On the key side with the kernel weights. */
+ * one fastest. On the key side with the kernel weights. Weights are exact and are not factors of
+ * a sum's products by themselves: the first rounding is that of weight times row. */
 static void write_features(const plain *p, const float *row, bool key, float *phi)
 {
     const fpa_head *head = p->problem->head;
+    fpa_dtype type = key ? p->arithmetic : p->copy;
 
     for (int t = 0; t < head->term_count; t++) {
         const fpa_term *term = &head->terms[t];
@@ -195,12 +207,13 @@ static void write_features(const plain *p, const float *row, bool key, float *ph
                 for (int w = branch->width - 1; w >= 0; w--) {
                     float factor = row[at + branch->row[w]];
 
-                    if (key && branch->gram)
-                        factor *= (float)branch->gram[w].value;
+                    factor = key ? weighted(p, branch, w, factor) : round_float(p->copy, factor);
                     phi[f * branch->width + w] = phi[f] * factor;
                 }
             count *= branch->width;
+            round_floats(type, phi, count);
         }
+        round_floats(type, phi, term->branch_count ? 0 : 1);
         phi += count;
     }
 }
@@ -211,6 +224,7 @@ typedef struct running {
     int width;    /* columns, then the denominator */
     float *phi;   /* [features] */
     float *state; /* [features][width] */
+    float *read;  /* the same as queries read it: state itself, or a rounded copy */
 } running;
 
 static void add_token(plain *p, const running *r, int64_t t, float gate, const double *v)
@@ -228,10 +242,14 @@ static void add_token(plain *p, const running *r, int64_t t, float gate, const d
 static void query_token(plain *p, const running *r, int64_t t, float *o)
 {
     write_features(p, p->q + t * p->rows.total, false, r->phi);
+    if (r->read != r->state) {
+        memcpy(r->read, r->state, (size_t)r->features * (size_t)r->width * sizeof(float));
+        round_floats(p->copy, r->read, r->features * r->width);
+    }
     memset(p->sum, 0, (size_t)r->width * sizeof(float));
     for (int64_t f = 0; f < r->features; f++)
         for (int c = 0; c < r->width; c++)
-            p->sum[c] += r->phi[f] * r->state[f * r->width + c];
+            p->sum[c] += r->phi[f] * r->read[f * r->width + c];
     for (int c = 0; c + 1 < r->width; c++)
         o[c] = p->sum[c] / normalizer(p->problem->head, p->sum[r->width - 1]);
 }
@@ -267,13 +285,16 @@ fpa_status reference_plain_features(const fpa_problem *problem, int columns, flo
         return status;
     r.phi = calloc((size_t)r.features, sizeof(float));
     r.state = calloc((size_t)r.features * (size_t)r.width, sizeof(float));
-    if (r.phi && r.state)
+    r.read = p.copy == FPA_F32 ? r.state : calloc((size_t)r.features * (size_t)r.width, sizeof(float));
+    if (r.phi && r.state && r.read)
         for (int64_t b = 0; b < problem->batch; b++)
             for (int64_t hq = 0; hq < problem->query_heads; hq++)
                 run_features(&p, &r, b, hq, o);
     else
         status = fail_memory(error);
     free(r.phi);
+    if (r.read != r.state)
+        free(r.read);
     free(r.state);
     plain_free(&p);
     return status;

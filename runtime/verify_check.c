@@ -31,9 +31,9 @@ static fpa_status refuse_element(const fpa_trial *trial, fpa_form_index form, co
     return refuse(trial, form, how, text, error);
 }
 
-static void note(fpa_measure *m, double difference, double bound, double tau, double reference)
+static void note(fpa_measure *m, double difference, double allowed, double tau, double reference)
 {
-    double share = difference / bound;
+    double share = difference / allowed;
 
     if (share > m->worst || m->tau == 0) {
         m->worst = share;
@@ -46,12 +46,13 @@ static void note(fpa_measure *m, double difference, double bound, double tau, do
 
 /* Criterion 1 for one element, with what can be wrong before it can be compared. */
 static fpa_status check_element(const fpa_trial *trial, fpa_form_index form, const char *how, element at,
-                                const fpa_field *o, double tau, fpa_measure *m, fpa_error *error)
+                                const fpa_field *o, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
 {
     int64_t output = (at.b * trial->shape.length + at.t) * trial->shape.query_heads + at.h;
     int64_t index = output * trial->head->dv + at.c;
     double value = field_get(o, at.b, at.t, at.h, at.c);
-    double expected = trial->reference[index], bound = tau * trial->magnitude[index] + trial->smallest;
+    double expected = trial->reference[index];
+    double allowed = bound_allows(bound, trial->magnitude[index], expected);
     char text[256];
 
     m->outputs++;
@@ -64,17 +65,18 @@ static fpa_status check_element(const fpa_trial *trial, fpa_form_index form, con
     }
     if (!trial->judged[output])
         return FPA_OK;
-    note(m, fabs(value - expected), bound, tau, expected);
-    if (fabs(value - expected) <= bound)
+    note(m, fabs(value - expected), allowed, bound->tau, expected);
+    if (fabs(value - expected) <= allowed)
         return FPA_OK;
     snprintf(text, sizeof text, "is %.9g, but the formula gives %.9g: off by %.3g, allowed is %.3g", value,
-             expected, fabs(value - expected), bound);
+             expected, fabs(value - expected), allowed);
     return refuse_element(trial, form, how, at, text, error);
 }
 
 /* Criterion 1 from token `from` on. */
 static fpa_status check_values(const fpa_trial *trial, fpa_form_index form, const char *how,
-                               const fpa_field *o, int64_t from, double tau, fpa_measure *m, fpa_error *error)
+                               const fpa_field *o, int64_t from, const fpa_bound *bound, fpa_measure *m,
+                               fpa_error *error)
 {
     fpa_status status = FPA_OK;
     element at;
@@ -83,7 +85,7 @@ static fpa_status check_values(const fpa_trial *trial, fpa_form_index form, cons
         for (at.t = from; at.t < trial->shape.length; at.t++)
             for (at.h = 0; at.h < trial->shape.query_heads; at.h++)
                 for (at.c = 0; at.c < trial->head->dv && status == FPA_OK; at.c++)
-                    status = check_element(trial, form, how, at, o, tau, m, error);
+                    status = check_element(trial, form, how, at, o, bound, m, error);
     return status;
 }
 
@@ -106,23 +108,84 @@ static fpa_status make_output(const fpa_trial *t, fpa_field *o, fpa_error *error
                       t->shape.query_heads, t->head->dv, error);
 }
 
-static void add_squares(const fpa_trial *t, const fpa_field *o, fpa_measure *m)
+/* What storing a value may have done to it: half of its last place. */
+static double half_place(fpa_dtype dtype, double value)
+{
+    int exponent;
+
+    frexp(value, &exponent); /* value in [2^(exponent-1), 2^exponent) */
+    if (dtype == FPA_F16 && exponent < -13)
+        exponent = -13;
+    return ldexp(dtype_roundoff(dtype), exponent - 1);
+}
+
+/* In narrow arithmetic, where the errors of storing would hide those of computing, without them. */
+static fpa_errors errors_of(const fpa_trial *t, const fpa_field *o)
 {
     int64_t outputs = t->shape.batch * t->shape.length * t->shape.query_heads;
+    bool narrow = t->facts->arithmetic != FPA_F32;
+    fpa_errors errors = {0};
 
-    if (!t->plain)
-        return;
     for (int64_t i = 0; i < outputs; i++)
-        for (int c = 0; t->judged[i] && c < t->columns; c++) {
-            int64_t index = i * t->head->dv + c, token = i / t->shape.query_heads;
-            double value =
-                field_get(o, token / t->shape.length, token % t->shape.length, i % t->shape.query_heads, c);
+        for (int c = 0; c < t->plain.columns; c++) {
+            int64_t token = i / t->shape.query_heads, head = i % t->shape.query_heads;
+            double value = field_get(o, token / t->shape.length, token % t->shape.length, head, c);
 
-            if (t->magnitude[index] > 0)
-                m->squares += pow((value - t->reference[index]) / t->magnitude[index], 2);
+            errors_add(t, i, c, value, narrow ? half_place(t->head->dtype, value) : 0, &errors);
         }
-    m->plain_squares += t->plain_squares;
-    m->count += t->plain_count;
+    return errors;
+}
+
+/* Few values scatter, and errors of one copy of a state are in many of them: what an RMS of so many
+ * may be above that of as many others. */
+static double scatter(int64_t count)
+{
+    return 1 + 8 / sqrt((double)count);
+}
+
+/* Criterion 2 in narrow arithmetic: trial by trial, and apart for later chunks, because errors over
+ * the magnitude differ by orders of magnitude, and the small ones see most. */
+static fpa_status check_narrow(const fpa_trial *t, fpa_form_index form, const fpa_errors *errors,
+                               fpa_measure *m, fpa_error *error)
+{
+    enum { FEWEST_VALUES = 64 };
+    static const char *const names[PARTS] = {"of the first chunk", "after the first chunk"};
+    const fpa_errors *const yardsticks[FORMS] = {&t->plain.pairs, &t->plain.narrow, &t->plain.floats};
+    char text[256];
+
+    for (int part = 0; part < PARTS; part++) {
+        double rms = errors_rms(errors, part);
+        double unit = errors_rms(yardsticks[form], part) + dtype_roundoff(FPA_F32);
+
+        if (errors->count[part] < FEWEST_VALUES)
+            continue;
+        m->count += errors->count[part];
+        m->rms_ratio = fmax(m->rms_ratio, rms / unit);
+        if (rms <= 2 * unit * scatter(errors->count[part]))
+            continue;
+        snprintf(text, sizeof text,
+                 "the RMS error of tokens %s is %.3g of the magnitude, more than twice the %.3g of a plain "
+                 "evaluation in the same precision",
+                 names[part], rms, unit);
+        return refuse(t, form, "", text, error);
+    }
+    return FPA_OK;
+}
+
+static fpa_status check_errors(const fpa_trial *t, fpa_form_index form, const fpa_field *o, fpa_measure *m,
+                               fpa_error *error)
+{
+    fpa_errors errors;
+
+    if (!t->plain.known)
+        return FPA_OK;
+    errors = errors_of(t, o);
+    if (t->facts->arithmetic != FPA_F32)
+        return check_narrow(t, form, &errors, m, error);
+    m->squares += errors.squares[PART_FIRST];
+    m->plain_squares += t->plain.floats.squares[PART_FIRST];
+    m->count += errors.count[PART_FIRST];
+    return FPA_OK;
 }
 
 static fpa_status check_repeat(const fpa_trial *t, const fpa_module *module, fpa_form_index form,
@@ -249,13 +312,15 @@ static fpa_status check_resume(const fpa_trial *t, const fpa_module *module, fpa
                                fpa_form_index producer, fpa_measure *m, fpa_error *error)
 {
     handover x;
-    double tau = trial_tau(t->head, t->facts, t->shape.length, 2);
+    fpa_bound bound = bound_of(t->head, t->facts, form, t->shape.length, 2);
+    fpa_bound first = bound_of(t->head, t->facts, producer, t->shape.length, 2);
     fpa_status status = handover_make(t, producer, &x, error);
 
+    bound.tau = fmax(bound.tau, first.tau);
     if (status == FPA_OK)
         status = run_parts(t, module, form, producer, &x, error);
     if (status == FPA_OK)
-        status = check_values(t, form, x.how, &x.o, t->head->causal ? 0 : x.cut[1], tau, m, error);
+        status = check_values(t, form, x.how, &x.o, t->head->causal ? 0 : x.cut[1], &bound, m, error);
     if (status == FPA_OK)
         status = check_guards(t, form, x.how, "o", &x.o, error);
     if (status == FPA_OK)
@@ -269,19 +334,20 @@ static fpa_status check_resume(const fpa_trial *t, const fpa_module *module, fpa
 fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_measure *m,
                        fpa_error *error)
 {
-    double tau = trial_tau(t->head, t->facts, t->shape.length, 0);
+    fpa_bound bound = bound_of(t->head, t->facts, form, t->shape.length, 0);
     fpa_field o = {0};
     fpa_status status = make_output(t, &o, error);
 
     if (status == FPA_OK)
         status = trial_run(t, module, form, 0, t->shape.length, &o, NULL, NULL, error);
     if (status == FPA_OK)
-        status = check_values(t, form, "", &o, 0, tau, m, error);
+        status = check_values(t, form, "", &o, 0, &bound, m, error);
     if (status == FPA_OK)
         status = check_guards(t, form, "", "o", &o, error);
+    if (status == FPA_OK)
+        status = check_errors(t, form, &o, m, error);
     if (status != FPA_OK)
         goto out;
-    add_squares(t, &o, m);
     if (t->shape.checks & CHECK_REPEAT)
         status = check_repeat(t, module, form, &o, error);
     if (status == FPA_OK && t->shape.checks & CHECK_FUTURE && t->head->causal)
@@ -304,8 +370,8 @@ fpa_status check_rms(const fpa_head *head, fpa_form_index form, const fpa_measur
     double floor = 2 * (dtype_roundoff(FPA_F32) + (head->dtype == FPA_F32 ? 0 : dtype_roundoff(head->dtype)));
     double rms, plain;
 
-    *ratio = 0;
-    if (m->count == 0)
+    *ratio = m->rms_ratio;
+    if (m->count == 0 || m->rms_ratio > 0)
         return FPA_OK;
     rms = sqrt(m->squares / (double)m->count);
     plain = sqrt(m->plain_squares / (double)m->count);

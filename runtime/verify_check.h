@@ -14,6 +14,7 @@ typedef struct fpa_measure {
     double error, largest;         /* max |o - ref|, max |ref| */
     double squares, plain_squares; /* of errors over magnitude, where plain evaluations exist */
     int64_t count;
+    double rms_ratio; /* narrow arithmetic: the largest of any trial, each of which was judged by itself */
 } fpa_measure;
 
 /* Everything that the trial's shape asks for. */

@@ -4,7 +4,9 @@
 #define FPAC_RUNTIME_VERIFY_TRIAL_H
 
 #include "backend.h"
+#include "verify_bound.h"
 #include "verify_field.h"
+#include "verify_plain.h"
 
 typedef enum fpa_inputs {
     INPUTS_DENSE,        /* normally distributed, scores near 1 */
@@ -35,14 +37,11 @@ typedef struct fpa_trial {
     double **weights;             /* [matrix_count], NULL for constants */
     const float **launch_weights; /* [matrix_count], the trainable ones first, as a launch takes them */
     fpa_field q_field, k_field, v_field, gate_field;
-    unsigned char *judged;         /* [batch, length, query_heads]: the formula was evaluated there */
+    unsigned char *judged;         /* [batch, length, query_heads]: the bound was evaluated there */
+    unsigned char *compared;       /* the same shape: the formula was evaluated, and plain errors count */
     unsigned char *loose;          /* the same shape: a normaliser near zero lets the output be anything */
-    double *reference, *magnitude; /* [batch, length, query_heads, dv] where judged */
-    double smallest;               /* errors that are none: below the range of the types */
-    int columns;                   /* first columns of o that the plain evaluations are compared on */
-    bool plain;                    /* both plain evaluations could be afforded */
-    double plain_squares;          /* sum of squared errors over magnitude, of the worse of the two */
-    int64_t plain_count;
+    double *reference, *magnitude; /* [batch, length, query_heads, dv] where compared */
+    fpa_plain plain;
 } fpa_trial;
 
 /* A seeded trial. The caller frees it, also after an error. */
@@ -55,15 +54,13 @@ void trial_change_future(fpa_trial *trial, int64_t from);
 void trial_restore(fpa_trial *trial);
 
 /* Run tokens [from, to) in one form. Tokens of o are those of the trial; states may be NULL. The
- * workspace is poison, of just the size that the module asks for, and guarded. */
+ * workspace is poison, of just the size that the module asks for, and guarded. On a device: on copies,
+ * and what was written comes back. */
 fpa_status trial_run(const fpa_trial *trial, const fpa_module *module, fpa_form_index form, int64_t from,
                      int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error);
 
 /* "chunked form, 2 x 129 tokens, 3 heads, 3 query heads, padded strides, dense inputs" */
 enum { TRIAL_TEXT = 192 };
 void trial_describe(const fpa_trial *trial, fpa_form_index form, char text[TRIAL_TEXT]);
-
-/* The bound's factor of one run (|o - ref| <= tau * magnitude) after so many hand-overs of state. */
-double trial_tau(const fpa_head *head, const fpa_facts *facts, int64_t length, int resumes);
 
 #endif
