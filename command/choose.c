@@ -34,20 +34,82 @@ fpa_status select_heads(const char *spec, const char *name, fpa_head_list *list,
     return FPA_OK;
 }
 
+const char target_help[] = "c[:ISA] or cuda[:sm_NN] (fpac list); c, cuda: the best here";
+const char device_help[] = "which GPU, of a CUDA target (0)";
+
 static fpa_status unknown_target(const char *name, fpa_error *error)
 {
     char names[256] = "";
     for (int i = 0; i < target_count(); i++) {
         size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", target_at(i)->name);
+        snprintf(names + used, sizeof names - used, ", %s", target_at(i)->name);
     }
-    return fail(error, FPA_INVALID, name, "is no target; there are c (the best for this machine), %s", names);
+    return fail(error, FPA_INVALID, name,
+                "is no target; there are c (the best for this machine), cuda (the best for its GPU)%s",
+                names);
+}
+
+/* The back end of a target's name, short ones included; NULL: there is no such target. */
+static const fpa_backend *find_backend(const char *name)
+{
+    const fpa_target *known = target_find(name);
+    bool general = !strcmp(name, "c") || !strcmp(name, "cuda");
+    return general ? backend_find(name) : known ? backend_find(known->name) : NULL;
+}
+
+/* "cuda" stands for what the GPU is. */
+static fpa_status ask_device(const fpa_target **target, fpa_error *error)
+{
+    const fpa_options options = {.target = "cuda"};
+    const fpa_backend *backend = backend_find("cuda");
+    fpa_error reason;
+    fpa_status status = backend->choose(&options, "cuda", target, &reason);
+    if (status)
+        return fail(error, status, "cuda",
+                    "names no architecture, and there is no GPU to ask (%s: %s); name one: sm_90",
+                    reason.where, reason.message);
+    return FPA_OK;
 }
 
 fpa_status select_target(const char *name, const fpa_target **target, fpa_error *error)
 {
-    *target = !name || !strcmp(name, "c") ? target_best() : target_find(name);
+    if (!name || !strcmp(name, "c"))
+        *target = target_best();
+    else if (!strcmp(name, "cuda"))
+        return ask_device(target, error);
+    else
+        *target = target_find(name);
     return *target ? FPA_OK : unknown_target(name ? name : "c", error);
+}
+
+fpa_status select_backend(const char *name, const fpa_backend **backend, fpa_error *error)
+{
+    *backend = find_backend(name ? name : "c");
+    return *backend ? FPA_OK : unknown_target(name, error);
+}
+
+fpa_status select_running(const fpa_options *options, const fpa_backend **backend, const fpa_target **target,
+                          fpa_error *error)
+{
+    const char *name = options->target ? options->target : "c";
+    const fpa_backend *found = find_backend(name);
+    *backend = found;
+    if (!found)
+        return unknown_target(name, error);
+    if (options->device && !found->memory)
+        return fail(error, FPA_INVALID, "--device", "chooses a GPU, but target %s runs on the CPU", name);
+    return found->choose(options, name, target, error);
+}
+
+fpa_status select_dtype(const char *name, fpa_dtype *dtype, fpa_error *error)
+{
+    for (int i = 0; i < FPA_DTYPES; i++) {
+        if (!strcmp(name, dtype_name((fpa_dtype)i))) {
+            *dtype = (fpa_dtype)i;
+            return FPA_OK;
+        }
+    }
+    return fail(error, FPA_INVALID, "--dtype", "%s is no dtype; there are f32, bf16, f16", name);
 }
 
 fpa_status select_form(const char *name, int *form, fpa_error *error)

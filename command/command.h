@@ -3,6 +3,7 @@
 #define FPAC_COMMAND_H
 
 #include "../gen/gen.h"
+#include "../runtime/backend.h"
 
 /* Exit codes, part of the command's contract. */
 enum {
@@ -42,11 +43,26 @@ void progress_end(void); /* wipe it */
 fpa_status select_heads(const char *spec, const char *name, fpa_head_list *list, int *first, int *end,
                         fpa_error *error);
 
-/* The target by name; NULL or "c": the best that this machine runs. Unknown: INVALID with the list. */
+/* The target by name, to write code for: NULL or "c": the best that this machine runs; "cuda": the
+ * best for the GPU here, DEVICE without one. Unknown: INVALID with the list. */
 fpa_status select_target(const char *name, const fpa_target **target, fpa_error *error);
+
+/* The back end of a target; NULL: "c". Unknown: INVALID with the list. */
+fpa_status select_backend(const char *name, const fpa_backend **backend, fpa_error *error);
+
+/* options->target to compute on, with its back end. UNSUPPORTED or DEVICE: it does not run here. */
+fpa_status select_running(const fpa_options *options, const fpa_backend **backend, const fpa_target **target,
+                          fpa_error *error);
+
+/* Help of --target and --device where something runs. */
+extern const char target_help[], device_help[];
+enum { MOST_DEVICES = 1023 };
 
 /* The form named auto, parallel, chunked or recurrent as an fpa_form (-1, 0, 1, 2). */
 fpa_status select_form(const char *name, int *form, fpa_error *error);
+
+/* The dtype named f32, bf16 or f16. */
+fpa_status select_dtype(const char *name, fpa_dtype *dtype, fpa_error *error);
 
 /* "2304", "576.0 KiB": for people. text has SIZE_TEXT bytes. */
 enum { SIZE_TEXT = 32 };

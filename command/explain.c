@@ -245,7 +245,7 @@ static char *dump_source(const stages *all, fpa_error *error)
     char *code, *header;
     if (emit_source(&all->plan, all->written, &code, &header, error))
         return NULL;
-    free(header);
+    free(header); /* NULL: CUDA kernels have none */
     return code;
 }
 
@@ -325,13 +325,14 @@ int command_explain(int count, char **arguments)
     explain_options options = {0};
     const fpa_option table[] = {
         {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of the file", 0, 0},
-        {"--target", OPTION_TEXT, &options.target, "c[:ISA]", "plan for this target; c: the best here", 0, 0},
+        {"--target", OPTION_TEXT, &options.target, "TARGET",
+         "plan for c[:ISA] or cuda:sm_NN (fpac list); c: the best here", 0, 0},
         {"--dump", OPTION_TEXT, &options.dump, "STAGE", "only the text of head, simplified, plan or source",
          0, 0},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
     };
     const fpa_syntax syntax = {
-        "explain SPEC [--head NAME] [--target c[:ISA]] [--dump STAGE] [--json]",
+        "explain SPEC [--head NAME] [--target TARGET] [--dump STAGE] [--json]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
         "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
         "each form and the plan for a target.",

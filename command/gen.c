@@ -1,4 +1,4 @@
-/* gen: write C source, and shared libraries, ahead of time. */
+/* gen: write sources, shared libraries and cubins ahead of time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,28 +9,36 @@
 
 enum { MANY_TARGETS = 16, TARGET_TEXT = 32 };
 
-/* "c:avx2,avx512" -> "c:avx2", "c:avx512". */
+/* "c:avx2,avx512,sm_90" -> "c:avx2", "c:avx512", "cuda:sm_90". */
 typedef struct target_names {
     int count;
-    char text[MANY_TARGETS][TARGET_TEXT];
+    bool cuda; /* one of them is a CUDA target */
     const char *name[MANY_TARGETS];
 } target_names;
 
-static fpa_status add_target(target_names *targets, const char *isa, size_t length, fpa_error *error)
+/* One of the list: a whole name, or the short name of a C target or a GPU. */
+static fpa_status find_target(const char *name, const fpa_target **target, fpa_error *error)
 {
-    const fpa_target *known;
-    if (targets->count == MANY_TARGETS || length + 3 > TARGET_TEXT)
+    char whole[TARGET_TEXT + 2];
+    snprintf(whole, sizeof whole, "c:%s", name);
+    *target = target_find(whole);
+    return *target ? FPA_OK : select_target(name, target, error);
+}
+
+static fpa_status add_target(target_names *targets, const char *text, size_t length, fpa_error *error)
+{
+    char name[TARGET_TEXT];
+    const fpa_target *target;
+    if (targets->count == MANY_TARGETS || length >= TARGET_TEXT)
         return fail(error, FPA_INVALID, "--target", "%.*s is one target too many, or too long", (int)length,
-                    isa);
-    char *text = targets->text[targets->count];
-    if (length == 1 && *isa == 'c')
-        strcpy(text, "c");
-    else if (length > 2 && !memcmp(isa, "c:", 2))
-        snprintf(text, TARGET_TEXT, "%.*s", (int)length, isa);
-    else
-        snprintf(text, TARGET_TEXT, "c:%.*s", (int)length, isa);
-    targets->name[targets->count++] = text;
-    return select_target(text, &known, error);
+                    text);
+    snprintf(name, sizeof name, "%.*s", (int)length, text);
+    fpa_status status = find_target(name, &target, error);
+    if (status)
+        return status;
+    targets->name[targets->count++] = target->name;
+    targets->cuda = targets->cuda || target->capability;
+    return FPA_OK;
 }
 
 static fpa_status parse_targets(const char *text, target_names *targets, fpa_error *error)
@@ -72,18 +80,25 @@ static void show_progress(void *user, const char *line)
     progress("%s", line);
 }
 
-static fpa_status write_bundle(const fpa_texts *specs, const char *head, const char *folder,
-                               const char *target, bool objects, fpa_error *error)
+/* What the command line asks for. */
+typedef struct gen_options {
+    const char *head, *folder, *target;
+    bool objects, ptx;
+} gen_options;
+
+static fpa_status write_bundle(const fpa_texts *specs, const gen_options *wanted, fpa_error *error)
 {
     target_names targets = {0};
     fpa_head_list all = {0};
     const fpa_options options = {.log = show_progress};
-    fpa_status status = parse_targets(target, &targets, error);
+    fpa_status status = parse_targets(wanted->target, &targets, error);
+    if (!status && wanted->ptx && !targets.cuda)
+        status = fail(error, FPA_INVALID, "--ptx", "is for CUDA targets, and --target names none");
     for (int i = 0; i < specs->count && !status; i++)
-        status = add_heads(specs->text[i], head, &all, error);
+        status = add_heads(specs->text[i], wanted->head, &all, error);
     if (!status)
-        status =
-            bundle_write(all.heads, all.count, folder, targets.name, targets.count, objects, &options, error);
+        status = bundle_write(all.heads, all.count, wanted->folder, targets.name, targets.count,
+                              wanted->objects, wanted->ptx, &options, error);
     progress_end();
     head_list_free(&all);
     return status;
@@ -91,21 +106,23 @@ static fpa_status write_bundle(const fpa_texts *specs, const char *head, const c
 
 int command_gen(int count, char **arguments)
 {
-    const char *head = NULL, *folder = NULL, *target = "c";
-    bool objects = false;
+    gen_options options = {.target = "c"};
     const fpa_option table[] = {
-        {"-o", OPTION_TEXT, &folder, "DIR", "write there; made when it is missing", 0, 0},
-        {"--head", OPTION_TEXT, &head, "NAME", "only this head of each file", 0, 0},
-        {"--target", OPTION_TEXT, &target, "c[:ISA,...]", "one or more; c: the best here (fpac list)", 0, 0},
-        {"--object", OPTION_FLAG, &objects, NULL, "compile shared libraries too, verified where they run", 0,
-         0},
+        {"-o", OPTION_TEXT, &options.folder, "DIR", "write there; made when it is missing", 0, 0},
+        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of each file", 0, 0},
+        {"--target", OPTION_TEXT, &options.target, "NAME[,NAME...]",
+         "c:avx2, sm_90 ... (fpac list); c: the best here", 0, 0},
+        {"--object", OPTION_FLAG, &options.objects, NULL,
+         "compile shared libraries too, verified where they run", 0, 0},
+        {"--ptx", OPTION_FLAG, &options.ptx, NULL, "write CUDA kernels as PTX too, to read", 0, 0},
     };
     const fpa_syntax syntax = {
-        "gen SPEC... -o DIR [--head NAME] [--target c[:ISA,...]] [--object]",
+        "gen SPEC... -o DIR [--head NAME] [--target NAME[,NAME...]] [--object] [--ptx]",
         "Write NAME.c and NAME.h for each head (they need libm and OpenMP only), NAME.head, the\n"
         "head's canonical text, and manifest.fpa. With --object also NAME.ISA.so, which\n"
         "fpa_open_bundle loads without Lua and without a compiler. With several targets the\n"
-        "sources are NAME.ISA.c and NAME.ISA.h.",
+        "sources are NAME.ISA.c and NAME.ISA.h. For CUDA targets: NAME.cu and, compiled by NVRTC\n"
+        "(no GPU is needed), NAME.sm_90.cubin, which fpa_open_bundle loads.",
         OPTION_TABLE(table),
         1,
         -1,
@@ -116,9 +133,9 @@ int command_gen(int count, char **arguments)
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))
         return code;
-    if (!folder) {
+    if (!options.folder) {
         fprintf(stderr, "fpac: -o: is needed\nusage: fpac %s\n", syntax.usage);
         return EXIT_USAGE;
     }
-    return write_bundle(&operands, head, folder, target, objects, &error) ? report(&error) : EXIT_OK;
+    return write_bundle(&operands, &options, &error) ? report(&error) : EXIT_OK;
 }

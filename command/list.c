@@ -2,27 +2,114 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../runtime/compiler.h"
+#include "../runtime/driver.h"
+#include "../runtime/nvrtc_library.h"
 #include "command.h"
 #include "json.h"
 #include "options.h"
 
+/* What this machine can do with a target. */
+typedef struct ability {
+    bool compiles, runs, best;
+    char text[160]; /* for people */
+} ability;
+
+static ability cpu_ability(const fpa_target *target)
+{
+    ability can = {.runs = target_runs(target), .best = target == target_best()};
+    fpa_compiler compiler;
+    can.compiles = !compiler_find(NULL, target, &compiler, NULL);
+    if (can.compiles)
+        compiler_free(&compiler);
+    snprintf(can.text, sizeof can.text, "%s%s", can.runs ? "runs here" : "not on this machine",
+             can.best ? ", the best" : "");
+    return can;
+}
+
+/* Whether NVRTC is here and knows the target; words says which it is. */
+static bool nvrtc_compiles(const fpa_target *target, char *words, size_t size)
+{
+    const struct nvrtc_library *nvrtc;
+    if (nvrtc_library_find(&nvrtc, NULL)) {
+        snprintf(words, size, "no NVRTC here");
+        return false;
+    }
+    bool known = false;
+    for (int i = 0; i < nvrtc->architectures; i++)
+        known = known || nvrtc->architecture[i] == target->capability;
+    snprintf(words, size, known ? "NVRTC %s compiles it" : "NVRTC %s is too old for it", nvrtc->version);
+    return known;
+}
+
+/* The compute capability of the first GPU; 0: there is none, and the error says why. */
+static int find_capability(fpa_error *error)
+{
+    const fpa_driver *driver;
+    CUdevice gpu;
+    int capability = 0;
+    if (!driver_find(&driver, error) && driver_device(driver, 0, &gpu, &capability, error))
+        return 0;
+    return capability;
+}
+
+static ability gpu_ability(const fpa_target *target)
+{
+    char compiler[64];
+    ability can = {.compiles = nvrtc_compiles(target, compiler, sizeof compiler)};
+    int capability = find_capability(NULL);
+    const char *device = "no GPU here";
+    if (capability) {
+        can.runs = capability / 10 == target->capability / 10 && capability >= target->capability;
+        can.best = target == target_for_capability(capability);
+        device = can.runs ? "runs here" : "not on this GPU";
+    }
+    snprintf(can.text, sizeof can.text, "%s; %s%s", compiler, device, can.best ? ", the best" : "");
+    return can;
+}
+
+static ability ability_of(const fpa_target *target)
+{
+    return target->capability ? gpu_ability(target) : cpu_ability(target);
+}
+
 static void print_target(const fpa_target *target)
 {
-    printf("%-12s %-8s %2d floats a register  %-20s %s%s\n", target->name, target->machine, target->vector,
-           target->march, target_runs(target) ? "runs here" : "not on this machine",
-           target == target_best() ? ", the best" : "");
+    char size[32];
+    if (target->capability)
+        snprintf(size, sizeof size, "%3d KiB a block", target->shared_memory / 1024);
+    else
+        snprintf(size, sizeof size, "%2d floats a register", target->vector);
+    printf("%-12s %-8s %-20s  %-20s %s\n", target->name, target->machine, size, target->march,
+           ability_of(target).text);
 }
 
 static void write_target(fpa_json *json, const fpa_target *target)
 {
+    const ability can = ability_of(target);
     json_object(json, NULL);
     json_text(json, "target", target->name);
     json_text(json, "machine", target->machine);
     json_text(json, "march", target->march);
-    json_integer(json, "vector", target->vector);
-    json_bool(json, "runs", target_runs(target));
-    json_bool(json, "best", target == target_best());
+    if (target->capability)
+        json_integer(json, "shared_memory", target->shared_memory);
+    else
+        json_integer(json, "vector", target->vector);
+    json_bool(json, "compiles", can.compiles);
+    json_bool(json, "runs", can.runs);
+    json_bool(json, "best", can.best);
     json_close(json);
+}
+
+/* Why CUDA targets are not compiled or not run here, at length. */
+static void print_missing(void)
+{
+    const struct nvrtc_library *nvrtc;
+    fpa_error error;
+    if (nvrtc_library_find(&nvrtc, &error))
+        printf("NVRTC: %s\n", error.message);
+    if (!find_capability(&error))
+        printf("GPU: %s\n", error.message);
 }
 
 static void list_targets(fpa_json *json)
@@ -33,6 +120,8 @@ static void list_targets(fpa_json *json)
         else
             print_target(target_at(i));
     }
+    if (!json)
+        print_missing();
 }
 
 static void print_head(const fpa_head *head)
@@ -85,7 +174,7 @@ int command_list(int count, char **arguments)
     const fpa_syntax syntax = {
         "list [SPEC...] [--json]",
         "List the heads of specs as they are written (D before simplification); without a\n"
-        "spec, the targets that this build can emit code for.",
+        "spec, the targets that this build can emit code for, and what this machine can do with them.",
         OPTION_TABLE(table),
         0,
         -1,

@@ -6,7 +6,7 @@
 
 static const fpa_command commands[] = {
     {"explain", "what a head is, what it becomes, and what it costs", command_explain},
-    {"gen", "write C source (and shared libraries) ahead of time", command_gen},
+    {"gen", "write sources, shared libraries and cubins ahead of time", command_gen},
     {"verify", "compile heads and compare each with the formula", command_verify},
     {"run", "apply a head to NumPy arrays", command_run},
     {"bench", "measure a head on this machine", command_bench},

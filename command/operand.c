@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../runtime/half.h"
+#include "device.h"
 
 fpa_status operand_new(int axes, const int64_t *shape, fpa_operand *operand, fpa_error *error)
 {
@@ -32,35 +33,75 @@ static fpa_status convert(fpa_operand *operand, fpa_error *error)
     return FPA_OK;
 }
 
-fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error)
+DLDataType dtype_describe(fpa_dtype dtype)
 {
     static const DLDataType types[FPA_DTYPES] = {
         [FPA_F32] = {kDLFloat, 32, 1}, [FPA_BF16] = {kDLBfloat, 16, 1}, [FPA_F16] = {kDLFloat, 16, 1}};
+    return types[dtype];
+}
+
+/* Where the tensor's values are in this process. */
+static void *own_values(const fpa_operand *operand)
+{
+    return operand->stored ? operand->stored : operand->array.data;
+}
+
+static size_t operand_bytes(const fpa_operand *operand)
+{
+    return (size_t)operand->array.count * dtype_size(operand->dtype);
+}
+
+fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error)
+{
     operand->dtype = dtype;
     fpa_status status = dtype == FPA_F32 ? FPA_OK : convert(operand, error);
     operand->tensor = (DLTensor){
-        .data = operand->stored ? operand->stored : operand->array.data,
+        .data = own_values(operand),
         .device = {kDLCPU, 0},
         .ndim = operand->array.axes,
-        .dtype = types[dtype],
+        .dtype = dtype_describe(dtype),
         .shape = operand->array.shape,
     };
     return status;
 }
 
-void operand_fetch(fpa_operand *operand)
+fpa_status operand_place(fpa_operand *operand, const fpa_kernel *kernel, fpa_error *error)
 {
+    void *address;
+    if (!device_is_remote(kernel) || operand->home)
+        return FPA_OK;
+    fpa_status status = device_allocate(kernel, operand_bytes(operand), &address, error);
+    if (status)
+        return status;
+    operand->home = kernel;
+    operand->tensor.data = address;
+    operand->tensor.device = device_of(kernel);
+    return kernel->module.backend->memory->upload(&kernel->module, address, own_values(operand),
+                                                  operand_bytes(operand), error);
+}
+
+fpa_status operand_fetch(fpa_operand *operand, fpa_error *error)
+{
+    const fpa_module *module = operand->home ? &operand->home->module : NULL;
     const char *stored = operand->stored;
     size_t size = dtype_size(operand->dtype);
-    for (int64_t i = 0; stored && i < operand->array.count; i++)
+    fpa_status status = FPA_OK;
+    if (module)
+        status = module->backend->memory->download(module, own_values(operand), operand->tensor.data,
+                                                   operand_bytes(operand), error);
+    for (int64_t i = 0; stored && !status && i < operand->array.count; i++)
         operand->array.data[i] = (float)dtype_load(operand->dtype, stored + (size_t)i * size);
+    return status;
 }
 
 void operand_free(fpa_operand *operand)
 {
+    if (operand->home)
+        device_release(operand->home, operand->tensor.data);
     npy_free(&operand->array);
     free(operand->stored);
     operand->stored = NULL;
+    operand->home = NULL;
 }
 
 fpa_dtype dtype_find(const char *name)
@@ -79,7 +120,5 @@ fpa_status workspace_new(const fpa_kernel *kernel, fpa_form form, const fpa_tens
     fpa_status status = fpa_workspace_size(kernel, form, tensors, size, error);
     if (status)
         return status;
-    size_t rounded = (*size + 63) / 64 * 64;
-    *workspace = aligned_alloc(64, rounded ? rounded : 64);
-    return *workspace ? FPA_OK : fail_memory(error);
+    return device_allocate(kernel, *size, workspace, error);
 }

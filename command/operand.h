@@ -10,8 +10,9 @@
 typedef struct fpa_operand {
     fpa_array array;
     fpa_dtype dtype;
-    void *stored;    /* the same values in dtype; NULL: they are the array's own */
-    DLTensor tensor; /* contiguous, on the CPU */
+    void *stored;           /* the same values in dtype; NULL: they are the array's own */
+    const fpa_kernel *home; /* whose device holds the tensor; NULL: it is on the CPU */
+    DLTensor tensor;        /* contiguous */
 } fpa_operand;
 
 /* A zeroed array of these axes. */
@@ -21,16 +22,23 @@ fpa_status operand_new(int axes, const int64_t *shape, fpa_operand *operand, fpa
  * now on: its tensor points into it. */
 fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error);
 
+/* Copy a bound tensor to where the kernel computes; nothing to do when that is the CPU. The kernel
+ * outlives the operand. */
+fpa_status operand_place(fpa_operand *operand, const fpa_kernel *kernel, fpa_error *error);
+
 /* What a call wrote to the tensor, back into the array. */
-void operand_fetch(fpa_operand *operand);
+fpa_status operand_fetch(fpa_operand *operand, fpa_error *error);
 
 void operand_free(fpa_operand *operand);
 
 /* The type that a kernel's description names. */
 fpa_dtype dtype_find(const char *name);
 
-/* fpa_workspace_size bytes, 64-byte aligned; free. */
+/* fpa_workspace_size bytes where the kernel computes; device_release. */
 fpa_status workspace_new(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
                          void **workspace, size_t *size, fpa_error *error);
+
+/* DLPack's name of a type. */
+DLDataType dtype_describe(fpa_dtype dtype);
 
 #endif

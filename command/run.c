@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "device.h"
 #include "operand.h"
 #include "options.h"
 
@@ -15,6 +16,7 @@ typedef struct run_options {
     const char *input[INPUTS]; /* paths; NULL: not given */
     const char *output, *state_output;
     fpa_texts weights; /* NAME=path */
+    int64_t device;
 } run_options;
 
 /* Everything that one run holds. */
@@ -156,19 +158,51 @@ static void name_file(const run_options *options, fpa_error *error)
     }
 }
 
+/* What was read, and room for what is written, to where the kernel computes. */
+static fpa_status place_operands(const run_options *options, run_data *data, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < INPUTS && !status; i++)
+        status = options->input[i] ? operand_place(&data->input[i], data->kernel, error) : FPA_OK;
+    for (int i = 0; i < fpa_describe(data->kernel)->weight_count && !status; i++)
+        status = operand_place(&data->weight[i], data->kernel, error);
+    if (!status)
+        status = operand_place(&data->o, data->kernel, error);
+    if (!status && options->state_output)
+        status = operand_place(&data->state_out, data->kernel, error);
+    return status;
+}
+
+static fpa_status fetch_outputs(run_data *data, fpa_error *error)
+{
+    fpa_status status = device_finish(data->kernel, error);
+    if (!status)
+        status = operand_fetch(&data->o, error);
+    return status ? status : operand_fetch(&data->state_out, error);
+}
+
+static fpa_status forward(int form, const run_data *data, fpa_error *error)
+{
+    fpa_status status = device_enter(data->kernel, error);
+    if (status)
+        return status;
+    status = fpa_forward(data->kernel, form, &data->tensors, data->workspace, data->workspace_size, error);
+    device_leave(data->kernel);
+    return status;
+}
+
 static fpa_status compute(const run_options *options, int form, run_data *data, fpa_error *error)
 {
     set_tensors(options, data);
-    fpa_status status =
-        workspace_new(data->kernel, form, &data->tensors, &data->workspace, &data->workspace_size, error);
+    fpa_status status = place_operands(options, data, error);
     if (!status)
         status =
-            fpa_forward(data->kernel, form, &data->tensors, data->workspace, data->workspace_size, error);
+            workspace_new(data->kernel, form, &data->tensors, &data->workspace, &data->workspace_size, error);
+    if (!status)
+        status = forward(form, data, error);
     if (status)
         name_file(options, error);
-    operand_fetch(&data->o);
-    operand_fetch(&data->state_out);
-    return status;
+    return status ? status : fetch_outputs(data, error);
 }
 
 static fpa_status write_outputs(const run_options *options, const run_data *data, fpa_error *error)
@@ -190,16 +224,20 @@ static void free_data(run_data *data)
     operand_free(&data->state_out);
     free(data->weight);
     free(data->weight_list);
-    free(data->workspace);
+    device_release(data->kernel, data->workspace);
     fpa_close(data->kernel);
 }
 
 static fpa_status run_head(const char *spec, const run_options *options, fpa_error *error)
 {
     run_data data = {0};
-    fpa_options open_options = {.target = options->target};
+    fpa_options open_options = {.target = options->target, .device = (int)options->device};
+    const fpa_backend *backend;
+    const fpa_target *target;
     int form;
     fpa_status status = select_form(options->form, &form, error);
+    if (!status)
+        status = select_running(&open_options, &backend, &target, error);
     if (!status)
         status = read_inputs(options, &data, error);
     if (!status) {
@@ -247,7 +285,8 @@ int command_run(int count, char **arguments)
          "[B, H, N], or [B, H, D, dv]; else zero", 0, 0},
         {"--state-out", OPTION_TEXT, &options.state_output, "FILE", "write the final state", 0, 0},
         {"--form", OPTION_TEXT, &options.form, "FORM", "auto, parallel, chunked or recurrent", 0, 0},
-        {"--target", OPTION_TEXT, &options.target, "c[:ISA]", "c: the best that this machine runs", 0, 0},
+        {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
+        {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"-o", OPTION_TEXT, &options.output, "FILE", "write o, [B, L, Hq, dv]", 0, 0},
     };
     const fpa_syntax syntax = {

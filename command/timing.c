@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../runtime/half.h"
+#include "device.h"
 #include "operand.h"
 
 enum { MANY_REPEATS = 1024 };
@@ -15,13 +17,13 @@ typedef struct operands {
     fpa_tensors tensors;
 } operands;
 
-/* Uniform in low..high, the same every time. */
-static void fill_random(fpa_array *array, uint64_t seed, float low, float high)
+void fill_stored(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, float low, float high)
 {
     uint64_t state = seed * 2654435769u + 1;
-    for (int64_t i = 0; i < array->count; i++) {
+    for (int64_t i = 0; i < count; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
-        array->data[i] = low + (high - low) * (float)(state >> 40) * 0x1p-24f;
+        float value = low + (high - low) * (float)(state >> 40) * 0x1p-24f;
+        dtype_store(dtype, (char *)stored + (size_t)i * dtype_size(dtype), (double)value);
     }
 }
 
@@ -39,7 +41,7 @@ static fpa_status make_operand(fpa_operand *operand, recipe of, fpa_error *error
     fpa_status status = operand_new(of.axes, of.shape, operand, error);
     if (status)
         return status;
-    fill_random(&operand->array, of.seed, of.low, of.high);
+    fill_stored(FPA_F32, operand->array.data, operand->array.count, of.seed, of.low, of.high);
     return operand_bind(operand, of.dtype, error);
 }
 
@@ -141,13 +143,24 @@ static fpa_status repeat_forward(const fpa_kernel *kernel, const fpa_load *load,
         status = fpa_forward(kernel, timing->form, tensors, workspace, size, error);
         taken[repeats] = now() - begin;
     }
-    free(workspace);
+    device_release(kernel, workspace);
     if (status || repeats == 0)
         return status;
     qsort(taken, (size_t)repeats, sizeof *taken, compare_doubles);
     timing->seconds = repeats % 2 ? taken[repeats / 2] : (taken[repeats / 2 - 1] + taken[repeats / 2]) / 2;
     timing->repeats = repeats;
     return FPA_OK;
+}
+
+static fpa_status time_here(const fpa_kernel *kernel, const fpa_head *head, const fpa_load *load,
+                            fpa_timing *timing, fpa_error *error)
+{
+    operands all = {0};
+    fpa_status status = make_operands(head, load, &all, error);
+    if (!status)
+        status = repeat_forward(kernel, load, &all.tensors, timing, error);
+    free_operands(&all);
+    return status;
 }
 
 /* Operations of one head over the whole sequence, by the plan's count. */
@@ -160,19 +173,17 @@ static double count_flop(const fpa_description *about, fpa_form form, double len
 fpa_status time_forward(const fpa_kernel *kernel, const fpa_head *head, const fpa_load *load,
                         fpa_timing *timing, fpa_error *error)
 {
-    operands all = {0};
+    bool remote = device_is_remote(kernel);
     *timing = (fpa_timing){.form = load->form};
     if (load->form == FPA_FORM_AUTO)
-        timing->form = fpa_choose_form(kernel, load->length, 0);
-    fpa_status status = make_operands(head, load, &all, error);
-    if (!status)
-        status = repeat_forward(kernel, load, &all.tensors, timing, error);
-    if (!status) {
-        double sequences = (double)load->batch * (double)load->heads;
-        double flop = sequences * count_flop(fpa_describe(kernel), timing->form, (double)load->length);
-        timing->nanoseconds = 1e9 * timing->seconds / (sequences * (double)load->length);
-        timing->gflops = 1e-9 * flop / timing->seconds;
-    }
-    free_operands(&all);
-    return status;
+        timing->form = fpa_choose_form(kernel, load->length, remote && load->length == 1);
+    fpa_status status = remote ? time_on_device(kernel, head, load, timing, error)
+                               : time_here(kernel, head, load, timing, error);
+    if (status)
+        return status;
+    double sequences = (double)load->batch * (double)load->heads;
+    double flop = sequences * count_flop(fpa_describe(kernel), timing->form, (double)load->length);
+    timing->nanoseconds = 1e9 * timing->seconds / (sequences * (double)load->length);
+    timing->gflops = 1e-9 * flop / timing->seconds;
+    return FPA_OK;
 }

@@ -10,6 +10,7 @@ typedef struct fpa_load {
     int64_t batch, length, heads;
     int repeats;    /* at most; at least one is timed after one that is not */
     double seconds; /* stop repeating after this long */
+    bool graph;     /* GPU: replay a CUDA graph of one forward instead of launching its kernels */
 } fpa_load;
 
 typedef struct fpa_timing {
@@ -18,10 +19,26 @@ typedef struct fpa_timing {
     double nanoseconds; /* per token and head */
     double gflops;      /* by the plan's count of operations */
     int repeats;
+    /* GPU only */
+    double least, most; /* seconds: the spread */
+    double bytes;       /* of the operands once, and of a state that is read and written */
+    int launches;       /* forwards in one repeat */
+    int64_t sets;       /* of operands, taken in turn */
+    double set_bytes;   /* of one */
+    double cache_bytes; /* of the device's second-level cache */
 } fpa_timing;
 
-/* Random operands from a fixed seed; head is what the kernel was opened from. */
+/* Random operands from a fixed seed; head is what the kernel was opened from. On the CPU one set of
+ * operands and the wall clock. On a GPU the device's own clock, and so many sets in turn that none is
+ * still in its cache; the recurrent form updates a state in place. */
 fpa_status time_forward(const fpa_kernel *kernel, const fpa_head *head, const fpa_load *load,
                         fpa_timing *timing, fpa_error *error);
+
+/* The part of time_forward for a kernel on a GPU; fills all but rates. */
+fpa_status time_on_device(const fpa_kernel *kernel, const fpa_head *head, const fpa_load *load,
+                          fpa_timing *timing, fpa_error *error);
+
+/* count numbers of that dtype, uniform in low..high, the same every time. */
+void fill_stored(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, float low, float high);
 
 #endif

@@ -10,13 +10,14 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "device.h"
 #include "json.h"
 #include "options.h"
 #include "timing.h"
 
 typedef struct verify_options {
     const char *head, *target;
-    int64_t jobs;
+    int64_t jobs, device;
     bool json, time;
 } verify_options;
 
@@ -37,6 +38,8 @@ typedef struct verify_job {
 /* The work of all threads. */
 typedef struct verify_work {
     const verify_options *options;
+    fpa_options backend_options;
+    const fpa_backend *backend;
     const fpa_target *target;
     int count;
     verify_job *jobs;
@@ -48,19 +51,18 @@ typedef struct verify_work {
 
 /* ---- one head ---- */
 
-static fpa_status load_head(const verify_job *job, const fpa_target *target, const fpa_backend *backend,
-                            fpa_facts *facts, fpa_module *module, fpa_error *error)
+static fpa_status load_head(const verify_work *work, const verify_job *job, fpa_facts *facts,
+                            fpa_module *module, fpa_error *error)
 {
-    fpa_options options = {.target = target->name};
     fpa_source source;
     fpa_object object = {0};
-    fpa_status status = source_generate(job->head, target->name, &source, error);
+    fpa_status status = source_generate(job->head, work->target->name, &source, error);
     if (status)
         return status;
     *facts = source.facts;
-    status = backend->compile(&options, &source, &object, error);
+    status = work->backend->compile(&work->backend_options, &source, &object, error);
     if (!status)
-        status = backend->load(&object, facts->name, module, error);
+        status = work->backend->load(&work->backend_options, &object, facts->name, module, error);
     free(object.bytes);
     source_free(&source);
     return status;
@@ -80,11 +82,8 @@ static fpa_status keep_kernel(verify_job *job, fpa_module *module, bool keep, fp
 
 static fpa_status verify_head(verify_work *work, verify_job *job, fpa_error *error)
 {
-    const fpa_backend *backend = backend_find(work->target->name);
     fpa_module module = {0};
-    if (!backend)
-        return fail(error, FPA_UNSUPPORTED, work->target->name, "has no back end in this build");
-    fpa_status status = load_head(job, work->target, backend, &job->facts, &module, error);
+    fpa_status status = load_head(work, job, &job->facts, &module, error);
     if (status)
         return status;
     pthread_mutex_lock(&work->measuring);
@@ -137,13 +136,20 @@ static int64_t timed_length(const fpa_facts *facts, int form)
     return length < 16 ? 16 : length > 2048 ? 2048 : (int64_t)length;
 }
 
-/* One head a core: the rate of the whole machine, without threads that share a head. */
+/* One head a core: the rate of the whole machine, without threads that share a head. A GPU gets
+ * enough heads to fill it. */
 static fpa_status time_forms(verify_job *job)
 {
-    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
+    enum { GPU_HEADS = 128 };
+    int64_t heads = device_is_remote(job->kernel) ? GPU_HEADS : sysconf(_SC_NPROCESSORS_ONLN);
     fpa_status status = FPA_OK;
     for (int form = 0; form < FORMS && !status; form++) {
-        fpa_load load = {(fpa_form)form, 1, timed_length(&job->facts, form), cores, 5, 0.3};
+        const fpa_load load = {.form = (fpa_form)form,
+                               .batch = 1,
+                               .length = timed_length(&job->facts, form),
+                               .heads = heads,
+                               .repeats = 5,
+                               .seconds = 0.3};
         if (job->facts.forms & 1 << form)
             status = time_forward(job->kernel, job->written, &load, &job->timing[form], &job->error);
     }
@@ -290,10 +296,9 @@ static fpa_status add_jobs(verify_work *work, fpa_head_list *list, int first, in
 
 static fpa_status collect_jobs(verify_work *work, const fpa_texts *specs, fpa_error *error)
 {
-    fpa_status status = select_target(work->options->target, &work->target, error);
-    if (!status && !target_runs(work->target))
-        status = fail(error, FPA_UNSUPPORTED, work->target->name,
-                      "cannot run on this machine, so nothing can be verified");
+    work->backend_options =
+        (fpa_options){.target = work->options->target, .device = (int)work->options->device};
+    fpa_status status = select_running(&work->backend_options, &work->backend, &work->target, error);
     for (int i = 0; i < specs->count && !status; i++) {
         fpa_head_list list = {0};
         int first, end;
@@ -320,17 +325,20 @@ int command_verify(int count, char **arguments)
     verify_options options = {.jobs = sysconf(_SC_NPROCESSORS_ONLN)};
     const fpa_option table[] = {
         {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of each file", 0, 0},
-        {"--target", OPTION_TEXT, &options.target, "c[:ISA]", "c: the best that this machine runs", 0, 0},
+        {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
+        {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"--jobs", OPTION_COUNT, &options.jobs, "N", "compilers at once (one a core)", 1, 256},
-        {"--time", OPTION_FLAG, &options.time, NULL, "and measure each form, with one head a core", 0, 0},
+        {"--time", OPTION_FLAG, &options.time, NULL, "and measure each form, with one head a core (GPU: 128)",
+         0, 0},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
     };
     const fpa_syntax syntax = {
-        "verify SPEC... [--head NAME] [--target c[:ISA]] [--jobs N] [--time] [--json]",
+        "verify SPEC... [--head NAME] [--target TARGET] [--jobs N] [--time] [--json]",
         "Generate and compile every head afresh, run it on random inputs and compare it, in every\n"
         "form, with the formula in double precision. One row a form: the largest error relative to\n"
         "the largest result; the largest share of the error bound that any element takes (above 1 is\n"
-        "refused); the RMS error over that of a plain float32 evaluation (above 2 is refused).",
+        "refused); the RMS error over that of a plain evaluation of the same precision (above 2 is\n"
+        "refused).",
         OPTION_TABLE(table),
         1,
         -1,

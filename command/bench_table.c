@@ -1,0 +1,156 @@
+/* bench_table: rows of `fpac bench`, for people and as JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "bench.h"
+#include "command.h"
+#include "operand.h"
+
+static const char *timing_form(const fpa_timing *timing)
+{
+    return form_name((fpa_form_index)timing->form);
+}
+
+void bench_print_title(const bench_options *options)
+{
+    printf("batch %" PRId64 ", %" PRId64 " heads, %" PRId64 " tokens; medians\n", options->batch,
+           options->heads, options->length);
+    printf("%-28s %-10s %-10s %8s %14s %9s %8s\n", "head", "target", "form", "D", "ns/token/head", "GFLOP/s",
+           "repeats");
+}
+
+void bench_print(const fpa_description *about, const fpa_timing *timing)
+{
+    printf("%-28s %-10s %-10s %8" PRId64 " %14.1f %9.2f %8d\n", about->name, about->target,
+           timing_form(timing), about->features, timing->nanoseconds, timing->gflops, timing->repeats);
+    fflush(stdout);
+}
+
+/* What rows of CPUs and GPUs have in common. */
+static void write_common(fpa_json *json, const fpa_description *about, const bench_options *options,
+                         const fpa_timing *timing)
+{
+    json_text(json, "head", about->name);
+    json_text(json, "target", about->target);
+    json_text(json, "form", timing_form(timing));
+    json_text(json, "dtype", about->dtype);
+    json_integer(json, "features", about->features);
+    json_integer(json, "batch", options->batch);
+    json_integer(json, "heads", options->heads);
+    json_integer(json, "length", options->length);
+    json_number(json, "ns_per_token_and_head", timing->nanoseconds);
+    json_number(json, "gflops", timing->gflops);
+    json_integer(json, "repeats", timing->repeats);
+}
+
+void bench_write(fpa_json *json, const fpa_description *about, const bench_options *options,
+                 const fpa_timing *timing)
+{
+    json_object(json, NULL);
+    write_common(json, about, options, timing);
+    json_close(json);
+}
+
+/* ---- on a GPU ---- */
+
+static double rate(const fpa_timing *timing)
+{
+    return timing->bytes / timing->seconds; /* bytes a second */
+}
+
+static double product_of(const fpa_description *about, const fpa_ceiling *ceiling)
+{
+    return ceiling->product[dtype_find(about->dtype)]; /* FLOP a second; 0: not measured */
+}
+
+static void print_ceilings(const fpa_device *device, const fpa_ceiling *ceiling)
+{
+    printf("%s: copy %.0f GB/s, read plus written", device->name, 1e-9 * ceiling->copy);
+    for (int i = 0; i < FPA_DTYPES; i++) {
+        if (ceiling->product[i] > 0)
+            printf("; %s product of %" PRId64 " rows %.1f TFLOP/s", dtype_name((fpa_dtype)i),
+                   ceiling->product_rows, 1e-12 * ceiling->product[i]);
+    }
+    if (ceiling->note[0])
+        printf("; no matrix product: %s", ceiling->note);
+    putchar('\n');
+}
+
+void bench_print_device_title(const bench_options *options, const fpa_device *device,
+                              const fpa_ceiling *ceiling)
+{
+    print_ceilings(device, ceiling);
+    printf("batch %" PRId64 ", %" PRId64 " heads, %" PRId64 " tokens; medians%s\n", options->batch,
+           options->heads, options->length, options->graph ? " of a CUDA graph's replays" : "");
+    printf("%-28s %-5s %-12s %-10s %8s %14s %9s %10s %8s %8s %8s\n", "head", "dtype", "target", "form", "D",
+           "ns/token/head", "TFLOP/s", "of product", "GB/s", "of copy", "repeats");
+}
+
+/* A cache that holds the operands makes a forward look faster than memory. */
+static void print_warning(const fpa_timing *timing)
+{
+    char all[SIZE_TEXT], cache[SIZE_TEXT];
+    double bytes = (double)timing->sets * timing->set_bytes;
+    if (bytes < 2 * timing->cache_bytes)
+        printf("    all %" PRId64 " sets of operands have only %s; the cache has %s\n", timing->sets,
+               size_text(all, bytes), size_text(cache, timing->cache_bytes));
+}
+
+void bench_print_device(const fpa_description *about, const fpa_ceiling *ceiling, const fpa_timing *timing)
+{
+    char share[16] = "-";
+    double product = product_of(about, ceiling);
+    if (product > 0)
+        snprintf(share, sizeof share, "%.1f %%", 100 * 1e9 * timing->gflops / product);
+    printf("%-28s %-5s %-12s %-10s %8" PRId64 " %14.3f %9.2f %10s %8.0f %6.1f %% %8d\n", about->name,
+           about->dtype, about->target, timing_form(timing), about->features, timing->nanoseconds,
+           1e-3 * timing->gflops, share, 1e-9 * rate(timing), 100 * rate(timing) / ceiling->copy,
+           timing->repeats);
+    print_warning(timing);
+    fflush(stdout);
+}
+
+static void write_ceilings(fpa_json *json, const fpa_device *device, const fpa_description *about,
+                           const fpa_ceiling *ceiling)
+{
+    double product = product_of(about, ceiling);
+    json_text(json, "device", device->name);
+    json_number(json, "copy_gb_per_second", 1e-9 * ceiling->copy);
+    if (product > 0)
+        json_number(json, "product_tflops", 1e-12 * product);
+    else
+        json_text(json, "product_tflops", NULL);
+}
+
+static void write_shares(fpa_json *json, const fpa_description *about, const fpa_ceiling *ceiling,
+                         const fpa_timing *timing)
+{
+    double product = product_of(about, ceiling);
+    json_number(json, "tflops", 1e-3 * timing->gflops);
+    if (product > 0)
+        json_number(json, "share_of_product", 1e9 * timing->gflops / product);
+    else
+        json_text(json, "share_of_product", NULL);
+    json_number(json, "gb_per_second", 1e-9 * rate(timing));
+    json_number(json, "share_of_copy", rate(timing) / ceiling->copy);
+}
+
+void bench_write_device(fpa_json *json, const fpa_description *about, const bench_options *options,
+                        const fpa_device *device, const fpa_ceiling *ceiling, const fpa_timing *timing)
+{
+    json_object(json, NULL);
+    write_common(json, about, options, timing);
+    json_text(json, "state_dtype", about->state_dtype);
+    json_bool(json, "graph", options->graph);
+    write_shares(json, about, ceiling, timing);
+    json_number(json, "seconds", timing->seconds);
+    json_number(json, "seconds_least", timing->least);
+    json_number(json, "seconds_most", timing->most);
+    json_integer(json, "forwards_a_repeat", timing->launches);
+    json_number(json, "least_bytes", timing->bytes);
+    json_integer(json, "operand_sets", timing->sets);
+    json_number(json, "operand_set_bytes", timing->set_bytes);
+    json_number(json, "cache_bytes", timing->cache_bytes);
+    write_ceilings(json, device, about, ceiling);
+    json_close(json);
+}

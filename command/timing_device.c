@@ -1,0 +1,343 @@
+/* timing_device: a forward on a GPU, over sets of operands that its cache cannot hold at once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+#include "operand.h"
+#include "timing.h"
+
+enum {
+    CACHE_FACTOR = 4, /* all sets together, in sizes of the second-level cache */
+    MANY_SETS = 16384,
+    MANY_GRAPHS = 1024, /* a graph holds the addresses of its set */
+    ALIGNMENT = 256,
+    PATTERN = 262139, /* numbers made on the CPU, repeated along an operand; prime: rows differ */
+};
+
+enum { PART_Q, PART_K, PART_V, PART_O, PART_GATE, PART_STATE, PARTS };
+
+/* One operand in a set: what it is and where it lies. */
+typedef struct part {
+    bool given;
+    fpa_dtype dtype;
+    float low, high; /* values: low..high */
+    int64_t shape[4];
+    size_t size, offset; /* bytes; from the set's start */
+    DLTensor tensor;     /* of the set that is next */
+} part;
+
+/* All sets and the call that is launched over them. */
+typedef struct stage {
+    const fpa_kernel *kernel;
+    const fpa_device *device;
+    fpa_form form;
+    part part[PARTS];
+    int weight_count;
+    part *weight; /* [weight_count] */
+    const DLTensor **weight_list;
+    fpa_tensors tensors;
+    size_t set_bytes;
+    int64_t sets;
+    char *operands; /* device memory: sets one after another */
+    void *workspace;
+    size_t workspace_size;
+    CUgraphExec *graph; /* [sets]; NULL: kernels are launched */
+} stage;
+
+/* ---- what a set holds ---- */
+
+static int64_t count_elements(const part *of)
+{
+    int64_t count = 1;
+    for (int i = 0; i < of->tensor.ndim; i++)
+        count *= of->shape[i];
+    return count;
+}
+
+static void describe_part(stage *s, part *of, int axes, const int64_t *shape)
+{
+    of->given = true;
+    memcpy(of->shape, shape, (size_t)axes * sizeof *shape);
+    of->tensor = (DLTensor){
+        .device = device_of(s->kernel), .ndim = axes, .dtype = dtype_describe(of->dtype), .shape = of->shape};
+    of->size = (size_t)count_elements(of) * dtype_size(of->dtype);
+    of->offset = s->set_bytes;
+    s->set_bytes += (of->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static void describe_weights(stage *s, const fpa_head *head, int64_t heads)
+{
+    for (int i = 0; i < head->matrix_count; i++) {
+        const fpa_matrix *matrix = &head->matrices[i];
+        int64_t shape[3];
+        int axes = 0;
+        if (matrix->kind == FPA_MATRIX_CONSTANT)
+            continue;
+        if (matrix->per_head)
+            shape[axes++] = heads;
+        if (matrix->kind == FPA_MATRIX_TRAINABLE)
+            shape[axes++] = matrix->rows;
+        shape[axes++] = matrix->cols;
+        part *weight = &s->weight[s->weight_count];
+        *weight = (part){.dtype = FPA_F32, .low = -1, .high = 1};
+        s->weight_list[s->weight_count++] = &weight->tensor;
+        describe_part(s, weight, axes, shape);
+    }
+}
+
+/* Keys and queries are positive, so that no normaliser comes near zero. The recurrent form carries a
+ * state on, as decoding does. */
+static fpa_status describe_set(stage *s, const fpa_head *head, const fpa_load *load, fpa_error *error)
+{
+    const int64_t keys[4] = {load->batch, load->length, load->heads, head->d};
+    const int64_t values[4] = {load->batch, load->length, load->heads, head->dv};
+    const int64_t state[3] = {load->batch, load->heads, fpa_describe(s->kernel)->state_elements};
+    size_t size = (size_t)head->matrix_count + 1;
+    s->weight = calloc(size, sizeof *s->weight);
+    s->weight_list = calloc(size, sizeof *s->weight_list);
+    if (!s->weight || !s->weight_list)
+        return fail_memory(error);
+    s->part[PART_Q] = (part){.dtype = head->dtype, .low = 0.05f, .high = 0.5f};
+    s->part[PART_K] = s->part[PART_Q];
+    s->part[PART_V] = (part){.dtype = head->dtype, .low = -1, .high = 1};
+    s->part[PART_O] = (part){.dtype = head->dtype};
+    s->part[PART_GATE] = (part){.dtype = FPA_F32, .low = -0.05f};
+    s->part[PART_STATE] = (part){.dtype = head->state_dtype};
+    describe_part(s, &s->part[PART_Q], 4, keys);
+    describe_part(s, &s->part[PART_K], 4, keys);
+    describe_part(s, &s->part[PART_V], 4, values);
+    describe_part(s, &s->part[PART_O], 4, values);
+    if (head->gate)
+        describe_part(s, &s->part[PART_GATE], 3, keys);
+    if (s->form == FPA_FORM_RECURRENT)
+        describe_part(s, &s->part[PART_STATE], 3, state);
+    describe_weights(s, head, load->heads);
+    return FPA_OK;
+}
+
+static void set_tensors(stage *s)
+{
+    fpa_tensors *tensors = &s->tensors;
+    tensors->q = &s->part[PART_Q].tensor;
+    tensors->k = &s->part[PART_K].tensor;
+    tensors->v = &s->part[PART_V].tensor;
+    tensors->o = &s->part[PART_O].tensor;
+    tensors->log_gate = s->part[PART_GATE].given ? &s->part[PART_GATE].tensor : NULL;
+    tensors->state_in = s->part[PART_STATE].given ? &s->part[PART_STATE].tensor : NULL;
+    tensors->state_out = s->part[PART_STATE].given ? &s->part[PART_STATE].tensor : NULL;
+    tensors->weights = s->weight_list;
+    tensors->stream = s->device->stream;
+}
+
+/* Bytes that a forward cannot do without: each operand once, a state in and out. */
+static double least_bytes(const stage *s)
+{
+    double bytes = (double)s->part[PART_STATE].size; /* once more: it is written too */
+    for (int i = 0; i < PARTS; i++)
+        bytes += (double)s->part[i].size;
+    for (int i = 0; i < s->weight_count; i++)
+        bytes += (double)s->weight[i].size;
+    return bytes;
+}
+
+/* ---- sets on the device ---- */
+
+static CUdeviceptr address_of(const void *address)
+{
+    return (CUdeviceptr)(uintptr_t)address;
+}
+
+/* The first `known` bytes again and again, up to size. */
+static fpa_status repeat_bytes(const stage *s, char *to, size_t known, size_t size, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    for (; known < size && !status; known *= 2) {
+        size_t more = known < size - known ? known : size - known;
+        status = device_check(s->device,
+                              s->device->driver->cuMemcpyDtoDAsync(address_of(to + known), address_of(to),
+                                                                   more, s->device->stream),
+                              "copying operands", error);
+    }
+    return status;
+}
+
+static fpa_status fill_part(const stage *s, const part *of, uint64_t seed, fpa_error *error)
+{
+    int64_t count = count_elements(of) < PATTERN ? count_elements(of) : PATTERN;
+    size_t known = (size_t)count * dtype_size(of->dtype);
+    char *to = s->operands + of->offset, *pattern;
+    if (!of->given || (of->low == 0 && of->high == 0) || known == 0)
+        return FPA_OK; /* zero already */
+    pattern = malloc(known);
+    if (!pattern)
+        return fail_memory(error);
+    fill_stored(of->dtype, pattern, count, seed, of->low, of->high);
+    fpa_status status =
+        device_check(s->device, s->device->driver->cuMemcpyHtoD(address_of(to), pattern, known),
+                     "writing operands", error);
+    free(pattern);
+    return status ? status : repeat_bytes(s, to, known, of->size, error);
+}
+
+static fpa_status fill_sets(const stage *s, fpa_error *error)
+{
+    const fpa_driver *driver = s->device->driver;
+    size_t all = s->set_bytes * (size_t)s->sets;
+    fpa_status status = device_check(s->device, driver->cuMemsetD8(address_of(s->operands), 0, all),
+                                     "clearing operands", error);
+    for (int i = 0; i < PARTS && !status; i++)
+        status = fill_part(s, &s->part[i], (uint64_t)i + 1, error);
+    for (int i = 0; i < s->weight_count && !status; i++)
+        status = fill_part(s, &s->weight[i], 77, error);
+    if (!status)
+        status = repeat_bytes(s, s->operands, s->set_bytes, all, error);
+    return status ? status
+                  : device_check(s->device, driver->cuStreamSynchronize(s->device->stream),
+                                 "copying operands", error);
+}
+
+static int64_t choose_sets(const stage *s, bool graph)
+{
+    size_t wanted = CACHE_FACTOR * s->device->cache_bytes / s->set_bytes + 1;
+    size_t most = graph ? MANY_GRAPHS : MANY_SETS;
+    return (int64_t)(wanted < most ? wanted : most);
+}
+
+static fpa_status allocate(stage *s, fpa_error *error)
+{
+    void *operands;
+    fpa_status status = device_allocate(s->kernel, s->set_bytes * (size_t)s->sets, &operands, error);
+    if (status)
+        return status;
+    s->operands = operands;
+    return workspace_new(s->kernel, s->form, &s->tensors, &s->workspace, &s->workspace_size, error);
+}
+
+/* ---- launches ---- */
+
+static void turn_to(stage *s, int64_t set)
+{
+    char *start = s->operands + s->set_bytes * (size_t)set;
+    for (int i = 0; i < PARTS; i++)
+        s->part[i].tensor.data = start + s->part[i].offset;
+    for (int i = 0; i < s->weight_count; i++)
+        s->weight[i].tensor.data = start + s->weight[i].offset;
+}
+
+static fpa_status launch_forward(void *user, int64_t number, CUstream stream, fpa_error *error)
+{
+    stage *s = user;
+    (void)stream; /* that of the tensors */
+    turn_to(s, number % s->sets);
+    return fpa_forward(s->kernel, s->form, &s->tensors, s->workspace, s->workspace_size, error);
+}
+
+static fpa_status launch_graph(void *user, int64_t number, CUstream stream, fpa_error *error)
+{
+    stage *s = user;
+    return device_check(s->device, s->device->driver->cuGraphLaunch(s->graph[number % s->sets], stream),
+                        "launching a graph", error);
+}
+
+/* The capture is ended whatever happens in it. */
+static fpa_status capture_forward(stage *s, int64_t set, CUgraph *graph, fpa_error *error)
+{
+    const fpa_driver *driver = s->device->driver;
+    fpa_error ending;
+    fpa_status status = device_check(
+        s->device, driver->cuStreamBeginCapture(s->device->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+        "beginning a graph", error);
+    if (status)
+        return status;
+    status = launch_forward(s, set, s->device->stream, error);
+    fpa_status ended = device_check(s->device, driver->cuStreamEndCapture(s->device->stream, graph),
+                                    "capturing a forward in a graph", &ending);
+    if (!status && ended)
+        *error = ending;
+    return status ? status : ended;
+}
+
+static fpa_status make_graph(stage *s, int64_t set, fpa_error *error)
+{
+    CUgraph graph = NULL;
+    fpa_status status = capture_forward(s, set, &graph, error);
+    if (!status)
+        status = device_check(s->device, s->device->driver->cuGraphInstantiate(&s->graph[set], graph, 0),
+                              "instantiating a graph", error);
+    if (graph)
+        s->device->driver->cuGraphDestroy(graph);
+    return status;
+}
+
+/* A launch outside a graph comes first: it may load code, which a capture cannot. */
+static fpa_status make_graphs(stage *s, fpa_error *error)
+{
+    s->graph = calloc((size_t)s->sets, sizeof *s->graph);
+    fpa_status status = s->graph ? launch_forward(s, 0, s->device->stream, error) : fail_memory(error);
+    if (!status)
+        status = device_check(s->device, s->device->driver->cuStreamSynchronize(s->device->stream),
+                              "the first forward", error);
+    for (int64_t set = 0; set < s->sets && !status; set++)
+        status = make_graph(s, set, error);
+    return status;
+}
+
+static void free_stage(stage *s)
+{
+    s->device->driver->cuCtxSynchronize(); /* after an error some launches may still run */
+    for (int64_t set = 0; s->graph && set < s->sets; set++) {
+        if (s->graph[set])
+            s->device->driver->cuGraphExecDestroy(s->graph[set]);
+    }
+    device_release(s->kernel, s->workspace);
+    device_release(s->kernel, s->operands);
+    free(s->graph);
+    free(s->weight);
+    free(s->weight_list);
+}
+
+static fpa_status prepare(stage *s, const fpa_head *head, const fpa_load *load, fpa_error *error)
+{
+    fpa_status status = describe_set(s, head, load, error);
+    if (status)
+        return status;
+    set_tensors(s);
+    s->sets = choose_sets(s, load->graph);
+    status = allocate(s, error);
+    if (!status)
+        status = fill_sets(s, error);
+    return status || !load->graph ? status : make_graphs(s, error);
+}
+
+static void note_sample(const stage *s, const fpa_sample *sample, fpa_timing *timing)
+{
+    timing->seconds = sample->median;
+    timing->least = sample->least;
+    timing->most = sample->most;
+    timing->repeats = sample->repeats;
+    timing->launches = sample->launches;
+    timing->bytes = least_bytes(s);
+    timing->sets = s->sets;
+    timing->set_bytes = (double)s->set_bytes;
+    timing->cache_bytes = (double)s->device->cache_bytes;
+}
+
+fpa_status time_on_device(const fpa_kernel *kernel, const fpa_head *head, const fpa_load *load,
+                          fpa_timing *timing, fpa_error *error)
+{
+    fpa_device device;
+    fpa_sample sample;
+    stage s = {.kernel = kernel, .device = &device, .form = timing->form};
+    const fpa_work work = {load->graph ? launch_graph : launch_forward, &s};
+    fpa_status status = device_open(device_of(kernel).device_id, &device, error);
+    if (!status) {
+        status = prepare(&s, head, load, error);
+        if (!status)
+            status = device_measure(&device, &work, load->repeats, load->seconds, &sample, error);
+        if (!status)
+            note_sample(&s, &sample, timing);
+        free_stage(&s);
+    }
+    device_close(&device);
+    return status;
+}
