@@ -4,7 +4,7 @@
 #   make test      install what is missing, build, run every test, one summing line at the end
 #   make           build/fpac, build/libfpa.a, build/libfpa.so
 #
-#   asan ubsan fuzz bench generated tidy format install clean: see README.md, "Building"
+#   gpu-test gpu-pack asan ubsan fuzz bench generated tidy format install clean: README.md, "Building"
 
 VERSION   := 0.1.0
 SOVERSION := 0
@@ -44,14 +44,17 @@ LUA_SHARED  := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 # Programs carry Lua in themselves when its archive is there. Debian's archive is not
 # position-independent, so libfpa.so needs the shared library.
 LUA_PROGRAM := $(or $(LUA_ARCHIVE),$(LUA_SHARED))
-LIBS        := -lmd -lm -ldl -pthread
+# So do they carry libmd, which a machine that only runs them may lack.
+MD_PROGRAM  := $(or $(filter /%,$(shell $(CC) -print-file-name=libmd.a)),-lmd)
+LIBS        := -lm -ldl -pthread
+PROGRAM_LIBS = $(LUA_PROGRAM) $(MD_PROGRAM) $(LIBS)
 
 # Files
 
 library_sources := $(sort $(wildcard gen/*.c runtime/*.c))
 command_sources := $(sort $(wildcard command/*.c))
 template_files  := $(sort $(wildcard templates/*/*.in))
-embedded_files  := gen/prelude.lua gen/launch.h $(template_files)
+embedded_files  := gen/prelude.lua gen/launch.h gen/cuda_call.h $(template_files)
 test_sources    := $(sort $(wildcard tests/test_*.c))
 fuzz_sources    := $(sort $(wildcard tests/fuzz_*.c))
 helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcard tests/*.c)))
@@ -62,7 +65,8 @@ command_objects := $(call objects,$(command_sources))
 helper_objects  := $(call objects,$(helper_sources))
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # the long ones first, so that the last core does not wait for them alone
-long_tests      := $(addprefix tests/,test_shipped.c test_parity.c test_properties.c test_faults.c)
+long_tests      := $(addprefix tests/,test_cuda_compile.c test_cuda.c test_shipped.c test_parity.c \
+                   test_properties.c test_faults.c)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(long_tests),$(test_sources)) \
                    $(filter-out $(long_tests),$(test_sources)))
 fuzz_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(fuzz_sources))
@@ -72,7 +76,7 @@ wrapped := malloc calloc realloc strdup strndup write fsync rename
 comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
-.PHONY: all demo test check asan ubsan fuzz bench generated tidy format install clean demo-run
+.PHONY: all demo demo-run test check gpu-test gpu-pack asan ubsan fuzz bench generated tidy format install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -96,7 +100,7 @@ $(BUILD)/embed: tools/embed.c | $(BUILD)/dependencies
 	$(call say,cc)
 	$(quiet)$(CC) $(cppflags) $(CPPFLAGS) -std=gnu11 $(warnings) $(CFLAGS) -o $@ $<
 
-# The prelude, the templates and the launch structure travel inside the library:
+# The prelude, the templates and the launch structures travel inside the library:
 # gen/prelude.lua is fpa_embedded_prelude_lua there.
 symbol = fpa_embedded_$(shell printf %s '$(notdir $(1))' | tr -c 'A-Za-z0-9' _)=$(1)
 $(BUILD)/embedded.c: $(BUILD)/embed $(embedded_files)
@@ -126,22 +130,22 @@ $(BUILD)/libfpa.so: $(BUILD)/libfpa.so.$(SOVERSION)
 
 $(BUILD)/libfpa.so.$(SOVERSION): $(library_objects)
 	$(call say,link)
-	$(quiet)$(link) -shared -Wl,-soname,$(@F) -o $@ $^ $(LUA_SHARED) $(LIBS)
+	$(quiet)$(link) -shared -Wl,-soname,$(@F) -o $@ $^ $(LUA_SHARED) -lmd $(LIBS)
 
 $(BUILD)/fpac: $(command_objects) $(BUILD)/internal.a
 	$(call say,link)
-	$(quiet)$(link) -o $@ $^ $(LUA_PROGRAM) $(LIBS)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
 $(BUILD)/examples/%: $(BUILD)/obj/examples/%.o $(BUILD)/libfpa.a
 	@mkdir -p $(@D)
 	$(call say,link)
-	$(quiet)$(link) -o $@ $^ $(LUA_PROGRAM) $(LIBS)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 $(BUILD)/obj/examples/%.o: cppflags += -Iruntime
 
 $(BUILD)/tests/test_%: $(BUILD)/obj/tests/test_%.o $(helper_objects) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(call say,link)
-	$(quiet)$(link) -o $@ $^ -lcmocka $(LUA_PROGRAM) $(LIBS)
+	$(quiet)$(link) -Wl,-rpath,'$$ORIGIN' -o $@ $^ -lcmocka $(PROGRAM_LIBS)
 
 # Running
 
@@ -160,6 +164,15 @@ test:
 check: all $(test_programs)
 	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(test_programs)
 
+# What needs a GPU; it fails where there is none. The parity cases run in each storage type. For a
+# machine that has a GPU but cannot build: make gpu-pack here, see CONTRIBUTING.md.
+gpu_tests := $(filter $(BUILD)/tests/test_cuda%,$(test_programs)) $(addprefix $(BUILD)/tests/,test_shipped test_parity)
+gpu-test: $(BUILD)/fpac $(gpu_tests)
+	@FPAC=$(BUILD)/fpac tools/gpu-test.sh $(BUILD) $(gpu_tests)
+
+gpu-pack: all $(test_programs)
+	@tools/gpu-pack.sh $(BUILD) $(test_programs) $(example_programs)
+
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address check
 
@@ -176,7 +189,7 @@ fuzz-run: $(fuzz_programs)
 $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(call say,link)
-	$(quiet)$(link) -o $@ $^ $(LUA_PROGRAM) $(LIBS)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
 # make bench RESULTS=bench/results/c-2026-01-31.txt keeps the table.
 bench: $(BUILD)/bench_c
@@ -184,7 +197,7 @@ bench: $(BUILD)/bench_c
 
 $(BUILD)/bench_c: $(BUILD)/obj/bench/bench_c.o $(BUILD)/libfpa.a
 	$(call say,link)
-	$(quiet)$(link) -fopenmp -o $@ $^ $(LUA_PROGRAM) -lopenblas $(LIBS)
+	$(quiet)$(link) -fopenmp -o $@ $^ -lopenblas $(PROGRAM_LIBS)
 $(BUILD)/obj/bench/bench_c.o: cppflags += -Iruntime
 $(BUILD)/obj/bench/bench_c.o: cflags += -fopenmp
 $(BUILD)/obj/bench/bench_c.o: | $(BUILD)/openblas
@@ -200,7 +213,7 @@ tidy: $(BUILD)/embedded.c
 		-std=gnu11 $(cppflags) -Iruntime
 
 format:
-	clang-format -i gen/*.[ch] runtime/*.[ch] command/*.[ch] tools/*.c tests/*.[ch] examples/*.c bench/*.c
+	clang-format -i gen/*.[ch] runtime/*.[ch] command/*.[ch] tools/*.c tests/*.[ch] tests/driver/*.[ch] examples/*.c bench/*.c
 
 # Installing
 

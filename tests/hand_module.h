@@ -34,10 +34,25 @@ extern int module_calls, module_unloads;
 
 /* A test has one module at a time: the head and the fault of the module made last count. */
 fpa_module hand_module(const fpa_head *head, fault kind);
+
+/* The same on a device: it computes on addresses that only the device's memory operations give out, and
+ * fails the test on any other. */
+fpa_module hand_device_module(const fpa_head *head, fault kind);
+enum { HAND_DEVICE = 3 }; /* its number */
+
+/* Of the device, since its module was made. */
+extern struct hand_device {
+    int allocations; /* that were not released */
+    int entered;     /* and not left */
+    int calls;       /* that may fail */
+    int failing;     /* the call that does, from 1; 0: none */
+} hand_device;
+
 fpa_facts hand_facts(const fpa_head *head);
 
-/* verify_module of hand_module and hand_facts. */
+/* verify_module of hand_module and hand_facts; the second of hand_device_module. */
 fpa_status hand_verify(const fpa_head *head, fault kind, fpa_verdict *verdict, fpa_error *error);
+fpa_status hand_device_verify(const fpa_head *head, fault kind, fpa_verdict *verdict, fpa_error *error);
 
 /* One term of the TSPOW of degree 2 for each block, the later blocks with weight 2. */
 fpa_head *tspow_head(int d, int dv, int block);

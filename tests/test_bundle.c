@@ -1,87 +1,4 @@
-#include "../runtime/bundle.h"
-#include "../runtime/manifest.h"
-#include "scratch.h"
-#include "toy.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
-
-typedef struct fixture {
-    char folder[64], bundle[96], cache[96];
-    fpa_options options;
-    scratch_log log;
-    fpa_head_list heads; /* toy and second */
-} fixture;
-
-static int make_fixture(void **state)
-{
-    static const char text[] = "return {\n" TOY_HEAD("toy") ",\n" TOY_HEAD("second") "}\n";
-    fixture *f = calloc(1, sizeof *f);
-    fpa_error error;
-    scratch_make(f->folder);
-    snprintf(f->bundle, sizeof f->bundle, "%s/new/bundle", f->folder);
-    snprintf(f->cache, sizeof f->cache, "%s/cache", f->folder);
-    f->options = (fpa_options){.cache_dir = f->cache, .log = scratch_record, .log_user = &f->log};
-    *state = f;
-    return spec_load_text("text.lua", NULL, text, sizeof text - 1, &f->heads, &error);
-}
-
-static int drop_fixture(void **state)
-{
-    fixture *f = *state;
-    head_list_free(&f->heads);
-    scratch_remove(f->folder);
-    free(f);
-    return 0;
-}
-
-static fpa_status write_bundle(fixture *f, int heads, const char *const *targets, int targets_count,
-                               bool objects, fpa_error *error)
-{
-    return bundle_write(f->heads.heads, heads, f->bundle, targets, targets_count, objects, &f->options,
-                        error);
-}
-
-/* The first heads, for the best target, with objects. */
-static void write_best(fixture *f, int heads)
-{
-    static const char *const best[] = {"c"};
-    fpa_error error = {0};
-    if (write_bundle(f, heads, best, 1, true, &error))
-        fail_msg("%s: %s", error.where, error.message);
-}
-
-static fpa_kernel *open_bundle(fixture *f, const char *head)
-{
-    fpa_error error = {0};
-    fpa_kernel *kernel = NULL;
-    if (fpa_open_bundle(f->bundle, head, &f->options, &kernel, &error))
-        fail_msg("%s: %s", error.where, error.message);
-    return kernel;
-}
-
-static void expect_refused(fixture *f, const char *head, fpa_status code, const char *where,
-                           const char *message)
-{
-    fpa_error error = {0};
-    fpa_kernel *kernel = (fpa_kernel *)f; /* a failure has to overwrite it */
-    fpa_status status = fpa_open_bundle(f->bundle, head, &f->options, &kernel, &error);
-    if (status != code || kernel || !strstr(error.where, where) || !strstr(error.message, message))
-        fail_msg("status %d: %s: %s", (int)status, error.where, error.message);
-}
-
-static bool has_file(const fixture *f, const char *name)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", f->bundle, name);
-    return access(path, R_OK) == 0;
-}
+#include "bundle_fixture.h"
 
 static void without_objects_a_bundle_is_text(void **state)
 {
@@ -108,24 +25,6 @@ static void several_targets_get_files_of_their_own(void **state)
     for (int i = 0; i < 6; i++)
         assert_true(has_file(f, names[i]));
     assert_int_equal(scratch_count(f->bundle, NULL), 6);
-}
-
-static char *read_manifest(const fixture *f, size_t *size)
-{
-    char path[256];
-    fpa_file file;
-    fpa_error error;
-    snprintf(path, sizeof path, "%s/%s", f->bundle, MANIFEST_NAME);
-    assert_int_equal(file_read(path, &file, &error), FPA_OK);
-    *size = file.size;
-    return (char *)file.bytes;
-}
-
-static void write_manifest(const fixture *f, const char *text)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", f->bundle, MANIFEST_NAME);
-    scratch_write(path, text, strlen(text));
 }
 
 static void writing_twice_gives_the_same_bytes(void **state)
@@ -182,7 +81,7 @@ static void the_best_target_that_runs_here_is_taken(void **state)
     const char *targets[16];
     int count = 0;
     for (int i = 0; i < target_count() && count < 16; i++)
-        if (target_runs(target_at(i)))
+        if (target_runs(target_at(i))) /* none of a GPU */
             targets[count++] = target_at(i)->name;
     assert_int_equal(write_bundle(f, 1, targets, count, true, &error), FPA_OK);
     fpa_kernel *kernel = open_bundle(f, NULL);
@@ -196,7 +95,7 @@ static void the_best_target_that_runs_here_is_taken(void **state)
         fpa_close(kernel);
     }
     f->options.target = target_runs(target_find("c:neon")) ? "c:avx2" : "c:neon";
-    expect_refused(f, NULL, FPA_UNSUPPORTED, "bundle", f->options.target);
+    expect_refused(f, NULL, FPA_UNSUPPORTED, f->options.target, "cannot run on this machine");
 }
 
 static void heads_are_named_in_messages(void **state)
@@ -276,8 +175,8 @@ static void every_mistake_in_a_manifest_is_refused_with_its_line(void **state)
     static const struct {
         const char *from, *to, *where;
     } cases[] = {
-        {"fpac-bundle 1", "fpac-bundle 2", "manifest.fpa:1"},
-        {"fpac-bundle 1", "", "manifest.fpa:1"},
+        {"fpac-bundle 2", "fpac-bundle 1", "manifest.fpa:1"},
+        {"fpac-bundle 2", "", "manifest.fpa:1"},
         {"entries 1", "entries 2", ":"},
         {"entries 1", "entries 999999999", "manifest.fpa:2"},
         {"entries 1", "entries -1", "manifest.fpa:2"},
@@ -285,14 +184,21 @@ static void every_mistake_in_a_manifest_is_refused_with_its_line(void **state)
         {"entries 1", "entries 0", "manifest.fpa:3"},
         {"entry toy", "entry ../toy", "manifest.fpa:3"},
         {"entry toy", "entry", "manifest.fpa:3"},
-        {"features ", "feature ", "manifest.fpa:4"},
-        {"features ", "features x", "manifest.fpa:4"},
-        {"features ", "features 9999999999999999999", "manifest.fpa:4"},
-        {"forms ", "forms 99999999999", "manifest.fpa:11"},
-        {"flop_parallel 0x", "flop_parallel nan0x", "manifest.fpa:13"},
-        {"toy.head", "/etc/passwd", "manifest.fpa:17"},
-        {"toy.head", ".toy.head", "manifest.fpa:17"},
-        {"toy.c ", "toy.c f", "manifest.fpa:18"},
+        {"arithmetic f32", "arithmetic f64", "manifest.fpa:4"},
+        {"arithmetic f32", "arithmetic 0", "manifest.fpa:4"},
+        {"features ", "feature ", "manifest.fpa:5"},
+        {"features ", "features x", "manifest.fpa:5"},
+        {"features ", "features 9999999999999999999", "manifest.fpa:5"},
+        {"forms ", "forms 99999999999", "manifest.fpa:12"},
+        {"flop_parallel 0x", "flop_parallel nan0x", "manifest.fpa:14"},
+        {"toy.head", "/etc/passwd", "manifest.fpa:18"},
+        {"toy.head", ".toy.head", "manifest.fpa:18"},
+        {"toy.c ", "toy.c f", "manifest.fpa:19"},
+        {"code toy.c ", "cod toy.c ", "manifest.fpa:19"},
+        {"header toy.h ", "heade toy.h ", "manifest.fpa:20"},
+        {"header toy.h ", "header /toy.h ", "manifest.fpa:20"},
+        {"header toy.h ", "object toy.h ", "manifest.fpa:21"},
+        {"header toy.h ", "ptx toy.h ", "manifest.fpa:21"},
         {"end\n", "end", ":"},
         {"end\n", "end\nend\n", ":"},
         {"end\n", "", ":"},
@@ -358,7 +264,8 @@ static void two_heads_of_one_name_are_refused(void **state)
     fpa_error error;
     static const char *const best[] = {"c"};
     fpa_head *const twice[] = {f->heads.heads[0], f->heads.heads[0]};
-    assert_int_equal(bundle_write(twice, 2, f->bundle, best, 1, false, &f->options, &error), FPA_INVALID);
+    assert_int_equal(bundle_write(twice, 2, f->bundle, best, 1, false, false, &f->options, &error),
+                     FPA_INVALID);
     assert_non_null(strstr(error.message, "toy"));
 }
 

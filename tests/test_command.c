@@ -108,6 +108,7 @@ static void every_wrong_line_is_told_with_its_word(void **state)
         {{"fpac", "gen", "a.lua"}, "-o: is needed"},
         {{"fpac", "run", "a.lua", "--q", "q.npy"}, "--k: is needed"},
         {{"fpac", "verify"}, "verify: too few operands"},
+        {{"fpac", "bench", "a.lua", "--device", "-1"}, "--device: needs a whole number from 0"},
     };
     (void)state;
     for (unsigned i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -313,6 +314,148 @@ static void generated_exemplars_are_current(void **state)
     scratch_remove(folder);
 }
 
+/* ---- CUDA targets, without a GPU ---- */
+
+/* Whether `fpac list` says that of a CUDA target: nothing of the kind is tried a second time here. */
+static bool list_says(const char *what)
+{
+    program_result result = RUN("fpac", "list");
+    bool said = strstr(result.out, what) != NULL;
+    assert_non_null(strstr(result.out, "cuda:sm_90"));
+    program_free(&result);
+    return said;
+}
+
+static bool nvrtc_is_here(void)
+{
+    return list_says("compiles it;");
+}
+
+static bool gpu_is_here(void)
+{
+    return list_says("; runs here");
+}
+
+/* The command on a machine without a driver, whatever this one has. */
+#define RUN_WITHOUT_GPU(...)                                                                                 \
+    RUN("/usr/bin/env", "FPA_LIBCUDA=/no/such/libcuda.so", getenv("FPAC") ? getenv("FPAC") : "build/fpac",   \
+        __VA_ARGS__)
+
+static void expect_file(const place *here, const char *name, const char *begin)
+{
+    char path[PATH];
+    size_t size;
+    place_path(here, name, path);
+    char *text = text_read(path, &size);
+    if (!text)
+        fail_msg("%s was not written", path);
+    if (size < strlen(begin) || memcmp(text, begin, strlen(begin)))
+        fail_msg("%s does not begin with '%s'", path, begin);
+    free(text);
+}
+
+static void list_tells_what_cuda_targets_need(void **state)
+{
+    (void)state;
+    expect(RUN_WITHOUT_GPU("list"), 0, "cuda:sm_90", NULL);
+    expect(RUN_WITHOUT_GPU("list"), 0, "no GPU here", NULL);
+    expect(RUN_WITHOUT_GPU("list"), 0, "GPU: no NVIDIA driver", NULL);
+    expect(RUN_WITHOUT_GPU("list", "--json"), 0, "\"shared_memory\": ", NULL);
+    expect(RUN("/usr/bin/env", "FPA_LIBNVRTC=/no/such/libnvrtc.so",
+               getenv("FPAC") ? getenv("FPAC") : "build/fpac", "list"),
+           0, "no NVRTC here", NULL);
+}
+
+static void explain_plans_for_a_gpu_that_is_not_here(void **state)
+{
+    static const char *const names[] = {"sm_90", "cuda:sm_90"};
+    static const char *const stages[] = {"plan", "source"};
+    place here;
+    (void)state;
+    place_make(&here, tiny);
+    for (int i = 0; i < 2; i++) {
+        expect(RUN_WITHOUT_GPU("explain", here.spec, "--target", names[i]), 0, "on cuda:sm_90", NULL);
+        program_result first = RUN("fpac", "explain", here.spec, "--target", names[0], "--dump", stages[i]);
+        program_result second = RUN("fpac", "explain", here.spec, "--target", names[1], "--dump", stages[i]);
+        assert_string_equal(first.out, second.out);
+        program_free(&second);
+        expect(first, 0, i ? "tiny_attend" : "cuda:sm_90", NULL);
+    }
+    scratch_remove(here.folder);
+}
+
+static void gen_writes_cubins_without_a_gpu(void **state)
+{
+    place here;
+    (void)state;
+    if (!nvrtc_is_here())
+        skip();
+    place_make(&here, tiny);
+    expect(RUN_WITHOUT_GPU("gen", here.spec, "-o", here.folder, "--target", "sm_90"), 0, NULL, NULL);
+    expect_file(&here, "tiny.cu", "/");
+    expect_file(&here, "tiny.sm_90.cubin", "\177ELF");
+    expect_file(&here, "manifest.fpa", "");
+    expect(
+        RUN_WITHOUT_GPU("gen", here.spec, "-o", here.folder, "--target", "c:sse2,sm_80,cuda:sm_90", "--ptx"),
+        0, NULL, NULL);
+    expect_file(&here, "tiny.sse2.c", "/");
+    expect_file(&here, "tiny.sm_80.cu", "/");
+    expect_file(&here, "tiny.sm_80.cubin", "\177ELF");
+    expect_file(&here, "tiny.sm_90.cubin", "\177ELF");
+    expect_file(&here, "tiny.sm_90.ptx", "//");
+    scratch_remove(here.folder);
+}
+
+static void gen_for_a_gpu_says_what_is_missing(void **state)
+{
+    place here;
+    (void)state;
+    place_make(&here, tiny);
+    expect(RUN("/usr/bin/env", "FPA_LIBNVRTC=/no/such/libnvrtc.so",
+               getenv("FPAC") ? getenv("FPAC") : "build/fpac", "gen", here.spec, "-o", here.folder,
+               "--target", "sm_90"),
+           1, NULL, "NVRTC");
+    expect(RUN_WITHOUT_GPU("gen", here.spec, "-o", here.folder, "--target", "cuda"), 1, NULL,
+           "names no architecture");
+    expect(RUN_WITHOUT_GPU("explain", here.spec, "--target", "cuda"), 1, NULL, "name one: sm_90");
+    expect(RUN("fpac", "gen", here.spec, "-o", here.folder, "--target", "sm_91"), 1, NULL, "cuda:sm_90");
+    expect(RUN("fpac", "gen", here.spec, "-o", here.folder, "--target", "c:sse2", "--ptx"), 1, NULL, "--ptx");
+    scratch_remove(here.folder);
+}
+
+static void what_needs_a_gpu_says_so_before_it_reads_a_file(void **state)
+{
+    static const char *const targets[] = {"cuda", "cuda:sm_90", "sm_90"};
+    place here;
+    char output[PATH];
+    (void)state;
+    place_make(&here, tiny);
+    place_path(&here, "o.npy", output);
+    for (int i = 0; i < 3; i++) {
+        expect(RUN_WITHOUT_GPU("verify", here.spec, "--target", targets[i]), 1, NULL, "no NVIDIA driver");
+        expect(RUN_WITHOUT_GPU("bench", here.spec, "--target", targets[i]), 1, NULL, "no NVIDIA driver");
+        expect(RUN_WITHOUT_GPU("run", here.spec, "--target", targets[i], "--q", "no.npy", "--k", "no.npy",
+                               "--v", "no.npy", "-o", output),
+               1, NULL, "no NVIDIA driver");
+    }
+    scratch_remove(here.folder);
+}
+
+static void options_that_the_target_cannot_have_are_refused(void **state)
+{
+    place here;
+    (void)state;
+    place_make(&here, tiny);
+    expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--threads", "2"), 1, NULL, "--threads");
+    expect(RUN("fpac", "bench", here.spec, "--graph"), 1, NULL, "--graph");
+    expect(RUN("fpac", "bench", here.spec, "--device", "1"), 1, NULL, "--device");
+    expect(RUN("fpac", "verify", here.spec, "--device", "1"), 1, NULL, "--device");
+    expect(RUN("fpac", "bench", here.spec, "--dtype", "f64"), 1, NULL, "f64 is no dtype");
+    expect(RUN("fpac", "bench", here.spec, "--length", "8", "--dtype", "bf16", "--json"), 0,
+           "\"dtype\": \"bf16\"", NULL);
+    scratch_remove(here.folder);
+}
+
 /* ---- run ---- */
 
 /* q, k, v of 2 sequences, 9 tokens, 2 heads, width 4. */
@@ -357,21 +500,52 @@ static void check_square(const arrays *paths)
     npy_free(&o);
 }
 
-static void run_computes_the_formula_in_every_form(void **state)
+static void check_every_form(const char *target)
 {
     static const char *const forms[] = {"auto", "parallel", "chunked", "recurrent"};
     place here;
     arrays paths;
-    (void)state;
     place_make(&here, two_heads);
     arrays_make(&here, &paths);
     for (int i = 0; i < 4; i++) {
         unlink(paths.o);
         expect(RUN("fpac", "run", here.spec, "--head", "two", "--q", paths.q, "--k", paths.k, "--v", paths.v,
-                   "--form", forms[i], "-o", paths.o),
+                   "--form", forms[i], "--target", target, "-o", paths.o),
                0, NULL, NULL);
         check_square(&paths);
     }
+    scratch_remove(here.folder);
+}
+
+static void run_computes_the_formula_in_every_form(void **state)
+{
+    (void)state;
+    check_every_form("c");
+}
+
+static void run_computes_on_a_gpu(void **state)
+{
+    (void)state;
+    if (!gpu_is_here())
+        skip();
+    check_every_form("cuda");
+}
+
+static void bench_on_a_gpu_tells_shares(void **state)
+{
+    static const char *const words[] = {"\"share_of_copy\": 0.", "\"dtype\": \"bf16\"",
+                                        "\"operand_sets\": ", "\"form\": \"recurrent\""};
+    place here;
+    (void)state;
+    if (!gpu_is_here())
+        skip();
+    place_make(&here, tiny);
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--dtype", "bf16", "--length", "1",
+                   "--heads", "64", "--graph", "--json"),
+               0, words[i], NULL);
+    expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--length", "512"), 0, "of copy", NULL);
+    expect(RUN("fpac", "verify", here.spec, "--target", "cuda", "--time"), 0, "verified", NULL);
     scratch_remove(here.folder);
 }
 
@@ -471,7 +645,15 @@ int main(void)
         cmocka_unit_test(gen_writes_files_that_compile_alone),
         cmocka_unit_test(gen_with_objects_writes_shared_libraries),
         cmocka_unit_test(generated_exemplars_are_current),
+        cmocka_unit_test(list_tells_what_cuda_targets_need),
+        cmocka_unit_test(explain_plans_for_a_gpu_that_is_not_here),
+        cmocka_unit_test(gen_writes_cubins_without_a_gpu),
+        cmocka_unit_test(gen_for_a_gpu_says_what_is_missing),
+        cmocka_unit_test(what_needs_a_gpu_says_so_before_it_reads_a_file),
+        cmocka_unit_test(options_that_the_target_cannot_have_are_refused),
         cmocka_unit_test(run_computes_the_formula_in_every_form),
+        cmocka_unit_test(run_computes_on_a_gpu),
+        cmocka_unit_test(bench_on_a_gpu_tells_shares),
         cmocka_unit_test(a_state_written_is_a_state_read),
         cmocka_unit_test(run_refuses_wrong_files_and_writes_nothing),
         cmocka_unit_test(trainable_weights_are_named),

@@ -174,7 +174,7 @@ static fpa_status write_bundle(fixture *f, fpa_kernel **kernel, fpa_error *error
     *kernel = NULL;
     fpa_status status = spec_load(f->spec, &list, error);
     if (!status)
-        status = bundle_write(list.heads, list.count, f->bundle, best, 1, true, &f->options, error);
+        status = bundle_write(list.heads, list.count, f->bundle, best, 1, true, false, &f->options, error);
     head_list_free(&list);
     return status;
 }

@@ -104,7 +104,7 @@ static fpa_status verdict_of(const struct fixture *f, char *code, fpa_verdict *v
     mutant.code = code;
     fpa_status status = backend_c.compile(NULL, &mutant, &object, error);
     if (!status)
-        status = backend_c.load(&object, "small", &module, error);
+        status = backend_c.load(NULL, &object, "small", &module, error);
     if (status)
         fail_msg("%s: %s", error->where, error->message);
     status = verify_module(f->list.heads[0], &f->source.facts, &module, verdict, error);

@@ -246,12 +246,27 @@ static void a_target_that_cannot_run_is_refused_before_any_work(void **state)
     assert_int_equal(open_text(f, TOY_SPEC, NULL, &error), FPA_UNSUPPORTED);
     assert_non_null(strstr(error.message, "c:avx512"));
     for (int i = 0; i < target_count(); i++)
-        if (!target_runs(target_at(i))) {
+        if (!target_runs(target_at(i)) && !target_at(i)->capability) {
             f->options.target = target_at(i)->name;
             assert_int_equal(open_text(f, TOY_SPEC, NULL, &error), FPA_UNSUPPORTED);
             assert_string_equal(error.where, target_at(i)->name);
         }
     assert_int_equal(compilations(f), 0);
+}
+
+/* main() hides the driver, should there be one. */
+static void a_gpu_that_is_not_there_is_told_before_any_work(void **state)
+{
+    static const char *const targets[] = {"cuda", "cuda:sm_90", "sm_80"};
+    fixture *f = *state;
+    fpa_error error;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        f->options.target = targets[i];
+        assert_int_equal(open_text(f, TOY_SPEC, NULL, &error), FPA_DEVICE);
+        assert_int_equal(error.code, FPA_DEVICE);
+        assert_non_null(strstr(error.message, "FPA_LIBCUDA"));
+    }
+    assert_int_equal(scratch_count(f->cache, NULL), -1);
 }
 
 static void every_target_of_this_machine_opens(void **state)
@@ -354,6 +369,7 @@ int main(int count, char **arguments)
     if (count == 5 && strcmp(arguments[1], "--worker") == 0)
         return run_worker(arguments + 2);
     toy_hurry();
+    setenv("FPA_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     const struct CMUnitTest tests[] = {
         CLAIM(a_spec_becomes_a_kernel_that_computes_the_formula),
         CLAIM(a_second_opening_starts_no_compiler),
@@ -365,6 +381,7 @@ int main(int count, char **arguments)
         CLAIM(spec_text_is_opened_like_a_file),
         CLAIM(mistakes_are_told_with_their_place),
         CLAIM(a_target_that_cannot_run_is_refused_before_any_work),
+        CLAIM(a_gpu_that_is_not_there_is_told_before_any_work),
         CLAIM(every_target_of_this_machine_opens),
         CLAIM(a_compiler_that_fails_is_reported_and_nothing_is_stored),
         CLAIM(threads_may_open_one_head_at_once),

@@ -1,5 +1,10 @@
-/* The parity cases of tests/parity through `fpac run`, in every form that each allows. */
+/* The parity cases of tests/parity through `fpac run`, in every form that each allows.
+ *
+ * FPA_TEST_TARGET runs them on another target than the best C one ("cuda"), FPA_TEST_DTYPE as heads
+ * of bf16 or f16; the tolerance then has the roundings of that type added (parity_rounding.h). */
 #include "../gen/npy.h"
+#include "../gen/spec.h"
+#include "parity_rounding.h"
 #include "program.h"
 
 #include <math.h>
@@ -143,6 +148,52 @@ static bool is_causal(const parity_case *which)
     return causal;
 }
 
+/* ---- the head, and what its storage type costs ---- */
+
+/* FPA_TEST_DTYPE, or NULL: as the specs have it. */
+static const char *other_dtype(void)
+{
+    const char *name = getenv("FPA_TEST_DTYPE");
+    if (!name || !*name || strcmp(name, "f32") == 0)
+        return NULL;
+    if (strcmp(name, "bf16") != 0 && strcmp(name, "f16") != 0)
+        fail_msg("FPA_TEST_DTYPE is %s: it has to be f32, bf16 or f16", name);
+    return name;
+}
+
+static void copy_array(const parity_case *which, const char *array, const char *folder)
+{
+    char path[PATH], to[PATH];
+    if (!case_has(which, array))
+        return;
+    array_path(which, array, path);
+    snprintf(to, sizeof to, "%s/%s.npy", folder, array);
+    fpa_array copy = read_array(path);
+    write_array(to, &copy);
+    npy_free(&copy);
+}
+
+/* The case's spec: its own file, or a copy with another dtype. */
+static void spec_path(const parity_case *which, const char *folder, char path[PATH])
+{
+    static const char opening[] = "return head {";
+    snprintf(path, PATH, "tests/parity/%s/spec.lua", which->name);
+    if (!other_dtype())
+        return;
+    char *text = text_read(path, NULL), *changed = NULL;
+    assert_non_null(text);
+    const char *at = strstr(text, opening);
+    assert_non_null(at);
+    assert_true(asprintf(&changed, "%.*s%s dtype = \"%s\",%s", (int)(at - text), text, opening, other_dtype(),
+                         at + strlen(opening)) > 0);
+    snprintf(path, PATH, "%s/spec.lua", folder);
+    text_write(path, changed);
+    copy_array(which, "w1", folder); /* a spec finds its arrays beside itself */
+    copy_array(which, "w2", folder);
+    free(changed);
+    free(text);
+}
+
 /* ---- slices ---- */
 
 /* Elements before and behind one axis. */
@@ -214,17 +265,24 @@ static void add(command_line *line, const char *option, const char *value)
     add_word(line, value);
 }
 
+/* The file of a run-time matrix. */
+static void weight_path(const parity_case *which, const weight_source *weight, const char *folder,
+                        char path[PATH])
+{
+    array_path(which, weight->array, path);
+    if (weight->slice < 0)
+        return;
+    char roots[PATH];
+    snprintf(roots, sizeof roots, "%s/%s.npy", folder, weight->name);
+    write_roots(path, weight->slice, roots);
+    snprintf(path, PATH, "%s", roots);
+}
+
 static void add_weights(const parity_case *which, const char *folder, command_line *line)
 {
     for (const weight_source *weight = which->weights; weight->name; weight++) {
         char path[PATH], value[2 * PATH];
-        array_path(which, weight->array, path);
-        if (weight->slice >= 0) {
-            char roots[PATH];
-            snprintf(roots, sizeof roots, "%s/%s.npy", folder, weight->name);
-            write_roots(path, weight->slice, roots);
-            snprintf(path, sizeof path, "%s", roots);
-        }
+        weight_path(which, weight, folder, path);
         snprintf(value, sizeof value, "%s=%s", weight->name, path);
         add(line, "--weights", value);
     }
@@ -258,9 +316,11 @@ static void run_tokens(const parity_case *which, const char *folder, const char 
     command_line line = {0};
     char path[PATH];
     add(&line, "fpac", "run");
-    snprintf(path, sizeof path, "tests/parity/%s/spec.lua", which->name);
+    spec_path(which, folder, path);
     add_word(&line, path);
     add(&line, "--form", form);
+    if (getenv("FPA_TEST_TARGET"))
+        add(&line, "--target", getenv("FPA_TEST_TARGET"));
     add_arrays(which, folder, first, end, &line);
     add_weights(which, folder, &line);
     if (state_in)
@@ -298,13 +358,12 @@ static double distance(const float *x, const float *y, int64_t count, double sca
 
 /* The array in a file against tokens first.. of the expected one (first 0 when it is a state). */
 static void compare(const parity_case *which, const char *form, const char *got_path,
-                    const char *expected_path, int axis, int64_t first)
+                    const char *expected_path, int axis, int64_t first, double tolerance)
 {
     fpa_array got = read_array(got_path), whole = read_array(expected_path);
     fpa_array expected = take_slice(&whole, axis, first, first + got.shape[axis]);
     assert_int_equal(got.count, expected.count);
     double error = distance(got.data, expected.data, got.count, largest(whole.data, whole.count));
-    double tolerance = case_number(which, "tolerance_float32", 0);
     if (!(error <= tolerance))
         fail_msg("%s, %s: error %g, but %g is allowed", which->name, form, error, tolerance);
     npy_free(&expected);
@@ -312,34 +371,63 @@ static void compare(const parity_case *which, const char *form, const char *got_
     npy_free(&got);
 }
 
+/* How far results and final states may be from the peer's, over the largest of these. */
+typedef struct allowance {
+    double o, state;
+} allowance;
+
+static allowance allowance_of(const parity_case *which, const char *folder)
+{
+    double own = case_number(which, "tolerance_float32", 0);
+    if (!other_dtype())
+        return (allowance){own, own};
+    char path[PATH], case_folder[PATH], files[8][PATH];
+    fpa_head_list list = {0};
+    fpa_error error = {0};
+    parity_files paths = {.folder = case_folder};
+    snprintf(case_folder, sizeof case_folder, "tests/parity/%s", which->name);
+    spec_path(which, folder, path);
+    if (spec_load(path, &list, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    for (int i = 0; which->weights[i].name; i++) {
+        weight_path(which, &which->weights[i], folder, files[i]);
+        paths.weight_names[i] = which->weights[i].name;
+        paths.weights[i] = files[i];
+    }
+    parity_errors plain = parity_rounding(list.heads[0], &paths);
+    head_list_free(&list);
+    return (allowance){own + 4 * plain.o, own + 4 * plain.state};
+}
+
 /* ---- the tests ---- */
 
-static void run_whole(const parity_case *which, const char *folder, const char *form)
+static void run_whole(const parity_case *which, const char *folder, const char *form, allowance allowed)
 {
     char got[PATH], expected[PATH], state[PATH];
     array_path(which, "initial_state", state);
     run_tokens(which, folder, form, 0, -1, case_has(which, "initial_state") ? state : NULL, "o");
     snprintf(got, sizeof got, "%s/o.npy", folder);
     array_path(which, "o", expected);
-    compare(which, form, got, expected, TOKENS, 0);
+    compare(which, form, got, expected, TOKENS, 0, allowed.o);
     if (case_has(which, "final_state")) {
         snprintf(got, sizeof got, "%s/state_o.npy", folder);
         array_path(which, "final_state", expected);
-        compare(which, form, got, expected, 2, 0);
+        compare(which, form, got, expected, 2, 0, allowed.state);
     }
 }
 
-static void run_split(const parity_case *which, const char *folder, const char *form, int64_t split)
+static void run_split(const parity_case *which, const char *folder, const char *form, int64_t split,
+                      allowance allowed)
 {
     char got[PATH], expected[PATH], state[PATH];
     array_path(which, "o", expected);
     run_tokens(which, folder, form, 0, split, NULL, "head");
     snprintf(got, sizeof got, "%s/head.npy", folder);
-    compare(which, form, got, expected, TOKENS, 0);
+    compare(which, form, got, expected, TOKENS, 0, allowed.o);
     snprintf(state, sizeof state, "%s/state_head.npy", folder);
     run_tokens(which, folder, form, split, -1, state, "tail");
     snprintf(got, sizeof got, "%s/tail.npy", folder);
-    compare(which, form, got, expected, TOKENS, split);
+    compare(which, form, got, expected, TOKENS, split, allowed.o);
 }
 
 static void a_case_matches_its_peer_in_every_form(void **state)
@@ -350,12 +438,13 @@ static void a_case_matches_its_peer_in_every_form(void **state)
     int64_t split = (int64_t)case_number(which, "split", 0);
     bool causal = is_causal(which);
     scratch_make(folder);
+    allowance allowed = allowance_of(which, folder);
     for (int i = 0; i < 4; i++) {
         if (!causal && (i == 1 || i == 2))
             continue; /* a state holds the past only */
-        run_whole(which, folder, forms[i]);
+        run_whole(which, folder, forms[i], allowed);
         if (split > 0)
-            run_split(which, folder, forms[i], split);
+            run_split(which, folder, forms[i], split, allowed);
     }
     scratch_remove(folder);
 }

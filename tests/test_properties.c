@@ -44,7 +44,8 @@ static fpa_kernel *open_head(const char *terms, const char *more)
     char text[2048];
     fpa_kernel *kernel = NULL;
     fpa_error error = {0};
-    snprintf(text, sizeof text, "return head { name = 'p', d = %d, dv = %d, %s terms = %s }", D, DV, more, terms);
+    snprintf(text, sizeof text, "return head { name = 'p', d = %d, dv = %d, %s terms = %s }", D, DV, more,
+             terms);
     if (fpa_open_text("property.lua", text, NULL, NULL, &kernel, &error))
         fail_msg("%s: %s\n%s", error.where, error.message, text);
     return kernel;
@@ -52,7 +53,8 @@ static fpa_kernel *open_head(const char *terms, const char *more)
 
 static DLTensor tensor(const float *data, int64_t *shape)
 {
-    return (DLTensor){.data = (void *)data, .device = {kDLCPU, 0}, .ndim = 4, .dtype = {kDLFloat, 32, 1}, .shape = shape};
+    return (DLTensor){
+        .data = (void *)data, .device = {kDLCPU, 0}, .ndim = 4, .dtype = {kDLFloat, 32, 1}, .shape = shape};
 }
 
 /* o of one call; malloc'ed, [B, L, H, DV]. */
@@ -109,7 +111,8 @@ static const struct pair pairs[] = {
     {"a constant in the kernel", "inhomogeneous { degree = 2, constant = 3 }",
      "{ power { degree = 2 }, linear { weight = 6 }, term { weight = 9 } }", 1},
     {"a rotated W has the same Gram",
-     "{ term { dense { { 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, { -4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } }, identity() } }",
+     "{ term { dense { { 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, { -4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } }, "
+     "identity() } }",
      "{ term { select { 1, 2 }, identity() } }", 25},
 };
 
@@ -169,7 +172,8 @@ static void output_is_linear_in_v(void **state)
         sum[i] = 2 * v[i] - 3 * other[i];
     fpa_kernel *kernel = open_head("power { degree = 2 }", "normalize = 'one_plus_sum',");
     for (int form = 0; form < 3; form++) {
-        float *a = run(kernel, form, q, k, v), *b = run(kernel, form, q, k, other), *c = run(kernel, form, q, k, sum);
+        float *a = run(kernel, form, q, k, v), *b = run(kernel, form, q, k, other),
+              *c = run(kernel, form, q, k, sum);
         for (int i = 0; i < SIZE_V; i++)
             a[i] = 2 * a[i] - 3 * b[i];
         assert_close("linear", a, c, 1);
@@ -182,7 +186,8 @@ static void output_is_linear_in_v(void **state)
 
 static void the_chunk_changes_nothing_but_rounding(void **state)
 {
-    static const char *const chunks[] = {"chunk = 1,", "chunk = 47,", "chunk = 48,", "chunk = 150,", "chunk = 4096,"};
+    static const char *const chunks[] = {"chunk = 1,", "chunk = 47,", "chunk = 48,", "chunk = 150,",
+                                         "chunk = 4096,"};
     (void)state;
     fpa_kernel *plain = open_head("power { degree = 2 }", "normalize = 'sum',");
     float *expected = run(plain, FPA_FORM_PARALLEL, q, k, v);

@@ -28,7 +28,7 @@ static fpa_status verify_random(uint64_t seed, const char *target, fpa_error *er
     if (!status)
         status = backend_c.compile(NULL, &source, &object, error);
     if (!status)
-        status = backend_c.load(&object, head->name, &module, error);
+        status = backend_c.load(NULL, &object, head->name, &module, error);
     if (!status)
         status = verify_module(head, &source.facts, &module, &verdict, error);
     if (status) {

@@ -42,6 +42,29 @@ static void a_correct_module_is_accepted(void **state)
         }
 }
 
+/* Poisoned gaps, states in place and matrices included: the device computes the very same. */
+static void a_module_on_a_device_gets_the_verdict_of_the_same_module_here(void **state)
+{
+    random_limits limits = random_all;
+
+    (void)state;
+    limits.features = 80;
+    for (int i = 0; i < 12; i++) {
+        fpa_head *head = random_head(SEED + i, &limits);
+        fpa_verdict here, there;
+        fpa_error error = {0};
+
+        assert_int_equal(hand_verify(head, NO_FAULT, &here, &error), FPA_OK);
+        if (hand_device_verify(head, NO_FAULT, &there, &error) != FPA_OK)
+            fail_msg("seed %d: %s: %s", SEED + i, error.where, error.message);
+        assert_string_equal(here.text, there.text);
+        assert_int_equal(here.problems, there.problems);
+        assert_int_equal(hand_device.allocations, 0);
+        assert_int_equal(hand_device.entered, 0);
+        head_free(head);
+    }
+}
+
 static void correct_modules_of_random_heads_are_accepted(void **state)
 {
     random_limits limits = random_all;
@@ -114,6 +137,8 @@ static void a_kernel_describes_its_head_and_owns_its_module(void **state)
     assert_int_equal(kernel->description.features, facts.features);
     assert_int_equal(kernel->description.normalized, head->normalize != FPA_NORMALIZE_NONE);
     assert_int_equal(kernel->description.from_cache, 0);
+    assert_int_equal(kernel->description.device, 0);
+    assert_string_equal(kernel->description.arithmetic, "f32");
     assert_non_null(strstr(kernel->description.verdict, "parallel: "));
     for (int m = 0, n = 0; m < head->matrix_count; m++)
         if (head->matrices[m].name)
@@ -122,6 +147,47 @@ static void a_kernel_describes_its_head_and_owns_its_module(void **state)
     kernel_free(kernel);
     assert_int_equal(module_unloads, 1);
     kernel_free(NULL);
+}
+
+/* A stand-in for a tensor of the toy call below, on device `number`. */
+static DLTensor tensor_on(DLDeviceType type, int number, void *data, int64_t *shape)
+{
+    return (DLTensor){
+        .data = data, .device = {type, number}, .ndim = 4, .dtype = {kDLFloat, 32, 1}, .shape = shape};
+}
+
+static void a_kernel_takes_tensors_of_its_own_device_only(void **state)
+{
+    fpa_head *head = tspow_head(8, 5, 4);
+    fpa_module module = hand_device_module(head, NO_FAULT);
+    fpa_facts facts = hand_facts(head);
+    fpa_kernel *kernel = NULL;
+    fpa_error error = {0};
+    int64_t wide[] = {1, 1, 1, 8}, narrow[] = {1, 1, 1, 5};
+    float memory[64];
+    size_t size;
+
+    (void)state;
+    facts.arithmetic = FPA_BF16;
+    assert_int_equal(verify_kernel(head, &facts, &module, "checked before", true, &kernel, &error), FPA_OK);
+    assert_int_equal(kernel->description.device, HAND_DEVICE);
+    assert_string_equal(kernel->description.arithmetic, "bf16");
+    DLTensor q = tensor_on(kDLCUDA, HAND_DEVICE, memory, wide), v = tensor_on(kDLCUDA, 0, memory, narrow);
+    DLTensor k = tensor_on(kDLCUDAManaged, HAND_DEVICE, memory, wide);
+    DLTensor o = tensor_on(kDLCUDA, HAND_DEVICE, memory + 32, narrow);
+    fpa_tensors tensors = {.q = &q, .k = &k, .v = &v, .o = &o, .stream = memory};
+    assert_int_equal(fpa_workspace_size(kernel, FPA_FORM_PARALLEL, &tensors, &size, &error), FPA_INVALID);
+    assert_string_equal(error.where, "v");
+    assert_non_null(
+        strstr(error.message, "lies on CUDA device 0, but this kernel computes on CUDA device 3"));
+    v.device.device_id = HAND_DEVICE;
+    assert_int_equal(fpa_workspace_size(kernel, FPA_FORM_PARALLEL, &tensors, &size, &error), FPA_OK);
+    assert_int_equal(
+        fpa_forward(kernel, FPA_FORM_PARALLEL, &tensors, (void *)(uintptr_t)(1 << 20 | 64), size, &error),
+        FPA_INVALID);
+    assert_string_equal(error.where, "workspace");
+    assert_non_null(strstr(error.message, "256 bytes"));
+    kernel_free(kernel);
 }
 
 static void a_stored_verdict_is_taken_over_without_a_run(void **state)
@@ -164,10 +230,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_correct_module_is_accepted),
+        cmocka_unit_test(a_module_on_a_device_gets_the_verdict_of_the_same_module_here),
         cmocka_unit_test(correct_modules_of_random_heads_are_accepted),
         cmocka_unit_test(a_verdict_does_not_depend_on_when_it_is_made),
         cmocka_unit_test(long_chunks_are_checked_on_some_tokens_and_the_text_says_so),
         cmocka_unit_test(a_kernel_describes_its_head_and_owns_its_module),
+        cmocka_unit_test(a_kernel_takes_tensors_of_its_own_device_only),
         cmocka_unit_test(a_stored_verdict_is_taken_over_without_a_run),
         cmocka_unit_test(halves_round_to_nearest_even_and_back),
     };

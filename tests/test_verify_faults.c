@@ -36,7 +36,7 @@ static const struct {
     {FAULT_NAN, {"is not a number", "token 7,", "column 1"}},
     {FAULT_PAST_END, {"wrote outside the elements of o"}},
     {FAULT_WORKSPACE, {"wrote outside its workspace of"}},
-    {FAULT_TOO_SMALL, {"returned 1: it finds the workspace"}},
+    {FAULT_TOO_SMALL, {"finds the workspace that it asked for too small"}},
     {FAULT_REPEAT, {"the same call twice gave different bits"}},
     {FAULT_STATE_MISSING, {"an element of the final state was not written"}},
     {FAULT_STATE_OLD, {"cut after", "but the formula gives"}},
@@ -48,16 +48,17 @@ static const struct {
     {FAULT_FORM, {"chunked form", "but the formula gives"}},
 };
 
-static void every_fault_is_refused_in_its_words(void **state)
+typedef fpa_status verifier(const fpa_head *head, fault kind, fpa_verdict *verdict, fpa_error *error);
+
+static void expect_refusals(verifier *verify)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         fpa_head *head = tspow_head(8, 5, 4);
         fpa_verdict verdict;
         fpa_error error = {0};
 
         head->gate = true;
-        if (hand_verify(head, refusals[i].kind, &verdict, &error) != FPA_REFUSED)
+        if (verify(head, refusals[i].kind, &verdict, &error) != FPA_REFUSED)
             fail_msg("fault %d was accepted: %s", (int)refusals[i].kind, verdict.text);
         assert_string_equal(error.where, "tspow2");
         for (int w = 0; w < 3 && refusals[i].words[w]; w++)
@@ -66,6 +67,42 @@ static void every_fault_is_refused_in_its_words(void **state)
                          error.message);
         head_free(head);
     }
+}
+
+static void every_fault_is_refused_in_its_words(void **state)
+{
+    (void)state;
+    expect_refusals(hand_verify);
+}
+
+static void every_fault_on_a_device_is_refused_in_its_words(void **state)
+{
+    (void)state;
+    expect_refusals(hand_device_verify);
+    assert_int_equal(hand_device.allocations, 0);
+}
+
+/* A device that fails is no verdict on the module. */
+static void every_failing_call_of_a_device_ends_in_its_own_error(void **state)
+{
+    fpa_head *head = tspow_head(8, 5, 4);
+    fpa_facts facts = hand_facts(head);
+
+    (void)state;
+    head->gate = true;
+    for (int call = 1; call <= 80; call++) {
+        fpa_module module = hand_device_module(head, NO_FAULT);
+        fpa_verdict verdict;
+        fpa_error error = {0};
+
+        hand_device.failing = call;
+        assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_DEVICE);
+        assert_non_null(strstr(error.message, "was told to fail"));
+        assert_int_equal(hand_device.calls, call);
+        assert_int_equal(hand_device.allocations, 0);
+        assert_int_equal(hand_device.entered, 0);
+    }
+    head_free(head);
 }
 
 static void a_module_without_forms_is_refused(void **state)
@@ -103,6 +140,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_wrong_weight_of_2304_features_is_seen),
         cmocka_unit_test(every_fault_is_refused_in_its_words),
+        cmocka_unit_test(every_fault_on_a_device_is_refused_in_its_words),
+        cmocka_unit_test(every_failing_call_of_a_device_ends_in_its_own_error),
         cmocka_unit_test(a_module_without_forms_is_refused),
         cmocka_unit_test(a_refused_module_is_unloaded_and_no_kernel_is_made),
     };

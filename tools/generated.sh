@@ -16,3 +16,7 @@ tspow tspow2_d64_b8 c:avx512
 gated gated_linear_d32 c:avx2
 trainable trainable_dense c:neon
 LIST
+# CUDA kernels as text only: the bytes of a cubin are NVRTC's and change with its version.
+mkdir -p "$folder/linear_d64_bf16"
+"$fpac" explain specs/storage.lua --head linear_d64_bf16 --target sm_90 --dump=source \
+    >"$folder/linear_d64_bf16/linear_d64_bf16.cu"

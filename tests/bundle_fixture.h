@@ -1,0 +1,108 @@
+/* bundle_fixture: a folder with a bundle of small heads, for tests. Include it last: it includes cmocka.h. */
+#ifndef FPAC_TESTS_BUNDLE_FIXTURE_H
+#define FPAC_TESTS_BUNDLE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../runtime/bundle.h"
+#include "../runtime/manifest.h"
+#include "scratch.h"
+#include "toy.h"
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+typedef struct fixture {
+    char folder[64], bundle[96], cache[96];
+    fpa_options options;
+    scratch_log log;
+    fpa_head_list heads; /* toy and second */
+} fixture;
+
+static inline int make_fixture(void **state)
+{
+    static const char text[] = "return {\n" TOY_HEAD("toy") ",\n" TOY_HEAD("second") "}\n";
+    fixture *f = calloc(1, sizeof *f);
+    fpa_error error;
+    scratch_make(f->folder);
+    snprintf(f->bundle, sizeof f->bundle, "%s/new/bundle", f->folder);
+    snprintf(f->cache, sizeof f->cache, "%s/cache", f->folder);
+    f->options = (fpa_options){.cache_dir = f->cache, .log = scratch_record, .log_user = &f->log};
+    *state = f;
+    return spec_load_text("text.lua", NULL, text, sizeof text - 1, &f->heads, &error);
+}
+
+static inline int drop_fixture(void **state)
+{
+    fixture *f = *state;
+    head_list_free(&f->heads);
+    scratch_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+static inline fpa_status write_bundle(fixture *f, int heads, const char *const *targets, int targets_count,
+                                      bool objects, fpa_error *error)
+{
+    return bundle_write(f->heads.heads, heads, f->bundle, targets, targets_count, objects, false, &f->options,
+                        error);
+}
+
+/* The first heads, for the best target, with objects. */
+static inline void write_best(fixture *f, int heads)
+{
+    static const char *const best[] = {"c"};
+    fpa_error error = {0};
+    if (write_bundle(f, heads, best, 1, true, &error))
+        fail_msg("%s: %s", error.where, error.message);
+}
+
+static inline fpa_kernel *open_bundle(fixture *f, const char *head)
+{
+    fpa_error error = {0};
+    fpa_kernel *kernel = NULL;
+    if (fpa_open_bundle(f->bundle, head, &f->options, &kernel, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    return kernel;
+}
+
+static inline void expect_refused(fixture *f, const char *head, fpa_status code, const char *where,
+                                  const char *message)
+{
+    fpa_error error = {0};
+    fpa_kernel *kernel = (fpa_kernel *)f; /* a failure has to overwrite it */
+    fpa_status status = fpa_open_bundle(f->bundle, head, &f->options, &kernel, &error);
+    if (status != code || kernel || !strstr(error.where, where) || !strstr(error.message, message))
+        fail_msg("status %d: %s: %s", (int)status, error.where, error.message);
+}
+
+static inline bool has_file(const fixture *f, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", f->bundle, name);
+    return access(path, R_OK) == 0;
+}
+
+static inline char *read_manifest(const fixture *f, size_t *size)
+{
+    char path[256];
+    fpa_file file;
+    fpa_error error;
+    snprintf(path, sizeof path, "%s/%s", f->bundle, MANIFEST_NAME);
+    assert_int_equal(file_read(path, &file, &error), FPA_OK);
+    *size = file.size;
+    return (char *)file.bytes;
+}
+
+static inline void write_manifest(const fixture *f, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", f->bundle, MANIFEST_NAME);
+    scratch_write(path, text, strlen(text));
+}
+
+#endif

@@ -1,0 +1,205 @@
+#include "fake_libcuda.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
+
+struct fake_state fake_state = {.devices = 1, .capability = 90, .shared_memory = 227 * 1024, .resident = 2};
+
+/* Counts a call, and tells it to fail when its turn has come. */
+static int call(void)
+{
+    fake_state.calls++;
+    return fake_state.fail_at == fake_state.calls ? LAUNCH_FAILED : 0;
+}
+
+static int is_missing(const char *name)
+{
+    return fake_state.missing && strcmp(name, fake_state.missing) == 0;
+}
+
+int cuInit(unsigned flags)
+{
+    (void)flags;
+    return fake_state.devices ? call() : NO_DEVICE;
+}
+
+int cuGetErrorName(int result, const char **name)
+{
+    *name = result == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+    return 0;
+}
+
+int cuGetErrorString(int result, const char **text)
+{
+    (void)result;
+    *text = "as the test wanted";
+    return 0;
+}
+
+int cuDriverGetVersion(int *version)
+{
+    *version = 12040;
+    return call();
+}
+
+int cuDeviceGetCount(int *count)
+{
+    *count = fake_state.devices;
+    return call();
+}
+
+int cuDeviceGet(int *device, int number)
+{
+    *device = number;
+    return call();
+}
+
+int cuDeviceGetName(char *name, int size, int device)
+{
+    (void)device;
+    strncpy(name, "Fake GPU", (size_t)size);
+    return call();
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    (void)device;
+    *value = attribute == 75   ? fake_state.capability / 10
+             : attribute == 76 ? fake_state.capability % 10
+             : attribute == 97 ? fake_state.shared_memory
+                               : 132;
+    return call();
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    (void)device;
+    int result = call();
+    *context = &fake_state;
+    fake_state.contexts += !result;
+    return result;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    (void)device;
+    fake_state.contexts--;
+    return 0;
+}
+
+int cuCtxPushCurrent_v2(void *context)
+{
+    int result = context == &fake_state ? call() : LAUNCH_FAILED;
+    fake_state.depth += !result;
+    return result;
+}
+
+int cuCtxPopCurrent_v2(void **context)
+{
+    *context = &fake_state;
+    fake_state.depth--;
+    return 0;
+}
+
+int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values)
+{
+    (void)image, (void)count, (void)options, (void)values;
+    int result = fake_state.refuse_image ? INVALID_IMAGE : call();
+    *module = &fake_state;
+    fake_state.modules += !result;
+    return result;
+}
+
+int cuModuleUnload(void *module)
+{
+    (void)module;
+    fake_state.modules--;
+    return 0;
+}
+
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    (void)module;
+    *function = &fake_state;
+    return is_missing(name) ? NOT_FOUND : call();
+}
+
+int cuModuleGetGlobal_v2(unsigned long long *address, size_t *size, void *module, const char *name)
+{
+    (void)module;
+    *address = (uintptr_t)&fake_state.geometry;
+    *size = fake_state.geometry_size;
+    return is_missing(name) ? NOT_FOUND : call();
+}
+
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t bytes)
+{
+    (void)function, (void)threads, (void)bytes;
+    *blocks = fake_state.resident;
+    return call();
+}
+
+int cuMemAlloc_v2(unsigned long long *address, size_t size)
+{
+    void *memory = size > 0 && size < 1 << 30 ? malloc(size) : NULL;
+    *address = (uintptr_t)memory;
+    fake_state.allocations += memory != NULL;
+    return memory ? 0 : OUT_OF_MEMORY;
+}
+
+int cuMemFree_v2(unsigned long long address)
+{
+    free((void *)(uintptr_t)address);
+    fake_state.allocations--;
+    return 0;
+}
+
+static int copy(void *to, const void *from, size_t size)
+{
+    int result = fake_state.depth > 0 ? call() : LAUNCH_FAILED;
+    if (!result)
+        memcpy(to, from, size);
+    return result;
+}
+
+int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t size)
+{
+    return copy((void *)(uintptr_t)to, from, size);
+}
+
+int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t size)
+{
+    return copy(to, (const void *)(uintptr_t)from, size);
+}
+
+/* Nothing to do, or nothing that these tests ask for. */
+#define CALL(name)                                                                                           \
+    int name(void)                                                                                           \
+    {                                                                                                        \
+        return call();                                                                                       \
+    }
+CALL(cuCtxGetCurrent)
+CALL(cuCtxSynchronize)
+CALL(cuFuncGetAttribute)
+CALL(cuFuncSetAttribute)
+CALL(cuLaunchKernel)
+CALL(cuMemGetInfo_v2)
+CALL(cuMemcpyDtoDAsync_v2)
+CALL(cuMemsetD8_v2)
+CALL(cuStreamCreate)
+CALL(cuStreamDestroy_v2)
+CALL(cuStreamSynchronize)
+CALL(cuStreamBeginCapture_v2)
+CALL(cuStreamEndCapture)
+CALL(cuGraphInstantiateWithFlags)
+CALL(cuGraphLaunch)
+CALL(cuGraphExecDestroy)
+CALL(cuGraphDestroy)
+CALL(cuEventCreate)
+CALL(cuEventRecord)
+CALL(cuEventSynchronize)
+CALL(cuEventElapsedTime)
+CALL(cuEventDestroy_v2)

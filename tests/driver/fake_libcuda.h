@@ -1,0 +1,24 @@
+/* fake_libcuda: a driver for machines without a GPU. Its memory is the process's own, it launches nothing,
+ * counts what is held, and fails when told to. A test compiles it to a library, names that in FPA_LIBCUDA,
+ * and reaches its state through the symbol fake_state. */
+#ifndef FPAC_TESTS_DRIVER_FAKE_LIBCUDA_H
+#define FPAC_TESTS_DRIVER_FAKE_LIBCUDA_H
+
+#include "../../gen/cuda_call.h"
+
+struct fake_state {
+    /* set by the test */
+    int devices, capability;           /* 90: compute capability 9.0 */
+    int shared_memory;                 /* of a block, bytes */
+    int fail_at;                       /* the call that fails, counted from 1; 0: none does */
+    int refuse_image;                  /* 1: no module can be loaded */
+    int resident;                      /* blocks of any kernel on a multiprocessor */
+    const char *missing;               /* the kernel or variable that modules do not have, or NULL */
+    struct fpa_cuda_geometry geometry; /* of every module */
+    unsigned long geometry_size;
+    /* counted */
+    int calls;
+    int contexts, depth, modules, allocations; /* retained, pushed, loaded, not freed */
+};
+
+#endif
