@@ -10,7 +10,7 @@ local square = tspow { d = 64, degree = 2, block = 8 }
 
 return
   head { name = "gated_power2_d64", d = 64, dv = 64, scale = 1 / sqrt(64), terms = square,
-         normalize = { "sum", eps = 1e-6 }, gate = true, chunk = 128 },
+         normalize = { "sum", eps = 1e-6 }, gate = true },
 
   -- The cheapest of the kind: gated linear attention, which is not normalised.
   head { name = "gated_linear_d32", d = 32, dv = 32, scale = 1 / sqrt(32), terms = linear {},

@@ -11,6 +11,13 @@ local function narrow(name, dtype, state_dtype)
   }
 end
 
+-- The heads that GPUs are measured with: bf16 operands, products on tensor cores.
+local function measured(name, terms)
+  return head { name = name, d = 64, dv = 64, dtype = "bf16", terms = terms }
+end
+
 return narrow("tspow2_d32_bf16", "bf16", "f32"),
        narrow("tspow2_d32_bf16_state", "bf16", "bf16"),
-       narrow("tspow2_d32_f16", "f16", "f32")
+       narrow("tspow2_d32_f16", "f16", "f32"),
+       measured("tspow2_d64_bf16", tspow { d = 64, degree = 2, block = 8 }),
+       measured("linear_d64_bf16", linear {})

@@ -66,7 +66,7 @@ static inline void set16(float *to, vec16 a)
     __builtin_memcpy(to, &a, sizeof a);
 }
 
-static inline vf splat(float a)
+static inline __attribute__((unused)) vf splat(float a)
 {
     return a - (vf){0};
 }

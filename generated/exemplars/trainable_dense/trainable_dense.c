@@ -69,7 +69,7 @@ static inline void set4(float *to, vec4 a)
     __builtin_memcpy(to, &a, sizeof a);
 }
 
-static inline vf splat(float a)
+static inline __attribute__((unused)) vf splat(float a)
 {
     return a - (vf){0};
 }
