@@ -4,7 +4,7 @@
 #   make test      install what is missing, build, run every test, one summing line at the end
 #   make           build/fpac, build/libfpa.a, build/libfpa.so
 #
-#   gpu-test gpu-pack asan ubsan fuzz bench generated tidy format install clean: README.md, "Building"
+#   gpu-test gpu-pack gpu-bench asan ubsan fuzz bench generated tidy format install clean: README.md, "Building"
 
 VERSION   := 0.1.0
 SOVERSION := 0
@@ -76,7 +76,7 @@ wrapped := malloc calloc realloc strdup strndup write fsync rename
 comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
-.PHONY: all demo demo-run test check gpu-test gpu-pack asan ubsan fuzz bench generated tidy format install clean
+.PHONY: all demo demo-run test check gpu-test gpu-pack gpu-bench asan ubsan fuzz bench generated tidy format install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -198,6 +198,14 @@ bench: $(BUILD)/bench_c
 $(BUILD)/bench_c: $(BUILD)/obj/bench/bench_c.o $(BUILD)/libfpa.a
 	$(call say,link)
 	$(quiet)$(link) -fopenmp -o $@ $^ -lopenblas $(PROGRAM_LIBS)
+# make gpu-bench RESULTS=bench/results/cuda-DATE.txt: the CUDA kernels, on the GPU that is here.
+gpu-bench: $(BUILD)/fpac $(BUILD)/bench_cuda_open
+	@tools/gpu-bench.sh $(BUILD) $(if $(RESULTS),| tee $(RESULTS))
+
+$(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal.a
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(LUA_PROGRAM) $(LIBS)
+
 $(BUILD)/obj/bench/bench_c.o: cppflags += -Iruntime
 $(BUILD)/obj/bench/bench_c.o: cflags += -fopenmp
 $(BUILD)/obj/bench/bench_c.o: | $(BUILD)/openblas

@@ -31,8 +31,9 @@ struct fpa_cuda_geometry {
     int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
     int carry_threads, carry_elements;              /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
-    int step_threads, step_features, step_bytes; /* NAME_step: features that a block takes at least */
-    int gather_threads;                          /* NAME_gather: a block an output row */
+    int step_threads, step_features,
+        step_bytes;     /* NAME_step: features that a block takes at least; 0 threads: none */
+    int gather_threads; /* NAME_gather: a block an output row */
 };
 
 #define FPA_CUDA_VERSION 1

@@ -109,7 +109,8 @@ static fpa_status place_features(fpa_plan *plan, fpa_error *error)
 /* Rows behind the last one of consecutive rows are zero up to the next multiple of 16. */
 static bool ends_in_zeros(const fpa_plan *plan, const fpa_dot *dot)
 {
-    return dot->row_count % 16 == 0 || dot->rows[dot->row_count - 1] + 1 == plan->head->d;
+    const int first = dot->rows[0], last = dot->rows[dot->row_count - 1];
+    return dot->row_count % 16 == 0 || (first % 16 == 0 && last + 1 == plan->head->d);
 }
 
 static bool is_consecutive(const fpa_plan *plan, const fpa_dot *dot)
@@ -237,6 +238,8 @@ static void place_natural(fpa_plan *plan)
     flow->size = flow->gates + gate * cuda->panel * 16;
 }
 
+enum { FLOW_STATIC = 256 }; /* bytes that the kernel of gated heads declares itself */
+
 /* Queries and keys have a panel and raw vectors each; o leaves through the panel of queries. */
 static void place_flow(fpa_plan *plan)
 {
@@ -250,11 +253,32 @@ static void place_flow(fpa_plan *plan)
     flow->tiles = flow->values + 2 * cuda->panel * cuda->value_pitch;
     flow->gates = flow->tiles + cuda->features * cuda->tile_pitch;
     flow->size = flow->gates + gate * cuda->panel * 16;
-    cuda->flows = plan->head->causal && cuda->slices == 1 && cuda->panel == 16 * CUDA_WARPS &&
-                  flow->size <= plan->target->shared_memory;
-    cuda->natural = cuda->flows && is_natural(plan);
+}
+
+static bool flow_fits(const fpa_plan *plan)
+{
+    return plan->cuda.flow.size + FLOW_STATIC <= plan->target->shared_memory;
+}
+
+static void choose_flow(fpa_plan *plan)
+{
+    fpa_cuda_plan *cuda = &plan->cuda;
+    place_flow(plan);
+    cuda->flows =
+        plan->head->causal && cuda->slices == 1 && cuda->panel == 16 * CUDA_WARPS && flow_fits(plan);
+    if (!cuda->flows || !is_natural(plan))
+        return;
+    place_natural(plan);
+    cuda->natural = flow_fits(plan);
     if (cuda->natural)
-        place_natural(plan);
+        return;
+    place_memory(plan);
+    place_flow(plan);
+}
+
+static void choose_resident(fpa_plan *plan)
+{
+    fpa_cuda_plan *cuda = &plan->cuda;
     cuda->state_blocks = resident_blocks(plan, cuda->warp_units * cuda->all_tiles, cuda->state.size);
     cuda->attend_blocks = resident_blocks(plan, cuda->query_tiles * cuda->all_tiles + 16, cuda->attend.size);
     cuda->flow_blocks = resident_blocks(plan, (cuda->warp_units + 1) * cuda->all_tiles, cuda->flow.size);
@@ -390,7 +414,9 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
         return status;
     place_step(plan);
     status = choose_blocks(plan, error);
-    if (!status)
-        place_flow(plan);
-    return status;
+    if (status)
+        return status;
+    choose_flow(plan);
+    choose_resident(plan);
+    return FPA_OK;
 }

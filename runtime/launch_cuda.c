@@ -10,7 +10,7 @@
 enum {
     MOST_SEGMENTS = 64,
     ALIGNMENT = 256,
-    MOST_TOKENS = 4096, /* of a chunk or block, by which kernels may go beyond the last token */
+    MOST_TOKENS = 1 << 17, /* by which kernels may go beyond the last one: a chunk and a block */
 };
 
 static int64_t divide_up(int64_t a, int64_t b)
@@ -93,6 +93,16 @@ static void *take(char *base, size_t *used, int64_t count, size_t size)
     return at;
 }
 
+/* The final state may lie where the initial one does. When several blocks read what one of them writes,
+ * it is written by a launch of its own. (Addresses are not known yet when the workspace is measured.) */
+static bool is_late(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, const sizes *s)
+{
+    if (!launch->state_in || !launch->state_out)
+        return false;
+    return cuda->geometry.column_blocks > 1 || s->call.segments > 1 ||
+           (s->flows && launch->query_heads > launch->heads);
+}
+
 static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
                        char *base, sizes *s)
 {
@@ -102,10 +112,12 @@ static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_laun
     memset(s, 0, sizeof *s);
     choose_sizes(cuda, launch, form, s);
     const bool copies = !s->flows && (call->chunks > 1 || launch->state_in);
-    const int64_t totals = call->segments == 1 ? 0 : call->segments - s->flows;
+    const bool late = is_late(cuda, launch, s);
+    const int64_t totals = call->segments > 1 ? call->segments - s->flows : late && !s->flows;
     call->gates = take(base, &s->bytes, g->gate ? sequences * launch->length : 0, 2 * sizeof(float));
     call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
     call->totals = take(base, &s->bytes, sequences * totals * copy, sizeof(float));
+    call->partial = take(base, &s->bytes, late && s->flows ? sequences * copy : 0, sizeof(float));
 }
 
 size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launch *launch)
@@ -199,6 +211,27 @@ static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct f
     return cuda_launch(cuda, &walk, launch, call, stream, error);
 }
 
+static fpa_status launch_carry(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                               const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const int64_t parts = divide_up((int64_t)g->features * g->columns, g->carry_elements);
+    const fpa_cuda_grid carry = {cuda->carry, "the carry between segments",
+                                 launch->batch * launch->heads * call->segments * parts, g->carry_threads, 0};
+    return cuda_launch(cuda, &carry, launch, call, stream, error);
+}
+
+/* The final state from what the last blocks of NAME_flow left: one segment without chunks. */
+static fpa_status launch_final(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                               const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+{
+    struct fpa_cuda_call last = *call;
+    last.segments = 1;
+    last.segment_chunks = 0;
+    last.totals = call->partial;
+    return launch_carry(cuda, launch, &last, stream, error);
+}
+
 /* All segments but the last are walked for their totals; then all flow. */
 static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               const sizes *s, CUstream stream, fpa_error *error)
@@ -212,17 +245,9 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
     walk.segments--;
     if (walk.segments > 0)
         status = launch_walk(cuda, launch, &walk, stream, error);
-    return status ? status : cuda_launch(cuda, &flow, launch, &s->call, stream, error);
-}
-
-static fpa_status launch_carry(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                               const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
-{
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int64_t parts = divide_up((int64_t)g->features * g->columns, g->carry_elements);
-    const fpa_cuda_grid carry = {cuda->carry, "the carry between segments",
-                                 launch->batch * launch->heads * call->segments * parts, g->carry_threads, 0};
-    return cuda_launch(cuda, &carry, launch, call, stream, error);
+    if (!status)
+        status = cuda_launch(cuda, &flow, launch, &s->call, stream, error);
+    return status || !s->call.partial ? status : launch_final(cuda, launch, &s->call, stream, error);
 }
 
 static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
@@ -237,7 +262,7 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
                                   g->attend_threads, g->attend_bytes};
     if (s->walks)
         status = launch_walk(cuda, launch, call, stream, error);
-    if (!status && s->walks && call->segments > 1)
+    if (!status && s->walks && call->totals)
         status = launch_carry(cuda, launch, call, stream, error);
     if (!status && attend.blocks > 0)
         status = cuda_launch(cuda, &attend, launch, call, stream, error);

@@ -2,6 +2,7 @@
 #include "launch_cuda.h"
 
 #include <elf.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,29 +110,41 @@ static fpa_status read_geometry(struct fpa_cuda_module *cuda, fpa_error *error)
     return FPA_OK;
 }
 
+static fpa_status find_kernel(struct fpa_cuda_module *cuda, const char *suffix, CUfunction *function,
+                              fpa_error *error)
+{
+    char symbol[HEAD_MAX_NAME + 16];
+    snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, suffix);
+    CUresult result = cuda->driver->cuModuleGetFunction(function, cuda->module, symbol);
+    if (result == CUDA_ERROR_NOT_FOUND)
+        return fail(error, FPA_LOAD, cuda->name,
+                    "the module has no kernel %s; it was not generated for this head", symbol);
+    return result ? driver_fail(cuda->driver, result, cuda->name, "a kernel cannot be loaded", error)
+                  : FPA_OK;
+}
+
+/* The geometry tells which kernels there are. */
 static fpa_status find_kernels(struct fpa_cuda_module *cuda, fpa_error *error)
 {
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
     const struct {
         const char *suffix;
+        bool there;
         CUfunction *function;
     } kernels[] = {
-        {"gates", &cuda->gates},   {"state", &cuda->state}, {"carry", &cuda->carry},
-        {"attend", &cuda->attend}, {"flow", &cuda->flow},   {"step", &cuda->step},
-        {"gather", &cuda->gather},
+        {"gates", g->gate, &cuda->gates},
+        {"state", true, &cuda->state},
+        {"carry", true, &cuda->carry},
+        {"attend", true, &cuda->attend},
+        {"flow", g->flow_threads, &cuda->flow},
+        {"step", g->step_threads, &cuda->step},
+        {"gather", g->step_threads, &cuda->gather},
     };
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        char symbol[HEAD_MAX_NAME + 16];
-        snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, kernels[i].suffix);
-        CUresult result = cuda->driver->cuModuleGetFunction(kernels[i].function, cuda->module, symbol);
-        if (result)
-            *kernels[i].function = NULL;
-        if (result && result != CUDA_ERROR_NOT_FOUND)
-            return driver_fail(cuda->driver, result, cuda->name, "a kernel cannot be loaded", error);
-    }
-    if (!cuda->attend)
-        return fail(error, FPA_LOAD, cuda->name,
-                    "the module has no kernel %s_attend; it was not generated for this head", cuda->name);
-    return FPA_OK;
+    fpa_status status = FPA_OK;
+    for (size_t i = 0; !status && i < sizeof kernels / sizeof *kernels; i++)
+        if (kernels[i].there)
+            status = find_kernel(cuda, kernels[i].suffix, kernels[i].function, error);
+    return status;
 }
 
 /* Allow a kernel its threads and shared memory, and see how many of its blocks share a multiprocessor. */

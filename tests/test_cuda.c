@@ -245,6 +245,44 @@ static void heads_of_any_width_are_verified(void **state)
         head_list_free(&lists[i]);
 }
 
+/* Shapes at which rows, units and columns end in odd places, in every dtype. */
+static const char *const odd_heads[] = {
+    "d = 24, dv = 24, terms = { term { select(range(5, 24)) } }", /* a dot that ends with d, off a step */
+    "d = 20, dv = 9, terms = { term { select(range(2, 20)), select(range(1, 3)) } }",
+    "d = 5, dv = 64, terms = power { degree = 4 }", /* o as wide as the panel it leaves by */
+    "d = 24, dv = 48, gate = true, normalize = 'sum', terms = linear {}",
+    "d = 16, dv = 8, gate = true, terms = linear {}", /* one unit for four warps */
+    "d = 80, dv = 40, scale = 0.3, terms = linear {}",
+    "d = 16, dv = 32, terms = { term {} , term { identity() } }", /* a constant and a line */
+    "d = 1, dv = 1, gate = true, terms = linear {}",
+    "d = 48, dv = 16, terms = { term { select { 47, 3 }, dense(orthogonal { d = 48, rows = 5, seed = 1 }) } "
+    "}",
+    "d = 32, dv = 136, normalize = 'one_plus_sum', terms = tspow { d = 32, degree = 2, block = 16 }",
+    "d = 32, dv = 32, causal = false, normalize = 'max', terms = taylor { degree = 2 }",
+};
+
+static void odd_heads_are_verified(void **state)
+{
+    enum { ODD = sizeof odd_heads / sizeof *odd_heads, DTYPES = FPA_DTYPES };
+    static fpa_head_list lists[ODD * DTYPES];
+    static job jobs[ODD * DTYPES];
+    struct fixture *f = *state;
+    fpa_error error;
+    need_gpu(f);
+    for (int i = 0; i < ODD * DTYPES; i++) {
+        char text[512];
+        int length = snprintf(text, sizeof text, "return head { name = 'odd%d', dtype = '%s', %s }",
+                              i / DTYPES, dtype_name((fpa_dtype)(i % DTYPES)), odd_heads[i / DTYPES]);
+        if (spec_load_text("odd.lua", NULL, text, (size_t)length, &lists[i], &error))
+            fail_msg("%s: %s", error.where, error.message);
+        jobs[i] = (job){.fixture = f, .head = lists[i].heads[0]};
+    }
+    run_parallel(ODD * DTYPES, verify_one, jobs);
+    report(jobs, ODD * DTYPES);
+    for (int i = 0; i < ODD * DTYPES; i++)
+        head_list_free(&lists[i]);
+}
+
 static void a_second_gpu_verifies_too(void **state)
 {
     static shipped_heads heads;
@@ -274,6 +312,7 @@ int main(void)
         cmocka_unit_test(every_shipped_head_is_verified_with_a_narrow_state),
         cmocka_unit_test(random_heads_are_verified),
         cmocka_unit_test(heads_of_any_width_are_verified),
+        cmocka_unit_test(odd_heads_are_verified),
         cmocka_unit_test(a_second_gpu_verifies_too),
     };
     return cmocka_run_group_tests_name("cuda", tests, setup, teardown);

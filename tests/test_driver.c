@@ -316,7 +316,6 @@ static int it_is_loaded_and_given_back(void)
     fpa_error error = {0};
     fpa_module module;
     struct fake_state *f = fake_with_geometry();
-    f->missing = "toy_gates";
     HOLDS(load(0, &module, &error) == FPA_OK);
     const struct fpa_cuda_module *cuda = module.handle;
     HOLDS(module.backend == &backend_cuda && module.workspace && module.forward);
