@@ -170,8 +170,8 @@ gpu_tests := $(filter $(BUILD)/tests/test_cuda%,$(test_programs)) $(addprefix $(
 gpu-test: $(BUILD)/fpac $(gpu_tests)
 	@FPAC=$(BUILD)/fpac tools/gpu-test.sh $(BUILD) $(gpu_tests)
 
-gpu-pack: all $(test_programs)
-	@tools/gpu-pack.sh $(BUILD) $(test_programs) $(example_programs)
+gpu-pack: all $(test_programs) $(BUILD)/bench_cuda_open
+	@tools/gpu-pack.sh $(BUILD) $(test_programs) $(example_programs) $(BUILD)/bench_cuda_open
 
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address check
@@ -204,7 +204,7 @@ gpu-bench: $(BUILD)/fpac $(BUILD)/bench_cuda_open
 
 $(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal.a
 	$(call say,link)
-	$(quiet)$(link) -o $@ $^ $(LUA_PROGRAM) $(LIBS)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
 $(BUILD)/obj/bench/bench_c.o: cppflags += -Iruntime
 $(BUILD)/obj/bench/bench_c.o: cflags += -fopenmp

@@ -136,8 +136,9 @@ static fpa_errors errors_of(const fpa_trial *t, const fpa_field *o)
     return errors;
 }
 
-/* Few values scatter, and errors of one copy of a state are in many of them: what an RMS of so many
- * may be above that of as many others. */
+/* Few samples scatter: what an RMS of so many may be above that of as many others. Where scores are
+ * summed their errors are in all columns of an output, which then is one sample; errors of a copy of a
+ * state are in many outputs, but each in one column. */
 static double scatter(int64_t count)
 {
     return 1 + 8 / sqrt((double)count);
@@ -161,7 +162,9 @@ static fpa_status check_narrow(const fpa_trial *t, fpa_form_index form, const fp
             continue;
         m->count += errors->count[part];
         m->rms_ratio = fmax(m->rms_ratio, rms / unit);
-        if (rms <= 2 * unit * scatter(errors->count[part]))
+        bool by_scores = part == PART_FIRST || form == FORM_PARALLEL;
+        int64_t samples = errors->count[part] / (by_scores ? t->plain.columns : 1);
+        if (rms <= 2 * unit * scatter(samples))
             continue;
         snprintf(text, sizeof text,
                  "the RMS error of tokens %s is %.3g of the magnitude, more than twice the %.3g of a plain "

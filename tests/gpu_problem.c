@@ -158,8 +158,9 @@ void problem_make(gpu_problem *problem, const fpa_description *is, const problem
     if (is->causal)
         make_operand(problem, OUT_STATE, dtype_named(is->state_dtype), 3,
                      (const int64_t[]){b, h, is->state_elements});
-    fill(problem, &problem->operand[IN_Q], seed, -1, 1);
-    fill(problem, &problem->operand[IN_K], seed + 1, -1, 1);
+    /* positive, where something is divided by: a normaliser near zero magnifies every rounding */
+    fill(problem, &problem->operand[IN_Q], seed, is->normalized ? 0.1 : -1, 1);
+    fill(problem, &problem->operand[IN_K], seed + 1, is->normalized ? 0.1 : -1, 1);
     fill(problem, &problem->operand[IN_V], seed + 2, -1, 1);
     if (is->gate)
         fill(problem, &problem->operand[IN_GATE], seed + 3, -0.1, 0);
