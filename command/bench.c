@@ -89,6 +89,8 @@ static fpa_status set_dtypes(const bench_options *options, fpa_head_list *list, 
     fpa_status status = select_dtype(options->dtype, &dtype, error);
     for (int i = 0; i < list->count && !status; i++)
         list->heads[i]->dtype = dtype;
+    if (dtype != FPA_F32)
+        list->heads[i]->products = FPA_PRODUCTS_PLAIN;
     return status;
 }
 

@@ -108,9 +108,11 @@ static void print_head(const fpa_head *head)
     printf(", normaliser %s", normalize_name(head->normalize));
     if (head->normalize == FPA_NORMALIZE_SUM || head->normalize == FPA_NORMALIZE_MAX)
         printf(" (eps %g)", head->eps);
-    printf("%s, %s, state %s\n", head->gate ? ", gated" : "", dtype_name(head->dtype),
+    printf("%s, %s, state %s", head->gate ? ", gated" : "", dtype_name(head->dtype),
            dtype_name(head->state_dtype));
-    printf("\n%d term%s as written\n", head->term_count, head->term_count == 1 ? "" : "s");
+    if (head->products != FPA_PRODUCTS_PLAIN)
+        printf(", products %s", products_name(head->products));
+    printf("\n\n%d term%s as written\n", head->term_count, head->term_count == 1 ? "" : "s");
     print_terms(head);
     print_matrices(head);
 }

@@ -111,5 +111,6 @@ void push_cuda(lua_State *L, const fpa_plan *plan)
     set_integer(L, "state_elements", plan->facts.state_elements);
     set_integer(L, "weights", count_weights(plan->head));
     set_string(L, "arithmetic", dtype_name(plan->facts.arithmetic));
+    set_string(L, "products", products_name(plan->head->products));
     set_string(L, "call_text", fpa_embedded_cuda_call_h);
 }

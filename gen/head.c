@@ -25,6 +25,7 @@ fpa_head *head_new(void)
     head->normalize = FPA_NORMALIZE_NONE;
     head->dtype = FPA_F32;
     head->state_dtype = FPA_F32;
+    head->products = FPA_PRODUCTS_PLAIN;
     return head;
 }
 
@@ -91,6 +92,18 @@ static fpa_status check_kinds(const fpa_head *head, fpa_error *error)
     return FPA_OK;
 }
 
+static fpa_status check_products(const fpa_head *head, fpa_error *error)
+{
+    if ((unsigned)head->products >= FPA_PRODUCTS_KINDS)
+        return fail(error, FPA_INVALID, place(head), "products = %d: allowed are plain and tf32x3",
+                    (int)head->products);
+    if (head->products != FPA_PRODUCTS_PLAIN && head->dtype != FPA_F32)
+        return fail(error, FPA_INVALID, place(head),
+                    "products = \"%s\" needs dtype = \"f32\": %s products are exact enough as they are",
+                    products_name(head->products), dtype_name(head->dtype));
+    return FPA_OK;
+}
+
 static fpa_status check_scalars(const fpa_head *head, fpa_error *error)
 {
     fpa_status status = check_range(head, "d", head->d, 1, HEAD_MAX_WIDTH, error);
@@ -103,6 +116,8 @@ static fpa_status check_scalars(const fpa_head *head, fpa_error *error)
         status = check_range(head, "block", head->block, 0, MAX_BLOCK, error);
     if (status == FPA_OK)
         status = check_kinds(head, error);
+    if (status == FPA_OK)
+        status = check_products(head, error);
     if (status != FPA_OK)
         return status;
     if (!isfinite(head->scale))
@@ -412,6 +427,13 @@ const char *dtype_name(fpa_dtype dtype)
     static const char *const names[FPA_DTYPES] = {"f32", "bf16", "f16"};
 
     return (unsigned)dtype < FPA_DTYPES ? names[dtype] : "?";
+}
+
+const char *products_name(fpa_products products)
+{
+    static const char *const names[FPA_PRODUCTS_KINDS] = {"plain", "tf32x3"};
+
+    return (unsigned)products < FPA_PRODUCTS_KINDS ? names[products] : "?";
 }
 
 const char *branch_kind_name(fpa_branch_kind kind)

@@ -72,6 +72,13 @@ typedef enum fpa_normalize {
 
 typedef enum fpa_dtype { FPA_F32, FPA_BF16, FPA_F16, FPA_DTYPES } fpa_dtype;
 
+/* How CUDA kernels multiply f32 operands; C kernels always multiply in float32. */
+typedef enum fpa_products {
+    FPA_PRODUCTS_PLAIN,  /* float32 */
+    FPA_PRODUCTS_TF32X3, /* tensor cores, each factor split in two; dtype f32 only */
+    FPA_PRODUCTS_KINDS
+} fpa_products;
+
 typedef struct fpa_head {
     arena memory; /* owns everything below */
     char *name;   /* [A-Za-z_][A-Za-z0-9_]*, at most 63 bytes: a C identifier */
@@ -90,6 +97,7 @@ typedef struct fpa_head {
     bool gate;             /* a log-gate a step: earlier state times exp(g_t) before token t enters */
     fpa_dtype dtype;       /* of q, k, v, o */
     fpa_dtype state_dtype; /* of the state given in and out; it runs in fp32 */
+    fpa_products products;
 } fpa_head;
 
 enum {
@@ -102,7 +110,7 @@ enum {
     HEAD_MAX_LISTED = 1 << 22, /* rows that all branches list together */
 };
 
-/* A head with defaults (dv = d = 0, no terms, causal, scale 1, eps 1e-6, f32), or NULL. */
+/* A head with defaults (dv = d = 0, no terms, causal, scale 1, eps 1e-6, f32, plain), or NULL. */
 fpa_head *head_new(void);
 void head_free(fpa_head *head); /* NULL is fine */
 
@@ -128,8 +136,9 @@ double head_features(const fpa_head *head); /* D = sum over terms of prod widths
 double head_features_minimum(const fpa_head *head);
 double head_features_tpow(const fpa_head *head); /* sum over degrees of d^n */
 
-const char *normalize_name(fpa_normalize kind); /* "none", "sum", "max", "one_plus_sum" */
-const char *dtype_name(fpa_dtype dtype);        /* "f32", "bf16", "f16" */
+const char *normalize_name(fpa_normalize kind);   /* "none", "sum", "max", "one_plus_sum" */
+const char *dtype_name(fpa_dtype dtype);          /* "f32", "bf16", "f16" */
+const char *products_name(fpa_products products); /* "plain", "tf32x3" */
 const char *branch_kind_name(fpa_branch_kind kind);
 size_t dtype_size(fpa_dtype dtype);
 

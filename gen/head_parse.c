@@ -180,6 +180,11 @@ static const char *dtype_word(int index)
     return dtype_name((fpa_dtype)index);
 }
 
+static const char *products_word(int index)
+{
+    return products_name((fpa_products)index);
+}
+
 static const char *kind_word(int index)
 {
     return branch_kind_name((fpa_branch_kind)index);
@@ -219,6 +224,22 @@ static fpa_status read_version(reader *in)
     return status;
 }
 
+/* The one field that a head may lack: "plain" is not written. */
+static fpa_status read_products(reader *in)
+{
+    static const char keyword[] = "products ";
+    const size_t length = sizeof keyword - 1;
+    int products = FPA_PRODUCTS_PLAIN;
+    fpa_status status;
+
+    if ((size_t)(in->end - in->next) < length || memcmp(in->next, keyword, length) != 0)
+        return FPA_OK;
+    status = read_choice_field(in, "products", products_word, FPA_PRODUCTS_KINDS, &products);
+    if (status == FPA_OK)
+        in->head->products = (fpa_products)products;
+    return status;
+}
+
 static fpa_status read_fields(reader *in)
 {
     fpa_head *head = in->head;
@@ -243,7 +264,7 @@ static fpa_status read_fields(reader *in)
     head->normalize = (fpa_normalize)normalize;
     head->dtype = (fpa_dtype)dtype;
     head->state_dtype = (fpa_dtype)state_dtype;
-    return FPA_OK;
+    return read_products(in);
 }
 
 /* A shape is believed only as far as the bytes that are left could fill it. */

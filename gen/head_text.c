@@ -3,6 +3,7 @@
  *   fpac head 1                         version
  *   name NAME                           then every field, one a line, in a fixed order
  *   ...
+ *   products tf32x3                     only when it is not plain
  *   matrices 2
  *   constant 2 3                        rows and columns, then one line a row
  *   0x1p+0 0x0p+0 0x3p-1                value = integer * 2^exponent: exact, free of locale
@@ -66,6 +67,8 @@ static void print_fields(FILE *out, const fpa_head *head)
     print_double(out, head->eps);
     fprintf(out, "\ngate %d\ndtype %s\nstate_dtype %s\n", head->gate, dtype_name(head->dtype),
             dtype_name(head->state_dtype));
+    if (head->products != FPA_PRODUCTS_PLAIN) /* heads from before this field keep their digests */
+        fprintf(out, "products %s\n", products_name(head->products));
 }
 
 static void print_matrix(FILE *out, const fpa_matrix *matrix)

@@ -54,7 +54,9 @@ static void print_cuda(FILE *out, const fpa_plan *plan)
     const fpa_head *head = plan->head;
     const char *type = dtype_name(plan->facts.arithmetic);
     fprintf(out, "target      %s: products in %s%s, sums in fp32\n", plan->target->name, type,
-            cuda->element == 2 ? " on tensor cores" : ", plainly");
+            cuda->element == 2                      ? " on tensor cores"
+            : head->products == FPA_PRODUCTS_TF32X3 ? " on tensor cores, as three of tf32"
+                                                    : ", plainly");
     fprintf(out, "features    %" PRId64 ", in %d units of %d: a loop over units, driven by a table of rows\n",
             plan->features, cuda->units, CUDA_UNIT);
     print_factors(out, cuda);

@@ -9,10 +9,11 @@
 
 static const char *const head_fields[] = {"name",  "d",      "dv",          "terms",     "block",
                                           "chunk", "causal", "scale",       "normalize", "eps",
-                                          "gate",  "dtype",  "state_dtype", NULL};
+                                          "gate",  "dtype",  "state_dtype", "products",  NULL};
 static const char *const list_fields[] = {"d", "block", NULL};
 static const char *const normalize_words[] = {"none", "sum", "max", "one_plus_sum", NULL};
 static const char *const dtype_words[] = {"f32", "bf16", "f16", NULL};
+static const char *const products_words[] = {"plain", "tf32x3", NULL};
 
 enum {
     MAX_NESTING = 32,
@@ -320,6 +321,8 @@ static void read_fields(builder *b)
     head->scale = spec_field_double(L, 1, "head", "scale", 1);
     head->dtype = (fpa_dtype)spec_field_word(L, 1, "head", "dtype", dtype_words, FPA_F32);
     head->state_dtype = (fpa_dtype)spec_field_word(L, 1, "head", "state_dtype", dtype_words, FPA_F32);
+    head->products =
+        (fpa_products)spec_field_word(L, 1, "head", "products", products_words, FPA_PRODUCTS_PLAIN);
     read_normalize(b);
     if (head->gate && !head->causal)
         script_refuse(L, 0, "gate = true needs causal = true: a gate fades what came before");

@@ -20,4 +20,7 @@ return narrow("tspow2_d32_bf16", "bf16", "f32"),
        narrow("tspow2_d32_bf16_state", "bf16", "bf16"),
        narrow("tspow2_d32_f16", "f16", "f32"),
        measured("tspow2_d64_bf16", tspow { d = 64, degree = 2, block = 8 }),
-       measured("linear_d64_bf16", linear {})
+       measured("linear_d64_bf16", linear {}),
+       -- On GPUs: float32 products as three products of tf32 on tensor cores.
+       head { name = "tspow2_d64_tf32x3", d = 64, dv = 64, products = "tf32x3",
+              terms = tspow { d = 64, degree = 2, block = 8 } }

@@ -164,6 +164,8 @@ static void verify_shipped_as(const struct fixture *f, fpa_dtype dtype, fpa_dtyp
     shipped_load(&heads);
     for (int i = 0; i < heads.count; i++) {
         heads.item[i].head->dtype = dtype;
+        if (dtype != FPA_F32)
+            heads.item[i].head->products = FPA_PRODUCTS_PLAIN;
         heads.item[i].head->state_dtype = state_dtype;
     }
     int count = add_shipped(f, &heads, jobs);
@@ -245,7 +247,7 @@ static void heads_of_any_width_are_verified(void **state)
         head_list_free(&lists[i]);
 }
 
-/* Shapes at which rows, units and columns end in odd places, in every dtype. */
+/* Shapes at which rows, units and columns end in odd places, in every dtype and kind of product. */
 static const char *const odd_heads[] = {
     "d = 24, dv = 24, terms = { term { select(range(5, 24)) } }", /* a dot that ends with d, off a step */
     "d = 20, dv = 9, terms = { term { select(range(2, 20)), select(range(1, 3)) } }",
@@ -258,28 +260,38 @@ static const char *const odd_heads[] = {
     "d = 48, dv = 16, terms = { term { select { 47, 3 }, dense(orthogonal { d = 48, rows = 5, seed = 1 }) } "
     "}",
     "d = 32, dv = 136, normalize = 'one_plus_sum', terms = tspow { d = 32, degree = 2, block = 16 }",
+    "d = 24, dv = 40, gate = true, normalize = 'sum', terms = tspow { d = 24, degree = 2, block = 8 }",
+    "d = 36, dv = 12, terms = { term { dense(orthogonal { d = 36, rows = 5, seed = 2 }), select(range(5, "
+    "36)) } }",
+    "d = 40, dv = 72, terms = linear {}",
     "d = 32, dv = 32, causal = false, normalize = 'max', terms = taylor { degree = 2 }",
 };
 
 static void odd_heads_are_verified(void **state)
 {
-    enum { ODD = sizeof odd_heads / sizeof *odd_heads, DTYPES = FPA_DTYPES };
-    static fpa_head_list lists[ODD * DTYPES];
-    static job jobs[ODD * DTYPES];
+    enum {
+        ODD = sizeof odd_heads / sizeof *odd_heads,
+        KINDS = FPA_DTYPES + 1
+    }; /* the last: f32 as three of tf32 */
+    static fpa_head_list lists[ODD * KINDS];
+    static job jobs[ODD * KINDS];
     struct fixture *f = *state;
     fpa_error error;
     need_gpu(f);
-    for (int i = 0; i < ODD * DTYPES; i++) {
+    for (int i = 0; i < ODD * KINDS; i++) {
         char text[512];
-        int length = snprintf(text, sizeof text, "return head { name = 'odd%d', dtype = '%s', %s }",
-                              i / DTYPES, dtype_name((fpa_dtype)(i % DTYPES)), odd_heads[i / DTYPES]);
+        int length =
+            snprintf(text, sizeof text, "return head { name = 'odd%d', dtype = '%s', %s }", i / KINDS,
+                     dtype_name((fpa_dtype)(i % KINDS % FPA_DTYPES)), odd_heads[i / KINDS]);
         if (spec_load_text("odd.lua", NULL, text, (size_t)length, &lists[i], &error))
             fail_msg("%s: %s", error.where, error.message);
+        if (i % KINDS == FPA_DTYPES)
+            lists[i].heads[0]->products = FPA_PRODUCTS_TF32X3;
         jobs[i] = (job){.fixture = f, .head = lists[i].heads[0]};
     }
-    run_parallel(ODD * DTYPES, verify_one, jobs);
-    report(jobs, ODD * DTYPES);
-    for (int i = 0; i < ODD * DTYPES; i++)
+    run_parallel(ODD * KINDS, verify_one, jobs);
+    report(jobs, ODD * KINDS);
+    for (int i = 0; i < ODD * KINDS; i++)
         head_list_free(&lists[i]);
 }
 

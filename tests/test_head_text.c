@@ -83,6 +83,27 @@ static void every_random_head_is_valid_and_survives_its_text(void **state)
     }
 }
 
+static void products_are_written_unless_they_are_plain(void **state)
+{
+    fpa_head *head = example_head(), *copy = NULL;
+    char plain[DIGEST_TEXT], split[DIGEST_TEXT], again[DIGEST_TEXT], *text;
+
+    (void)state;
+    assert_int_equal(head_digest(head, plain, NULL), FPA_OK);
+    head->products = FPA_PRODUCTS_TF32X3;
+    assert_int_equal(head_digest(head, split, NULL), FPA_OK);
+    assert_string_not_equal(plain, split);
+    text = head_print(head);
+    assert_non_null(strstr(text, "state_dtype f32\nproducts tf32x3\nmatrices 2\n"));
+    assert_int_equal(head_parse(text, strlen(text), &copy, NULL), FPA_OK);
+    assert_int_equal(copy->products, FPA_PRODUCTS_TF32X3);
+    assert_int_equal(head_digest(copy, again, NULL), FPA_OK);
+    assert_string_equal(split, again);
+    free(text);
+    head_free(copy);
+    head_free(head);
+}
+
 static void the_text_does_not_follow_the_locale(void **state)
 {
     fpa_head *head = example_head();
@@ -146,6 +167,10 @@ static const struct {
     {"scale 0x1p+0", "scale 0x2p-1", "head text:8"},
     {"scale 0x1p+0", "scale nan", "head text:8"},
     {"normalize none", "normalize mean", "head text:9"},
+    {"matrices 2", "products plain\nmatrices 2", "head text:14"}, /* plain is not written */
+    {"matrices 2", "products fp32\nmatrices 2", "head text:14"},
+    {"matrices 2", "products tf32x3 \nmatrices 2", "head text:14"},
+    {"dtype f32\nstate_dtype f32\n", "dtype bf16\nstate_dtype f32\nproducts tf32x3\n", "example"},
     {"matrices 2", "matrices 3", "head text:19"},
     {"constant 2 4", "constant 65536 1024", "head text:15"},
     {"0x3p-1 0x0p+0", "0x3p-1  0x0p+0", "head text:16"},
@@ -270,6 +295,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_text_is_as_documented),
         cmocka_unit_test(every_random_head_is_valid_and_survives_its_text),
+        cmocka_unit_test(products_are_written_unless_they_are_plain),
         cmocka_unit_test(the_text_does_not_follow_the_locale),
         cmocka_unit_test(the_origin_is_not_part_of_the_digest_and_everything_else_is),
         cmocka_unit_test(weights_of_one_written_or_not_are_the_same_head),

@@ -204,7 +204,7 @@ static void fields_of_a_head_arrive(void **state)
         "  head { name = 'full', d = d, dv = 8, chunk = 32, block = 4, scale = 1 / sqrt(d), gate = true,\n"
         "         normalize = { 'sum', eps = 0.5 }, dtype = 'bf16', state_dtype = 'f16',\n"
         "         terms = term { W, W, trainable { name = 'g', diagonal = true } } },\n"
-        "  head { name = 'all', d = d, causal = false, normalize = 'max', eps = 2,\n"
+        "  head { name = 'all', d = d, causal = false, normalize = 'max', eps = 2, products = 'tf32x3',\n"
         "         terms = { tspow { d = d, degree = 2, block = 2 }, spow { d = d, degree = 2 } } } }",
         &list);
     const fpa_head *plain = list.heads[0], *full = list.heads[1], *all = list.heads[2];
@@ -225,6 +225,8 @@ static void fields_of_a_head_arrive(void **state)
     assert_int_equal(full->matrices[1].kind, FPA_MATRIX_TRAINABLE_DIAGONAL);
     assert_int_equal(full->terms[0].branches[1].source, 0);
     assert_true(!all->causal && all->eps == 2);
+    assert_int_equal(plain->products, FPA_PRODUCTS_PLAIN);
+    assert_int_equal(all->products, FPA_PRODUCTS_TF32X3);
     assert_int_equal(all->block, 0); /* lists of different blocks */
     head_list_free(&list);
 }
