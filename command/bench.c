@@ -87,10 +87,11 @@ static fpa_status set_dtypes(const bench_options *options, fpa_head_list *list, 
     if (!options->dtype)
         return FPA_OK;
     fpa_status status = select_dtype(options->dtype, &dtype, error);
-    for (int i = 0; i < list->count && !status; i++)
+    for (int i = 0; i < list->count && !status; i++) {
         list->heads[i]->dtype = dtype;
-    if (dtype != FPA_F32)
-        list->heads[i]->products = FPA_PRODUCTS_PLAIN;
+        if (dtype != FPA_F32)
+            list->heads[i]->products = FPA_PRODUCTS_PLAIN;
+    }
     return status;
 }
 

@@ -259,9 +259,10 @@ static void every_kind_of_head_compiles_in_narrower_types(void **state)
     need_nvrtc(f);
     for (int n = 0; n < 2; n++) {
         shipped_load(&narrow[n]);
-        for (int i = 0; i < narrow[n].count; i++)
+        for (int i = 0; i < narrow[n].count; i++) {
             narrow[n].item[i].head->dtype = dtypes[n];
-        narrow[n].item[i].head->products = FPA_PRODUCTS_PLAIN;
+            narrow[n].item[i].head->products = FPA_PRODUCTS_PLAIN;
+        }
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
             add_job(f, head_named(&narrow[n], kinds[k]), target_find("cuda:sm_90"));
     }

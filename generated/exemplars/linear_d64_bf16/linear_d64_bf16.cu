@@ -86,22 +86,23 @@ enum {
 
 /* The kernels' own constants; NAME_geometry in the module. */
 struct fpa_cuda_geometry {
-    int version;           /* FPA_CUDA_VERSION of the generator */
-    int features;          /* D, rounded up to whole units of 16 */
-    int columns;           /* of the copies: dv rounded up, then one of z when normalised, rounded up */
-    int column_blocks;     /* blocks of columns that state and attend are launched for */
-    int copy_bytes;        /* of an element of the copies of the state */
-    int chunk;             /* tokens between copies of the state: a multiple of query_tokens */
-    int state_elements;    /* of one (batch, head) as given in and out: D*dv, then D when normalised */
-    int weights;           /* run-time matrices */
-    int gate;              /* 1: gated */
+    int version;        /* FPA_CUDA_VERSION of the generator */
+    int features;       /* D, rounded up to whole units of 16 */
+    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
+    int column_blocks;  /* blocks of columns that state and attend are launched for */
+    int copy_bytes;     /* of an element of the copies of the state */
+    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
+    int weights;        /* run-time matrices */
+    int gate;           /* 1: gated */
     int state_threads, state_slices, state_bytes;   /* NAME_state: threads, blocks a head, shared memory */
     int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
     int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
     int carry_threads, carry_elements;              /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
-    int step_threads, step_features, step_bytes; /* NAME_step: features that a block takes at least */
-    int gather_threads;                          /* NAME_gather: a block an output row */
+    int step_threads, step_features,
+        step_bytes;     /* NAME_step: features that a block takes at least; 0 threads: none */
+    int gather_threads; /* NAME_gather: a block an output row */
 };
 
 #define FPA_CUDA_VERSION 1
@@ -118,18 +119,20 @@ struct fpa_cuda_call {
     void *state_out;
     long long state_out_stride[2];
     /* parts of the workspace */
-    float *gates;   /* [B][H][length][2]: sum from the chunk's first token on, times log2(e), high and low part */
+    float
+        *gates; /* [B][H][length][2]: sum from the chunk's first token on, times log2(e), high and low part */
     void *states;   /* [B][H][chunks][features][columns]: the state before each chunk */
     float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to */
-    float *partial; /* [B][query_heads][length][slices][columns]: parts of o */
-    float *running; /* [B][H][state_elements]: the state between tokens of a recurrent call */
+    float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
+                       rounded up to 4 */
+    float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     /* sizes chosen for this call */
     long long chunk;          /* tokens; the parallel form: at least length */
     long long chunks;         /* that length divides into */
     long long segment_chunks; /* chunks that one block of NAME_state walks */
     long long segments;
     long long walk_end; /* first token that NAME_state leaves out */
-    long long slices; /* blocks of NAME_step that share one head's features */
+    long long slices;   /* blocks of NAME_step that share one head's features */
 };
 
 #endif
@@ -429,8 +432,10 @@ __device__ __forceinline__ void pack_keys(u32 panel, u32 raw, int count)
             put_word(to + KEY_PITCH, high);
         }
     }
-    for (int i = threadIdx.x; i < 64; i += THREADS)
-        put_element(panel + ONES_ROW * KEY_PITCH + i * ELEMENT, from_float(i < count ? 1.0f : 0.0f));
+    for (int i = threadIdx.x; i < 64; i += THREADS) {
+        const u32 column = panel + i * ELEMENT;
+        put_element(column + ONES_ROW * KEY_PITCH, from_float(i < count ? 1.0f : 0.0f));
+    }
     __syncthreads();
 }
 
@@ -455,8 +460,12 @@ __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
             put_word(to + QUERY_PITCH, high);
         }
     }
-    for (int i = threadIdx.x; i < 128; i += THREADS)
-        put_element(panel + ONES_ROW * QUERY_PITCH + i * ELEMENT, from_float(i < count ? 1.0f : 0.0f));
+    for (int i = threadIdx.x; i < 128; i += THREADS) {
+        const u32 column = panel + i * ELEMENT;
+        put_element(column + ONES_ROW * QUERY_PITCH, from_float(i < count ? 1.0f : 0.0f));
+        /* o left through this panel: what is to be zero may have been a part of it */
+        put_element(column + ZERO_ROW * QUERY_PITCH, from_float(0.0f));
+    }
     __syncthreads();
 }
 
@@ -481,8 +490,12 @@ __device__ __forceinline__ void pack_panel_queries(u32 panel, u32 raw, int count
             put_word(to + KEY_PITCH, high);
         }
     }
-    for (int i = threadIdx.x; i < 64; i += THREADS)
-        put_element(panel + ONES_ROW * KEY_PITCH + i * ELEMENT, from_float(i < count ? 1.0f : 0.0f));
+    for (int i = threadIdx.x; i < 64; i += THREADS) {
+        const u32 column = panel + i * ELEMENT;
+        put_element(column + ONES_ROW * KEY_PITCH, from_float(i < count ? 1.0f : 0.0f));
+        /* o left through this panel: what is to be zero may have been a part of it */
+        put_element(column + ZERO_ROW * KEY_PITCH, from_float(0.0f));
+    }
     __syncthreads();
 }
 
@@ -1167,7 +1180,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
         store_output<FLOW_TILES>(out, queries, o + (i64)first * call.o_stride[1], call.o_stride[1], panel_end - first, block, o_aligned);
     }
     copy_wait<0>();
-    if (segment == call.segments - 1 && call.state_out && query_head % group == 0)
+    if (segment != call.segments - 1 || !call.state_out || query_head % group)
+        return;
+    if (call.partial) /* other blocks may still have to read the initial state, which may lie there */
+        store_total(c, call.partial + bh * FEATURES16 * COLUMNS, unit, block);
+    else
         store_state(c, (state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1], unit, block);
 }
 

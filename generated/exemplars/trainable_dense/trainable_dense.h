@@ -19,7 +19,7 @@ struct fpa_launch {
     int64_t batch;       /* B */
     int64_t length;      /* L, tokens per sequence; 0 is allowed */
     int64_t query_heads; /* heads of q and o: a multiple of heads */
-    int64_t heads;       /* H, heads of k, v, log_gate and state; query head h reads h / (query_heads / heads) */
+    int64_t heads; /* H, heads of k, v, log_gate and state; query head h reads h / (query_heads / heads) */
     const void *q, *k, *v;
     void *o;
     int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
