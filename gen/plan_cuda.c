@@ -360,8 +360,9 @@ static void choose_slices(fpa_plan *plan)
     fpa_cuda_plan *cuda = &plan->cuda;
     cuda->units = (int)((plan->features + CUDA_UNIT - 1) / CUDA_UNIT);
     int wanted = (cuda->units + CUDA_WARPS - 1) / CUDA_WARPS;
-    /* plain fp32 needs registers for addresses of every unit too */
-    const int most = cuda->element == 4 && cuda->all_tiles > 8 ? 2 : 4;
+    /* fp32 needs registers for addresses of every unit, or for factors in two parts */
+    const bool tight = cuda->all_tiles > 8 || plan->head->products == FPA_PRODUCTS_TF32X3;
+    const int most = cuda->element == 4 && tight ? 2 : 4;
     cuda->warp_units = wanted >= most ? most : wanted >= 2 ? 2 : 1;
     cuda->slices = (cuda->units + CUDA_WARPS * cuda->warp_units - 1) / (CUDA_WARPS * cuda->warp_units);
     cuda->features = cuda->slices * CUDA_WARPS * cuda->warp_units * CUDA_UNIT;

@@ -371,8 +371,6 @@ fpa_status check_rms(const fpa_head *head, fpa_form_index form, const fpa_measur
 {
     /* Where the plain evaluation is exact, a few roundings are still no fault. */
     double floor = 2 * (dtype_roundoff(FPA_F32) + (head->dtype == FPA_F32 ? 0 : dtype_roundoff(head->dtype)));
-    /* Three products of tf32 leave the product of the low parts out, and tensor cores cut sums off. */
-    double most = head->products == FPA_PRODUCTS_TF32X3 && form != FORM_RECURRENT ? 4 : 2;
     double rms, plain;
 
     *ratio = m->rms_ratio;
@@ -381,7 +379,7 @@ fpa_status check_rms(const fpa_head *head, fpa_form_index form, const fpa_measur
     rms = sqrt(m->squares / (double)m->count);
     plain = sqrt(m->plain_squares / (double)m->count);
     *ratio = rms / fmax(plain, floor / 2);
-    if (rms <= most * plain + floor)
+    if (rms <= 2 * plain + floor)
         return FPA_OK;
     return fail(error, FPA_REFUSED, head->name,
                 "%s form: the RMS error is %.3g of the magnitude, more than %.0f times the %.3g of a plain "
