@@ -381,8 +381,9 @@ fpa_status check_rms(const fpa_head *head, fpa_form_index form, const fpa_measur
     *ratio = rms / fmax(plain, floor / 2);
     if (rms <= 2 * plain + floor)
         return FPA_OK;
-    return fail(error, FPA_REFUSED, head->name,
-                "%s form: the RMS error is %.3g of the magnitude, more than %.0f times the %.3g of a plain "
-                "evaluation in the same precision",
-                form_name(form), rms, most, plain);
+    return fail(
+        error, FPA_REFUSED, head->name,
+        "%s form: the RMS error is %.3g of the magnitude, more than twice the %.3g of a plain evaluation "
+        "in the same precision",
+        form_name(form), rms, plain);
 }
