@@ -4,7 +4,8 @@
 #   make test      install what is missing, build, run every test, one summing line at the end
 #   make           build/fpac, build/libfpa.a, build/libfpa.so
 #
-#   gpu-test gpu-pack gpu-bench asan ubsan fuzz bench generated tidy format install clean: README.md, "Building"
+#   gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated tidy format install clean:
+#   README.md, "Building" and "Measuring"
 
 VERSION   := 0.1.0
 SOVERSION := 0
@@ -76,7 +77,8 @@ wrapped := malloc calloc realloc strdup strndup write fsync rename
 comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
-.PHONY: all demo demo-run test check gpu-test gpu-pack gpu-bench asan ubsan fuzz bench generated tidy format install clean
+.PHONY: all demo demo-run test check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated \
+        tidy format install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -201,6 +203,9 @@ $(BUILD)/bench_c: $(BUILD)/obj/bench/bench_c.o $(BUILD)/libfpa.a
 # make gpu-bench RESULTS=bench/results/cuda-DATE.txt: the CUDA kernels, on the GPU that is here.
 gpu-bench: $(BUILD)/fpac $(BUILD)/bench_cuda_open
 	@tools/gpu-bench.sh $(BUILD) $(if $(RESULTS),| tee $(RESULTS))
+# make gpu-table ONLY=decode,open OUT=bench/results/DATE: beside the peers that are installed, with pictures.
+gpu-table: $(BUILD)/fpac $(BUILD)/bench_cuda_open
+	@tools/gpu-table.sh $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
 
 $(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal.a
 	$(call say,link)

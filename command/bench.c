@@ -17,7 +17,17 @@ typedef struct bench {
     fpa_device *device; /* NULL: kernels run on the CPU */
     fpa_ceiling ceiling;
     fpa_json *json;
+    FILE *tsv; /* NULL: no lines are kept */
 } bench;
+
+static fpa_status keep(const bench *b, const fpa_kernel *kernel, const fpa_timing *timing, fpa_error *error)
+{
+    fpa_measured item;
+    if (!b->tsv)
+        return FPA_OK;
+    bench_describe(fpa_describe(kernel), b->options, b->device ? &b->ceiling : NULL, timing, &item);
+    return measured_write(b->tsv, b->options->tsv, &item, error);
+}
 
 static void show(const bench *b, const fpa_kernel *kernel, const fpa_timing *timing)
 {
@@ -44,8 +54,10 @@ static fpa_status bench_head(const bench *b, fpa_head *head, fpa_error *error)
         status = time_forward(kernel, kernel->head, &b->load, &timing, error);
     }
     progress_end();
-    if (!status)
+    if (!status) {
         show(b, kernel, &timing);
+        status = keep(b, kernel, &timing, error);
+    }
     fpa_close(kernel);
     return status;
 }
@@ -132,6 +144,20 @@ static fpa_status check_options(const bench_options *options, bool on_device, fp
     return options->dtype ? select_dtype(options->dtype, &dtype, error) : FPA_OK;
 }
 
+/* What the command line asks for, before anything is opened. */
+static fpa_status select_request(bench *b, int *form, const fpa_backend **backend, fpa_error *error)
+{
+    const fpa_target *target;
+    fpa_status status = select_form(b->options->form, form, error);
+    if (!status)
+        status = select_backend(b->options->target, backend, error);
+    if (!status)
+        status = check_options(b->options, (*backend)->memory != NULL, error);
+    if (!status)
+        status = select_running(&b->open_options, backend, &target, error);
+    return !status && b->options->tsv ? measured_open(b->options->tsv, &b->tsv, error) : status;
+}
+
 static fpa_status run_bench(const bench_options *options, fpa_json *json, const char *spec, fpa_error *error)
 {
     enum { CPU_REPEATS = 7, GPU_REPEATS = 25, SECONDS = 10 };
@@ -139,15 +165,8 @@ static fpa_status run_bench(const bench_options *options, fpa_json *json, const 
                .open_options = {.target = options->target, .device = (int)options->device},
                .json = json};
     const fpa_backend *backend;
-    const fpa_target *target;
     int form, repeats = (int)options->repeats;
-    fpa_status status = select_form(options->form, &form, error);
-    if (!status)
-        status = select_backend(options->target, &backend, error);
-    if (!status)
-        status = check_options(options, backend->memory != NULL, error);
-    if (!status)
-        status = select_running(&b.open_options, &backend, &target, error);
+    fpa_status status = select_request(&b, &form, &backend, error);
     if (status)
         return status;
     bool on_device = backend->memory != NULL;
@@ -160,7 +179,10 @@ static fpa_status run_bench(const bench_options *options, fpa_json *json, const 
                         .repeats = repeats,
                         .seconds = SECONDS,
                         .graph = options->graph};
-    return on_device ? bench_on_device(&b, spec, error) : bench_spec(&b, spec, error);
+    status = on_device ? bench_on_device(&b, spec, error) : bench_spec(&b, spec, error);
+    if (b.tsv)
+        fclose(b.tsv); /* each line was flushed */
+    return status;
 }
 
 /* OpenMP reads this when it starts, which is when the first kernel is loaded. */
@@ -204,6 +226,7 @@ int command_bench(int count, char **arguments)
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array", 0, 0},
+        {"--tsv", OPTION_TEXT, &options.tsv, "FILE", "add a line a head there, for fpac plot", 0, 0},
     };
     const fpa_syntax syntax = {
         "bench SPEC [--head NAME] [--length N] [--batch N] [--heads N] [--form FORM] [options]",

@@ -51,8 +51,6 @@ void bench_write(fpa_json *json, const fpa_description *about, const bench_optio
     json_close(json);
 }
 
-/* ---- on a GPU ---- */
-
 static double rate(const fpa_timing *timing)
 {
     return timing->bytes / timing->seconds; /* bytes a second */
@@ -62,6 +60,25 @@ static double product_of(const fpa_description *about, const fpa_ceiling *ceilin
 {
     return ceiling->product[dtype_find(about->dtype)]; /* FLOP a second; 0: not measured */
 }
+
+void bench_describe(const fpa_description *about, const bench_options *options, const fpa_ceiling *ceiling,
+                    const fpa_timing *timing, fpa_measured *item)
+{
+    double product = ceiling ? product_of(about, ceiling) : 0;
+    *item = (fpa_measured){.who = "fpac",
+                           .version = FPA_VERSION,
+                           .length = options->length,
+                           .batch = options->batch,
+                           .heads = options->heads,
+                           .nanoseconds = timing->nanoseconds,
+                           .milliseconds = 1e3 * timing->seconds,
+                           .product = product > 0 ? 1e9 * timing->gflops / product : 0,
+                           .copy = ceiling ? rate(timing) / ceiling->copy : 0};
+    snprintf(item->what, sizeof item->what, "%s %s %s%s", about->name, about->dtype, timing_form(timing),
+             options->graph ? " graph" : "");
+}
+
+/* ---- on a GPU ---- */
 
 static void print_ceilings(const fpa_device *device, const fpa_ceiling *ceiling)
 {
