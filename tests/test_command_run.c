@@ -1,0 +1,221 @@
+/* fpac run: arrays in, arrays out, and a state handed over. */
+#include "../gen/npy.h"
+#include "command_place.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+/* count numbers that are small and different. */
+static void write_numbers(const char *path, int axes, const int64_t *shape)
+{
+    fpa_array array = {.axes = axes, .count = 1};
+    fpa_error error = {0};
+    for (int i = 0; i < axes; i++)
+        array.count *= array.shape[i] = shape[i];
+    array.data = malloc((size_t)array.count * sizeof *array.data + 1);
+    assert_non_null(array.data);
+    for (int64_t i = 0; i < array.count; i++)
+        array.data[i] = (float)((i * 37 + 11) % 101) / 101 - 0.5f;
+    if (npy_write(path, &array, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    npy_free(&array);
+}
+
+static fpa_array read_numbers(const char *path)
+{
+    fpa_array array = {0};
+    fpa_error error = {0};
+    if (npy_read(path, &array, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    return array;
+}
+
+/* ---- run ---- */
+
+/* q, k, v of 2 sequences, 9 tokens, 2 heads, width 4. */
+typedef struct arrays {
+    char q[PATH], k[PATH], v[PATH], o[PATH], state[PATH];
+} arrays;
+
+static void arrays_make(const place *here, arrays *paths)
+{
+    const int64_t shape[4] = {2, 9, 2, 4};
+    place_file(here, "q.npy", paths->q);
+    place_file(here, "k.npy", paths->k);
+    place_file(here, "v.npy", paths->v);
+    place_file(here, "o.npy", paths->o);
+    place_file(here, "state.npy", paths->state);
+    write_numbers(paths->q, 4, shape);
+    write_numbers(paths->k, 4, shape);
+    write_numbers(paths->v, 4, shape);
+}
+
+/* o_t = sum over j <= t of (q_t.k_j)^2 v_j, written out. */
+static void check_square(const arrays *paths)
+{
+    fpa_array q = read_numbers(paths->q), k = read_numbers(paths->k), v = read_numbers(paths->v);
+    fpa_array o = read_numbers(paths->o);
+    assert_int_equal(o.count, q.count);
+    for (int64_t i = 0; i < o.count; i++) {
+        int64_t e = i % 4, head = i / 4 % 2, t = i / 8 % 9, b = i / 72;
+        double sum = 0;
+        for (int64_t j = 0; j <= t; j++) {
+            double dot = 0;
+            int64_t at = (b * 9 + j) * 8 + head * 4;
+            for (int64_t x = 0; x < 4; x++)
+                dot += (double)q.data[(b * 9 + t) * 8 + head * 4 + x] * (double)k.data[at + x];
+            sum += dot * dot * (double)v.data[at + e];
+        }
+        assert_float_equal((float)sum, o.data[i], 1e-5f);
+    }
+    npy_free(&q);
+    npy_free(&k);
+    npy_free(&v);
+    npy_free(&o);
+}
+
+static void check_every_form(const char *target)
+{
+    static const char *const forms[] = {"auto", "parallel", "chunked", "recurrent"};
+    place here;
+    arrays paths;
+    place_begin(&here, two_heads_spec);
+    arrays_make(&here, &paths);
+    for (int i = 0; i < 4; i++) {
+        unlink(paths.o);
+        expect(RUN("fpac", "run", here.spec, "--head", "two", "--q", paths.q, "--k", paths.k, "--v", paths.v,
+                   "--form", forms[i], "--target", target, "-o", paths.o),
+               0, NULL, NULL);
+        check_square(&paths);
+    }
+    scratch_remove(here.folder);
+}
+
+static void run_computes_the_formula_in_every_form(void **state)
+{
+    (void)state;
+    check_every_form("c");
+}
+
+static void run_computes_on_a_gpu(void **state)
+{
+    (void)state;
+    if (!gpu_is_here())
+        skip();
+    check_every_form("cuda");
+}
+
+static void bench_on_a_gpu_tells_shares(void **state)
+{
+    static const char *const words[] = {"\"share_of_copy\": 0.", "\"dtype\": \"bf16\"",
+                                        "\"operand_sets\": ", "\"form\": \"recurrent\""};
+    place here;
+    (void)state;
+    if (!gpu_is_here())
+        skip();
+    place_begin(&here, tiny_spec);
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--dtype", "bf16", "--length", "1",
+                   "--heads", "64", "--graph", "--json"),
+               0, words[i], NULL);
+    expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--length", "512"), 0, "of copy", NULL);
+    expect(RUN("fpac", "verify", here.spec, "--target", "cuda", "--time"), 0, "verified", NULL);
+    scratch_remove(here.folder);
+}
+
+static void a_state_written_is_a_state_read(void **state)
+{
+    place here;
+    arrays paths;
+    (void)state;
+    place_begin(&here, tiny_spec);
+    arrays_make(&here, &paths);
+    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--state-out",
+               paths.state, "-o", paths.o),
+           0, NULL, NULL);
+    fpa_array written = read_numbers(paths.state);
+    assert_int_equal(written.axes, 4);
+    assert_int_equal(written.shape[2], 12);
+    npy_free(&written);
+    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--state-in",
+               paths.state, "-o", paths.o),
+           0, NULL, NULL);
+    scratch_remove(here.folder);
+}
+
+static void run_refuses_wrong_files_and_writes_nothing(void **state)
+{
+    place here;
+    arrays paths;
+    char narrow[PATH], flat[PATH], text[PATH], missing[PATH];
+    const int64_t narrow_shape[4] = {2, 9, 2, 3}, flat_shape[3] = {2, 9, 4};
+    (void)state;
+    place_begin(&here, tiny_spec);
+    arrays_make(&here, &paths);
+    place_file(&here, "narrow.npy", narrow);
+    place_file(&here, "flat.npy", flat);
+    place_file(&here, "text.npy", text);
+    place_file(&here, "missing.npy", missing);
+    write_numbers(narrow, 4, narrow_shape);
+    write_numbers(flat, 3, flat_shape);
+    text_write(text, "not an array");
+    const char *const wrong[] = {narrow, flat, text, missing};
+    for (int i = 0; i < 4; i++) {
+        expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", wrong[i], "--v", paths.v, "-o", paths.o),
+               1, NULL, wrong[i]);
+        expect(RUN("fpac", "run", here.spec, "--q", wrong[i], "--k", paths.k, "--v", paths.v, "-o", paths.o),
+               1, NULL, wrong[i]);
+        assert_int_not_equal(access(paths.o, F_OK), 0);
+    }
+    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--log-gate",
+               paths.v, "-o", paths.o),
+           1, NULL, "gate");
+    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--weights",
+               "w=w.npy", "-o", paths.o),
+           1, NULL, "--weights: w=w.npy");
+    scratch_remove(here.folder);
+}
+
+static void trainable_weights_are_named(void **state)
+{
+    place here;
+    arrays paths;
+    char weight[PATH], option[PATH + 8];
+    const int64_t shape[2] = {3, 4};
+    (void)state;
+    place_begin(&here, "local w = trainable { name = 'w', rows = 3, shared = true }\n"
+                       "return head { name = 'own', d = 4, dv = 4, terms = { term { w, w } } }\n");
+    arrays_make(&here, &paths);
+    place_file(&here, "w.npy", weight);
+    write_numbers(weight, 2, shape);
+    snprintf(option, sizeof option, "w=%s", weight);
+    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "-o", paths.o), 1,
+           NULL, "w is missing");
+    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--weights", option,
+               "--weights", option, "-o", paths.o),
+           1, NULL, "w is given twice");
+    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--weights", option,
+               "-o", paths.o),
+           0, NULL, NULL);
+    scratch_remove(here.folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run_computes_the_formula_in_every_form),
+        cmocka_unit_test(run_computes_on_a_gpu),
+        cmocka_unit_test(bench_on_a_gpu_tells_shares),
+        cmocka_unit_test(a_state_written_is_a_state_read),
+        cmocka_unit_test(run_refuses_wrong_files_and_writes_nothing),
+        cmocka_unit_test(trainable_weights_are_named),
+    };
+    return cmocka_run_group_tests_name("command, run", tests, NULL, NULL);
+}
