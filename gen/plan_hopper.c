@@ -1,0 +1,252 @@
+/* plan_hopper: rows of a vector, dots by blocks of rows; and whether tiles suit the head at all. */
+#include "plan_hopper.h"
+
+#include <stdio.h>
+
+#include "plan_tiles.h"
+
+static int round_up(int value, int unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static fpa_status refuse(fpa_hopper_plan *hopper, const char *why)
+{
+    *hopper = (fpa_hopper_plan){.used = false};
+    snprintf(hopper->why, sizeof hopper->why, "%s", why);
+    return FPA_OK;
+}
+
+static int centre_factors(const fpa_plan *plan)
+{
+    int factors = 0;
+    for (int i = 0; i < plan->piece_count; i++)
+        if (plan->pieces[i].prefix_count > factors)
+            factors = plan->pieces[i].prefix_count;
+    return factors;
+}
+
+/* ---- rows ---- */
+
+/* Which rows features or dots name; shorter features need the row of ones. */
+static void mark_rows(const fpa_plan *plan, int factors, bool *kept)
+{
+    for (int p = 0; p < plan->piece_count; p++) {
+        const fpa_piece *piece = &plan->pieces[p];
+        for (int l = 0; l < piece->prefix_count; l++)
+            kept[piece->prefix[l]] = true;
+        for (int i = 0; i < piece->width; i++)
+            kept[piece->base + i] = true;
+        if (piece->prefix_count < factors)
+            kept[plan->ones_row] = true;
+    }
+    for (int i = 0; i < plan->score->dot_count; i++)
+        for (int r = 0; r < plan->dots[i].row_count; r++)
+            kept[plan->dots[i].rows[r]] = true;
+}
+
+/* A run of rows that are computed together is kept as a whole: the first hopper row behind it. */
+static int place_run(fpa_hopper_plan *hopper, const bool *kept, int first, int count, int next)
+{
+    bool any = false;
+    for (int i = 0; i < count; i++)
+        any |= kept[first + i];
+    if (!any)
+        return next;
+    for (int i = 0; i < count; i++)
+        hopper->row[first + i] = next + i;
+    return round_up(next + count, 2 * HOPPER_BLOCK);
+}
+
+/* True when some dot has one of two rows only: blocks of a dot hold no other dot's rows. */
+static bool dots_part(const fpa_plan *plan, int a, int b)
+{
+    for (int i = 0; i < plan->score->dot_count; i++) {
+        int found = 0;
+        for (int r = 0; r < plan->dots[i].row_count; r++)
+            found += plan->dots[i].rows[r] == a || plan->dots[i].rows[r] == b;
+        if (found == 1)
+            return true;
+    }
+    return false;
+}
+
+/* Weighted rows follow each other as in the plan; a run that a dot ends or begins starts a block. */
+static int place_weighted(const fpa_plan *plan, fpa_hopper_plan *hopper, const bool *kept, int next)
+{
+    int last = -1;
+    for (int i = 0; i < plan->weighted_count; i++) {
+        const int row = plan->weighted[i].row;
+        if (!kept[row])
+            continue;
+        if (last < 0 || row != last + 1 || dots_part(plan, last, row))
+            next = round_up(next, HOPPER_BLOCK);
+        hopper->row[row] = next++;
+        last = row;
+    }
+    return round_up(next, 2 * HOPPER_BLOCK);
+}
+
+/* Coordinates, projections and weighted rows, each padded with zero rows up to 16; the row of ones in a
+ * block of its own, which dots do not read. */
+static int place_rows(const fpa_plan *plan, fpa_hopper_plan *hopper, const bool *kept)
+{
+    for (int i = 0; i < plan->row_count; i++)
+        hopper->row[i] = -1;
+    int next = place_run(hopper, kept, 0, plan->head->d, 0);
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_projection *projection = &plan->projections[i];
+        const int rows = plan->head->matrices[projection->matrix].rows;
+        next = place_run(hopper, kept, projection->first_row, rows, next);
+    }
+    next = place_weighted(plan, hopper, kept, next);
+    hopper->ones_row = -1;
+    if (kept[plan->ones_row]) {
+        hopper->ones_row = hopper->row[plan->ones_row] = next;
+        next += HOPPER_BLOCK;
+    }
+    return next / HOPPER_BLOCK;
+}
+
+static bool is_zero_block(const fpa_hopper_plan *hopper, int block)
+{
+    for (int r = 0; r < HOPPER_BLOCK; r++)
+        if (hopper->source[HOPPER_BLOCK * block + r] >= 0)
+            return false;
+    return true;
+}
+
+/* The inverse of hopper->row. There is room for one block more than row_blocks. */
+static fpa_status invert_rows(fpa_plan *plan, fpa_hopper_plan *hopper, fpa_error *error)
+{
+    const int count = HOPPER_BLOCK * (hopper->row_blocks + 1);
+    hopper->source = arena_array(&plan->memory, count, sizeof *hopper->source);
+    if (!hopper->source)
+        return fail_memory(error);
+    for (int i = 0; i < count; i++)
+        hopper->source[i] = -1;
+    for (int i = 0; i < plan->row_count; i++)
+        if (hopper->row[i] >= 0)
+            hopper->source[hopper->row[i]] = i;
+    return FPA_OK;
+}
+
+static void describe_rows(const fpa_plan *plan, fpa_hopper_plan *hopper)
+{
+    const int rows = HOPPER_BLOCK * hopper->row_blocks;
+    hopper->zero_row = -1;
+    for (int i = rows - 1; i >= 0; i--)
+        if (hopper->source[i] < 0)
+            hopper->zero_row = i;
+    hopper->natural = rows == plan->head->d && rows % (2 * HOPPER_BLOCK) == 0;
+    for (int i = 0; i < rows && hopper->natural; i++)
+        hopper->natural = hopper->source[i] == i;
+}
+
+/* ---- dots ---- */
+
+/* Blocks of a dot, ascending; -1 when one of them has a row that is neither the dot's nor zero. */
+static int dot_blocks(const fpa_hopper_plan *hopper, const fpa_dot *dot, int *rows_of, int *blocks)
+{
+    int count = 0, seen = 0;
+    for (int b = 0; b < hopper->row_blocks; b++)
+        rows_of[b] = 0;
+    for (int r = 0; r < dot->row_count; r++)
+        rows_of[hopper->row[dot->rows[r]] / HOPPER_BLOCK]++;
+    for (int b = 0; b < hopper->row_blocks; b++) {
+        if (!rows_of[b])
+            continue;
+        for (int r = 0; r < HOPPER_BLOCK; r++)
+            seen += hopper->source[HOPPER_BLOCK * b + r] >= 0;
+        blocks[count++] = b;
+    }
+    return seen == dot->row_count ? count : -1;
+}
+
+/* A block of zeros, best the one behind `last`; made at the end when there is none. */
+static int zero_block(fpa_hopper_plan *hopper, int last)
+{
+    if (last + 1 < hopper->row_blocks && is_zero_block(hopper, last + 1))
+        return last + 1;
+    for (int b = 0; b < hopper->row_blocks; b++)
+        if (is_zero_block(hopper, b))
+            return b;
+    return hopper->row_blocks++;
+}
+
+/* *whole: false when a dot has rows that are no whole blocks. */
+static fpa_status place_dots(fpa_plan *plan, fpa_hopper_plan *hopper, bool *whole, arena *memory,
+                             fpa_error *error)
+{
+    const int dots = plan->score->dot_count, most = hopper->row_blocks + 1;
+    int *rows_of = arena_array(memory, most, sizeof *rows_of);
+    hopper->dot_first = arena_array(&plan->memory, dots + 1, sizeof *hopper->dot_first);
+    hopper->dot_block = arena_array(&plan->memory, (size_t)dots * most, sizeof *hopper->dot_block);
+    if (!rows_of || !hopper->dot_first || !hopper->dot_block)
+        return fail_memory(error);
+    *whole = true;
+    for (int i = 0; i < dots && *whole; i++) {
+        int *blocks = hopper->dot_block + hopper->dot_first[i];
+        int count = dot_blocks(hopper, &plan->dots[i], rows_of, blocks);
+        *whole = count >= 0;
+        if (count > 0 && count % 2) {
+            blocks[count] = zero_block(hopper, blocks[count - 1]);
+            count++;
+        }
+        hopper->dot_first[i + 1] = hopper->dot_first[i] + count;
+    }
+    return FPA_OK;
+}
+
+/* ---- the plan ---- */
+
+static fpa_status plan_vectors(fpa_plan *plan, fpa_hopper_plan *hopper, bool *whole, arena *memory,
+                               fpa_error *error)
+{
+    bool *kept = arena_array(memory, plan->row_count, sizeof *kept);
+    hopper->row = arena_array(&plan->memory, plan->row_count, sizeof *hopper->row);
+    if (!kept || !hopper->row)
+        return fail_memory(error);
+    mark_rows(plan, hopper->centre_factors, kept);
+    hopper->row_blocks = place_rows(plan, hopper, kept);
+    fpa_status status;
+    if ((status = invert_rows(plan, hopper, error)) ||
+        (status = place_dots(plan, hopper, whole, memory, error)))
+        return status;
+    describe_rows(plan, hopper);
+    return FPA_OK;
+}
+
+static fpa_status plan_in(fpa_plan *plan, int warpgroup_tiles, arena *memory, fpa_hopper_plan *hopper,
+                          fpa_error *error)
+{
+    bool whole = false;
+    fpa_status status = plan_vectors(plan, hopper, &whole, memory, error);
+    if (status)
+        return status;
+    if (!whole)
+        return refuse(hopper, "a dot product of rows that are no whole blocks of 8");
+    hopper_tiling tiling = {0};
+    double slots = 0;
+    if ((status = tiles_form(plan, hopper, memory, &tiling, &slots, error)))
+        return status;
+    if (tiles_are_sparse(plan, slots)) {
+        char why[sizeof hopper->why];
+        snprintf(why, sizeof why, "its features fill only %.0f %% of tiles of 8 x 8",
+                 100 * (double)plan->features / slots);
+        return refuse(hopper, why);
+    }
+    hopper->used = true;
+    return tiles_to_stars(plan, &tiling, warpgroup_tiles, memory, hopper, error);
+}
+
+fpa_status plan_hopper(fpa_plan *plan, int warpgroup_tiles, fpa_hopper_plan *hopper, fpa_error *error)
+{
+    *hopper = (fpa_hopper_plan){.centre_factors = centre_factors(plan)};
+    if (!hopper->centre_factors)
+        return refuse(hopper, "its features are rows themselves");
+    arena memory = {0};
+    fpa_status status = plan_in(plan, warpgroup_tiles, &memory, hopper, error);
+    arena_free(&memory);
+    return status;
+}

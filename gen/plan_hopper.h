@@ -1,0 +1,58 @@
+/* plan_hopper: how the kernels of sm_90a see a head. They work on *tiles* of 64 features: 8 *centres*
+ * times the 8 consecutive rows of one *leaf block*.
+ *
+ * Vocabulary, beside plan.h's. A *vector* is what a token has in packed rows, in blocks of 8 (16 bytes
+ * of bf16). A *centre* is the product of all factors of a feature but the last. A *group* is 8 centres
+ * and the tiles that have them in common; a *star* is a run of tiles of one group, for which one
+ * warpgroup of the state kernel forms the centres once. The order of features is free: a table maps each
+ * slot of a tile to the feature of plan->pieces, or to none. */
+#ifndef FPAC_GEN_PLAN_HOPPER_H
+#define FPAC_GEN_PLAN_HOPPER_H
+
+#include <stdbool.h>
+
+#include "error.h"
+
+struct fpa_plan;
+
+enum {
+    HOPPER_BLOCK = 8,    /* rows of a block; centres of a group */
+    HOPPER_TILE = 8 * 8, /* features */
+    HOPPER_MAX_STAR = 6, /* tiles */
+};
+
+typedef struct fpa_hopper_plan {
+    bool used;     /* else `why` says why not, nothing below is valid, and the portable kernels run */
+    char why[160]; /* "its features fill only 40 % of tiles of 8 x 8" */
+    /* rows of a vector, in a numbering of its own, by blocks of 8 */
+    int *row;       /* [plan->row_count] hopper row of a plan's row, -1: not kept */
+    int *source;    /* [8 row_blocks] plan's row of a hopper row, -1: zero for every token */
+    int row_blocks; /* of a vector */
+    bool natural;   /* the rows are the coordinates 0..d-1, d % 16 == 0: q and k are read as they lie */
+    int ones_row, zero_row; /* hopper rows, -1: there is none */
+    /* tiles, in the order of their groups */
+    int centre_factors; /* F - 1; centres of fewer factors begin with rows of ones */
+    int groups;
+    int *centre;      /* [groups][8][centre_factors] hopper rows */
+    int *group_first; /* [groups + 1] first tile */
+    int tiles;
+    int *tile_leaf; /* [tiles] block of rows */
+    int *feature;   /* [tiles][8 centres][8 rows] feature as plan->pieces count them, -1: none */
+    double *weight; /* [tiles][64] on the key side; 0 where there is no feature */
+    int *degree;    /* [tiles][64] factors that are not the row of ones: head->scale enters as often */
+    /* stars, in the order of their groups */
+    int star_leaves; /* R: tiles of a star, 1..HOPPER_MAX_STAR */
+    int stars;
+    int *star_group; /* [stars] */
+    int *star_tile;  /* [stars][star_leaves] tile, -1: padding at the end of a group */
+    /* dots of the score */
+    int *dot_first; /* [dots + 1] first entry of dot_block */
+    int *dot_block; /* blocks of rows, an even number a dot: a block that is all zero fills up */
+} fpa_hopper_plan;
+
+/* Fills *hopper from the rows, pieces and dots of plan, with memory of plan's arena. warpgroup_tiles:
+ * tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles do not suit gives
+ * FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
+fpa_status plan_hopper(struct fpa_plan *plan, int warpgroup_tiles, fpa_hopper_plan *hopper, fpa_error *error);
+
+#endif

@@ -1,0 +1,466 @@
+/* plan_hopper: tiles hold every feature once, with its factors; stars hold every tile once. */
+#include "../gen/plan.h"
+#include "../gen/plan_hopper.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WARPGROUP_TILES = 6 };
+
+/* Heads that tiles suit, and what becomes of them when a warpgroup holds 6 tiles. */
+static const struct suited {
+    const char *body; /* of head { ... } */
+    int64_t features;
+    bool natural;
+    int tiles, leaves, stars;
+} suited[] = {
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 1 }", 2080, true, 36, 3, 12},
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 4 }", 2176, true, 36, 3, 12},
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", 2304, true, 36, 3, 12},
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 16 }", 2560, true, 40, 3, 14},
+    {"d = 128, dv = 128, terms = power { degree = 2 }, block = 8", 8704, true, 136, 3, 46},
+    {"d = 256, dv = 64, terms = power { degree = 2 }, block = 8", 33792, true, 528, 3, 176},
+    {"d = 40, dv = 64, terms = power { degree = 2 }, block = 8", 960, false, 15, 3, 5},
+    {"d = 60, dv = 64, terms = tspow { d = 60, degree = 2, block = 8 }", 2032, false, 36, 3, 12},
+    {"d = 32, dv = 64, terms = power { degree = 3 }, block = 8", 10240, true, 160, 2, 88},
+    {"d = 32, dv = 32, terms = tspow { d = 32, degree = 3, block = 4 }", 7680, true, 140, 2, 80},
+    {"d = 48, dv = 48, scale = 1 / sqrt(48), block = 8, normalize = 'max', "
+     "terms = inhomogeneous { degree = 2, constant = ratio(1, 2) }",
+     1393, false, 28, 3, 10},
+    {"d = 32, dv = 32, block = 4, terms = inhomogeneous { degree = 3, constant = 2 }", 8289, false, 155, 2,
+     88},
+    {"d = 64, dv = 64, block = 8, scale = 1 / 8, terms = taylor { degree = 2 }, normalize = 'sum'", 2369,
+     false, 45, 3, 15},
+    {"d = 64, dv = 64, gate = true, terms = tspow { d = 64, degree = 2, block = 8 }", 2304, true, 36, 3, 12},
+    {"d = 64, dv = 64, terms = term { dense(orthogonal { d = 64, rows = 16, seed = 14 }), "
+     "dense(orthogonal { d = 64, rows = 32, seed = 15 }) }",
+     512, false, 8, 4, 2},
+    {"d = 48, dv = 48, terms = term { trainable { name = 'W1', rows = 8 }, trainable { name = 'W2', rows = "
+     "12 } }",
+     96, false, 2, 2, 1},
+    {"d = 24, dv = 24, terms = term { trainable { name = 'g', diagonal = true }, select(range(1, 8)) }", 192,
+     false, 3, 1, 3},
+    {"d = 16, dv = 16, terms = { term { select(range(1, 8)), diagonal { [range(9, 16)] = sqrt2 } }, "
+     "term { trainable { name = 'W', rows = 16 }, select(range(9, 16)), weight = 3 } }",
+     192, false, 3, 1, 3},
+    /* tiles that are there with their transposes stay */
+    {"d = 24, dv = 24, terms = tspow { d = 24, degree = 2, block = 24 }", 576, false, 9, 3, 3},
+    /* no feature is constant, but shorter ones need the row of ones */
+    {"d = 64, dv = 64, block = 8, terms = { term { identity(), identity() }, term { identity() } }", 2368,
+     false, 44, 3, 15},
+    /* weighted rows beside others, and in runs that dots part */
+    {"d = 32, dv = 16, terms = term { trainable { name = 'W', rows = 16 }, "
+     "diagonal { [range(1, 8)] = 1, [range(9, 20)] = sqrt2, [range(21, 24)] = 3 } }",
+     384, false, 6, 2, 3},
+    {"d = 32, dv = 16, terms = { term { trainable { name = 'W', rows = 8 }, "
+     "diagonal { [range(1, 6)] = sqrt2, [range(7, 12)] = 3 } }, "
+     "term { trainable { name = 'V', rows = 8 }, diagonal { [range(13, 18)] = sqrt2, [range(19, 24)] = 3 } } "
+     "}",
+     192, false, 4, 1, 4},
+    /* the last block's 4 centres and the row of ones make up one group */
+    {"d = 60, dv = 64, block = 8, terms = inhomogeneous { degree = 2, constant = 1 }", 2093, false, 44, 3,
+     15},
+};
+
+/* Heads that they do not suit, and why. */
+static const struct unsuited {
+    const char *body, *why;
+} unsuited[] = {
+    {"d = 64, dv = 64, terms = linear {}", "features are rows themselves"},
+    {"d = 16, dv = 16, terms = taylor { degree = 2 }", "fill only 54 % of tiles"},
+    {"d = 8, dv = 24, terms = power { degree = 4 }", "fill only 34 % of tiles"},
+    {"d = 16, dv = 16, terms = term { select(range(1, 12)), trainable { name = 'W', rows = 8 } }",
+     "no whole blocks"},
+};
+
+struct made {
+    fpa_head_list list;
+    fpa_simplified simple;
+    fpa_plan plan;
+    fpa_hopper_plan hopper;
+};
+
+static void make(const char *body, int warpgroup_tiles, struct made *m)
+{
+    char spec[512];
+    fpa_error error = {0};
+    *m = (struct made){0};
+    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s }", body) < (int)sizeof spec);
+    if (spec_load_text("hopper.lua", NULL, spec, strlen(spec), &m->list, &error) ||
+        simplify(m->list.heads[0], &m->simple, &error) ||
+        plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error) ||
+        plan_hopper(&m->plan, warpgroup_tiles, &m->hopper, &error))
+        fail_msg("%s: %s: %s", body, error.where, error.message);
+}
+
+static void unmake(struct made *m)
+{
+    plan_free(&m->plan);
+    simplified_free(&m->simple);
+    head_list_free(&m->list);
+}
+
+static void each(void (*check)(const struct made *m))
+{
+    for (size_t i = 0; i < sizeof suited / sizeof *suited; i++)
+        for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
+            struct made m;
+            make(suited[i].body, tiles, &m);
+            if (!m.hopper.used)
+                fail_msg("%s: %s", suited[i].body, m.hopper.why);
+            assert_in_range(m.hopper.star_leaves, 1, tiles);
+            check(&m);
+            unmake(&m);
+        }
+}
+
+static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof suited / sizeof *suited; i++) {
+        struct made m;
+        make(suited[i].body, WARPGROUP_TILES, &m);
+        const fpa_hopper_plan *hopper = &m.hopper;
+        if (!hopper->used || m.plan.features != suited[i].features || hopper->tiles != suited[i].tiles ||
+            hopper->star_leaves != suited[i].leaves || hopper->stars != suited[i].stars ||
+            hopper->natural != suited[i].natural)
+            fail_msg("%s: %s%lld features, %d tiles, %d stars of %d, natural %d", suited[i].body, hopper->why,
+                     (long long)m.plan.features, hopper->tiles, hopper->stars, hopper->star_leaves,
+                     hopper->natural);
+        unmake(&m);
+    }
+}
+
+static void heads_that_tiles_do_not_suit_say_why(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof unsuited / sizeof *unsuited; i++) {
+        struct made m;
+        make(unsuited[i].body, WARPGROUP_TILES, &m);
+        if (m.hopper.used || !strstr(m.hopper.why, unsuited[i].why))
+            fail_msg("%s: used %d, '%s'", unsuited[i].body, m.hopper.used, m.hopper.why);
+        unmake(&m);
+    }
+}
+
+/* Degree-2 heads over whole blocks of 8: every tile has a star without a hole, when their number allows. */
+static void flips_leave_stars_of_36_tiles_without_padding(void **state)
+{
+    static const int leaves[] = {0, 1, 2, 3, 4, 4, 3};
+    (void)state;
+    for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
+        struct made m;
+        make("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", tiles, &m);
+        assert_int_equal(m.hopper.star_leaves, leaves[tiles]);
+        assert_int_equal(m.hopper.stars * m.hopper.star_leaves, 36);
+        for (int i = 0; i < 36; i++)
+            assert_true(m.hopper.star_tile[i] >= 0);
+        unmake(&m);
+    }
+}
+
+/* ---- rows ---- */
+
+static void check_run(const int *row, int count, int aligned)
+{
+    if (row[0] < 0)
+        return;
+    assert_int_equal(row[0] % aligned, 0);
+    for (int i = 1; i < count; i++)
+        assert_int_equal(row[i], row[0] + i);
+}
+
+static void check_rows(const struct made *m)
+{
+    const fpa_plan *plan = &m->plan;
+    const fpa_hopper_plan *hopper = &m->hopper;
+    int kept = 0, sources = 0;
+    for (int i = 0; i < plan->row_count; i++) {
+        if (hopper->row[i] < 0)
+            continue;
+        assert_in_range(hopper->row[i], 0, 8 * hopper->row_blocks - 1);
+        assert_int_equal(hopper->source[hopper->row[i]], i);
+        kept++;
+    }
+    for (int i = 0; i < 8 * hopper->row_blocks; i++)
+        sources += hopper->source[i] >= 0;
+    assert_int_equal(kept, sources);
+    assert_true(hopper->row[0] <= 0);
+    check_run(hopper->row, plan->head->d, 16);
+    for (int i = 0; i < plan->projection_count; i++)
+        check_run(hopper->row + plan->projections[i].first_row,
+                  plan->head->matrices[plan->projections[i].matrix].rows, 16);
+    assert_int_equal(hopper->ones_row, hopper->row[plan->ones_row]);
+    if (hopper->zero_row >= 0)
+        assert_int_equal(hopper->source[hopper->zero_row], -1);
+    assert_int_equal(hopper->natural, plan->head->d % 16 == 0 && 8 * hopper->row_blocks == plan->head->d &&
+                                          hopper->row[0] == 0);
+}
+
+static void rows_keep_their_runs_and_alignment(void **state)
+{
+    (void)state;
+    each(check_rows);
+}
+
+/* A vector of the plan's rows with a value of its own for each, and the same as a hopper vector. */
+static double *random_rows(const struct made *m, double **vector)
+{
+    double *row = calloc(m->plan.row_count, sizeof *row);
+    *vector = calloc(8 * m->hopper.row_blocks, sizeof **vector);
+    assert_non_null(row);
+    assert_non_null(*vector);
+    for (int i = 0; i < m->plan.row_count; i++) {
+        row[i] = i == m->plan.ones_row ? 1 : rand() / (double)RAND_MAX + 0.5;
+        if (m->hopper.row[i] >= 0)
+            (*vector)[m->hopper.row[i]] = row[i];
+    }
+    return row;
+}
+
+/* ---- features ---- */
+
+static double piece_product(const fpa_piece *piece, int i, const double *row)
+{
+    double product = piece->weight * row[piece->base + i];
+    for (int l = 0; l < piece->prefix_count; l++)
+        product *= row[piece->prefix[l]];
+    return product;
+}
+
+static int piece_degree(const fpa_plan *plan, const fpa_piece *piece, int i)
+{
+    int degree = piece->base + i == plan->ones_row ? 0 : 1;
+    for (int l = 0; l < piece->prefix_count; l++)
+        degree += piece->prefix[l] == plan->ones_row ? 0 : 1;
+    return degree;
+}
+
+static int tile_group(const fpa_hopper_plan *hopper, int tile)
+{
+    int g = 0;
+    while (tile >= hopper->group_first[g + 1])
+        g++;
+    return g;
+}
+
+static double slot_product(const fpa_hopper_plan *hopper, int tile, int slot, const double *vector)
+{
+    const int *centre = hopper->centre + (tile_group(hopper, tile) * 8 + slot / 8) * hopper->centre_factors;
+    double product = hopper->weight[tile * 64 + slot] * vector[8 * hopper->tile_leaf[tile] + slot % 8];
+    for (int l = 0; l < hopper->centre_factors; l++)
+        product *= vector[centre[l]];
+    return product;
+}
+
+static void check_slot(const struct made *m, int tile, int slot, const double *value, const int *degree,
+                       const double *vector, int *seen)
+{
+    const int feature = m->hopper.feature[tile * 64 + slot];
+    const double product = slot_product(&m->hopper, tile, slot, vector);
+    if (feature < 0) {
+        assert_int_equal(feature, -1);
+        assert_true(m->hopper.weight[tile * 64 + slot] == 0);
+        return;
+    }
+    assert_in_range(feature, 0, m->plan.features - 1);
+    assert_int_equal(seen[feature]++, 0);
+    assert_true(fabs(product - value[feature]) <= 1e-12 * fabs(value[feature]));
+    assert_int_equal(m->hopper.degree[tile * 64 + slot], degree[feature]);
+}
+
+static void check_features(const struct made *m)
+{
+    const fpa_plan *plan = &m->plan;
+    double *vector, *value = calloc(plan->features, sizeof *value);
+    int *degree = calloc(plan->features, sizeof *degree), *seen = calloc(plan->features, sizeof *seen);
+    assert_true(value && degree && seen);
+    srand(20260301); /* fixed: the same rows every time */
+    double *row = random_rows(m, &vector);
+    for (int p = 0; p < plan->piece_count; p++)
+        for (int i = 0; i < plan->pieces[p].width; i++) {
+            value[plan->pieces[p].feature + i] = piece_product(&plan->pieces[p], i, row);
+            degree[plan->pieces[p].feature + i] = piece_degree(plan, &plan->pieces[p], i);
+        }
+    for (int t = 0; t < m->hopper.tiles; t++)
+        for (int slot = 0; slot < 64; slot++)
+            check_slot(m, t, slot, value, degree, vector, seen);
+    for (int64_t f = 0; f < plan->features; f++)
+        assert_int_equal(seen[f], 1);
+    free(row);
+    free(vector);
+    free(value);
+    free(degree);
+    free(seen);
+}
+
+static void tiles_hold_every_feature_once_with_its_factors_weight_and_degree(void **state)
+{
+    (void)state;
+    each(check_features);
+}
+
+/* Two terms may have equal factors: their features fill slots of different tiles. */
+static void features_of_equal_factors_have_tiles_of_their_own(void **state)
+{
+    struct made m, twice;
+    fpa_error error = {0};
+    (void)state;
+    make("d = 16, dv = 16, terms = tspow { d = 16, degree = 2, block = 8 }", WARPGROUP_TILES, &m);
+    twice = m;
+    twice.plan.memory = (arena){0};
+    twice.plan.features *= 2;
+    twice.plan.piece_count *= 2;
+    twice.plan.pieces = calloc(twice.plan.piece_count, sizeof *twice.plan.pieces);
+    assert_non_null(twice.plan.pieces);
+    for (int p = 0; p < twice.plan.piece_count; p++) {
+        twice.plan.pieces[p] = m.plan.pieces[p % m.plan.piece_count];
+        twice.plan.pieces[p].feature += p < m.plan.piece_count ? 0 : m.plan.features;
+        twice.plan.pieces[p].weight += p < m.plan.piece_count ? 0 : 1;
+    }
+    assert_int_equal(plan_hopper(&twice.plan, WARPGROUP_TILES, &twice.hopper, &error), FPA_OK);
+    assert_true(twice.hopper.used);
+    assert_int_equal(twice.hopper.tiles, 2 * m.hopper.tiles);
+    check_features(&twice);
+    plan_free(&twice.plan);
+    unmake(&m);
+}
+
+/* ---- stars ---- */
+
+static void check_star(const fpa_hopper_plan *hopper, int star, int *seen)
+{
+    const int *tile = hopper->star_tile + star * hopper->star_leaves, g = hopper->star_group[star];
+    assert_in_range(g, 0, hopper->groups - 1);
+    assert_true(tile[0] >= 0); /* no star is padding only */
+    for (int i = 0; i < hopper->star_leaves; i++) {
+        if (tile[i] == -1)
+            continue;
+        assert_true(i == 0 || tile[i] == tile[i - 1] + 1);
+        assert_in_range(tile[i], hopper->group_first[g], hopper->group_first[g + 1] - 1);
+        assert_int_equal(seen[tile[i]]++, 0);
+    }
+}
+
+static void check_stars(const struct made *m)
+{
+    const fpa_hopper_plan *hopper = &m->hopper;
+    int *seen = calloc(hopper->tiles, sizeof *seen);
+    assert_non_null(seen);
+    assert_int_equal(hopper->group_first[0], 0);
+    assert_int_equal(hopper->group_first[hopper->groups], hopper->tiles);
+    for (int g = 0; g < hopper->groups; g++) {
+        assert_true(hopper->group_first[g] < hopper->group_first[g + 1]);
+        for (int t = hopper->group_first[g] + 1; t < hopper->group_first[g + 1]; t++)
+            assert_true(hopper->tile_leaf[t - 1] < hopper->tile_leaf[t]);
+    }
+    for (int s = 0; s < hopper->stars; s++)
+        check_star(hopper, s, seen);
+    for (int t = 0; t < hopper->tiles; t++)
+        assert_int_equal(seen[t], 1);
+    free(seen);
+}
+
+static void every_tile_lies_in_one_star_of_its_own_group(void **state)
+{
+    (void)state;
+    each(check_stars);
+}
+
+/* ---- dots ---- */
+
+static double by_rows(const fpa_dot *dot, const double *q, const double *k)
+{
+    double sum = 0;
+    for (int r = 0; r < dot->row_count; r++)
+        sum += q[dot->rows[r]] * k[dot->rows[r]];
+    return sum;
+}
+
+static double by_blocks(const fpa_hopper_plan *hopper, int dot, const double *q, const double *k)
+{
+    double sum = 0;
+    for (int i = hopper->dot_first[dot]; i < hopper->dot_first[dot + 1]; i++) {
+        assert_in_range(hopper->dot_block[i], 0, hopper->row_blocks - 1);
+        for (int r = 8 * hopper->dot_block[i]; r < 8 * hopper->dot_block[i] + 8; r++)
+            sum += q[r] * k[r];
+    }
+    return sum;
+}
+
+static void check_dots(const struct made *m)
+{
+    const fpa_hopper_plan *hopper = &m->hopper;
+    double *q, *k;
+    srand(20260302); /* fixed */
+    double *q_rows = random_rows(m, &q), *k_rows = random_rows(m, &k);
+    assert_true(m->plan.score->dot_count > 0);
+    for (int i = 0; i < m->plan.score->dot_count; i++) {
+        const double expected = by_rows(&m->plan.dots[i], q_rows, k_rows);
+        assert_int_equal((hopper->dot_first[i + 1] - hopper->dot_first[i]) % 2, 0);
+        assert_true(fabs(by_blocks(hopper, i, q, k) - expected) <= 1e-12 * expected);
+    }
+    free(q_rows);
+    free(k_rows);
+    free(q);
+    free(k);
+}
+
+static void blocks_of_a_dot_hold_its_rows_and_zeros(void **state)
+{
+    (void)state;
+    each(check_dots);
+}
+
+/* ---- the same again ---- */
+
+static void check_again(const struct made *m)
+{
+    const fpa_hopper_plan *a = &m->hopper;
+    fpa_plan plan = m->plan;
+    fpa_hopper_plan b;
+    fpa_error error = {0};
+    plan.memory = (arena){0};
+    assert_int_equal(plan_hopper(&plan, WARPGROUP_TILES, &b, &error), FPA_OK);
+    fpa_hopper_plan c;
+    assert_int_equal(plan_hopper(&plan, WARPGROUP_TILES, &c, &error), FPA_OK);
+    assert_int_equal(a->tiles, b.tiles);
+    assert_int_equal(b.groups, c.groups);
+    assert_int_equal(b.stars, c.stars);
+    const size_t centres = (size_t)b.groups * 8 * b.centre_factors;
+    assert_memory_equal(b.centre, c.centre, centres * sizeof *b.centre);
+    assert_memory_equal(b.feature, c.feature, b.tiles * 64 * sizeof *b.feature);
+    assert_memory_equal(b.tile_leaf, c.tile_leaf, b.tiles * sizeof *b.tile_leaf);
+    assert_memory_equal(b.star_tile, c.star_tile, b.stars * b.star_leaves * sizeof *b.star_tile);
+    arena_free(&plan.memory);
+}
+
+static void the_same_plan_gives_the_same_tables(void **state)
+{
+    (void)state;
+    each(check_again);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tiles_and_stars_of_heads_of_every_family_are_as_many_as_known),
+        cmocka_unit_test(heads_that_tiles_do_not_suit_say_why),
+        cmocka_unit_test(flips_leave_stars_of_36_tiles_without_padding),
+        cmocka_unit_test(rows_keep_their_runs_and_alignment),
+        cmocka_unit_test(tiles_hold_every_feature_once_with_its_factors_weight_and_degree),
+        cmocka_unit_test(features_of_equal_factors_have_tiles_of_their_own),
+        cmocka_unit_test(every_tile_lies_in_one_star_of_its_own_group),
+        cmocka_unit_test(blocks_of_a_dot_hold_its_rows_and_zeros),
+        cmocka_unit_test(the_same_plan_gives_the_same_tables),
+    };
+    return cmocka_run_group_tests_name("plan_hopper", tests, NULL, NULL);
+}
