@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../runtime/open.h"
 #include "command.h"
@@ -141,6 +142,9 @@ static fpa_status check_options(const bench_options *options, bool on_device, fp
         return fail(error, FPA_INVALID, "--threads", "sets OpenMP's threads, but a CUDA target has none");
     if (!on_device && options->graph)
         return fail(error, FPA_INVALID, "--graph", "replays a CUDA graph: it needs a CUDA target");
+    if (options->recent && (!on_device || options->length != 1 || strcmp(options->form, "recurrent") != 0))
+        return fail(error, FPA_INVALID, "--recent",
+                    "decodes: it needs a CUDA target, --length 1 and --form recurrent");
     return options->dtype ? select_dtype(options->dtype, &dtype, error) : FPA_OK;
 }
 
@@ -178,6 +182,7 @@ static fpa_status run_bench(const bench_options *options, fpa_json *json, const 
                         .heads = options->heads,
                         .repeats = repeats,
                         .seconds = SECONDS,
+                        .recent = options->recent,
                         .graph = options->graph};
     status = on_device ? bench_on_device(&b, spec, error) : bench_spec(&b, spec, error);
     if (b.tsv)
@@ -222,6 +227,8 @@ int command_bench(int count, char **arguments)
          4096},
         {"--repeats", OPTION_COUNT, &options.repeats, "N", "at most; fewer after ten seconds (7; GPU: 25)", 1,
          1000},
+        {"--recent", OPTION_COUNT, &options.recent, "R", "GPU: put R tokens into the state together", 1,
+         4096},
         {"--graph", OPTION_FLAG, &options.graph, NULL, "GPU: replay one forward as a CUDA graph", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},

@@ -10,6 +10,8 @@ typedef struct fpa_load {
     int64_t batch, length, heads;
     int repeats;    /* at most; at least one is timed after one that is not */
     double seconds; /* stop repeating after this long */
+    int64_t recent; /* GPU, recurrent form, length 1: a forward is that many tokens, of which none is in the
+                       state, and then another that puts them there; 0: each token is, at once */
     bool graph;     /* GPU: replay a CUDA graph of one forward instead of launching its kernels */
 } fpa_load;
 

@@ -21,7 +21,7 @@ typedef struct part {
     bool given;
     fpa_dtype dtype;
     float low, high; /* values: low..high */
-    int64_t shape[4];
+    int64_t shape[4], stride[4];
     size_t size, offset; /* bytes; from the set's start */
     DLTensor tensor;     /* of the set that is next */
 } part;
@@ -31,6 +31,7 @@ typedef struct stage {
     const fpa_kernel *kernel;
     const fpa_device *device;
     fpa_form form;
+    int64_t recent; /* tokens of a cycle; 0: a forward is one call */
     part part[PARTS];
     int weight_count;
     part *weight; /* [weight_count] */
@@ -56,10 +57,16 @@ static int64_t count_elements(const part *of)
 
 static void describe_part(stage *s, part *of, int axes, const int64_t *shape)
 {
+    int64_t step = 1;
     of->given = true;
     memcpy(of->shape, shape, (size_t)axes * sizeof *shape);
-    of->tensor = (DLTensor){
-        .device = device_of(s->kernel), .ndim = axes, .dtype = dtype_describe(of->dtype), .shape = of->shape};
+    for (int a = axes - 1; a >= 0; step *= shape[a--])
+        of->stride[a] = step;
+    of->tensor = (DLTensor){.device = device_of(s->kernel),
+                            .ndim = axes,
+                            .dtype = dtype_describe(of->dtype),
+                            .shape = of->shape,
+                            .strides = of->stride};
     of->size = (size_t)count_elements(of) * dtype_size(of->dtype);
     of->offset = s->set_bytes;
     s->set_bytes += (of->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -89,8 +96,11 @@ static void describe_weights(stage *s, const fpa_head *head, int64_t heads)
  * state on, as decoding does. */
 static fpa_status describe_set(stage *s, const fpa_head *head, const fpa_load *load, fpa_error *error)
 {
-    const int64_t keys[4] = {load->batch, load->length, load->heads, head->d};
-    const int64_t values[4] = {load->batch, load->length, load->heads, head->dv};
+    const int64_t kept = load->recent ? load->recent : load->length;
+    const int64_t queries[4] = {load->batch, load->length, load->heads, head->d};
+    const int64_t outputs[4] = {load->batch, load->length, load->heads, head->dv};
+    const int64_t keys[4] = {load->batch, kept, load->heads, head->d};
+    const int64_t values[4] = {load->batch, kept, load->heads, head->dv};
     const int64_t state[3] = {load->batch, load->heads, fpa_describe(s->kernel)->state_elements};
     size_t size = (size_t)head->matrix_count + 1;
     s->weight = calloc(size, sizeof *s->weight);
@@ -103,10 +113,10 @@ static fpa_status describe_set(stage *s, const fpa_head *head, const fpa_load *l
     s->part[PART_O] = (part){.dtype = head->dtype};
     s->part[PART_GATE] = (part){.dtype = FPA_F32, .low = -0.05f};
     s->part[PART_STATE] = (part){.dtype = head->state_dtype};
-    describe_part(s, &s->part[PART_Q], 4, keys);
+    describe_part(s, &s->part[PART_Q], 4, queries);
     describe_part(s, &s->part[PART_K], 4, keys);
     describe_part(s, &s->part[PART_V], 4, values);
-    describe_part(s, &s->part[PART_O], 4, values);
+    describe_part(s, &s->part[PART_O], 4, outputs);
     if (head->gate)
         describe_part(s, &s->part[PART_GATE], 3, keys);
     if (s->form == FPA_FORM_RECURRENT)
@@ -129,10 +139,13 @@ static void set_tensors(stage *s)
     tensors->stream = s->device->stream;
 }
 
-/* Bytes that a forward cannot do without: each operand once, a state in and out. */
+/* Bytes that a forward cannot do without: each operand once, a state in and out. Of a cycle: a state in for
+ * each token, q and o too. */
 static double least_bytes(const stage *s)
 {
+    const size_t once = s->part[PART_Q].size + s->part[PART_O].size + s->part[PART_STATE].size;
     double bytes = (double)s->part[PART_STATE].size; /* once more: it is written too */
+    bytes += s->recent ? (double)s->recent * (double)once - (double)(once - s->part[PART_STATE].size) : 0;
     for (int i = 0; i < PARTS; i++)
         bytes += (double)s->part[i].size;
     for (int i = 0; i < s->weight_count; i++)
@@ -203,6 +216,46 @@ static int64_t choose_sets(const stage *s, bool graph)
     return (int64_t)(wanted < most ? wanted : most);
 }
 
+/* ---- cycles: tokens that are not in the state at once ---- */
+
+/* Call `number` of a cycle, of recent + 1: the last one puts all tokens into the state, the others are one
+ * token each. Parts are shown as far as they are there. */
+static fpa_tensors cycle_call(stage *s, int64_t number)
+{
+    fpa_tensors call = s->tensors;
+    const bool last = number == s->recent;
+    const int64_t tokens = last ? number : number + 1;
+    s->part[PART_K].shape[1] = s->part[PART_V].shape[1] = s->part[PART_GATE].shape[1] = tokens;
+    call.recent = last ? 0 : number;
+    call.q = last ? NULL : call.q;
+    call.o = last ? NULL : call.o;
+    call.state_out = last ? call.state_out : NULL;
+    return call;
+}
+
+static fpa_status launch_cycle(stage *s, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    for (int64_t i = 0; i <= s->recent && !status; i++) {
+        const fpa_tensors call = cycle_call(s, i);
+        status = fpa_forward(s->kernel, FPA_FORM_AUTO, &call, s->workspace, s->workspace_size, error);
+    }
+    return status;
+}
+
+/* The largest that a call of the cycle needs. */
+static fpa_status cycle_workspace(stage *s, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    for (int64_t i = 0; i <= s->recent && !status; i++) {
+        const fpa_tensors call = cycle_call(s, i);
+        size_t size = 0;
+        status = fpa_workspace_size(s->kernel, FPA_FORM_AUTO, &call, &size, error);
+        s->workspace_size = size > s->workspace_size ? size : s->workspace_size;
+    }
+    return status ? status : device_allocate(s->kernel, s->workspace_size, &s->workspace, error);
+}
+
 static fpa_status allocate(stage *s, fpa_error *error)
 {
     void *operands;
@@ -210,7 +263,9 @@ static fpa_status allocate(stage *s, fpa_error *error)
     if (status)
         return status;
     s->operands = operands;
-    return workspace_new(s->kernel, s->form, &s->tensors, &s->workspace, &s->workspace_size, error);
+    return s->recent
+               ? cycle_workspace(s, error)
+               : workspace_new(s->kernel, s->form, &s->tensors, &s->workspace, &s->workspace_size, error);
 }
 
 /* ---- launches ---- */
@@ -229,6 +284,8 @@ static fpa_status launch_forward(void *user, int64_t number, CUstream stream, fp
     stage *s = user;
     (void)stream; /* that of the tensors */
     turn_to(s, number % s->sets);
+    if (s->recent)
+        return launch_cycle(s, error);
     return fpa_forward(s->kernel, s->form, &s->tensors, s->workspace, s->workspace_size, error);
 }
 
@@ -311,12 +368,14 @@ static fpa_status prepare(stage *s, const fpa_head *head, const fpa_load *load, 
 
 static void note_sample(const stage *s, const fpa_sample *sample, fpa_timing *timing)
 {
-    timing->seconds = sample->median;
-    timing->least = sample->least;
-    timing->most = sample->most;
+    const double tokens =
+        s->recent ? (double)s->recent : 1; /* of a cycle; of others the caller counts them */
+    timing->seconds = sample->median / tokens;
+    timing->least = sample->least / tokens;
+    timing->most = sample->most / tokens;
     timing->repeats = sample->repeats;
     timing->launches = sample->launches;
-    timing->bytes = least_bytes(s);
+    timing->bytes = least_bytes(s) / tokens;
     timing->sets = s->sets;
     timing->set_bytes = (double)s->set_bytes;
     timing->cache_bytes = (double)s->device->cache_bytes;
@@ -327,7 +386,7 @@ fpa_status time_on_device(const fpa_kernel *kernel, const fpa_head *head, const 
 {
     fpa_device device;
     fpa_sample sample;
-    stage s = {.kernel = kernel, .device = &device, .form = timing->form};
+    stage s = {.kernel = kernel, .device = &device, .form = timing->form, .recent = load->recent};
     const fpa_work work = {load->graph ? launch_graph : launch_forward, &s};
     fpa_status status = device_open(device_of(kernel).device_id, &device, error);
     if (!status) {

@@ -3,13 +3,16 @@
  *
  * Kernels of a head NAME, in the order in which a forward launches them:
  *   NAME_gates   running sums of the log-gates, chunk by chunk            (gated heads)
+ *   NAME_pack    vectors of packed rows                                   (warpgroups, where q and k need it)
  *   NAME_state   walks the keys: the state before each chunk, and after the last
+ *   NAME_state2  the same with smaller blocks, for few heads              (some heads on warpgroups)
  *   NAME_carry   adds what earlier segments left to the copies of later ones
  *   NAME_attend  reads the state, then the chunk's own keys; writes o
  *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
  *                it goes along with the state in registers, query, own keys, update, panel by panel
  *   NAME_step    the recurrent form: update and query in one pass over the state
- *   NAME_gather  adds the parts of o that blocks of NAME_step left        (several slices)
+ *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
  * their addresses. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
@@ -24,19 +27,27 @@ struct fpa_cuda_geometry {
     int copy_bytes;     /* of an element of the copies of the state */
     int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
     int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
+    int state_element;  /* bytes of one */
     int weights;        /* run-time matrices */
     int gate;           /* 1: gated */
     int state_threads, state_slices, state_bytes;   /* NAME_state: threads, blocks a head, shared memory */
     int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
     int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
+    int flow_totals;                                /* 1: it can leave the totals of segments itself */
     int carry_threads, carry_elements;              /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
     int step_threads, step_features,
-        step_bytes;     /* NAME_step: features that a block takes at least; 0 threads: none */
+        step_bytes,     /* NAME_step: features that a block takes at least; 0 threads: none */
+        step_cluster,   /* blocks of a head, at most, that can be one cluster */
+        recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
+    int second_slices;  /* NAME_state2: blocks a head; 0: there is none */
+    int stays;          /* 1: NAME_attend's blocks take one block of queries after the other */
+    int decays;         /* 1: NAME_gates leaves decays, too */
+    int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
 };
 
-#define FPA_CUDA_VERSION 1
+#define FPA_CUDA_VERSION 2
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -52,18 +63,25 @@ struct fpa_cuda_call {
     /* parts of the workspace */
     float
         *gates; /* [B][H][length][2]: sum from the chunk's first token on, times log2(e), high and low part */
-    void *states;   /* [B][H][chunks][features][columns]: the state before each chunk */
+    void *states;   /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile */
     float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to */
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
+    void *decays;   /* [B][H][decay_stride], 16 bits each: what a key keeps until its chunk's end */
+    long long decay_stride;  /* length in whole blocks of 64 */
+    void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
+    long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
     /* sizes chosen for this call */
     long long chunk;          /* tokens; the parallel form: at least length */
     long long chunks;         /* that length divides into */
     long long segment_chunks; /* chunks that one block of NAME_state walks */
     long long segments;
-    long long walk_end; /* first token that NAME_state leaves out */
-    long long slices;   /* blocks of NAME_step that share one head's features */
+    long long totals_only; /* NAME_flow: 1: no queries, the totals of segments */
+    long long walk_end;    /* first token that NAME_state leaves out */
+    long long slices;      /* blocks of NAME_step that share one head's features */
+    long long recent;      /* NAME_recall: tokens of k, v and log_gate before the query's own */
+    long long joined;      /* 1: they are a cluster, and add their parts of o up themselves */
 };
 
 #endif

@@ -20,7 +20,6 @@ static void push_features(lua_State *L, const fpa_cuda_plan *cuda)
     set_integers(L, "shared", cuda->shared, cuda->factors);
     set_integer(L, "factors", cuda->factors);
     set_integer(L, "units", cuda->units);
-    set_integer(L, "padded_features", cuda->features);
 }
 
 static void push_dots(lua_State *L, const fpa_plan *plan)
@@ -50,6 +49,7 @@ static void push_memory(lua_State *L, const char *field, const fpa_cuda_memory *
     set_integer(L, "values", memory->values);
     set_integer(L, "tiles", memory->tiles);
     set_integer(L, "gates", memory->gates);
+    set_integer(L, "output", memory->output);
     lua_setfield(L, -2, field);
 }
 
@@ -63,7 +63,6 @@ static void push_blocks(lua_State *L, const fpa_cuda_plan *cuda)
     set_integer(L, "column_tiles", cuda->column_tiles);
     set_integer(L, "all_tiles", cuda->all_tiles);
     set_integer(L, "query_tiles", cuda->query_tiles);
-    set_integer(L, "query_tokens", cuda->query_tokens);
     set_integer(L, "score_tiles", cuda->score_tiles);
     set_integer(L, "panel", cuda->panel);
     set_integer(L, "warp_units", cuda->warp_units);
@@ -80,6 +79,9 @@ static void push_blocks(lua_State *L, const fpa_cuda_plan *cuda)
     set_integer(L, "step_threads", CUDA_STEP_THREADS);
     set_integer(L, "step_features", cuda->step_features);
     set_integer(L, "step_bytes", cuda->step_bytes);
+    set_integer(L, "step_room", CUDA_STEP_ROOM);
+    set_integer(L, "step_stages", cuda->step_stages);
+    set_integer(L, "step_blocks", cuda->step_blocks);
     set_integer(L, "gather_threads", CUDA_GATHER_THREADS);
     push_memory(L, "state_memory", &cuda->state);
     push_memory(L, "attend_memory", &cuda->attend);
@@ -89,6 +91,9 @@ static void push_blocks(lua_State *L, const fpa_cuda_plan *cuda)
     set_integer(L, "flow_blocks", cuda->flow_blocks);
     set_boolean(L, "natural", cuda->natural);
     set_boolean(L, "flow", cuda->flows);
+    set_boolean(L, "flow_hopper", cuda->flow_hopper);
+    set_boolean(L, "recalls", CUDA_RECALLS);
+    set_integer(L, "flow_stages", cuda->flow_stages);
     set_integer(L, "flow_bytes", cuda->flows ? cuda->flow.size : 0);
 }
 
@@ -103,10 +108,16 @@ static int count_weights(const fpa_head *head)
 void push_cuda(lua_State *L, const fpa_plan *plan)
 {
     push_blocks(L, &plan->cuda);
+    set_integer(L, "query_tokens",
+                plan->hopper.used ? plan->warpgroups.query_tokens : plan->cuda.query_tokens);
     push_features(L, &plan->cuda);
     push_dots(L, plan);
     push_projections(L, plan, plan->cuda.row);
+    push_hopper(L, plan);
+    set_integer(L, "padded_features", plan->cuda.features);
+    set_integer(L, "copy_rows", plan->hopper.used ? plan->hopper.tiles * HOPPER_TILE : plan->cuda.features);
     set_integer(L, "chunk", plan->chunk);
+    set_integer(L, "step_cluster", plan->target->capability >= 90 ? CUDA_STEP_CLUSTER : 1);
     set_integer(L, "capability", plan->target->capability);
     set_integer(L, "state_elements", plan->facts.state_elements);
     set_integer(L, "weights", count_weights(plan->head));

@@ -22,5 +22,7 @@ bool uses_weights(const fpa_plan *plan);
 
 /* What the CUDA templates read beside that (emit_cuda.c). */
 void push_cuda(lua_State *L, const fpa_plan *plan);
+/* plan.hopper: of targets with warpgroups (emit_hopper.c). */
+void push_hopper(lua_State *L, const fpa_plan *plan);
 
 #endif

@@ -52,6 +52,8 @@ typedef struct fpa_target {
     int registers;       /* C: vector registers */
     int capability;      /* CUDA: 90 for sm_90; 0: a C target */
     int shared_memory;   /* CUDA: bytes that one block may have */
+    bool
+        warpgroups; /* CUDA: its code runs on that capability alone, with matrix instructions of warpgroups */
 } fpa_target;
 
 int target_count(void);
@@ -63,7 +65,9 @@ const fpa_target *target_find(const char *name);
 const fpa_target *target_best(void);
 /* True when this machine's CPU can run code of the target; false of CUDA targets. */
 bool target_runs(const fpa_target *target);
-/* The best CUDA target whose code a device of that compute capability (90 for 9.0) runs, or NULL. */
+/* True when a device of that compute capability runs code of the CUDA target. */
+bool target_fits(const fpa_target *target, int capability);
+/* The best portable CUDA target whose code a device of that compute capability (90 for 9.0) runs, or NULL. */
 const fpa_target *target_for_capability(int capability);
 
 #endif

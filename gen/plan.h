@@ -12,6 +12,8 @@
 
 #include "gen.h"
 #include "plan_cuda.h"
+#include "plan_hopper.h"
+#include "plan_warpgroups.h"
 #include "simplify.h"
 
 /* A matrix whose rows are computed for every token. */
@@ -70,13 +72,15 @@ typedef struct fpa_plan {
     /* the score */
     fpa_dot *dots; /* [score->dot_count] */
     /* sizes */
-    int tokens;          /* T: tokens a panel */
-    int tile_features;   /* F */
-    int micro_rows;      /* rows of the register tile */
-    int micro_vectors;   /* vectors of the register tile */
-    int chunk;           /* tokens between state updates */
-    int query_blocks;    /* panels of queries that one unit of the parallel form takes */
-    fpa_cuda_plan cuda;  /* of CUDA targets: all but rows, pieces and dots is there */
+    int tokens;             /* T: tokens a panel */
+    int tile_features;      /* F */
+    int micro_rows;         /* rows of the register tile */
+    int micro_vectors;      /* vectors of the register tile */
+    int chunk;              /* tokens between state updates */
+    int query_blocks;       /* panels of queries that one unit of the parallel form takes */
+    fpa_cuda_plan cuda;     /* of CUDA targets: all but rows, pieces and dots is there */
+    fpa_hopper_plan hopper; /* of targets with warpgroups: tiles, when the head suits them */
+    fpa_warpgroup_plan warpgroups;
     double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
     double code_bytes;   /* of the compiled kernel, an estimate */
     fpa_facts facts;

@@ -10,6 +10,9 @@
 #include "arena.h"
 #include "gen.h"
 
+/* Kernels that are written but have not passed the tests on a GPU in their present form: not emitted. */
+enum { CUDA_RECALLS = 0, CUDA_FLOWS_ON_WARPGROUPS = 0 };
+
 enum {
     CUDA_UNIT = 16,          /* features of a unit */
     CUDA_GROUP = 4,          /* units that the attend kernel takes from one tile of the state */
@@ -17,6 +20,7 @@ enum {
     CUDA_STATE_STAGES = 3,   /* tiles of the state on their way into shared memory */
     CUDA_STEP_THREADS = 256, /* of a block of the recurrent form */
     CUDA_STEP_ROOM = 5120,   /* floats of its features, then of its sums */
+    CUDA_STEP_CLUSTER = 8,   /* blocks of a head, at most, that add their sums up themselves */
     CUDA_STEP_QUERIES = 4,   /* query heads that one pass over the state serves */
     CUDA_GATHER_THREADS = 64,
     CUDA_MAX_WIDTH = 256, /* d, dv */
@@ -33,6 +37,7 @@ typedef struct fpa_cuda_memory {
     int values;  /* tiles of v */
     int tiles;   /* attend: tiles of the state */
     int gates;   /* gated: sums of the keys' gates, then attend: of the queries' */
+    int output;  /* flow of warpgroups: parts of o on their way out */
     int size;    /* of all */
 } fpa_cuda_memory;
 
@@ -66,13 +71,17 @@ typedef struct fpa_cuda_plan {
     int slices;       /* blocks of the state kernel that share a head */
     /* the recurrent form */
     int step_features; /* rows of the state that a block has at a time */
+    int step_stages;   /* pieces of the state that a thread has on their way */
+    int step_blocks;   /* on a multiprocessor at a time */
     int step_bytes;    /* of its shared memory */
     /* pitches, bytes: from a row of a panel, a token's raw vector, a row of values, of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch, output_pitch;
     fpa_cuda_memory state, attend, flow;
     int state_blocks, attend_blocks, flow_blocks; /* on a multiprocessor at a time */
-    bool natural; /* q.k with a few coordinates: they are read as they lie, without a panel */
-    bool flows;   /* the chunked form is one pass with the state in registers */
+    bool natural;     /* q.k with a few coordinates: they are read as they lie, without a panel */
+    bool flows;       /* the chunked form is one pass with the state in registers */
+    bool flow_hopper; /* that pass uses the matrix instructions of warpgroups */
+    int flow_stages;  /* flow_hopper: panels in shared memory */
 } fpa_cuda_plan;
 
 #endif

@@ -48,6 +48,56 @@ static void print_factors(FILE *out, const fpa_cuda_plan *cuda)
     fputc('\n', out);
 }
 
+/* The portable kernels' blocks. */
+static void print_blocks(FILE *out, const fpa_plan *plan)
+{
+    const fpa_cuda_plan *cuda = &plan->cuda;
+    fprintf(out, "features    %" PRId64 ", in %d units of %d: a loop over units, driven by a table of rows\n",
+            plan->features, cuda->units, CUDA_UNIT);
+    print_factors(out, cuda);
+    fprintf(out,
+            "walk        %d blocks a head, each warp %d units; %d keys a panel; %.1f KiB of shared memory\n",
+            cuda->slices * cuda->column_blocks, cuda->warp_units, cuda->panel, cuda->state.size / 1024.0);
+    fprintf(out, "queries     %d a block, %d a warp; %.1f KiB of shared memory\n", cuda->query_tokens,
+            16 * cuda->query_tiles, cuda->attend.size / 1024.0);
+}
+
+/* The blocks of the kernels for warpgroups. */
+static void print_warpgroups(FILE *out, const fpa_plan *plan)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    const fpa_warpgroup_plan *groups = &plan->warpgroups;
+    fprintf(out,
+            "features    %" PRId64
+            ", in %d tiles of %d: %d groups with 8 centres of %d factor%s each (%.0f %% of slots are used)\n",
+            plan->features, hopper->tiles, HOPPER_TILE, hopper->groups, hopper->centre_factors,
+            hopper->centre_factors == 1 ? "" : "s",
+            100.0 * (double)plan->features / (hopper->tiles * HOPPER_TILE));
+    fprintf(out, "vectors     %d blocks of 8 rows a token, %s\n", hopper->row_blocks,
+            hopper->natural ? "read as they lie" : "packed by a kernel of its own");
+    fprintf(out, "stars       %d, of up to %d tiles of a group\n", hopper->stars, hopper->star_leaves);
+    for (int i = 0; i < groups->kernels; i++)
+        fprintf(out,
+                "walk        %d blocks a head of %d warpgroups x %d tiles, %d stages of 64 keys; %.1f KiB of "
+                "shared memory%s\n",
+                groups->slices[i] * plan->cuda.column_blocks, groups->state_groups,
+                groups->stars[i] * hopper->star_leaves, groups->state_stages, groups->state_bytes / 1024.0,
+                i ? " (few heads)" : "");
+    fprintf(out,
+            "queries     %d a block of %d warpgroups, blocks stay; stages: %d of queries, %d of tiles, %d of "
+            "keys; %.1f KiB of shared memory\n",
+            groups->query_tokens, groups->attend_groups, groups->query_stages, groups->tile_stages,
+            groups->key_stages, groups->attend_bytes / 1024.0);
+}
+
+static void print_path(FILE *out, const fpa_plan *plan)
+{
+    if (plan->hopper.used)
+        fprintf(out, "path        warpgroups: wgmma, one more warpgroup fetches\n");
+    else if (plan->target->warpgroups)
+        fprintf(out, "path        portable: %s\n", plan->hopper.why);
+}
+
 static void print_cuda(FILE *out, const fpa_plan *plan)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
@@ -57,24 +107,22 @@ static void print_cuda(FILE *out, const fpa_plan *plan)
             cuda->element == 2                      ? " on tensor cores"
             : head->products == FPA_PRODUCTS_TF32X3 ? " on tensor cores, as three of tf32"
                                                     : ", plainly");
-    fprintf(out, "features    %" PRId64 ", in %d units of %d: a loop over units, driven by a table of rows\n",
-            plan->features, cuda->units, CUDA_UNIT);
-    print_factors(out, cuda);
-    fprintf(out, "rows        %d a token in shared memory: %d coordinates, %d projected, %d weighted\n",
-            cuda->row_count, head->d, plan->row_count - head->d - 1 - plan->weighted_count,
-            plan->weighted_count);
+    print_path(out, plan);
+    if (!plan->hopper.natural)
+        fprintf(out, "rows        %d a token in shared memory: %d coordinates, %d projected, %d weighted\n",
+                cuda->row_count, head->d, plan->row_count - head->d - 1 - plan->weighted_count,
+                plan->weighted_count);
     fprintf(out, "columns     %d block%s of %d tiles of 8%s\n", cuda->column_blocks,
             cuda->column_blocks == 1 ? "" : "s", cuda->column_tiles,
             head->normalize ? " and one of the normaliser" : "");
-    fprintf(out,
-            "walk        %d blocks a head, each warp %d units; %d keys a panel; %.1f KiB of shared memory\n",
-            cuda->slices * cuda->column_blocks, cuda->warp_units, cuda->panel, cuda->state.size / 1024.0);
-    fprintf(out, "queries     %d a block, %d a warp; %.1f KiB of shared memory\n", cuda->query_tokens,
-            16 * cuda->query_tiles, cuda->attend.size / 1024.0);
+    if (plan->hopper.used)
+        print_warpgroups(out, plan);
+    else
+        print_blocks(out, plan);
     fprintf(out, "chunk       %d tokens%s\n", plan->chunk,
             !head->chunk                 ? ""
             : head->chunk == plan->chunk ? " (as the spec says)"
-                                         : " (as the spec says, rounded up to whole blocks of 64)");
+                                         : " (as the spec says, rounded up to whole blocks)");
     print_costs(out, plan);
 }
 

@@ -23,6 +23,7 @@ static const fpa_target targets[] = {
     {"cuda:sm_86", "sm_86", "cuda", .capability = 86, .shared_memory = 99 * 1024},
     {"cuda:sm_89", "sm_89", "cuda", .capability = 89, .shared_memory = 99 * 1024},
     {"cuda:sm_90", "sm_90", "cuda", .capability = 90, .shared_memory = 227 * 1024},
+    {"cuda:sm_90a", "sm_90a", "cuda", .capability = 90, .shared_memory = 227 * 1024, .warpgroups = true},
     {"cuda:sm_100", "sm_100", "cuda", .capability = 100, .shared_memory = 227 * 1024},
     {"cuda:sm_103", "sm_103", "cuda", .capability = 103, .shared_memory = 227 * 1024},
     {"cuda:sm_120", "sm_120", "cuda", .capability = 120, .shared_memory = 99 * 1024},
@@ -51,13 +52,23 @@ const fpa_target *target_find(const char *name)
     return NULL;
 }
 
-/* Machine code of one generation runs on later devices of the same major number. */
+/* Machine code of one generation runs on later devices of the same major number, unless it was written
+ * for one device alone. */
+bool target_fits(const fpa_target *target, int capability)
+{
+    if (!target->capability || target->warpgroups)
+        return target->capability && target->capability == capability;
+    return target->capability / 10 == capability / 10 && target->capability <= capability;
+}
+
+/* Targets with warpgroups are taken by name only: their kernels have not passed all tests on a GPU in their
+ * present form. */
 const fpa_target *target_for_capability(int capability)
 {
     const fpa_target *best = NULL;
     for (int i = 0; i < TARGETS; i++)
-        if (targets[i].capability / 10 == capability / 10 && targets[i].capability <= capability)
-            best = targets[i].capability ? &targets[i] : best;
+        if (!targets[i].warpgroups && target_fits(&targets[i], capability))
+            best = &targets[i];
     return best;
 }
 

@@ -18,6 +18,7 @@ typedef struct fpa_module {
     const struct fpa_backend *backend;
     void *handle; /* the back end's own */
     int device;   /* which of the back end's devices it was loaded on; 0: its only one */
+    bool recalls; /* it takes recent tokens beside the state, and keys without queries */
     size_t (*workspace)(const struct fpa_module *module, int form, const struct fpa_launch *launch);
     /* Compute; on a GPU: put the computation into the stream and return at once. INVALID: the
      * workspace is too small. DEVICE: the driver refused. */

@@ -51,8 +51,7 @@ static fpa_status cuda_choose(const fpa_options *options, const char *name, cons
         return fail(error, FPA_UNSUPPORTED, name,
                     "%s has compute capability %d.%d, for which there is no CUDA target; a C target works",
                     text, capability / 10, capability % 10);
-    /* machine code of one generation runs on later devices of the same major number */
-    if (wanted && (wanted->capability / 10 != capability / 10 || wanted->capability > capability))
+    if (wanted && !target_fits(wanted, capability))
         return fail(error, FPA_UNSUPPORTED, wanted->name,
                     "does not run on %s, which has compute capability %d.%d: %s does", text, capability / 10,
                     capability % 10, best->name);

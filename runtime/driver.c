@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,15 @@
 static const struct {
     size_t field; /* offset in fpa_driver */
     const char *symbol;
+    bool optional; /* older drivers lack it */
 } symbols[] = {
 #define FUNCTION(name, version)                                                                              \
     {                                                                                                        \
-        offsetof(fpa_driver, name), #name version                                                            \
+        offsetof(fpa_driver, name), #name version, false                                                     \
+    }
+#define OPTIONAL(name)                                                                                       \
+    {                                                                                                        \
+        offsetof(fpa_driver, name), #name, true                                                              \
     }
     FUNCTION(cuInit, ""),
     FUNCTION(cuGetErrorName, ""),
@@ -57,6 +63,9 @@ static const struct {
     FUNCTION(cuEventSynchronize, ""),
     FUNCTION(cuEventElapsedTime, ""),
     FUNCTION(cuEventDestroy, "_v2"),
+    OPTIONAL(cuOccupancyMaxActiveClusters),
+    OPTIONAL(cuLaunchKernelEx),
+#undef OPTIONAL
 #undef FUNCTION
 };
 
@@ -77,7 +86,7 @@ static fpa_status find_symbols(void *library, const char *path, fpa_driver *driv
 {
     for (int i = 0; i < SYMBOLS; i++) {
         void *function = dlsym(library, symbols[i].symbol);
-        if (!function)
+        if (!function && !symbols[i].optional)
             return fail(error, FPA_DEVICE, path,
                         "has no %s: install an NVIDIA driver that serves CUDA 11.4 or later",
                         symbols[i].symbol);

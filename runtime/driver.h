@@ -42,6 +42,32 @@ enum {
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
     CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9, /* per cent */
 };
+/* CUlaunchAttributeID */
+enum {
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+};
+
+/* CUlaunchAttribute: its value is a union of 64 bytes. */
+typedef struct CUlaunchAttribute_st {
+    int id;
+    char pad[4];
+    union {
+        struct {
+            unsigned x, y, z;
+        } cluster;
+        int overlap; /* of programmatic stream serialization: 1 allows it */
+        char room[64];
+    } value;
+} CUlaunchAttribute;
+
+typedef struct CUlaunchConfig_st {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    CUstream stream;
+    CUlaunchAttribute *attributes;
+    unsigned attribute_count;
+} CUlaunchConfig;
+
 enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_STREAM_CAPTURE_MODE_GLOBAL = 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
 enum { CU_EVENT_DEFAULT = 0 };
@@ -100,6 +126,11 @@ typedef struct fpa_driver {
     CUresult (*cuEventSynchronize)(CUevent event);
     CUresult (*cuEventElapsedTime)(float *milliseconds, CUevent start, CUevent end);
     CUresult (*cuEventDestroy)(CUevent event);
+    /* NULL: the driver serves no CUDA from 11.8 on */
+    CUresult (*cuOccupancyMaxActiveClusters)(int *clusters, CUfunction function,
+                                             const CUlaunchConfig *config);
+    CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                                 void **extra);
     int devices; /* GPUs that the driver counts: at least 1 */
     int version; /* of CUDA that it serves: 13000 for 13.0 */
 } fpa_driver;

@@ -27,8 +27,23 @@ fpa_form fpa_choose_form(const fpa_kernel *kernel, int64_t length, int with_stat
 static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tensors,
                                const struct fpa_launch *launch, fpa_form *form, fpa_error *error)
 {
+    const bool keys_only = launch->query_heads == 0 && launch->heads > 0;
     if (*form == FPA_FORM_AUTO)
-        *form = fpa_choose_form(kernel, launch->length, tensors->state_in || tensors->state_out);
+        *form = launch->recent ? FPA_FORM_RECURRENT
+                : keys_only && has_form(kernel, FPA_FORM_CHUNKED)
+                    ? FPA_FORM_CHUNKED
+                    : fpa_choose_form(kernel, launch->length, tensors->state_in || tensors->state_out);
+    if (launch->recent && *form != FPA_FORM_RECURRENT)
+        return fail(error, FPA_INVALID, "recent",
+                    "is %lld, but the form is not the recurrent one (2), which alone leaves tokens out of "
+                    "the state",
+                    (long long)launch->recent);
+    if ((launch->recent || keys_only) && !kernel->module.recalls)
+        return fail(
+            error, FPA_UNSUPPORTED, launch->recent ? "recent" : "q",
+            "%s was made for %s, whose kernels take no recent tokens beside the state and no keys without "
+            "queries yet: update the state at every token, and give q and o",
+            kernel->facts.name, kernel->facts.target);
     if (has_form(kernel, *form))
         return FPA_OK;
     return fail(error, FPA_UNSUPPORTED, kernel->facts.name, "has no form %d; it has:%s%s%s", (int)*form,

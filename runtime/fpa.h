@@ -73,7 +73,7 @@ typedef struct fpa_description {
 /* Operands of one call. Axes: B batch, L tokens, Hq query heads, H key/value heads (Hq a multiple
  * of H: query head h reads key/value head h / (Hq / H)), D features, N state_elements. */
 typedef struct fpa_tensors {
-    const DLTensor *q;              /* [B, L, Hq, d] */
+    const DLTensor *q;              /* [B, L, Hq, d]; q and o NULL: only state_out is wanted */
     const DLTensor *k;              /* [B, L, H, d] */
     const DLTensor *v;              /* [B, L, H, dv] */
     DLTensor *o;                    /* [B, L, Hq, dv], written; must not overlap an input */
@@ -84,6 +84,9 @@ typedef struct fpa_tensors {
                                        [rows, d] or [d] (diagonal), with a leading H when one a head */
     void *stream;                   /* CUDA: the CUstream to compute in, of the current context (NULL: its
                                        default stream); C: NULL */
+    int64_t recent;                 /* tokens before q's that state_in has not seen, while q and o have one:
+                                       k, v and log_gate have recent + 1 tokens, the query's own the last.
+                                       The state stays as it is: state_out NULL, recurrent form or AUTO */
 } fpa_tensors;
 
 /* Open one head of a Lua spec file: generate, compile (or take from the cache), load, verify.
@@ -121,6 +124,18 @@ FPA_API fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, c
  * current context has to be the device's primary one (DEVICE: the driver refused the launch). */
 FPA_API fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
                                void *workspace, size_t workspace_size, fpa_error *error);
+
+/* Two ways to decode. A step updates the state at every token, which reads and writes all of it. Or the
+ * newest r keys, values and log-gates are kept, and the state is only read (recent = 0, 1 .. r - 1: about
+ * half of the time); when r are there, one fpa_forward without q and o puts them into the state, and the next
+ * token begins at recent = 0:
+ *
+ *     k, v: [B, r, H, d] of the caller, token i of the current r in place i
+ *     every token, the i-th (from 0) since the state was brought up to date:
+ *         fpa_forward(q, o of 1 token; k, v: the first i + 1 places; recent = i; state_in)
+ *         if i + 1 == r: fpa_forward(q = o = NULL; k, v: all r places; state_in = state_out), i = 0
+ *
+ * Results are those of steps, to rounding. */
 
 /* Decode: fpa_forward in recurrent form with state_in and state_out required; pass the same
  * tensor twice to update it in place. */

@@ -25,6 +25,8 @@ typedef struct sizes {
     struct fpa_cuda_call call; /* sizes and parts of the workspace; operands come later */
     bool flows;                /* NAME_flow: one pass, behind a walk of all segments but the last */
     bool walks;                /* else the keys are walked for copies of the state */
+    bool second;               /* by NAME_state2 */
+    void *keys, *queries;      /* packed vectors */
     size_t bytes;              /* of the workspace */
 } sizes;
 
@@ -55,6 +57,41 @@ static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident,
     return best;
 }
 
+/* Clocks that NAME_state takes for one token of all heads, with so many blocks a head: a warpgroup's product
+ * of 64 features, 16 tokens and 8 columns takes 4; smaller blocks read the same keys for fewer features. What
+ * later segments' copies lack is added to them in device memory, of which about 2400 bytes move in a clock.
+ */
+static double walk_clocks(const struct fpa_cuda_module *cuda, int slices, int64_t sequences, int64_t segments)
+{
+    enum { FILL = 2, BYTES = 2400 };
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const double tiles = (double)g->features / 64 / slices, columns = (double)g->columns / g->column_blocks;
+    const int64_t blocks = sequences * slices * g->column_blocks * segments;
+    const double waves = (double)divide_up(blocks, (int64_t)cuda->multiprocessors * cuda->state_resident);
+    const double carried = (double)sequences * g->features * g->columns * 2 * g->copy_bytes / g->chunk;
+    return waves * (tiles + FILL) * columns / 32 / (double)segments +
+           (1 - 1 / (double)segments) * carried / BYTES;
+}
+
+/* Blocks of many features are fast, those of few fill the GPU; so do segments, which cost more. */
+static int64_t choose_walk(const struct fpa_cuda_module *cuda, int64_t sequences, int64_t most, bool *second)
+{
+    const int slices[2] = {cuda->geometry.state_slices, cuda->geometry.second_slices};
+    double least = 0;
+    int64_t best = 1;
+    *second = false;
+    for (int i = 0; i < 2 && slices[i]; i++)
+        for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
+            double clocks = walk_clocks(cuda, slices[i], sequences, segments);
+            if ((i > 0 || segments > 1) && clocks >= least)
+                continue;
+            least = clocks;
+            best = segments;
+            *second = i > 0;
+        }
+    return best;
+}
+
 /* Runs of whole chunks of equal length. */
 static void divide_segments(struct fpa_cuda_call *call, int64_t segments)
 {
@@ -68,7 +105,7 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call *call = &s->call;
     const int64_t sequences = launch->batch * launch->heads;
-    s->flows = form == FORM_CHUNKED && g->flow_threads;
+    s->flows = form == FORM_CHUNKED && g->flow_threads && launch->query_heads > 0;
     call->chunk =
         form == FORM_CHUNKED ? g->chunk : divide_up(launch->length, g->query_tokens) * g->query_tokens;
     call->chunks = call->chunk ? divide_up(launch->length, call->chunk) : 0;
@@ -81,7 +118,10 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     s->walks = call->chunks > 1 || launch->state_in || launch->state_out;
     int64_t blocks = sequences * g->state_slices * g->column_blocks;
     int64_t most = launch->state_out ? call->chunks : call->chunks - 1;
-    divide_segments(call, s->walks ? choose_segments(cuda, cuda->state_resident, blocks, most, 0.1) : 1);
+    if (s->walks && g->stays)
+        divide_segments(call, choose_walk(cuda, sequences, most, &s->second));
+    else
+        divide_segments(call, s->walks ? choose_segments(cuda, cuda->state_resident, blocks, most, 0.1) : 1);
     call->walk_end = launch->state_out ? launch->length : (call->chunks - 1) * call->chunk;
 }
 
@@ -111,13 +151,19 @@ static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_laun
     const int64_t sequences = launch->batch * launch->heads, copy = (int64_t)g->features * g->columns;
     memset(s, 0, sizeof *s);
     choose_sizes(cuda, launch, form, s);
-    const bool copies = !s->flows && (call->chunks > 1 || launch->state_in);
+    const bool read = launch->query_heads > 0 || call->segments > 1; /* by queries, or by NAME_carry */
+    const bool copies = !s->flows && read && (call->chunks > 1 || launch->state_in);
     const bool late = is_late(cuda, launch, s);
     const int64_t totals = call->segments > 1 ? call->segments - s->flows : late && !s->flows;
     call->gates = take(base, &s->bytes, g->gate ? sequences * launch->length : 0, 2 * sizeof(float));
     call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
     call->totals = take(base, &s->bytes, sequences * totals * copy, sizeof(float));
     call->partial = take(base, &s->bytes, late && s->flows ? sequences * copy : 0, sizeof(float));
+    call->decay_stride = divide_up(launch->length, 64) * 64;
+    call->decays = take(base, &s->bytes, g->decays ? sequences * call->decay_stride : 0, 2);
+    const int64_t vector = g->pack_threads ? launch->length * g->vector_rows : 0;
+    s->keys = take(base, &s->bytes, sequences * vector, 2);
+    s->queries = take(base, &s->bytes, launch->batch * launch->query_heads * vector, 2);
 }
 
 size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launch *launch)
@@ -138,6 +184,7 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
     call->length = launch->length;
     call->query_heads = launch->query_heads;
     call->heads = launch->heads;
+    call->recent = launch->recent;
     call->q = launch->q;
     call->k = launch->k;
     call->v = launch->v;
@@ -158,21 +205,68 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
     }
 }
 
+static fpa_status check_grid(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, fpa_error *error)
+{
+    if (grid->blocks <= INT_MAX)
+        return FPA_OK;
+    return fail(error, FPA_UNSUPPORTED, cuda->name,
+                "%s would need %lld blocks, a launch has at most %d: split the batch", grid->name,
+                (long long)grid->blocks, INT_MAX);
+}
+
+static void list_weights(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                         const float *matrix[CUDA_WEIGHTS])
+{
+    for (int i = 0; i < cuda->geometry.weights; i++)
+        matrix[i] = launch->weights[i];
+}
+
 fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
                        const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
                        fpa_error *error)
 {
     const float *matrix[CUDA_WEIGHTS];
     void *parameters[2] = {(void *)call, matrix};
-    if (grid->blocks > INT_MAX)
-        return fail(error, FPA_UNSUPPORTED, cuda->name,
-                    "%s would need %lld blocks, a launch has at most %d: split the batch", grid->name,
-                    (long long)grid->blocks, INT_MAX);
-    for (int i = 0; i < cuda->geometry.weights; i++)
-        matrix[i] = launch->weights[i];
+    fpa_status status = check_grid(cuda, grid, error);
+    if (status)
+        return status;
+    list_weights(cuda, launch, matrix);
     CUresult result =
         cuda->driver->cuLaunchKernel(grid->kernel, (unsigned)grid->blocks, 1, 1, (unsigned)grid->threads, 1,
                                      1, (unsigned)grid->bytes, stream, parameters, NULL);
+    return result ? driver_fail(cuda->driver, result, cuda->name, grid->name, error) : FPA_OK;
+}
+
+fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
+                            const struct fpa_launch *launch, const struct fpa_cuda_call *call,
+                            CUstream stream, fpa_error *error)
+{
+    const float *matrix[CUDA_WEIGHTS];
+    void *parameters[2] = {(void *)call, matrix};
+    /* measured: clusters gain nothing from an early start */
+    CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                 .value.overlap = 1};
+    CUlaunchAttribute clusters = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                  .value.cluster = {(unsigned)cluster, 1, 1}};
+    const CUlaunchConfig config = {
+        .grid_x = (unsigned)grid->blocks,
+        .grid_y = 1,
+        .grid_z = 1,
+        .block_x = (unsigned)grid->threads,
+        .block_y = 1,
+        .block_z = 1,
+        .shared_bytes = (unsigned)grid->bytes,
+        .stream = stream,
+        .attributes = cluster > 1 ? &clusters : &overlap,
+        .attribute_count = 1,
+    };
+    if (!cuda->overlaps)
+        return cuda_launch(cuda, grid, launch, call, stream, error);
+    fpa_status status = check_grid(cuda, grid, error);
+    if (status)
+        return status;
+    list_weights(cuda, launch, matrix);
+    CUresult result = cuda->driver->cuLaunchKernelEx(&config, grid->kernel, parameters, NULL);
     return result ? driver_fail(cuda->driver, result, cuda->name, grid->name, error) : FPA_OK;
 }
 
@@ -200,13 +294,42 @@ static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct 
     return gates.blocks ? cuda_launch(cuda, &gates, launch, call, stream, error) : FPA_OK;
 }
 
-static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+/* vectors <- packed keys or queries, which the call then has in their place. */
+static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                              struct fpa_cuda_call *call, void *vectors, bool queries, CUstream stream,
+                              fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const fpa_cuda_grid walk = {cuda->state, "the walk over the keys",
-                                launch->batch * launch->heads * call->segments * g->state_slices *
-                                    g->column_blocks,
+    const int64_t heads = queries ? launch->query_heads : launch->heads;
+    const fpa_cuda_grid pack = {cuda->pack, queries ? "the queries' rows" : "the keys' rows",
+                                launch->batch * heads * divide_up(launch->length, g->pack_tokens),
+                                g->pack_threads, g->pack_bytes};
+    long long *stride = queries ? call->q_stride : call->k_stride;
+    call->vectors = vectors;
+    call->packs_queries = queries;
+    fpa_status status = pack.blocks ? cuda_launch(cuda, &pack, launch, call, stream, error) : FPA_OK;
+    *(queries ? &call->q : &call->k) = vectors;
+    stride[1] = g->vector_rows;
+    stride[2] = launch->length * stride[1];
+    stride[0] = heads * stride[2];
+    return status;
+}
+
+static fpa_status launch_packs(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, sizes *s,
+                               CUstream stream, fpa_error *error)
+{
+    fpa_status status = launch_pack(cuda, launch, &s->call, s->keys, false, stream, error);
+    return status ? status : launch_pack(cuda, launch, &s->call, s->queries, true, stream, error);
+}
+
+static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                              const struct fpa_cuda_call *call, bool second, CUstream stream,
+                              fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const fpa_cuda_grid walk = {second ? cuda->second_state : cuda->state, "the walk over the keys",
+                                launch->batch * launch->heads * call->segments *
+                                    (second ? g->second_slices : g->state_slices) * g->column_blocks,
                                 g->state_threads, g->state_bytes};
     return cuda_launch(cuda, &walk, launch, call, stream, error);
 }
@@ -232,6 +355,20 @@ static fpa_status launch_final(const struct fpa_cuda_module *cuda, const struct 
     return launch_carry(cuda, launch, &last, stream, error);
 }
 
+/* NAME_flow without queries: the totals of segments. */
+static fpa_status launch_totals(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                const struct fpa_cuda_call *walk, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    struct fpa_cuda_call call = *walk;
+    const fpa_cuda_grid totals = {cuda->flow, "the walk over the keys",
+                                  launch->batch * launch->heads * call.segments * g->column_blocks,
+                                  g->flow_threads, g->flow_bytes};
+    call.totals_only = 1;
+    call.query_heads = call.heads;
+    return cuda_launch(cuda, &totals, launch, &call, stream, error);
+}
+
 /* All segments but the last are walked for their totals; then all flow. */
 static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               const sizes *s, CUstream stream, fpa_error *error)
@@ -243,8 +380,10 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
                                 g->flow_threads, g->flow_bytes};
     fpa_status status = FPA_OK;
     walk.segments--;
-    if (walk.segments > 0)
-        status = launch_walk(cuda, launch, &walk, stream, error);
+    if (walk.segments > 0 && g->flow_totals)
+        status = launch_totals(cuda, launch, &walk, stream, error);
+    else if (walk.segments > 0)
+        status = launch_walk(cuda, launch, &walk, false, stream, error);
     if (!status)
         status = cuda_launch(cuda, &flow, launch, &s->call, stream, error);
     return status || !s->call.partial ? status : launch_final(cuda, launch, &s->call, stream, error);
@@ -256,12 +395,16 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const struct fpa_cuda_call *call = &s->call;
     fpa_status status = FPA_OK;
-    const fpa_cuda_grid attend = {cuda->attend, "the queries",
-                                  launch->batch * launch->query_heads *
-                                      divide_up(launch->length, g->query_tokens) * g->column_blocks,
-                                  g->attend_threads, g->attend_bytes};
+    fpa_cuda_grid attend = {cuda->attend, "the queries",
+                            launch->batch * launch->query_heads * divide_up(launch->length, g->query_tokens) *
+                                g->column_blocks,
+                            g->attend_threads, g->attend_bytes};
+    const int64_t room = (int64_t)cuda->multiprocessors * cuda->attend_resident;
+    if (g->stays && attend.blocks > room &&
+        attend.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */
+        attend.blocks = room;
     if (s->walks)
-        status = launch_walk(cuda, launch, call, stream, error);
+        status = launch_walk(cuda, launch, call, s->second, stream, error);
     if (!status && s->walks && call->totals)
         status = launch_carry(cuda, launch, call, stream, error);
     if (!status && attend.blocks > 0)
@@ -289,6 +432,8 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
     cuda_fill_call(launch, &s.call);
     if (cuda->geometry.gate)
         status = launch_gates(cuda, launch, &s.call, stream, error);
+    if (!status && cuda->geometry.pack_threads)
+        status = launch_packs(cuda, launch, &s, stream, error);
     if (status)
         return status;
     return s.flows ? launch_flow(cuda, launch, &s, stream, error)

@@ -34,7 +34,7 @@ static const struct field {
 
 static const char *const file_words[MANIFEST_FILES] = {"head", "code", "header", "object", "ptx"};
 
-static const char first_line[] = "fpac-bundle 2";
+static const char first_line[] = "fpac-bundle 3";
 
 enum { FIELDS = sizeof fields / sizeof *fields, MAX_LINE = 512, MAX_ENTRIES = 1 << 16 };
 

@@ -132,13 +132,11 @@ static fpa_status find_kernels(struct fpa_cuda_module *cuda, fpa_error *error)
         bool there;
         CUfunction *function;
     } kernels[] = {
-        {"gates", g->gate, &cuda->gates},
-        {"state", true, &cuda->state},
-        {"carry", true, &cuda->carry},
-        {"attend", true, &cuda->attend},
-        {"flow", g->flow_threads, &cuda->flow},
-        {"step", g->step_threads, &cuda->step},
-        {"gather", g->step_threads, &cuda->gather},
+        {"gates", g->gate, &cuda->gates},       {"pack", g->pack_threads, &cuda->pack},
+        {"state", true, &cuda->state},          {"state2", g->second_slices, &cuda->second_state},
+        {"carry", true, &cuda->carry},          {"attend", true, &cuda->attend},
+        {"flow", g->flow_threads, &cuda->flow}, {"step", g->step_threads, &cuda->step},
+        {"recall", g->recalls, &cuda->recall},  {"gather", g->step_threads, &cuda->gather},
     };
     fpa_status status = FPA_OK;
     for (size_t i = 0; !status && i < sizeof kernels / sizeof *kernels; i++)
@@ -179,11 +177,51 @@ static fpa_status prepare(const struct fpa_cuda_module *cuda, CUfunction functio
     return FPA_OK;
 }
 
+enum { OVERLAPS = 12030 }; /* CUDA: from here on a captured launch keeps what it may overlap with */
+
+/* Blocks of a head add their sums up in a cluster where code, driver and GPU have them. */
+static fpa_status find_cluster(struct fpa_cuda_module *cuda, fpa_error *error)
+{
+    const fpa_driver *driver = cuda->driver;
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                 .value.cluster = {(unsigned)g->step_cluster, 1, 1}};
+    const CUlaunchConfig config = {
+        .grid_x = (unsigned)g->step_cluster,
+        .grid_y = 1,
+        .grid_z = 1,
+        .block_x = (unsigned)g->step_threads,
+        .block_y = 1,
+        .block_z = 1,
+        .shared_bytes = (unsigned)g->step_bytes,
+        .attributes = &cluster,
+        .attribute_count = 1,
+    };
+    int clusters = 0;
+    cuda->step_cluster = 1;
+    cuda->overlaps = g->step_cluster > 1 && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
+    if (!cuda->overlaps || !driver->cuOccupancyMaxActiveClusters)
+        return FPA_OK;
+    CUresult result = driver->cuOccupancyMaxActiveClusters(&clusters, cuda->step, &config);
+    if (result)
+        return driver_fail(driver, result, cuda->name, "a kernel cannot be prepared", error);
+    if (clusters > 0)
+        cuda->step_cluster = g->step_cluster;
+    return FPA_OK;
+}
+
 static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     fpa_status status =
         prepare(cuda, cuda->state, "state", g->state_threads, g->state_bytes, &cuda->state_resident, error);
+    int second_resident; /* the same threads and shared memory as the other one */
+    if (!status)
+        status = prepare(cuda, cuda->second_state, "state", g->state_threads, g->state_bytes,
+                         &second_resident, error);
+    int pack_resident;
+    if (!status)
+        status = prepare(cuda, cuda->pack, "pack", g->pack_threads, g->pack_bytes, &pack_resident, error);
     if (!status)
         status = prepare(cuda, cuda->attend, "attend", g->attend_threads, g->attend_bytes,
                          &cuda->attend_resident, error);
@@ -193,7 +231,10 @@ static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error
     if (!status)
         status =
             prepare(cuda, cuda->step, "step", g->step_threads, g->step_bytes, &cuda->step_resident, error);
-    return status;
+    if (!status) /* launched as NAME_step is */
+        status = prepare(cuda, cuda->recall, "recall", g->step_threads, g->step_bytes, &cuda->recall_resident,
+                         error);
+    return status ? status : find_cluster(cuda, error);
 }
 
 static fpa_status load_in_context(struct fpa_cuda_module *cuda, const fpa_object *object, fpa_error *error)
@@ -235,6 +276,7 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     status = open_device(cuda, error);
     if (!status)
         status = load_in_context(cuda, object, error);
+    module->recalls = cuda->geometry.recalls;
     if (status)
         cuda_module_unload(module);
     return status;

@@ -13,12 +13,15 @@ struct fpa_cuda_module {
     CUcontext context; /* the device's primary one, kept until unload */
     CUmodule module;
     struct fpa_cuda_geometry geometry;
-    CUfunction gates, state, carry, attend, flow, step, gather; /* NULL: the head has no such kernel */
+    CUfunction gates, pack, state, second_state, carry, attend, flow, step, recall,
+        gather; /* NULL: the head has no such kernel */
     int multiprocessors;
     int shared_memory; /* bytes that one block may have at most */
     /* blocks that fit on one multiprocessor at a time, at least 1; 0 without the kernel */
-    int state_resident, attend_resident, flow_resident, step_resident;
-    char name[64]; /* of the head */
+    int state_resident, attend_resident, flow_resident, step_resident, recall_resident;
+    bool overlaps;    /* NAME_step and its companions may start before the kernel before them is through */
+    int step_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */
+    char name[64];    /* of the head */
 };
 
 /* Load for options->device; the symbols are NAME_geometry and the kernels of cuda_call.h, of which

@@ -154,6 +154,8 @@ static void join_remark(const char *line, void *user)
     snprintf(spills, sizeof spills, "%s spills %lld bytes of registers", j->kernel, spilled);
     if (spilled > 0)
         join(j, spills);
+    else if (strstr(line, "wgmma.mma_async instructions are serialized"))
+        join(j, strstr(line, "wgmma"));
     else
         join_error(line, j);
 }

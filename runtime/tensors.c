@@ -1,6 +1,7 @@
 #include "tensors.h"
 #include "view.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ typedef struct operands {
     DLDevice device;
     const fpa_tensors *tensors;
     bool with_data;
+    bool keys_only;                                     /* neither q nor o: only the state is wanted */
     fpa_view q, k, v, o, log_gate, state_in, state_out; /* of those not given, tensor is NULL */
 } operands;
 
@@ -40,15 +42,65 @@ static fpa_status take_vectors(const operands *all, fpa_view *view, const char *
     return status ? status : view_contiguous(view, 3, error);
 }
 
-/* Batch and tokens, which all have in common with q. */
+/* The view whose batch all others have: q's, or k's without a q. */
+static const fpa_view *leader(const operands *all)
+{
+    return all->keys_only ? &all->k : &all->q;
+}
+
+static const char *leader_has(const operands *all)
+{
+    return all->keys_only ? "k has" : "q has";
+}
+
+static fpa_status match_batch(const operands *all, const fpa_view *view, fpa_error *error)
+{
+    return view_axis(view, 0, leader(all)->shape[0], "sequences", leader_has(all), error);
+}
+
+/* Batch and tokens of what belongs to queries. */
+static fpa_status match_queries(const operands *all, const fpa_view *view, fpa_error *error)
+{
+    fpa_status status = match_batch(all, view, error);
+    return status ? status : view_axis(view, 1, all->q.shape[1], "tokens", "q has", error);
+}
+
+/* Batch and tokens of what belongs to keys. */
 static fpa_status match_tokens(const operands *all, const fpa_view *view, fpa_error *error)
 {
-    fpa_status status = view_axis(view, 0, all->q.shape[0], "sequences", "q has", error);
-    return status ? status : view_axis(view, 1, all->q.shape[1], "tokens", "q has", error);
+    const int64_t recent = all->tensors->recent;
+    const char *why = recent ? "q's token and the recent ones are" : leader_has(all);
+    fpa_status status = match_batch(all, view, error);
+    return status ? status : view_axis(view, 1, leader(all)->shape[1] + recent, "tokens", why, error);
+}
+
+/* Tokens that the state has not seen: q has the one behind them, and the state stays as it is. */
+static fpa_status check_recent(const operands *all, fpa_error *error)
+{
+    const int64_t recent = all->tensors->recent;
+    if (recent == 0)
+        return FPA_OK;
+    if (recent < 0 || recent > INT_MAX - 1)
+        return fail(error, FPA_INVALID, "recent", "is %lld: 0 to %d are possible", (long long)recent,
+                    INT_MAX - 1);
+    if (!all->head->causal)
+        return fail(error, FPA_INVALID, "recent", "is %lld, but %s is not causal", (long long)recent,
+                    all->head->name);
+    if (all->tensors->state_out)
+        return fail(
+            error, FPA_INVALID, "state_out",
+            "is given, but with recent = %lld the state stays as it is; a forward without q and o puts "
+            "recent tokens into it",
+            (long long)recent);
+    if (all->keys_only)
+        return fail(error, FPA_INVALID, "recent", "is %lld, but there is no q", (long long)recent);
+    return view_axis(&all->q, 1, 1, "tokens", "with recent tokens q has", error);
 }
 
 static fpa_status check_groups(const operands *all, fpa_error *error)
 {
+    if (all->keys_only)
+        return FPA_OK;
     int64_t query_heads = all->q.shape[2], heads = all->k.shape[2];
     if (heads == 0 ? query_heads == 0 : query_heads > 0 && query_heads % heads == 0)
         return FPA_OK;
@@ -60,7 +112,12 @@ static fpa_status check_groups(const operands *all, fpa_error *error)
 static fpa_status check_inputs(operands *all, fpa_error *error)
 {
     const fpa_tensors *t = all->tensors;
-    fpa_status status = take_vectors(all, &all->q, "q", t->q, all->head->d, error);
+    fpa_status status = FPA_OK;
+    all->keys_only = !t->q && !t->o && t->state_out;
+    if (!all->keys_only)
+        status = take_vectors(all, &all->q, "q", t->q, all->head->d, error);
+    if (!status)
+        status = check_recent(all, error);
     if (!status)
         status = take_vectors(all, &all->k, "k", t->k, all->head->d, error);
     if (!status)
@@ -76,11 +133,11 @@ static fpa_status check_inputs(operands *all, fpa_error *error)
 
 static fpa_status check_output(operands *all, fpa_error *error)
 {
-    if (!all->tensors->o && !all->with_data)
+    if (all->keys_only || (!all->tensors->o && !all->with_data))
         return FPA_OK;
     fpa_status status = take_vectors(all, &all->o, "o", all->tensors->o, all->head->dv, error);
     if (!status)
-        status = match_tokens(all, &all->o, error);
+        status = match_queries(all, &all->o, error);
     if (!status)
         status = view_axis(&all->o, 2, all->q.shape[2], "heads", "q has", error);
     return status ? status : view_distinct(&all->o, error);
@@ -110,7 +167,7 @@ static fpa_status check_state(const operands *all, fpa_view *view, const char *n
     bool matrix = tensor->ndim == 4 && all->head->normalize == FPA_NORMALIZE_NONE;
     fpa_status status = take(all, view, name, tensor, all->head->state_dtype, matrix ? 4 : 3, error);
     if (!status)
-        status = view_axis(view, 0, all->q.shape[0], "sequences", "q has", error);
+        status = match_batch(all, view, error);
     if (!status)
         status = view_axis(view, 1, all->k.shape[2], "heads", "k has", error);
     if (!status && !matrix)
@@ -152,7 +209,7 @@ static fpa_status check_overlaps(const operands *all, fpa_error *error)
 {
     if (!all->with_data)
         return FPA_OK;
-    fpa_status status = keep_apart(all, &all->o, error);
+    fpa_status status = all->keys_only ? FPA_OK : keep_apart(all, &all->o, error);
     return status ? status : keep_apart(all, &all->state_out, error);
 }
 
@@ -175,7 +232,7 @@ static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, in
         status = view_axis(&view, first + !diagonal, matrix->cols, "columns", "the spec says", error);
     if (!status)
         status = view_contiguous(&view, 0, error);
-    if (!status && all->with_data)
+    if (!status && all->with_data && !all->keys_only)
         status = view_apart(&all->o, &view, error);
     if (!status && all->with_data)
         status = view_apart(&all->state_out, &view, error);
@@ -222,9 +279,10 @@ static void *address(const fpa_view *view)
 static void fill_launch(const operands *all, const float **weights, struct fpa_launch *launch)
 {
     *launch = (struct fpa_launch){
-        .batch = all->q.shape[0],
-        .length = all->q.shape[1],
-        .query_heads = all->q.shape[2],
+        .batch = leader(all)->shape[0],
+        .length = leader(all)->shape[1],
+        .query_heads = all->q.shape[2], /* 0 without q */
+        .recent = all->tensors->recent,
         .heads = all->k.shape[2],
         .q = address(&all->q),
         .k = address(&all->k),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "half.h"
+#include "verify_check_parts.h"
 
 /* One output of a trial, for messages: indices from 1, as everywhere. */
 typedef struct element {
@@ -12,8 +13,8 @@ typedef struct element {
     int c;
 } element;
 
-static fpa_status refuse(const fpa_trial *trial, fpa_form_index form, const char *how, const char *what,
-                         fpa_error *error)
+fpa_status check_refuse(const fpa_trial *trial, fpa_form_index form, const char *how, const char *what,
+                        fpa_error *error)
 {
     char text[TRIAL_TEXT];
 
@@ -28,7 +29,7 @@ static fpa_status refuse_element(const fpa_trial *trial, fpa_form_index form, co
 
     snprintf(text, sizeof text, "o at batch %lld, token %lld, head %lld, column %d %s", (long long)at.b + 1,
              (long long)at.t + 1, (long long)at.h + 1, at.c + 1, what);
-    return refuse(trial, form, how, text, error);
+    return check_refuse(trial, form, how, text, error);
 }
 
 static void note(fpa_measure *m, double difference, double allowed, double tau, double reference)
@@ -73,24 +74,22 @@ static fpa_status check_element(const fpa_trial *trial, fpa_form_index form, con
     return refuse_element(trial, form, how, at, text, error);
 }
 
-/* Criterion 1 from token `from` on. */
-static fpa_status check_values(const fpa_trial *trial, fpa_form_index form, const char *how,
-                               const fpa_field *o, int64_t from, const fpa_bound *bound, fpa_measure *m,
-                               fpa_error *error)
+fpa_status check_values(const fpa_trial *trial, fpa_form_index form, const char *how, const fpa_field *o,
+                        int64_t from, int64_t end, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
 {
     fpa_status status = FPA_OK;
     element at;
 
     for (at.b = 0; at.b < trial->shape.batch; at.b++)
-        for (at.t = from; at.t < trial->shape.length; at.t++)
+        for (at.t = from; at.t < end; at.t++)
             for (at.h = 0; at.h < trial->shape.query_heads; at.h++)
                 for (at.c = 0; at.c < trial->head->dv && status == FPA_OK; at.c++)
                     status = check_element(trial, form, how, at, o, bound, m, error);
     return status;
 }
 
-static fpa_status check_guards(const fpa_trial *trial, fpa_form_index form, const char *how, const char *name,
-                               const fpa_field *field, fpa_error *error)
+fpa_status check_guards(const fpa_trial *trial, fpa_form_index form, const char *how, const char *name,
+                        const fpa_field *field, fpa_error *error)
 {
     bool hold = true;
     char text[96];
@@ -99,10 +98,10 @@ static fpa_status check_guards(const fpa_trial *trial, fpa_form_index form, cons
     if (status != FPA_OK || hold)
         return status;
     snprintf(text, sizeof text, "the module wrote outside the elements of %s", name);
-    return refuse(trial, form, how, text, error);
+    return check_refuse(trial, form, how, text, error);
 }
 
-static fpa_status make_output(const fpa_trial *t, fpa_field *o, fpa_error *error)
+fpa_status check_make_output(const fpa_trial *t, fpa_field *o, fpa_error *error)
 {
     return field_make(o, t->head->dtype, t->shape.layout, t->shape.batch, t->shape.length,
                       t->shape.query_heads, t->head->dv, error);
@@ -170,7 +169,7 @@ static fpa_status check_narrow(const fpa_trial *t, fpa_form_index form, const fp
                  "the RMS error of tokens %s is %.3g of the magnitude, more than twice the %.3g of a plain "
                  "evaluation in the same precision",
                  names[part], rms, unit);
-        return refuse(t, form, "", text, error);
+        return check_refuse(t, form, "", text, error);
     }
     return FPA_OK;
 }
@@ -195,12 +194,12 @@ static fpa_status check_repeat(const fpa_trial *t, const fpa_module *module, fpa
                                const fpa_field *once, fpa_error *error)
 {
     fpa_field again = {0};
-    fpa_status status = make_output(t, &again, error);
+    fpa_status status = check_make_output(t, &again, error);
 
     if (status == FPA_OK)
         status = trial_run(t, module, form, 0, t->shape.length, &again, NULL, NULL, error);
     if (status == FPA_OK && !field_equal(once, &again, 0, t->shape.length))
-        status = refuse(t, form, "", "the same call twice gave different bits", error);
+        status = check_refuse(t, form, "", "the same call twice gave different bits", error);
     field_free(&again);
     return status;
 }
@@ -212,7 +211,7 @@ static fpa_status check_future(fpa_trial *t, const fpa_module *module, fpa_form_
     int64_t from = (t->shape.length + 1) / 2;
     fpa_field changed = {0};
     char text[128];
-    fpa_status status = make_output(t, &changed, error);
+    fpa_status status = check_make_output(t, &changed, error);
 
     trial_change_future(t, from);
     if (status == FPA_OK)
@@ -221,24 +220,23 @@ static fpa_status check_future(fpa_trial *t, const fpa_module *module, fpa_form_
     if (status == FPA_OK && !field_equal(once, &changed, 0, from)) {
         snprintf(text, sizeof text, "changing tokens %lld and later changed an earlier output",
                  (long long)from + 1);
-        status = refuse(t, form, "", text, error);
+        status = check_refuse(t, form, "", text, error);
     }
     field_free(&changed);
     return status;
 }
 
-/* Every element of a state is written and finite, and zero when no token was seen. */
-static fpa_status check_state(const fpa_trial *t, fpa_form_index form, const char *how,
-                              const fpa_field *state, int64_t tokens, fpa_error *error)
+fpa_status check_state(const fpa_trial *t, fpa_form_index form, const char *how, const fpa_field *state,
+                       int64_t tokens, fpa_error *error)
 {
     fpa_scan scan = field_scan(state);
 
     if (scan.poison)
-        return refuse(t, form, how, "an element of the final state was not written", error);
+        return check_refuse(t, form, how, "an element of the final state was not written", error);
     if (scan.infinite)
-        return refuse(t, form, how, "an element of the final state is not finite", error);
+        return check_refuse(t, form, how, "an element of the final state is not finite", error);
     if (tokens == 0 && scan.nonzero)
-        return refuse(t, form, how, "the state after no token is not zero", error);
+        return check_refuse(t, form, how, "the state after no token is not zero", error);
     return FPA_OK;
 }
 
@@ -251,7 +249,7 @@ static fpa_status check_same_state(const fpa_trial *t, fpa_form_index form, cons
         for (int64_t h = 0; h < a->heads; h++)
             for (int64_t i = 0; i < a->entries; i++)
                 if (field_get(a, batch, 0, h, i) != field_get(b, batch, 0, h, i))
-                    return refuse(t, form, how, "a call of no tokens changed the state", error);
+                    return check_refuse(t, form, how, "a call of no tokens changed the state", error);
     return FPA_OK;
 }
 
@@ -271,7 +269,7 @@ static fpa_status handover_make(const fpa_trial *t, fpa_form_index producer, han
     *x = (handover){.cut = {(s->length + 1) / 3, (2 * s->length + 2) / 3}};
     snprintf(x->how, sizeof x->how, " (cut after %lld and %lld, the first by the %s form)",
              (long long)x->cut[0], (long long)x->cut[1], form_name(producer));
-    status = make_output(t, &x->o, error);
+    status = check_make_output(t, &x->o, error);
     if (status == FPA_OK)
         status =
             field_make(&x->state, t->head->state_dtype, LAYOUT_PADDED, s->batch, 1, s->heads, entries, error);
@@ -323,7 +321,8 @@ static fpa_status check_resume(const fpa_trial *t, const fpa_module *module, fpa
     if (status == FPA_OK)
         status = run_parts(t, module, form, producer, &x, error);
     if (status == FPA_OK)
-        status = check_values(t, form, x.how, &x.o, t->head->causal ? 0 : x.cut[1], &bound, m, error);
+        status = check_values(t, form, x.how, &x.o, t->head->causal ? 0 : x.cut[1], t->shape.length, &bound,
+                              m, error);
     if (status == FPA_OK)
         status = check_guards(t, form, x.how, "o", &x.o, error);
     if (status == FPA_OK)
@@ -339,12 +338,12 @@ fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index fo
 {
     fpa_bound bound = bound_of(t->head, t->facts, form, t->shape.length, 0);
     fpa_field o = {0};
-    fpa_status status = make_output(t, &o, error);
+    fpa_status status = check_make_output(t, &o, error);
 
     if (status == FPA_OK)
         status = trial_run(t, module, form, 0, t->shape.length, &o, NULL, NULL, error);
     if (status == FPA_OK)
-        status = check_values(t, form, "", &o, 0, &bound, m, error);
+        status = check_values(t, form, "", &o, 0, t->shape.length, &bound, m, error);
     if (status == FPA_OK)
         status = check_guards(t, form, "", "o", &o, error);
     if (status == FPA_OK)
@@ -359,6 +358,10 @@ fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index fo
         if (t->facts->forms & 1 << producer &&
             t->shape.checks & (producer == (int)form ? CHECK_RESUME | CHECK_HANDOVER : CHECK_HANDOVER))
             status = check_resume(t, module, form, (fpa_form_index)producer, m, error);
+    for (int producer = 0; producer < FORMS && status == FPA_OK; producer++)
+        if (form == FORM_RECURRENT && module->recalls && t->shape.checks & CHECK_RECENT &&
+            t->facts->forms & 1 << producer)
+            status = check_recent(t, module, (fpa_form_index)producer, m, error);
     m->trials++;
     m->longest = t->shape.length > m->longest ? t->shape.length : m->longest;
 out:

@@ -15,7 +15,10 @@ enum { GUARD = 256, ALIGNMENT = 64 };
 typedef struct run {
     const fpa_trial *trial;
     const fpa_module *module;
-    const fpa_field *o, *state_in, *state_out; /* states: NULL when there is none */
+    fpa_form_index form;
+    int64_t from, to;                          /* tokens of k, v, log_gate */
+    int64_t first;                             /* token of q and o, up to `to`; without o none is asked */
+    const fpa_field *o, *state_in, *state_out; /* NULL when there is none */
     struct fpa_launch launch;
     const float **weights;    /* [matrix_count]: where the module finds them */
     unsigned char *workspace; /* guards included */
@@ -28,27 +31,36 @@ static void copy_strides(int64_t to[3], const fpa_field *field)
     memcpy(to, field->stride, sizeof field->stride);
 }
 
-static struct fpa_launch launch_of(const run *r, int64_t from, int64_t to)
+static void set_queries(const run *r, struct fpa_launch *launch)
+{
+    const fpa_trial *t = r->trial;
+
+    launch->query_heads = t->shape.query_heads;
+    launch->q = field_at(&t->q_field, 0, r->first, 0, 0);
+    launch->o = field_at(r->o, 0, r->first, 0, 0);
+    launch->recent = r->first - r->from;
+    copy_strides(launch->q_stride, &t->q_field);
+    copy_strides(launch->o_stride, r->o);
+}
+
+static struct fpa_launch launch_of(const run *r)
 {
     const fpa_trial *t = r->trial;
     struct fpa_launch launch = {
         .batch = t->shape.batch,
-        .length = to - from,
-        .query_heads = t->shape.query_heads,
+        .length = r->to - (r->o ? r->first : r->from),
         .heads = t->shape.heads,
-        .q = field_at(&t->q_field, 0, from, 0, 0),
-        .k = field_at(&t->k_field, 0, from, 0, 0),
-        .v = field_at(&t->v_field, 0, from, 0, 0),
-        .o = field_at(r->o, 0, from, 0, 0),
+        .k = field_at(&t->k_field, 0, r->from, 0, 0),
+        .v = field_at(&t->v_field, 0, r->from, 0, 0),
         .weights = t->launch_weights,
     };
 
-    copy_strides(launch.q_stride, &t->q_field);
+    if (r->o)
+        set_queries(r, &launch);
     copy_strides(launch.k_stride, &t->k_field);
     copy_strides(launch.v_stride, &t->v_field);
-    copy_strides(launch.o_stride, r->o);
     if (t->head->gate) {
-        launch.log_gate = (const float *)(const void *)field_at(&t->gate_field, 0, from, 0, 0);
+        launch.log_gate = (const float *)(const void *)field_at(&t->gate_field, 0, r->from, 0, 0);
         copy_strides(launch.gate_stride, &t->gate_field);
     }
     if (r->state_in) {
@@ -179,26 +191,46 @@ static fpa_status check_workspace(const run *r, fpa_form_index form, fpa_error *
                 "%s: the module wrote outside its workspace of %zu bytes", text, size);
 }
 
-fpa_status trial_run(const fpa_trial *t, const fpa_module *module, fpa_form_index form, int64_t from,
-                     int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
+static fpa_status compute(run *r, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .o = o, .state_in = state_in, .state_out = state_out};
     fpa_error reason = {0};
     fpa_status status;
 
-    r.launch = launch_of(&r, from, to);
-    r.weights = calloc((size_t)t->head->matrix_count + 1, sizeof *r.weights);
-    status = r.weights ? make_workspace(&r, form, error) : fail_memory(error);
+    r->launch = launch_of(r);
+    r->weights = calloc((size_t)r->trial->head->matrix_count + 1, sizeof *r->weights);
+    status = r->weights ? make_workspace(r, r->form, error) : fail_memory(error);
     if (status == FPA_OK)
-        status = take_operands(&r, error);
-    if (status == FPA_OK && (status = forward(&r, form, &reason)) != FPA_OK)
-        status = tell_failure(&r, form, status, &reason, error);
+        status = take_operands(r, error);
+    if (status == FPA_OK && (status = forward(r, r->form, &reason)) != FPA_OK)
+        status = tell_failure(r, r->form, status, &reason, error);
     if (status == FPA_OK)
-        status = place_fetch(&r.place, error);
+        status = place_fetch(&r->place, error);
     if (status == FPA_OK)
-        status = check_workspace(&r, form, error);
-    place_free(&r.place);
-    free(r.workspace);
-    free(r.weights);
+        status = check_workspace(r, r->form, error);
+    place_free(&r->place);
+    free(r->workspace);
+    free(r->weights);
     return status;
+}
+
+fpa_status trial_run(const fpa_trial *t, const fpa_module *module, fpa_form_index form, int64_t from,
+                     int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
+{
+    run r = {.trial = t, .module = module, .form = form, .from = from, .to = to, .first = from};
+
+    r.o = o;
+    r.state_in = state_in;
+    r.state_out = state_out;
+    return compute(&r, error);
+}
+
+fpa_status trial_recall(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t token,
+                        fpa_field *o, fpa_field *state, fpa_error *error)
+{
+    run r = {.trial = t, .module = module, .form = FORM_RECURRENT, .from = from, .first = token};
+
+    r.to = token + 1;
+    r.o = o;
+    r.state_in = state;
+    return compute(&r, error);
 }

@@ -20,6 +20,7 @@ enum {                     /* what a trial checks besides the result */
        CHECK_RESUME = 2,   /* three runs that hand the state over equal one */
        CHECK_FUTURE = 4,   /* later tokens change nothing earlier */
        CHECK_HANDOVER = 8, /* and the first of the three runs may be of any form */
+       CHECK_RECENT = 16,  /* a state without the newest tokens, and those, equal a state with them */
 };
 
 typedef struct fpa_shape {
@@ -53,11 +54,15 @@ void trial_free(fpa_trial *trial);
 void trial_change_future(fpa_trial *trial, int64_t from);
 void trial_restore(fpa_trial *trial);
 
-/* Run tokens [from, to) in one form. Tokens of o are those of the trial; states may be NULL. The
- * workspace is poison, of just the size that the module asks for, and guarded. On a device: on copies,
- * and what was written comes back. */
+/* Run tokens [from, to) in one form. Tokens of o are those of the trial; states may be NULL, and so may
+ * o: then the module is not given queries either. The workspace is poison, of just the size that the module
+ * asks for, and guarded. On a device: on copies, and what was written comes back. */
 fpa_status trial_run(const fpa_trial *trial, const fpa_module *module, fpa_form_index form, int64_t from,
                      int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error);
+
+/* Run one token in the recurrent form, with a state that has not seen tokens [from, token). */
+fpa_status trial_recall(const fpa_trial *trial, const fpa_module *module, int64_t from, int64_t token,
+                        fpa_field *o, fpa_field *state, fpa_error *error);
 
 /* "chunked form, 2 x 129 tokens, 3 heads, 3 query heads, padded strides, dense inputs" */
 enum { TRIAL_TEXT = 192 };

@@ -202,6 +202,8 @@ static void run_sequence(const struct fpa_launch *a, memory *m, int64_t b, int64
     if (a->state_in && !(module_fault == FAULT_STATE_PLACE && a->state_in == a->state_out) &&
         !(module_fault == FAULT_STATE_EMPTY && a->length == 0))
         move_state(a, m, b, h, false);
+    for (int64_t t = 0; t < a->recent; t++)
+        add_key(a, m, b, t, h);
     for (int64_t t = 0; t < a->length && !causal; t++)
         add_key(a, m, b, t, h);
     for (int64_t t = 0; t < a->length; t++) {
@@ -211,7 +213,7 @@ static void run_sequence(const struct fpa_launch *a, memory *m, int64_t b, int64
             move_state(a, m, b, h, true);
         }
         if (causal)
-            add_key(a, m, b, t, h);
+            add_key(a, m, b, a->recent + t, h);
         if (module_fault != FAULT_MASK)
             query_group(a, m, b, t, h);
     }
@@ -414,7 +416,8 @@ fpa_module hand_module(const fpa_head *head, fault kind)
     module_head = head;
     module_fault = kind;
     module_calls = 0;
-    return (fpa_module){.backend = &test_backend, .workspace = workspace_of, .forward = run_module};
+    return (fpa_module){
+        .backend = &test_backend, .recalls = true, .workspace = workspace_of, .forward = run_module};
 }
 
 fpa_module hand_device_module(const fpa_head *head, fault kind)

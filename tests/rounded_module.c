@@ -265,15 +265,15 @@ static void run_tokens(unit *u)
 {
     int64_t group = u->a->query_heads / u->a->heads;
 
-    for (int64_t t = 0; t < u->a->length; t++) {
+    for (int64_t t = 0; t < u->a->recent + u->a->length; t++) {
         decay_state(u, expf(gate_of(u, t)));
         add_key(u, t, 1);
         copy_state(u);
-        for (int64_t hq = u->h * group; hq < (u->h + 1) * group; hq++) {
+        for (int64_t hq = u->h * group; hq < (u->h + 1) * group && t >= u->a->recent; hq++) {
             memset(u->sum, 0, sizeof u->sum);
-            load_query(u, t, hq);
+            load_query(u, t - u->a->recent, hq);
             add_state(u, 1);
-            write_output(u, t, hq);
+            write_output(u, t - u->a->recent, hq);
         }
     }
 }
@@ -351,7 +351,8 @@ fpa_module rounded_module(const fpa_head *head, const fpa_facts *facts, rounded_
     the_head = head;
     the_facts = facts;
     the_fault = kind;
-    return (fpa_module){.backend = &rounded_backend, .workspace = workspace_of, .forward = run_module};
+    return (fpa_module){
+        .backend = &rounded_backend, .recalls = true, .workspace = workspace_of, .forward = run_module};
 }
 
 fpa_facts rounded_facts(const fpa_head *head, int forms)

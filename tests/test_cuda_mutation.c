@@ -1,6 +1,7 @@
 /* Verification must be able to fail on a GPU too: emitted CUDA kernels with one mistake each are refused.
  * That the mistakes can be made in what is emitted today is tested everywhere; the rest is skipped where
  * there is no GPU. */
+#include "../gen/plan_cuda.h"
 #include "../runtime/backend_cuda.h"
 #include "../runtime/verify.h"
 #include "gpu_problem.h"
@@ -30,6 +31,8 @@ struct mutation {
     int count;
 };
 
+enum { RECENT = 4 };
+
 static const struct mutation mutations[] = {
     {"nothing", "", "", 1}, /* what is emitted has to be accepted, or the rest says nothing */
     {"one wrong weight", "    2.0f, 2.0f,", "    2.0f, 1.0f,", 1},
@@ -53,20 +56,28 @@ static const struct mutation mutations[] = {
      "const bool given = segment < 0;", 1},
     {"an initial sum of weights that is ignored", "c[u][COLUMN_TILES][2 * i] = state_to_float(",
      "c[u][COLUMN_TILES][2 * i] = 0.0f * state_to_float(", 1},
-    {"a last token that is not written", "if (i / PARTS < count &&", "if (i / PARTS + 1 < count &&", 1},
-    {"an output one element too long", "    o += block * COLUMN_TILES * 8;",
-     "    o += block * COLUMN_TILES * 8;\n    if (threadIdx.x == 0)\n        o[DV] = from_float(1.0f);", 1},
+    {"a last token that is not written", "if (query < count && part", "if (query + 1 < count && part", 1},
+    {"an output one element too long", "    o += block * WIDTH;",
+     "    o += block * WIDTH;\n    if (threadIdx.x == 0)\n        o[DV] = from_float(1.0f);", 1},
     {"the wrong key head of a group", "(u32)query_head / (query_heads / (u32)call.heads)",
      "(u32)query_head % (u32)call.heads", 1},
-    {"a recurrent state that does not fade", "const float a = decay * step_get(s[u].at[j])",
-     "const float a = step_get(s[u].at[j])", 1},
+    {"a recurrent state that does not fade", "const float a = decay * s.get(j)", "const float a = s.get(j)",
+     1},
     {"a recurrent sum of weights that does not fade", "const float a = decay * step_get(z[u])",
      "const float a = step_get(z[u])", 1},
     {"a recurrent form that ignores its state", "    if (call.state_in)\n        states.in",
      "    if (call.state_in && call.length > 1000000)\n        states.in", 1},
+    /* RECENT of NAME_recall, which is not always there */
+    {"recent tokens without the query's own", "tokens = (int)call.recent + 1", "tokens = (int)call.recent",
+     1},
+    {"recent tokens that do not fade", "weight *= recall_decay(", "weight *= 1.0f + 0.0f * recall_decay(", 1},
+    {"a state that does not fade behind recent tokens", "const float decay = recall_decay(call, task, 0);",
+     "const float decay = 1.0f;", 1},
+    {"a sum of weights without recent tokens", "den[g] += recall_weights()",
+     "den[g] += 0.0f * recall_weights()", 1},
 };
 
-enum { HEADS = 3, MUTATIONS = sizeof mutations / sizeof *mutations };
+enum { HEADS = 3, MUTATIONS = sizeof mutations / sizeof *mutations - (CUDA_RECALLS ? 0 : RECENT) };
 
 struct fixture {
     bool ready; /* there is a GPU */
@@ -108,6 +119,8 @@ static int setup(void **state)
     f.ready = gpu_open(&f.gpu, 0);
     f.target = target_find("cuda:sm_80");
     fpa_status status = f.ready ? backend_cuda.choose(NULL, "cuda", &f.target, &error) : FPA_OK;
+    if (!status && f.target->warpgroups) /* the portable kernels, which every GPU has */
+        f.target = target_find("cuda:sm_90");
     if (!status)
         status = spec_load_text("mutation.lua", NULL, spec, sizeof spec - 1, &f.list, &error);
     for (int i = 0; i < HEADS && !status; i++)

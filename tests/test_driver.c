@@ -199,9 +199,11 @@ static const struct {
     const char *name, *target, *says;
 } choices[] = {
     {90, "cuda", "cuda:sm_90", NULL},
+    {90, "sm_90a", "cuda:sm_90a", NULL},
     {90, "cuda:sm_90", "cuda:sm_90", NULL},
     {90, "sm_90", "cuda:sm_90", NULL},
     {90, "cuda:sm_80", "", "GPU 1 (Fake GPU), which has compute capability 9.0: cuda:sm_90 does"},
+    {91, "sm_90a", "", "compute capability 9.1: cuda:sm_90 does"},
     {89, "cuda", "cuda:sm_89", NULL},
     {89, "cuda:sm_86", "cuda:sm_86", NULL},
     {86, "cuda:sm_89", "", "compute capability 8.6"},

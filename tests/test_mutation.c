@@ -47,6 +47,16 @@ static const struct mutation mutations[] = {
      "static void store_token(const float *restrict o, float den, stored *restrict to)\n{",
      "static void store_token(const float *restrict o, float den, stored *restrict to)\n{\n    to[DV] = 1;",
      1},
+    {"recent tokens without the query's own", "end = a->recent + 1; end > 0", "end = a->recent; end > 0", 1},
+    {"recent tokens that do not fade", "w->gates->suffix[j] * between", "1.0f * between", 1},
+    {"a state that does not fade behind recent tokens", "to[e] = decay * to[e]", "to[e] = to[e]", 1},
+    {"a denominator without recent tokens", "*den + out[VALUES + 1 + g]", "*den", 1},
+    {"a state that a recall changes", "h * group + g, queries, mine, w->o, s, 0, rank",
+     "h * group + g, queries, mine, w->o, s, 1, rank", 1},
+    {"keys without queries that are lost", "} while ((g += QUERY_LANES) < group);",
+     "} while ((g += QUERY_LANES) < group && g);\n        if (!group)\n            memset(s, 0, "
+     "sizeof(float) * STATE);",
+     1},
     {"the wrong key head of a group", "u.h = u.query_head / group_of(a)", "u.h = u.query_head % a->heads", 1},
 };
 

@@ -74,10 +74,10 @@ static void a_gpu_is_found_by_its_short_name_too(void **state)
         const fpa_target *target = target_at(i);
         if (!target->capability)
             continue;
-        snprintf(name, sizeof name, "sm_%d", target->capability);
+        snprintf(name, sizeof name, "sm_%d%s", target->capability, target->warpgroups ? "a" : "");
         assert_string_equal(target->march, name);
         assert_ptr_equal(target_find(name), target);
-        snprintf(name, sizeof name, "cuda:sm_%d", target->capability);
+        snprintf(name, sizeof name, "cuda:sm_%d%s", target->capability, target->warpgroups ? "a" : "");
         assert_string_equal(target->name, name);
         assert_true(target->shared_memory > 0);
         assert_false(target_runs(target));
@@ -92,19 +92,11 @@ static void a_gpu_runs_the_newest_target_of_its_own_generation(void **state)
         int capability;
         const char *name; /* NULL: none */
     } cases[] = {
-        {80, "cuda:sm_80"},
-        {86, "cuda:sm_86"},
-        {87, "cuda:sm_86"},
-        {89, "cuda:sm_89"},
-        {90, "cuda:sm_90"},
-        {100, "cuda:sm_100"},
-        {103, "cuda:sm_103"},
-        {120, "cuda:sm_120"},
-        {121, "cuda:sm_120"},
-        {75, NULL},
-        {70, NULL},
-        {110, NULL},
-        {0, NULL},
+        {80, "cuda:sm_80"},   {86, "cuda:sm_86"},   {87, "cuda:sm_86"},
+        {89, "cuda:sm_89"},   {90, "cuda:sm_90"}, /* warpgroups are asked for by name */
+        {91, "cuda:sm_90"},   {100, "cuda:sm_100"}, {103, "cuda:sm_103"},
+        {120, "cuda:sm_120"}, {121, "cuda:sm_120"}, {75, NULL},
+        {70, NULL},           {110, NULL},          {0, NULL},
         {999, NULL},
     };
     (void)state;

@@ -17,6 +17,10 @@ gated gated_linear_d32 c:avx2
 trainable trainable_dense c:neon
 LIST
 # CUDA kernels as text only: the bytes of a cubin are NVRTC's and change with its version.
-mkdir -p "$folder/linear_d64_bf16"
-"$fpac" explain specs/storage.lua --head linear_d64_bf16 --target sm_90 --dump=source \
-    >"$folder/linear_d64_bf16/linear_d64_bf16.cu"
+while read -r head target; do
+    mkdir -p "$folder/$head"
+    "$fpac" explain specs/storage.lua --head "$head" --target "$target" --dump=source >"$folder/$head/$head.cu"
+done <<'LIST'
+linear_d64_bf16 sm_90
+tspow2_d32_bf16 sm_90a
+LIST

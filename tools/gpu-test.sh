@@ -2,7 +2,8 @@
 # Run the tests that need a GPU, and fail without one: tools/gpu-test.sh BUILD [PROGRAM...]
 #
 # BUILD is where make, or tools/gpu-pack.sh, put fpac and tests/. Nothing is built. Without
-# programs: every test_cuda*, and the heads and parity cases that run on any target.
+# programs: every test_cuda*, and the heads and parity cases that run on any target: on FPA_TEST_TARGET,
+# or cuda, which is what the GPU is. cuda:sm_90a tests kernels of warpgroups on an H100 or H200.
 set -eu
 
 build=$1
@@ -13,7 +14,7 @@ if [ $# -eq 0 ]; then
     done
 fi
 
-export FPAC=${FPAC:-$build/fpac} FPA_TEST_TARGET=cuda FPA_REQUIRE_CUDA=1
+export FPAC=${FPAC:-$build/fpac} FPA_TEST_TARGET=${FPA_TEST_TARGET:-cuda} FPA_REQUIRE_CUDA=1
 status=0
 "$FPAC" list | grep -E '^(cuda|GPU)' || true
 tools/run-tests.sh "$build" "$@" || status=1

@@ -101,7 +101,7 @@ static inline float from_stored(float a)
 struct fpa_launch {
     int64_t batch;       /* B */
     int64_t length;      /* L, tokens per sequence; 0 is allowed */
-    int64_t query_heads; /* heads of q and o: a multiple of heads */
+    int64_t query_heads; /* heads of q and o: a multiple of heads; 0: only the state is wanted */
     int64_t heads; /* H, heads of k, v, log_gate and state; query head h reads h / (query_heads / heads) */
     const void *q, *k, *v;
     void *o;
@@ -115,6 +115,8 @@ struct fpa_launch {
     const float *const *weights; /* run-time matrices in the head's order; each [heads,] rows, cols */
     void *workspace;             /* at least NAME_workspace() bytes, 64-byte aligned */
     size_t workspace_size;       /* bytes */
+    int64_t recent; /* recurrent form, length 1: tokens of k, v and log_gate before q's own that the state
+                       has not seen; it then stays as it is (state_out is NULL) */
 };
 
 #endif
@@ -791,10 +793,11 @@ struct work {
     struct gates *gates; /* [BLOCKS], of the parallel form [QUERY_BLOCKS + 1] */
 };
 
-/* One slice's part of one token, in the recurrent form: values, then sums by lanes; whole vectors. */
+/* One slice's part of one token, in the recurrent form: values, then sums by lanes; whole vectors. A key without
+ * queries leaves zeros as if there were one. */
 static int64_t partial_size(int64_t queries)
 {
-    return (queries * DV + T + VL - 1) / VL * VL;
+    return ((queries ? queries : 1) * DV + T + VL - 1) / VL * VL;
 }
 
 static void *carve(char **at, size_t size)
@@ -1410,15 +1413,16 @@ static void token_store(const struct fpa_launch *a, int64_t b, int64_t token, in
     }
 }
 
-/* The query heads first_query.. of one token; the first of them also updates the state. Every
+/* The query heads first_query.. of one token, which also update the state if they write. Every
  * member of a team packs for itself and leaves the partial results of its slices in `partial`. */
 static void token_queries(const struct fpa_launch *a, int64_t b, int64_t token, int64_t h, int64_t first_query,
-                          int queries, const struct work *mine, float *partial, float *s, int rank, int team)
+                          int queries, const struct work *mine, float *partial, float *s, int write, int rank,
+                          int team)
 {
     const int64_t size = partial_size(queries);
     struct token c = {.x = mine->qx, .v = mine->v, .s = s, .z = s + (int64_t)FEATURES * DV, .p = mine->p};
     c.queries = queries;
-    c.write = first_query == h * group_of(a);
+    c.write = write;
     c.decay = (float)exp((double)a->log_gate[b * a->gate_stride[0] + token * a->gate_stride[1] + h * a->gate_stride[2]]);
     token_pack(a, b, token, h, first_query, queries, mine);
     for (int i = rank; i < SLICES; i += team) {
@@ -1429,27 +1433,94 @@ static void token_queries(const struct fpa_launch *a, int64_t b, int64_t token, 
 }
 
 /* Partial results alternate between two buffers, so that one wait a token is enough: the first
- * member adds up one while the others fill the other. */
-static void recurrent_head(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
-                           int rank, int team)
+ * member adds up one while the others fill the other. Without queries a token is there for the state's sake. */
+static void recurrent_tokens(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
+                             int rank, int team)
 {
     const int64_t b = index / a->heads, h = index % a->heads, group = group_of(a);
     float *s = state_memory(a, b, h, w), *partial = w->o;
     if (rank == 0)
         state_load(a, b, h, s);
     team_wait(w, team);
-    for (int64_t token = 0; token < a->length; token++)
-        for (int64_t g = 0; g < group; g += QUERY_LANES) {
+    for (int64_t token = 0; token < a->length; token++) {
+        int64_t g = 0;
+        do {
             const int queries = (int)(group - g < QUERY_LANES ? group - g : QUERY_LANES);
-            token_queries(a, b, token, h, h * group + g, queries, mine, partial, s, rank, team);
+            token_queries(a, b, token, h, h * group + g, queries, mine, partial, s, g == 0, rank, team);
             team_wait(w, team);
             if (rank == 0)
                 token_store(a, b, token, h * group + g, queries, partial);
             partial = partial == w->o ? w->o + SLICES * partial_size(group) : w->o;
-        }
+        } while ((g += QUERY_LANES) < group);
+    }
     team_wait(w, team);
     if (rank == 0)
         state_store(a, b, h, s);
+}
+
+/* ---- recall: the state stays as it is, recent tokens are still keys and values ---- */
+
+/* The newest panel of recent keys first; the first of them may be the smaller one. Adds to out what queries
+ * (lanes as token_pack has them) find there; returns what is left of the state. */
+static double recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w, float *out)
+{
+    float key_decay[T], ones[T];
+    double between = 1;
+    for (int t = 0; t < T; t++)
+        ones[t] = 1.0f;
+    memset(out, 0, sizeof(float) * OUT);
+    for (int64_t end = a->recent + 1; end > 0; end -= T) {
+        const int keys = (int)(end < T ? end : T);
+        pack_keys(a, b, end - keys, h, keys, w->kx, w->v);
+        read_gates(a, b, end - keys, h, keys, w->gates);
+        for (int j = 0; j < T; j++)
+            key_decay[j] = (float)(w->gates->suffix[j] * between);
+        scores_full(w->qx, w->kx, w->p, keys, lanes(queries + 1), key_decay, ones);
+        between *= w->gates->total;
+        add_scored(w->p, w->v, out, keys, queries + 1);
+    }
+    return between;
+}
+
+/* The slices' parts of what the state gives, added up in order; then both are one output. */
+static void recall_store(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first_query, int queries,
+                         const struct work *w, float *partial)
+{
+    const int64_t size = partial_size(queries);
+    float *out = w->partial;
+    const float decay = (float)recall_recent(a, b, h, queries, w, out);
+    for (int i = 1; i < SLICES; i++)
+        add_panels(partial, partial + i * size, size);
+    for (int g = 0; g < queries; g++) {
+        float *to = partial + g * DV, *from = out + (1 + g) * DV;
+        for (int e = 0; e < DV; e++)
+            to[e] = decay * to[e] + from[e];
+        store_token(to, (stored *)token_at(a->o, a->o_stride, b, 0, first_query + g));
+    }
+}
+
+static void recall_head(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
+                        int rank, int team)
+{
+    const int64_t b = index / a->heads, h = index % a->heads, group = group_of(a);
+    float *s = a->state_in ? state_at((void *)a->state_in, a->state_in_stride, b, h) : w->state;
+    if (rank == 0 && !a->state_in)
+        state_load(a, b, h, s);
+    for (int64_t g = 0; g < group; g += QUERY_LANES) {
+        const int queries = (int)(group - g < QUERY_LANES ? group - g : QUERY_LANES);
+        team_wait(w, team);
+        token_queries(a, b, 0, h, h * group + g, queries, mine, w->o, s, 0, rank, team);
+        team_wait(w, team);
+        if (rank == 0)
+            recall_store(a, b, h, h * group + g, queries, mine, w->o);
+    }
+    team_wait(w, team);
+}
+
+static void recurrent_head(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
+                           int rank, int team)
+{
+    (a->recent ? recall_head : recurrent_tokens)(a, index, w, mine, rank, team);
 }
 
 /* ---- entry ---- */

@@ -36,7 +36,8 @@ enum {
     D_IN = 64,            /* width of q and k */
     DV = 64,              /* width of v and o */
     FEATURES = 64,      /* D, rows of the state */
-    FEATURES16 = 64,    /* of the tables and copies: whole blocks of the state kernel */
+    FEATURES16 = 64,    /* of the tables: whole blocks of the portable state kernel */
+    COPY_ROWS = 64,     /* of a copy of the state */
     UNITS = 4,          /* of 16 features, the last one filled with zeros */
     FACTORS = 1,          /* of a feature */
     ROWS = 66,            /* packed rows a token */
@@ -72,13 +73,16 @@ enum {
  *
  * Kernels of a head NAME, in the order in which a forward launches them:
  *   NAME_gates   running sums of the log-gates, chunk by chunk            (gated heads)
+ *   NAME_pack    vectors of packed rows                                   (warpgroups, where q and k need it)
  *   NAME_state   walks the keys: the state before each chunk, and after the last
+ *   NAME_state2  the same with smaller blocks, for few heads              (some heads on warpgroups)
  *   NAME_carry   adds what earlier segments left to the copies of later ones
  *   NAME_attend  reads the state, then the chunk's own keys; writes o
  *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
  *                it goes along with the state in registers, query, own keys, update, panel by panel
  *   NAME_step    the recurrent form: update and query in one pass over the state
- *   NAME_gather  adds the parts of o that blocks of NAME_step left        (several slices)
+ *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
  * their addresses. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
@@ -93,19 +97,27 @@ struct fpa_cuda_geometry {
     int copy_bytes;     /* of an element of the copies of the state */
     int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
     int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
+    int state_element;  /* bytes of one */
     int weights;        /* run-time matrices */
     int gate;           /* 1: gated */
     int state_threads, state_slices, state_bytes;   /* NAME_state: threads, blocks a head, shared memory */
     int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
     int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
+    int flow_totals;                                /* 1: it can leave the totals of segments itself */
     int carry_threads, carry_elements;              /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
     int step_threads, step_features,
-        step_bytes;     /* NAME_step: features that a block takes at least; 0 threads: none */
+        step_bytes,     /* NAME_step: features that a block takes at least; 0 threads: none */
+        step_cluster,   /* blocks of a head, at most, that can be one cluster */
+        recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
+    int second_slices;  /* NAME_state2: blocks a head; 0: there is none */
+    int stays;          /* 1: NAME_attend's blocks take one block of queries after the other */
+    int decays;         /* 1: NAME_gates leaves decays, too */
+    int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
 };
 
-#define FPA_CUDA_VERSION 1
+#define FPA_CUDA_VERSION 2
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -121,18 +133,25 @@ struct fpa_cuda_call {
     /* parts of the workspace */
     float
         *gates; /* [B][H][length][2]: sum from the chunk's first token on, times log2(e), high and low part */
-    void *states;   /* [B][H][chunks][features][columns]: the state before each chunk */
+    void *states;   /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile */
     float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to */
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
+    void *decays;   /* [B][H][decay_stride], 16 bits each: what a key keeps until its chunk's end */
+    long long decay_stride;  /* length in whole blocks of 64 */
+    void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
+    long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
     /* sizes chosen for this call */
     long long chunk;          /* tokens; the parallel form: at least length */
     long long chunks;         /* that length divides into */
     long long segment_chunks; /* chunks that one block of NAME_state walks */
     long long segments;
-    long long walk_end; /* first token that NAME_state leaves out */
-    long long slices;   /* blocks of NAME_step that share one head's features */
+    long long totals_only; /* NAME_flow: 1: no queries, the totals of segments */
+    long long walk_end;    /* first token that NAME_state leaves out */
+    long long slices;      /* blocks of NAME_step that share one head's features */
+    long long recent;      /* NAME_recall: tokens of k, v and log_gate before the query's own */
+    long long joined;      /* 1: they are a cluster, and add their parts of o up themselves */
 };
 
 #endif
@@ -274,6 +293,12 @@ __device__ __forceinline__ uint4 get_words(u32 address)
     return a;
 }
 
+/* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
+__device__ __forceinline__ void store_words(void *to, uint4 a)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(to), "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w) : "memory");
+}
+
 __device__ __forceinline__ float get_float(u32 address)
 {
     return __uint_as_float(get_word(address));
@@ -324,6 +349,26 @@ template <int pending> __device__ __forceinline__ void copy_wait(void)
     asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory");
 }
 
+/* ---- launches that overlap, where the launch allows it: else these do nothing ---- */
+
+/* The next kernel in the stream may begin when all blocks of this one have. */
+__device__ __forceinline__ void launch_next(void)
+{
+    asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
+}
+
+/* Until the kernel before this one in the stream is through, and what it wrote is seen. */
+__device__ __forceinline__ void wait_for_last(void)
+{
+    asm volatile("griddepcontrol.wait;" : : : "memory");
+}
+
+/* Bring the line of an address into the second-level cache. */
+__device__ __forceinline__ void prefetch(const void *from)
+{
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(from));
+}
+
 __device__ __forceinline__ float power_of_two(float a)
 {
     float b;
@@ -334,13 +379,13 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    FPA_CUDA_VERSION, FEATURES16, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 4096, 0, 0,
+    FPA_CUDA_VERSION, COPY_ROWS, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 4096, (int)sizeof(state_element), 0, 0,
     THREADS, SLICES, 36864,
     THREADS, QUERY_TOKENS, 55104,
-    THREADS, 73728,
+    THREADS, 73728, 0,
     256, 2048,
     256,
-    256, 16, 21928,
+    256, 16, 73384, 8, 0,
     64,
 };
 
@@ -352,7 +397,29 @@ static __device__ const u16 feature_rows[FACTORS][FEATURES16] = {
     },
 };
 
-/* ---- panels ---- */
+/* ---- lanes, vectors ---- */
+
+/* Lane 4g + t of the matrix instruction. */
+__device__ __forceinline__ int lane_row(void)
+{
+    return (threadIdx.x & 31) >> 2;
+}
+
+__device__ __forceinline__ int lane_column(void)
+{
+    return threadIdx.x & 3;
+}
+
+/* The lane's place among the 16 rows that load_matrices addresses: row, and which half of the columns. */
+__device__ __forceinline__ int matrix_row(void)
+{
+    return threadIdx.x & 15;
+}
+
+__device__ __forceinline__ int matrix_half(void)
+{
+    return threadIdx.x >> 4 & 1;
+}
 
 /* True when every vector of a tensor begins at a multiple of 16 bytes and fills whole ones. */
 __device__ __forceinline__ bool is_aligned(const void *base, const long long *stride, int width)
@@ -360,6 +427,14 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     const i64 bytes = (i64)sizeof(element);
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
+
+/* The kernel as a polynomial of its dot products. */
+__device__ __forceinline__ float kernel_of(float d0)
+{
+    return d0;
+}
+
+/* ---- panels ---- */
 
 /* raw[token][] = x[first + token][], zero from token limit on. Asynchronous when aligned. */
 template <int tokens>
@@ -501,28 +576,6 @@ __device__ __forceinline__ void pack_panel_queries(u32 panel, u32 raw, int count
 
 /* ---- features ---- */
 
-/* Lane 4g + t of the matrix instruction. */
-__device__ __forceinline__ int lane_row(void)
-{
-    return (threadIdx.x & 31) >> 2;
-}
-
-__device__ __forceinline__ int lane_column(void)
-{
-    return threadIdx.x & 3;
-}
-
-/* The lane's place among the 16 rows that load_matrices addresses: row, and which half of the columns. */
-__device__ __forceinline__ int matrix_row(void)
-{
-    return threadIdx.x & 15;
-}
-
-__device__ __forceinline__ int matrix_half(void)
-{
-    return threadIdx.x >> 4 & 1;
-}
-
 /* b[tile][2]: 16 rows of values or of a tile of the state, all columns. */
 template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u32 address, int pitch)
 {
@@ -615,12 +668,6 @@ template <int tiles, int pitch> __device__ __forceinline__ void read_tile(float 
 }
 
 /* ---- scores ---- */
-
-/* The kernel as a polynomial of its dot products. */
-__device__ __forceinline__ float kernel_of(float d0)
-{
-    return d0;
-}
 
 /* Tiles of queries whose scores are computed together: one dot product shares its keys among all. */
 enum { SCORE_TILES = 2 };
@@ -890,9 +937,9 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
 
 extern "C" __global__ void __launch_bounds__(256, 2) linear_d64_bf16_carry(const __grid_constant__ struct fpa_cuda_call call)
 {
-    const u32 blocks = (FEATURES16 * COLUMNS + 2047) / 2048, segments = (u32)call.segments;
+    const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048, segments = (u32)call.segments;
     const int element = (blockIdx.x % blocks * 256 + threadIdx.x) * CARRIED;
-    const i64 size = FEATURES16 * COLUMNS, segment = blockIdx.x / blocks % segments;
+    const i64 size = COPY_ROWS * COLUMNS, segment = blockIdx.x / blocks % segments;
     const u32 bh = blockIdx.x / blocks / segments, b = bh / (u32)call.heads, head = bh % (u32)call.heads;
     if (element >= size)
         return;
@@ -981,31 +1028,47 @@ __device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struc
     }
 }
 
-/* Sums -> shared memory -> o, so that whole sectors are written. */
-template <int tiles> __device__ __forceinline__ void store_output(const float (*c)[ALL_TILES][4], u32 shared, element *o, i64 stride, int count, int block, bool aligned)
+/* Sums of the warp's queries -> its part of shared memory. Other warps must be done with what lay there. */
+template <int tiles> __device__ __forceinline__ void stage_output(const float (*c)[ALL_TILES][4], u32 shared)
 {
-    enum { NUMBERS = 16 / ELEMENT, PARTS = 8 * COLUMN_TILES / NUMBERS };
-    const u32 to = shared + (threadIdx.x >> 5) * tiles * 16 * OUTPUT_PITCH;
-    __syncthreads();
+    shared += (threadIdx.x >> 5) * tiles * 16 * OUTPUT_PITCH;
+    __syncwarp();
 #pragma unroll
     for (int m = 0; m < tiles; m++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
 #pragma unroll
             for (int n = 0; n < COLUMN_TILES; n++)
-                put_word(to + (m * 16 + i * 8 + lane_row()) * OUTPUT_PITCH + (n * 8 + lane_column() * 2) * 2, pair_of(c[m][n][2 * i], c[m][n][2 * i + 1]));
-    __syncthreads();
-    const int width = DV - block * COLUMN_TILES * 8 < COLUMN_TILES * 8 ? DV - block * COLUMN_TILES * 8 : COLUMN_TILES * 8;
-    o += block * COLUMN_TILES * 8;
+                put_word(shared + (m * 16 + i * 8 + lane_row()) * OUTPUT_PITCH + (n * 8 + lane_column() * 2) * 2, pair_of(c[m][n][2 * i], c[m][n][2 * i + 1]));
+}
+
+/* The warp's part of shared memory -> o, in whole sectors. count: queries of the block that there are. */
+template <int tiles> __device__ __forceinline__ void flush_output(u32 shared, element *o, i64 stride, int count, int block, bool aligned)
+{
+    enum { NUMBERS = 16 / ELEMENT, PARTS = 8 * COLUMN_TILES / NUMBERS, WIDTH = 8 * COLUMN_TILES };
+    const int warp_query = (threadIdx.x >> 5) * tiles * 16;
+    const int width = DV - block * WIDTH < WIDTH ? DV - block * WIDTH : WIDTH;
+    o += block * WIDTH;
+    __syncwarp();
     if (aligned) {
-        for (int i = threadIdx.x; i < (16 * WARPS * tiles) * PARTS; i += THREADS)
-            if (i / PARTS < count && i % PARTS * NUMBERS < width)
-                *(uint4 *)(o + i / PARTS * stride + i % PARTS * NUMBERS) = get_words(shared + i / PARTS * OUTPUT_PITCH + i % PARTS * 16);
+        for (int i = threadIdx.x & 31; i < 16 * tiles * PARTS; i += 32) {
+            const int query = warp_query + i / PARTS, part = i % PARTS;
+            if (query < count && part * NUMBERS < width)
+                store_words(o + query * stride + part * NUMBERS, get_words(shared + query * OUTPUT_PITCH + part * 16));
+        }
     } else {
-        for (int i = threadIdx.x; i < (16 * WARPS * tiles) * 8 * COLUMN_TILES; i += THREADS)
-            if (i / (8 * COLUMN_TILES) < count && i % (8 * COLUMN_TILES) < width)
-                o[i / (8 * COLUMN_TILES) * stride + i % (8 * COLUMN_TILES)] = get_element(shared + i / (8 * COLUMN_TILES) * OUTPUT_PITCH + i % (8 * COLUMN_TILES) * ELEMENT);
+        for (int i = threadIdx.x & 31; i < 16 * tiles * WIDTH; i += 32) {
+            const int query = warp_query + i / WIDTH, column = i % WIDTH;
+            if (query < count && column < width)
+                o[query * stride + column] = get_element(shared + query * OUTPUT_PITCH + column * ELEMENT);
+        }
     }
+}
+
+template <int tiles> __device__ __forceinline__ void store_output(const float (*c)[ALL_TILES][4], u32 shared, element *o, i64 stride, int count, int block, bool aligned)
+{
+    stage_output<tiles>(c, shared);
+    flush_output<tiles>(shared, o, stride, count, block, aligned);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_attend(const __grid_constant__ struct fpa_cuda_call call)
@@ -1059,6 +1122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_attend(
         copy_commit();
         read_panel(c, a, key, values + stage * PANEL * VALUE_PITCH);
     }
+    __syncthreads();
     element *o = (element *)call.o + b * call.o_stride[0] + query_head * call.o_stride[2] + (i64)first * call.o_stride[1];
     store_output<QUERY_TILES>(c, shared, o, call.o_stride[1], length - first, block, is_aligned(call.o, call.o_stride, DV));
 }
@@ -1071,20 +1135,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_attend(
 
 /* A panel of queries is 4 warps of 16. */
 enum { FLOW_TILES = PANEL / (16 * WARPS) };
-
-/* The state -> shared memory, as queries read it: a row of TILE_PITCH bytes a feature. */
-__device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 tile, int unit)
-{
-#pragma unroll
-    for (int u = 0; u < WARP_UNITS; u++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const u32 row = tile + feature_of(unit + u, i) * TILE_PITCH + lane_column() * 2 * ELEMENT;
-#pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
-                put_word(row + n * 16, copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]));
-        }
-}
 
 /* c = total + c, for this warp's units. */
 __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const float *total, int unit, int block)
@@ -1103,6 +1153,30 @@ __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const floa
         }
 }
 
+/* The state after the last segment goes to the caller, or to launches that come later: other blocks may still have to read
+ * the initial state, which may lie where the final one goes. */
+__device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4], i64 b, i64 head, int unit, int block)
+{
+    if (call.partial)
+        store_total(c, call.partial + (b * call.heads + head) * FEATURES16 * COLUMNS, unit, block);
+    else
+        store_state(c, (state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1], unit, block);
+}
+
+/* The state -> shared memory, as queries read it: a row of TILE_PITCH bytes a feature. */
+__device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 tile, int unit)
+{
+#pragma unroll
+    for (int u = 0; u < WARP_UNITS; u++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const u32 row = tile + feature_of(unit + u, i) * TILE_PITCH + lane_column() * 2 * ELEMENT;
+#pragma unroll
+            for (int n = 0; n < ALL_TILES; n++)
+                put_word(row + n * 16, copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]));
+        }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(const __grid_constant__ struct fpa_cuda_call call)
 {
     const int block = blockIdx.x % COLUMN_BLOCKS, unit = (threadIdx.x >> 5) * WARP_UNITS;
@@ -1116,13 +1190,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
     element *o = (element *)call.o + b * call.o_stride[0] + query_head * call.o_stride[2];
     const bool q_aligned = is_aligned(call.q, call.q_stride, D_IN), k_aligned = is_aligned(call.k, call.k_stride, D_IN);
     const bool v_aligned = is_aligned(call.v, call.v_stride, DV), o_aligned = is_aligned(call.o, call.o_stride, DV);
-    enum { RAW = PANEL * RAW_PITCH, VALUES = PANEL * VALUE_PITCH };
-    const u32 shared = shared_address(), queries = shared + 0;
-    const u32 raw_queries = shared + 9216, raw_keys = raw_queries + 2 * RAW, values = shared + 46080;
-    const u32 tile = shared + 64512;
     const int warp_query = (threadIdx.x >> 5) * FLOW_TILES * 16, column = block * COLUMN_TILES * 8;
     const int segment_tokens = (int)call.segment_chunks * chunk_tokens, start = segment * segment_tokens;
     const int end = length - start > segment_tokens ? start + segment_tokens : length;
+    const u32 shared = shared_address();
 
     float c[WARP_UNITS][ALL_TILES][4] = {};
     if (segment == 0 && call.state_in)
@@ -1130,6 +1201,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
     for (int s = 0; s < segment; s++)
         add_segment(c, call.totals + (bh * (call.segments - 1) + s) * (i64)FEATURES16 * COLUMNS, unit, block);
     const bool given = segment > 0 || call.state_in;
+    enum { RAW = PANEL * RAW_PITCH, VALUES = PANEL * VALUE_PITCH };
+    const u32 raw_queries = shared + 0, raw_keys = raw_queries + 2 * RAW, values = shared + 36864;
+    const u32 tiles = shared + 55296;
     u32 row[FACTORS][WARP_UNITS];
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
@@ -1148,6 +1222,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
     for (int first = start; first < end; first += PANEL, stage ^= 1) {
         const int next = first + PANEL, panel_end = next < end ? next : end;
         const bool reads = first > start || given;
+        const u32 tile = tiles + stage * FEATURES16 * TILE_PITCH; /* the other one may still be read */
         if (reads)
             share_state(c, tile, unit);
         copy_wait<0>();
@@ -1177,45 +1252,64 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
             add_values<FLOW_TILES>(out, s, values + stage * VALUES + key * VALUE_PITCH);
         }
         add_panel(c, keys, row, values + stage * VALUES);
-        store_output<FLOW_TILES>(out, queries, o + (i64)first * call.o_stride[1], call.o_stride[1], panel_end - first, block, o_aligned);
+        store_output<FLOW_TILES>(out, raw_queries + here + warp_query * (RAW_PITCH - OUTPUT_PITCH), o + (i64)first * call.o_stride[1], call.o_stride[1], panel_end - first, block, o_aligned);
     }
     copy_wait<0>();
-    if (segment != call.segments - 1 || !call.state_out || query_head % group)
-        return;
-    if (call.partial) /* other blocks may still have to read the initial state, which may lie there */
-        store_total(c, call.partial + bh * FEATURES16 * COLUMNS, unit, block);
-    else
-        store_state(c, (state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1], unit, block);
+    if (segment == call.segments - 1 && call.state_out && query_head % group == 0)
+        leave_state(call, c, b, head, unit, block);
 }
 
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
- * A block owns a run of features of one head for all tokens, so that blocks never wait for each other. Its rows of
- * the state stream through registers: a thread has 4 columns of every STEP_ROWS-th row, adds the key's part, writes
- * the row back and takes the queries' part of it into its own sums, which are added up at the end of a token. */
+ * A block owns a run of features of one head for all tokens. Its rows of the state stream through it: a thread has
+ * a few columns of every so many rows, adds the key's part, writes the row back and takes the queries' part of it
+ * into its own sums, which are added up at the end of a token. The first rows are on their way before anything else
+ * is done. */
 
 enum {
     STEP_THREADS = 256,
     STEP_WARPS = STEP_THREADS / 32,
-    STEP_LANES = 16,            /* threads that share a row */
-    STEP_ROWS = STEP_THREADS / STEP_LANES, /* rows that a block has at a time */
+    STEP_LANES = 16,            /* threads that share a row, 4 columns each */
+    STEP_ROWS = STEP_THREADS / STEP_LANES, /* rows that a block has at a time then */
     STEP_ROUNDS = (FEATURES + STEP_ROWS - 1) / STEP_ROWS,
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
-    STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */
+    STEP_ROOM = 5120,           /* floats of shared memory for features, then for the block's sums */
+    STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has on their way */
+    STEP_GROUP = 2,             /* of them that it waits for and asks for at a time */
+    STEP_RING = 4 * STEP_STAGES * STEP_THREADS, /* floats of them, then of the threads' sums */
     STEP_STATE = (FEATURES * DV + 3) / 4 * 4, /* from a head's running state to the next */
     STEP_COLUMNS = (DV + 3) / 4 * 4 /* of a part of o: values */
 };
 
-/* Shared memory: STEP_ROOM, then packed rows of a token, the key's and the queries', then the warps' sums of weights. */
-__device__ __forceinline__ float *step_room(void)
+static_assert(STEP_RING + STEP_ROOM - STEP_QUERIES * STEP_COLUMNS >= 8 * STEP_QUERIES * STEP_THREADS, "sums need room");
+
+/* Shared memory: the ring, STEP_ROOM, packed rows of a token, the key's and the queries', its value, the warps' sums of
+ * weights, the cluster's parts of a query's o. */
+__device__ __forceinline__ float *step_ring(void)
 {
     return (float *)shared_memory;
+}
+
+__device__ __forceinline__ float *step_room(void)
+{
+    return step_ring() + STEP_RING;
 }
 
 __device__ __forceinline__ float *step_packed(void)
 {
     return step_room() + STEP_ROOM;
+}
+
+__device__ __forceinline__ float *step_value(void)
+{
+    return step_packed() + (1 + STEP_QUERIES) * ROWS;
+}
+
+/* Of each query, by warps. */
+__device__ __forceinline__ float *step_warp_sums(void)
+{
+    return step_value() + STEP_PITCH;
 }
 
 /* A block's work. */
@@ -1226,12 +1320,13 @@ struct step_task {
     int query;   /* first query head of this pass */
     int queries; /* of this pass */
     int vectors; /* that are packed: the key's, then 1 or STEP_QUERIES queries', zeros behind the last */
+    int parts;   /* sums that threads leave of each column */
     long long token;
 };
 
 __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_call &call)
 {
-    struct step_task task = {};
+    struct step_task task;
     /* a launch has fewer than 2^31 blocks and heads; a last slice without rows has a count below 1 */
     const int slices = (int)call.slices, heads = (int)call.heads, head = blockIdx.x / slices;
     task.slice = blockIdx.x % slices;
@@ -1255,42 +1350,21 @@ __device__ __forceinline__ void step_put(float &to, float a)
     to = a;
 }
 
-/* A thread's 4 numbers of a row: neighbours that one access moves when WIDE, else STEP_LANES apart. */
-template <typename number> struct __align__(4 * sizeof(number)) step_quad {
-    number at[4];
+/* Some numbers of a row, in a thread's registers. */
+template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) step_numbers {
+    number at[COUNT];
+
+    __device__ __forceinline__ float get(int j) const
+    {
+        return at[j];
+    }
+
+    __device__ __forceinline__ void put_pair(int j, float a, float b)
+    {
+        at[j] = a;
+        at[j + 1] = b;
+    }
 };
-
-template <bool WIDE> __device__ __forceinline__ int step_column(int j)
-{
-    const int lane = threadIdx.x % STEP_LANES;
-    return WIDE ? 4 * lane + j : lane + j * STEP_LANES;
-}
-
-template <bool WIDE, typename number>
-__device__ __forceinline__ void step_load(struct step_quad<number> &a, const number *row)
-{
-    if constexpr (WIDE) {
-        a = *(const struct step_quad<number> *)(row + step_column<WIDE>(0));
-    } else {
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            if (step_column<WIDE>(j) < DV)
-                a.at[j] = row[step_column<WIDE>(j)];
-    }
-}
-
-template <bool WIDE, typename number>
-__device__ __forceinline__ void step_store(number *row, const struct step_quad<number> &a)
-{
-    if constexpr (WIDE) {
-        *(struct step_quad<number> *)(row + step_column<WIDE>(0)) = a;
-    } else {
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            if (step_column<WIDE>(j) < DV)
-                row[step_column<WIDE>(j)] = a.at[j];
-    }
-}
 
 /* ---- a token's packed rows and features ---- */
 
@@ -1303,29 +1377,64 @@ __device__ __forceinline__ float step_warp_sum(float a)
     return a;
 }
 
-/* x[0] = rows of the key, x[1 + g] = of query g; coordinates, the row of ones, zeros. */
-__device__ __forceinline__ void step_coordinates(const struct fpa_cuda_call &call, const struct step_task &task)
+/* What a thread loads of a token: coordinate number threadIdx.x of each vector. Asked for before the state is, behind
+ * which it would wait. */
+struct step_inputs {
+    element key, query[STEP_QUERIES], value;
+};
+
+static_assert(D_IN <= STEP_THREADS && DV <= STEP_THREADS, "a thread has one coordinate of a vector");
+
+__device__ __forceinline__ void step_load(const struct fpa_cuda_call &call, const struct step_task &task,
+                                          struct step_inputs &inputs)
 {
-    const element *k = (const element *)call.k + task.batch * call.k_stride[0] + task.token * call.k_stride[1] +
-                       task.head * call.k_stride[2];
+    const int i = threadIdx.x;
     const element *q = (const element *)call.q + task.batch * call.q_stride[0] + task.token * call.q_stride[1] +
                        task.query * call.q_stride[2];
-#pragma unroll 1
-    for (int i = threadIdx.x; i < task.vectors * ROWS; i += STEP_THREADS) {
-        const int vector = i / ROWS, row = i % ROWS;
-        float a = row == ONES_ROW ? 1.0f : 0.0f;
-        if (row < D_IN && vector == 0)
-            a = to_float(k[row]);
-        else if (row < D_IN && vector <= task.queries)
-            a = 1.0f * to_float(q[(vector - 1) * call.q_stride[2] + row]);
-        step_packed()[i] = a;
+    inputs = {};
+    if (i < D_IN) {
+        inputs.key = ((const element *)call.k)[task.batch * call.k_stride[0] + task.token * call.k_stride[1] +
+                                               task.head * call.k_stride[2] + i];
+#pragma unroll
+        for (int g = 0; g < STEP_QUERIES; g++)
+            if (g < task.queries)
+                inputs.query[g] = q[g * call.q_stride[2] + i];
     }
+    if (i < DV)
+        inputs.value = ((const element *)call.v)[task.batch * call.v_stride[0] + task.token * call.v_stride[1] +
+                                                 task.head * call.v_stride[2] + i];
 }
 
-/* All packed rows of the key and the queries of this pass. */
-__device__ __forceinline__ void step_pack(const struct fpa_cuda_call &call, const struct step_task &task)
+/* x[0] = rows of the key, x[1 + g] = of query g; coordinates, the row of ones, zeros. */
+__device__ __forceinline__ void step_coordinates(struct step_task &task, const struct step_inputs &inputs)
 {
-    step_coordinates(call, task);
+    float *x = step_packed();
+    const int i = threadIdx.x;
+    for (int row = i; row < task.vectors * ROWS; row += STEP_THREADS)
+        if (row % ROWS >= D_IN)
+            x[row] = row % ROWS == ONES_ROW ? 1.0f : 0.0f;
+    if (i < D_IN) {
+        x[i] = to_float(inputs.key);
+#pragma unroll
+        for (int g = 0; g < STEP_QUERIES; g++)
+            if (g < task.vectors - 1)
+                x[(1 + g) * ROWS + i] = 1.0f * to_float(inputs.query[g]);
+    }
+    if (i < DV)
+        step_value()[i] = to_float(inputs.value);
+}
+
+/* The rows that follow from the coordinates of vectors x[vector][ROWS], of which the first `keys` are keys. */
+__device__ __forceinline__ void step_derive(float *x, int vectors, int keys, const struct step_task &task)
+{
+}
+
+/* All packed rows of the key and the queries of this pass, and the value; all threads see them then. */
+__device__ __forceinline__ void step_pack(struct step_task &task, const struct step_inputs &inputs)
+{
+    step_coordinates(task, inputs);
+    step_derive(step_packed(), task.vectors, 1, task);
+    __syncthreads();
 }
 
 /* Features first.. of the head: key[i], query[i][g]. */
@@ -1352,46 +1461,184 @@ __device__ __forceinline__ void step_features(float *key, float *query, int firs
     }
 }
 
-/* ---- the state ---- */
+/* ---- rows of the state ---- */
 
-/* S[f] = S[f] + key[f] v; o[g] += query[f][g] S[f]. from NULL: zeros; to NULL: not kept. All rows of a round are on
- * their way before the first is used. */
-template <int QUERIES, bool WIDE, typename number>
-__device__ __forceinline__ void step_rows(const number *from, number *to, const float *key, const float *query,
-                                                 int count, const float *v, float (*o)[4])
+/* Pieces stay as they are stored, single numbers become float. */
+template <bool WIDE, typename number> struct step_type {
+    typedef number type;
+};
+
+template <typename number> struct step_type<false, number> {
+    typedef float type;
+};
+
+/* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. */
+template <bool WIDE, typename number> struct step_grid {
+    enum {
+        COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
+        LANES = (DV + COLUMNS - 1) / COLUMNS,
+        ROWS = STEP_THREADS / LANES, /* at a time */
+        IS_WIDE = WIDE
+    };
+
+    typedef struct step_numbers<typename step_type<WIDE, number>::type, COLUMNS> numbers; /* of a row, in registers */
+
+    static __device__ __forceinline__ int row()
+    {
+        return threadIdx.x / LANES;
+    }
+
+    static __device__ __forceinline__ int column(int j)
+    {
+        const int lane = threadIdx.x % LANES;
+        return WIDE ? COLUMNS * lane + j : lane + j * LANES;
+    }
+};
+
+template <typename number> __device__ constexpr bool step_has_pieces()
 {
-    enum { DEPTH = sizeof(number) < 4 && QUERIES == 1 ? 8 : 4 }; /* rows that a thread has on their way */
-    const int row = threadIdx.x / STEP_LANES;
-    if (row >= STEP_ROWS)
-        return;
-#pragma unroll 1
-    for (int first = row; first < count; first += DEPTH * STEP_ROWS) {
-        struct step_quad<number> s[DEPTH] = {};
-        if (from) {
+    return DV % (16 / sizeof(number)) == 0;
+}
+
+/* A thread's own place in the ring: nobody else looks there, so nobody waits for anybody. */
+__device__ __forceinline__ float *step_place(int stage)
+{
+    return step_ring() + (stage * STEP_THREADS + threadIdx.x) * 4;
+}
+
+/* Ask for the thread's pieces of rows f, f + ROWS ... of a block's `count`, into places from `stage` on. */
+template <typename grid, typename number>
+__device__ __forceinline__ void step_fetch(const number *from, int f, int count, int stage)
+{
+    const u32 to = (u32)__cvta_generic_to_shared(step_place(stage));
 #pragma unroll
-            for (int u = 0; u < DEPTH; u++)
-                if (first + u * STEP_ROWS < count)
-                    step_load<WIDE>(s[u], from + (first + u * STEP_ROWS) * DV);
+    for (int u = 0; u < STEP_GROUP; u++)
+        if (from && f + u * grid::ROWS < count)
+            copy_async(to + u * 16 * STEP_THREADS, from + (f + u * grid::ROWS) * DV + grid::column(0), 16);
+    copy_commit();
+}
+
+/* Bring the block's part of the tables near. */
+__device__ __forceinline__ void step_ask_tables(const struct step_task &task)
+{
+    for (int i = threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
+#pragma unroll
+        for (int l = 0; l < FACTORS; l++)
+            prefetch(&feature_rows[l][task.first + i]);
+}
+
+/* Ask for the first STEP_STAGES pieces, and bring near the sums of features, which are read later. */
+template <typename number> __device__ __forceinline__ void step_ask(const struct step_task &task, const number *state)
+{
+    if constexpr (step_has_pieces<number>()) {
+        typedef step_grid<true, number> grid;
+        if (grid::row() < grid::ROWS)
+#pragma unroll
+            for (int stage = 0; stage < STEP_STAGES; stage += STEP_GROUP)
+                step_fetch<grid>(state ? state + task.first * DV : state, grid::row() + stage * grid::ROWS, task.count, stage);
+    }
+}
+
+/* Numbers of row f: S[f] = S[f] + key[f] v; o[g] += query[f][g] S[f]. */
+template <int QUERIES, typename numbers, int COLUMNS>
+__device__ __forceinline__ void step_row(numbers &s, float key, const float *query, const float *v, float (*o)[COLUMNS])
+{
+#pragma unroll
+    for (int j = 0; j < COLUMNS; j += 2) {
+        const float a = s.get(j) + key * v[j], b = s.get(j + 1) + key * v[j + 1];
+        s.put_pair(j, a, b);
+#pragma unroll
+        for (int g = 0; g < QUERIES; g++) {
+            o[g][j] += query[g] * a;
+            o[g][j + 1] += query[g] * b;
+        }
+    }
+}
+
+/* Rows at.. of the block's `all`, n of them: visit(row, numbers) of the thread's own, from 0. Wide pieces come through
+ * the ring; number by number all of a round are on their way before the first is used. from NULL: zeros. */
+template <typename grid, typename number, typename visitor>
+__device__ __forceinline__ void step_stream(const number *from, int at, int n, int all, const visitor &visit)
+{
+    int stage = at / grid::ROWS % STEP_STAGES;
+#pragma unroll 1
+    for (int f = grid::row(); f < n; f += STEP_GROUP * grid::ROWS) {
+        copy_wait<STEP_STAGES / STEP_GROUP - 1>();
+#pragma unroll
+        for (int u = 0; u < STEP_GROUP; u++) {
+            typename grid::numbers s = {};
+            if (f + u * grid::ROWS >= n)
+                break;
+            if (from)
+                s = *(const typename grid::numbers *)step_place(stage + u);
+            visit(f + u * grid::ROWS, s);
+        }
+        step_fetch<grid>(from, at + f + STEP_STAGES * grid::ROWS, all, stage);
+        stage = stage + STEP_GROUP < STEP_STAGES ? stage + STEP_GROUP : 0;
+    }
+}
+
+template <typename grid, typename number, typename visitor>
+__device__ __forceinline__ void step_scatter(const number *from, int at, int n, const visitor &visit)
+{
+    enum { DEPTH = 4 };
+#pragma unroll 1
+    for (int first = grid::row(); first < n; first += DEPTH * grid::ROWS) {
+        number a[DEPTH * grid::COLUMNS] = {};
+#pragma unroll
+        for (int i = 0; i < DEPTH * grid::COLUMNS; i++) {
+            const int f = first + i / grid::COLUMNS * grid::ROWS, column = grid::column(i % grid::COLUMNS);
+            if (from && f < n && column < DV)
+                a[i] = from[(at + f) * DV + column];
         }
 #pragma unroll
         for (int u = 0; u < DEPTH; u++) {
-            const int f = first + u * STEP_ROWS;
-            if (f >= count)
+            typename grid::numbers s;
+            if (first + u * grid::ROWS >= n)
                 break;
-            struct step_quad<number> kept;
-            const float k = key[f];
 #pragma unroll
-            for (int j = 0; j < 4; j++) {
-                const float a = step_get(s[u].at[j]) + k * v[j];
-                step_put(kept.at[j], a);
-#pragma unroll
-                for (int g = 0; g < QUERIES; g++)
-                    o[g][j] += query[f * QUERIES + g] * a;
-            }
-            if (to)
-                step_store<WIDE>(to + f * DV, kept);
+            for (int j = 0; j < grid::COLUMNS; j++)
+                s.at[j] = step_get(a[u * grid::COLUMNS + j]);
+            visit(first + u * grid::ROWS, s);
         }
     }
+}
+
+template <typename grid, typename number, typename visitor>
+__device__ __forceinline__ void step_walk(const number *from, int at, int n, int all, const visitor &visit)
+{
+    if (grid::row() >= grid::ROWS)
+        return;
+    if constexpr (grid::IS_WIDE)
+        step_stream<grid>(from, at, n, all, visit);
+    else
+        step_scatter<grid>(from, at, n, visit);
+}
+
+/* A thread's numbers of a row, back. */
+template <typename grid, typename number, typename numbers>
+__device__ __forceinline__ void step_store(number *row, const numbers &s)
+{
+    if constexpr (grid::IS_WIDE) {
+        *(numbers *)(row + grid::column(0)) = s;
+    } else {
+#pragma unroll
+        for (int j = 0; j < grid::COLUMNS; j++)
+            if (grid::column(j) < DV)
+                step_put(row[grid::column(j)], s.at[j]);
+    }
+}
+
+/* The same rows, brought up to date: to NULL: not kept. */
+template <int QUERIES, typename grid, typename number>
+__device__ __forceinline__ void step_rows(const number *from, number *to, const float *key, const float *query, int at,
+                                          int n, int all, const float *v, float (*o)[grid::COLUMNS])
+{
+    step_walk<grid>(from, at, n, all, [&](int f, typename grid::numbers &s) {
+        step_row<QUERIES>(s, key[f], query + f * QUERIES, v, o);
+        if (to)
+            step_store<grid>(to + (at + f) * DV, s);
+    });
 }
 
 /* ---- outputs ---- */
@@ -1409,33 +1656,108 @@ __device__ __forceinline__ element *step_output(const struct fpa_cuda_call &call
     return (element *)call.o + batch * call.o_stride[0] + token * call.o_stride[1] + query * call.o_stride[2];
 }
 
-/* Leave a thread's sums where step_finish adds them up. */
-template <int QUERIES, bool WIDE>
-__device__ __forceinline__ void step_leave(const float (*o)[4])
+/* Leave the threads' sums where step_finish adds them up. Threads of a warp with the same columns add theirs first,
+ * where a warp has whole rows. */
+template <int QUERIES, typename grid>
+__device__ __forceinline__ void step_leave(struct step_task &task, float (*o)[grid::COLUMNS])
 {
-    float *part = step_room(); /* [STEP_ROWS][QUERIES][STEP_PITCH] */
-    const int row = threadIdx.x / STEP_LANES;
+    enum { WHOLE = 32 % grid::LANES == 0, PARTS = WHOLE ? STEP_WARPS : grid::ROWS };
+    float *part = step_ring(); /* [PARTS][QUERIES][STEP_PITCH] */
+    copy_wait<0>();
     __syncthreads();
-    if (row < STEP_ROWS)
+    if (threadIdx.x == 0)
+        task.parts = PARTS;
 #pragma unroll
-        for (int g = 0; g < QUERIES; g++)
+    for (int g = 0; g < QUERIES; g++)
 #pragma unroll
-            for (int j = 0; j < 4; j++)
-                part[(row * QUERIES + g) * STEP_PITCH + step_column<WIDE>(j)] = o[g][j];
+        for (int j = 0; j < grid::COLUMNS; j++) {
+#pragma unroll
+            for (int distance = 16; WHOLE && distance >= grid::LANES; distance /= 2)
+                o[g][j] += __shfl_xor_sync(0xffffffffu, o[g][j], distance);
+            if (WHOLE ? threadIdx.x % 32 < grid::LANES : grid::row() < grid::ROWS)
+                part[((WHOLE ? threadIdx.x / 32 : grid::row()) * QUERIES + g) * STEP_PITCH + grid::column(j)] = o[g][j];
+        }
 }
 
-/* Add the threads' sums up, in one order: this block's part of o or, when it has all features, o itself. */
-__device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, const struct step_task &task)
+/* What the threads left of query g's column, in one order. */
+__device__ __forceinline__ float step_sum(const struct step_task &task, int g, int column)
 {
     const int queries = task.vectors - 1;
+    const float *part = step_ring() + g * STEP_PITCH + column;
+    float sum = 0;
+#pragma unroll 8
+    for (int r = 0; r < task.parts; r++)
+        sum += part[r * queries * STEP_PITCH];
+    return sum;
+}
+
+/* ---- parts of o, joined ---- */
+
+/* All threads of a cluster say that they are here, and wait until all are and what they wrote before is seen. */
+__device__ __forceinline__ void cluster_arrive(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
+}
+
+__device__ __forceinline__ void cluster_wait(void)
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
+}
+
+/* Write to the place in block `rank` that `own` has in this one. */
+__device__ __forceinline__ void cluster_put(float *own, int rank, float a)
+{
+    u32 address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"((u32)__cvta_generic_to_shared(own)), "r"(rank));
+    asm volatile("st.shared::cluster.f32 [%0], %1;" : : "r"(address), "f"(a) : "memory");
+}
+
+/* The parts of o that other blocks bring: [queries of this block][blocks][STEP_COLUMNS]. Query g belongs to block
+ * g % blocks. */
+__device__ __forceinline__ float *step_parts(void)
+{
+    return step_warp_sums() + STEP_QUERIES * STEP_WARPS;
+}
+
+/* o of the queries of a pass. All blocks are there and their parts read when it begins (step_token). */
+__device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
+{
+    const int blocks = (int)call.slices;
+    cluster_wait();
 #pragma unroll 1
     for (int i = threadIdx.x; i < task.queries * DV; i += STEP_THREADS) {
         const int g = i / DV, column = i % DV;
-        const float *part = step_room() + g * STEP_PITCH + column;
-        float sum = 0;
+        float *own = step_parts() + (g / blocks * blocks + task.slice) * STEP_COLUMNS;
+        cluster_put(own + column, g % blocks, step_sum(task, g, column));
+    }
+    cluster_arrive();
+    cluster_wait();
+#pragma unroll 1
+    for (int g = task.slice; g < task.queries; g += blocks) {
+        const float *part = step_parts() + g / blocks * blocks * STEP_COLUMNS;
+        for (int column = threadIdx.x; column < DV; column += STEP_THREADS) {
+            float sum = 0;
 #pragma unroll 8
-        for (int r = 0; r < STEP_ROWS; r++)
-            sum += part[r * queries * STEP_PITCH];
+            for (int s = 0; s < blocks; s++) {
+                sum += part[s * STEP_COLUMNS + column];
+            }
+            step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum);
+        }
+    }
+    cluster_arrive(); /* for the next pass, or for nobody */
+}
+
+/* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
+__device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, const struct step_task &task)
+{
+    if (call.joined) {
+        step_join(call, task);
+        return;
+    }
+#pragma unroll 1
+    for (int i = threadIdx.x; i < task.queries * DV; i += STEP_THREADS) {
+        const int g = i / DV, column = i % DV;
+        const float sum = step_sum(task, g, column);
         if (call.slices == 1) {
             step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum);
             continue;
@@ -1449,28 +1771,29 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
 
 /* The query heads of one pass: from and to are the head's states. */
 template <int QUERIES, bool WIDE, typename number>
-__device__ __forceinline__ void step_pass(const struct fpa_cuda_call &call, const struct step_task &task,
+__device__ __forceinline__ void step_pass(const struct fpa_cuda_call &call, struct step_task &task,
                                                  const number *from, number *to)
 {
-    enum { TILE = STEP_ROOM / (1 + QUERIES) / 4 * 4 };
+    typedef step_grid<WIDE, number> grid;
+    enum { TILE = STEP_ROOM / (1 + QUERIES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
     float *query = step_room(), *key = query + TILE * QUERIES;
-    const element *values = (const element *)call.v + task.batch * call.v_stride[0] + task.token * call.v_stride[1] +
-                            task.head * call.v_stride[2];
-    float v[4] = {}, o[QUERIES][4] = {};
+    float v[grid::COLUMNS] = {}, o[QUERIES][grid::COLUMNS] = {};
 #pragma unroll
-    for (int j = 0; j < 4; j++)
-        if (step_column<WIDE>(j) < DV)
-            v[j] = to_float(values[step_column<WIDE>(j)]);
+    for (int j = 0; j < grid::COLUMNS; j++)
+        if (grid::column(j) < DV)
+            v[j] = step_value()[grid::column(j)];
+    from = from ? from + task.first * DV : from;
+    to = to ? to + task.first * DV : to;
 #pragma unroll 1
     for (int at = 0; at < task.count; at += TILE) {
-        const int first = task.first + at, count = task.count - at < TILE ? task.count - at : (int)TILE;
+        const int count = task.count - at < TILE ? task.count - at : (int)TILE;
+        if (at > 0)
+            __syncthreads();
+        step_features<QUERIES>(key, query, task.first + at, count);
         __syncthreads();
-        step_features<QUERIES>(key, query, first, count);
-        __syncthreads();
-        step_rows<QUERIES, WIDE>(from ? from + first * DV : from, to ? to + first * DV : to, key, query,
-                                 count, v, o);
+        step_rows<QUERIES, grid>(from, to, key, query, at, count, task.count, v, o);
     }
-    step_leave<QUERIES, WIDE>(o);
+    step_leave<QUERIES, grid>(task, o);
 }
 
 /* The head's state as it comes, as it goes and between tokens; each may be NULL. */
@@ -1478,6 +1801,7 @@ struct step_states {
     const state_element *in;
     state_element *out;
     float *running;
+    bool wide; /* 16 bytes at a time: they are aligned */
 };
 
 __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cuda_call &call,
@@ -1492,6 +1816,8 @@ __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cu
                      task.head * call.state_out_stride[1];
     if (call.length > 1)
         states.running = call.running + (task.batch * call.heads + task.head) * (long long)STEP_STATE;
+    /* the running state is: its rows are, in a workspace that is */
+    states.wide = ((unsigned long long)states.in | (unsigned long long)states.out) % 16 == 0 || states.running;
     return states;
 }
 
@@ -1506,28 +1832,42 @@ __device__ __forceinline__ void step_copy(const struct step_task &task, const so
         step_put(to[rows + i], from ? step_get(from[rows + i]) : 0.0f);
 }
 
-template <typename number>
-__device__ __forceinline__ void step_pass_of(const struct fpa_cuda_call &call, const struct step_task &task,
+template <bool WIDE, typename number>
+__device__ __forceinline__ void step_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
                                              const number *from, number *to)
 {
-    if (((unsigned long long)from | (unsigned long long)to) % (4 * sizeof(number)) == 0) {
-        if (task.vectors == 2)
-            step_pass<1, true>(call, task, from, to);
-        else
-            step_pass<STEP_QUERIES, true>(call, task, from, to);
-        return;
-    }
     if (task.vectors == 2)
-        step_pass<1, false>(call, task, from, to);
+        step_pass<1, WIDE>(call, task, from, to);
     else
-        step_pass<STEP_QUERIES, false>(call, task, from, to);
+        step_pass<STEP_QUERIES, WIDE>(call, task, from, to);
+}
+
+template <typename number>
+__device__ __forceinline__ void step_pass_of(const struct fpa_cuda_call &call, struct step_task &task, bool wide,
+                                             const number *from, number *to)
+{
+    if constexpr (step_has_pieces<number>())
+        if (wide)
+            return step_pass_of<true>(call, task, from, to);
+    step_pass_of<false>(call, task, from, to);
+}
+
+/* Ask for what a pass reads first, before anything is waited for. */
+__device__ __forceinline__ void step_ahead(const struct step_task &task, const struct step_states &states)
+{
+    if (!states.wide)
+        return;
+    if (states.running)
+        step_ask(task, (const float *)states.running);
+    else
+        step_ask(task, states.in);
 }
 
 /* Query heads of a token from number `done` of the key's head on. */
 __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, struct step_task &task, long long token,
                                            int done)
 {
-    const int group = (int)(call.query_heads / call.heads), left = group - done;
+    const int group = (int)call.query_heads / (int)call.heads, left = group - done;
     task.token = token;
     task.query = task.head * group + done;
     task.vectors = group == 1 ? 2 : 1 + STEP_QUERIES;
@@ -1540,22 +1880,42 @@ __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, str
 __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, struct step_task &task,
                                            const struct step_states &states, long long token)
 {
-    const int group = (int)(call.query_heads / call.heads);
+    const int group = (int)call.query_heads / (int)call.heads;
     int done = 0;
     do {
+        struct step_inputs inputs;
         __syncthreads();
         if (threadIdx.x == 0)
             step_begin(call, task, token, done);
         __syncthreads();
-        step_pack(call, task);
+        step_load(call, task, inputs);
+        step_ahead(task, states);
+        step_pack(task, inputs);
         done += task.queries;
         const bool keeps = done == group;
-        const float *from = states.running ? states.running : states.in;
-        float *to = states.running ? states.running : states.out;
-        step_pass_of(call, task, from, keeps ? to : nullptr);
+        if (states.running)
+            step_pass_of(call, task, states.wide, (const float *)states.running, keeps ? states.running : nullptr);
+        else
+            step_pass_of(call, task, states.wide, states.in, keeps ? states.out : nullptr);
         __syncthreads();
         step_finish(call, task);
     } while (done < group);
+}
+
+/* A block's work, and what comes before any: the kernel that ran before is waited for here. */
+__device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, struct step_task &task,
+                                           struct step_states &states)
+{
+    if (threadIdx.x == 0) {
+        task = step_task_of(call);
+        states = step_states_of(call, task);
+    }
+    launch_next();
+    __syncthreads();
+    step_ask_tables(task);
+    if (call.joined)
+        cluster_arrive();
+    wait_for_last();
 }
 
 /* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
@@ -1564,11 +1924,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) linear_d64_bf16_st
 {
     __shared__ struct step_task task; /* one for all threads: registers are for rows */
     __shared__ struct step_states states;
-    if (threadIdx.x == 0) {
-        task = step_task_of(call);
-        states = step_states_of(call, task);
-    }
-    __syncthreads();
+    step_start(call, task, states);
     if (call.length == 0)
         step_copy(task, states.in, states.out);
     step_copy(task, states.in, states.running);
@@ -1597,6 +1953,8 @@ static __device__ __forceinline__ float gather_sum(const float *part, long long 
 
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS) linear_d64_bf16_gather(const __grid_constant__ struct fpa_cuda_call call)
 {
+    launch_next();
+    wait_for_last();
     const long long row = blockIdx.x, token = row % call.length;
     const long long query = row / call.length % call.query_heads, batch = row / call.length / call.query_heads;
     const float *parts = step_part(call, batch, query, token, 0);

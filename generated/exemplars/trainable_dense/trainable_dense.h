@@ -18,7 +18,7 @@
 struct fpa_launch {
     int64_t batch;       /* B */
     int64_t length;      /* L, tokens per sequence; 0 is allowed */
-    int64_t query_heads; /* heads of q and o: a multiple of heads */
+    int64_t query_heads; /* heads of q and o: a multiple of heads; 0: only the state is wanted */
     int64_t heads; /* H, heads of k, v, log_gate and state; query head h reads h / (query_heads / heads) */
     const void *q, *k, *v;
     void *o;
@@ -32,6 +32,8 @@ struct fpa_launch {
     const float *const *weights; /* run-time matrices in the head's order; each [heads,] rows, cols */
     void *workspace;             /* at least NAME_workspace() bytes, 64-byte aligned */
     size_t workspace_size;       /* bytes */
+    int64_t recent; /* recurrent form, length 1: tokens of k, v and log_gate before q's own that the state
+                       has not seen; it then stays as it is (state_out is NULL) */
 };
 
 #endif

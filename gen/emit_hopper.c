@@ -1,0 +1,150 @@
+/* emit_hopper: tiles, stars and sizes of warpgroups as the Lua table plan.hopper. */
+#include <math.h>
+
+#include "emit_table.h"
+
+static void set_numbers(lua_State *L, const char *field, const double *values, int count)
+{
+    lua_createtable(L, count, 0);
+    for (int i = 0; i < count; i++) {
+        lua_pushnumber(L, values[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, field);
+}
+
+/* Tiles of stars; as many as there are: none. */
+static void push_stars(lua_State *L, const fpa_hopper_plan *hopper)
+{
+    const int count = hopper->stars * hopper->star_leaves;
+    lua_createtable(L, count, 0);
+    for (int i = 0; i < count; i++) {
+        lua_pushinteger(L, hopper->star_tile[i] < 0 ? hopper->tiles : hopper->star_tile[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "star_tile");
+    set_integers(L, "star_group", hopper->star_group, hopper->stars);
+    set_integer(L, "star", hopper->star_leaves);
+    set_integer(L, "stars", hopper->stars);
+}
+
+static const int *centre_row(const fpa_hopper_plan *hopper, int group, int centre)
+{
+    return hopper->centre + (group * 8 + centre) * hopper->centre_factors;
+}
+
+/* True when the rows of a warp's two centres, 2w and 2w + 1, lie in one block, for every factor. */
+static bool centres_are_paired(const fpa_hopper_plan *hopper)
+{
+    for (int g = 0; g < hopper->groups; g++)
+        for (int c = 0; c < 8; c += 2)
+            for (int l = 0; l < hopper->centre_factors; l++)
+                if (centre_row(hopper, g, c)[l] / 8 != centre_row(hopper, g, c + 1)[l] / 8)
+                    return false;
+    return true;
+}
+
+/* True when factor l of every group's centres is a whole block, in order. */
+static bool centres_are_blocks(const fpa_hopper_plan *hopper, int l)
+{
+    for (int g = 0; g < hopper->groups; g++)
+        for (int c = 0; c < 8; c++)
+            if (centre_row(hopper, g, 0)[l] % 8 ||
+                centre_row(hopper, g, c)[l] != centre_row(hopper, g, 0)[l] + c)
+                return false;
+    return true;
+}
+
+static void push_groups(lua_State *L, const fpa_hopper_plan *hopper)
+{
+    set_integer(L, "groups", hopper->groups);
+    set_integer(L, "centre_factors", hopper->centre_factors);
+    set_integers(L, "group_first", hopper->group_first, hopper->groups + 1);
+    set_integers(L, "centre", hopper->centre, hopper->groups * 8 * hopper->centre_factors);
+    set_boolean(L, "paired", centres_are_paired(hopper));
+    lua_createtable(L, hopper->centre_factors, 0);
+    for (int l = 0; l < hopper->centre_factors; l++) {
+        lua_pushstring(L, centres_are_blocks(hopper, l) ? "block" : "any");
+        lua_rawseti(L, -2, l + 1);
+    }
+    lua_setfield(L, -2, "centre_kind");
+}
+
+/* Weights of a tile's rows: as a state has them, and with the scale of q, which copies have too. */
+static void push_weights(lua_State *L, const fpa_plan *plan)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    const int count = hopper->tiles * HOPPER_TILE;
+    bool weighted = false;
+    set_numbers(L, "state_weight", hopper->weight, count);
+    lua_createtable(L, count, 0);
+    for (int i = 0; i < count; i++) {
+        const double weight = hopper->weight[i] * pow(plan->head->scale, hopper->degree[i]);
+        weighted = weighted || hopper->weight[i] != 1 || weight != 1;
+        lua_pushnumber(L, weight);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "copy_weight");
+    set_boolean(L, "weighted", weighted);
+}
+
+static void push_tiles(lua_State *L, const fpa_plan *plan)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    set_integer(L, "tiles", hopper->tiles);
+    set_integers(L, "tile_leaf", hopper->tile_leaf, hopper->tiles);
+    set_integers(L, "feature", hopper->feature, hopper->tiles * HOPPER_TILE);
+    push_weights(L, plan);
+}
+
+/* Where the rows of a packed vector come from: rows of a panel, which has a row of zeros. */
+static void push_vectors(lua_State *L, const fpa_plan *plan)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    const int count = 8 * hopper->row_blocks;
+    set_integer(L, "row_blocks", hopper->row_blocks);
+    set_boolean(L, "natural", hopper->natural);
+    lua_createtable(L, count, 0);
+    for (int i = 0; i < count; i++) {
+        lua_pushinteger(L, hopper->source[i] < 0 ? plan->cuda.zero_row : plan->cuda.row[hopper->source[i]]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "source");
+}
+
+static void push_sizes(lua_State *L, const fpa_warpgroup_plan *groups)
+{
+    set_integers(L, "state_stars", groups->stars, groups->kernels);
+    set_integers(L, "state_slices", groups->slices, groups->kernels);
+    set_integer(L, "state_stages", groups->state_stages);
+    set_integer(L, "state_bytes", groups->state_bytes);
+    set_integer(L, "query_stages", groups->query_stages);
+    set_integer(L, "tile_stages", groups->tile_stages);
+    set_integer(L, "key_stages", groups->key_stages);
+    set_integer(L, "attend_bytes", groups->attend_bytes);
+    set_integer(L, "pack_bytes", groups->pack_bytes);
+    set_integer(L, "pack_tokens", PACK_TOKENS);
+    set_integer(L, "state_groups", groups->state_groups);
+    set_integer(L, "state_registers", warpgroup_registers(groups->state_groups));
+    set_integer(L, "state_feed_registers", warpgroup_feed_registers(groups->state_groups));
+    set_integer(L, "attend_groups", groups->attend_groups);
+    set_integer(L, "attend_registers", warpgroup_registers(groups->attend_groups));
+    set_integer(L, "attend_feed_registers", warpgroup_feed_registers(groups->attend_groups));
+}
+
+void push_hopper(lua_State *L, const fpa_plan *plan)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    lua_createtable(L, 0, 40);
+    set_boolean(L, "used", hopper->used);
+    if (hopper->used) {
+        push_stars(L, hopper);
+        push_groups(L, hopper);
+        push_tiles(L, plan);
+        push_vectors(L, plan);
+        push_sizes(L, &plan->warpgroups);
+        set_integers(L, "dot_first", hopper->dot_first, plan->score->dot_count + 1);
+        set_integers(L, "dot_block", hopper->dot_block, hopper->dot_first[plan->score->dot_count]);
+    }
+    lua_setfield(L, -2, "hopper");
+}

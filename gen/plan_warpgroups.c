@@ -1,0 +1,136 @@
+#include "plan_warpgroups.h"
+
+#include <stdio.h>
+
+#include "plan.h"
+
+enum {
+    SUMS_OF_THREE = 108, /* registers of a thread for sums, in blocks of three warpgroups that multiply */
+    SUMS_OF_TWO = 200,   /* and of two */
+    MOST_COLUMNS = 16,   /* tiles of 8 */
+    MOST_DOTS = 4,
+    STAGES = 6,
+    KEY_STAGES = 6,
+    LEAST_TILES = 4, /* stages of the state */
+    TILE_STAGES = 8,
+    ITEM_BYTES = 64, /* what a kernel knows of a stage of queries */
+};
+
+/* A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a thread, in steps of 8. */
+int warpgroup_registers(int groups)
+{
+    return groups == 3 ? 160 : 232;
+}
+
+int warpgroup_feed_registers(int groups)
+{
+    return groups == 3 ? 32 : 40;
+}
+
+void warpgroup_columns(const fpa_plan *plan, int *blocks, int *tiles, int *all_tiles)
+{
+    const int all = (plan->head->dv + 7) / 8;
+    *blocks = (all + MOST_COLUMNS - 1) / MOST_COLUMNS;
+    *tiles = (all + *blocks - 1) / *blocks;
+    *all_tiles = *tiles + (plan->head->normalize != FPA_NORMALIZE_NONE);
+}
+
+int warpgroup_count(int all_tiles)
+{
+    return SUMS_OF_THREE / (4 * all_tiles) > 1 ? 3 : 2;
+}
+
+int warpgroup_tiles(int all_tiles)
+{
+    const int sums = warpgroup_count(all_tiles) == 3 ? SUMS_OF_THREE : SUMS_OF_TWO;
+    const int tiles = sums / (4 * all_tiles);
+    return tiles > HOPPER_MAX_STAR ? HOPPER_MAX_STAR : tiles;
+}
+
+/* As many stars a warpgroup as it can keep, and, for few heads, one. Copies of all a block's tiles have a
+ * place on their way out. */
+static bool choose_state(fpa_plan *plan)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    fpa_warpgroup_plan *groups = &plan->warpgroups;
+    const int tiles = plan->cuda.all_tiles, most = warpgroup_tiles(tiles) / hopper->star_leaves;
+    const int stage = 1024 * (hopper->row_blocks + tiles) + (plan->head->gate ? 128 : 0);
+    groups->state_groups = warpgroup_count(tiles);
+    groups->kernels = 0;
+    for (int stars = most; stars >= 1; stars = stars > 1 ? 1 : 0) {
+        const int i = groups->kernels++, block = groups->state_groups * stars;
+        groups->stars[i] = stars;
+        groups->slices[i] = (hopper->stars + block - 1) / block;
+    }
+    const int out = groups->state_groups * groups->stars[0] * hopper->star_leaves * 1024 * tiles;
+    const int room = plan->target->shared_memory - out;
+    groups->state_stages = room / (stage + 16) < STAGES ? room / (stage + 16) : STAGES;
+    groups->state_bytes = out + groups->state_stages * (stage + 16);
+    return groups->state_stages >= 2;
+}
+
+/* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
+static bool place_queries(fpa_plan *plan, int query_stages, int least_keys)
+{
+    fpa_warpgroup_plan *groups = &plan->warpgroups;
+    const int tiles = plan->cuda.all_tiles, blocks = plan->hopper.row_blocks;
+    const int queries = blocks * 16 * groups->query_tokens + 16 + ITEM_BYTES;
+    const int keys = 1024 * (blocks + tiles) + (plan->head->gate ? 512 : 0) + 16, tile = 1024 * tiles + 16;
+    const int rest = plan->target->shared_memory - 16 - query_stages * queries;
+    groups->query_stages = query_stages;
+    groups->key_stages = (rest - LEAST_TILES * tile) / keys;
+    if (groups->key_stages > KEY_STAGES)
+        groups->key_stages = KEY_STAGES;
+    if (rest < 0 || groups->key_stages < least_keys)
+        return false;
+    groups->tile_stages = (rest - groups->key_stages * keys) / tile;
+    if (groups->tile_stages > TILE_STAGES)
+        groups->tile_stages = TILE_STAGES;
+    groups->attend_bytes =
+        query_stages * queries + groups->key_stages * keys + groups->tile_stages * tile + 16;
+    return true;
+}
+
+/* Sums of queries, beside them either factors and features, or dots and scores. */
+static bool registers_fit(const fpa_plan *plan, int warpgroups, int query_tiles)
+{
+    const int dots = plan->score->dot_count > 1 ? plan->score->dot_count : 1;
+    const int sums = 4 * plan->cuda.all_tiles * query_tiles;
+    const int rest = warpgroup_registers(warpgroups) - 28;
+    return sums + 10 * query_tiles + 16 <= rest && sums + 32 * dots + 32 <= rest;
+}
+
+/* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
+static bool choose_queries(fpa_plan *plan)
+{
+    static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}};
+    fpa_warpgroup_plan *groups = &plan->warpgroups;
+    const int chunk = (plan->head->chunk + 127) / 128 * 128;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        groups->attend_groups = sizes[i][0];
+        groups->query_tiles = sizes[i][1];
+        groups->query_tokens = 64 * sizes[i][0] * sizes[i][1];
+        if (registers_fit(plan, sizes[i][0], sizes[i][1]) && chunk % groups->query_tokens == 0 &&
+            (place_queries(plan, 2, 4) || place_queries(plan, 1, 2)))
+            return true;
+    }
+    return false;
+}
+
+static void refuse(fpa_plan *plan, const char *why)
+{
+    plan->hopper.used = false;
+    snprintf(plan->hopper.why, sizeof plan->hopper.why, "%s", why);
+}
+
+void plan_warpgroups(fpa_plan *plan)
+{
+    if (plan->score->dot_count > MOST_DOTS)
+        refuse(plan, "its score has more than 4 dot products");
+    else if (plan->hopper.star_leaves > warpgroup_tiles(plan->cuda.all_tiles))
+        refuse(plan, "a warpgroup has no registers for a star of its tiles");
+    else if (!choose_queries(plan))
+        refuse(plan, "a block of its queries does not fit into registers and shared memory");
+    else if (!choose_state(plan))
+        refuse(plan, "a block's vectors and copies of its tiles do not fit into shared memory");
+}

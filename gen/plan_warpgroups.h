@@ -1,0 +1,44 @@
+/* plan_warpgroups: sizes of the kernels of sm_90a, whose blocks are two or three warpgroups of 4 warps
+ * that multiply and one that fetches. Needs the tiles of plan_hopper. */
+#ifndef FPAC_GEN_PLAN_WARPGROUPS_H
+#define FPAC_GEN_PLAN_WARPGROUPS_H
+
+#include "plan_hopper.h"
+
+enum {
+    WARPGROUP_THREADS = 128,
+    WARPGROUP_KERNELS = 2, /* state kernels, of blocks of other sizes */
+    PACK_TOKENS = 64,      /* of a block that packs vectors */
+};
+
+typedef struct fpa_warpgroup_plan {
+    /* the state kernels: of each a block has state_groups x stars[i] stars */
+    int state_groups; /* warpgroups that multiply */
+    int kernels;
+    int stars[WARPGROUP_KERNELS]; /* of a warpgroup */
+    int slices[WARPGROUP_KERNELS];
+    int state_stages, state_bytes;
+    /* queries */
+    int attend_groups;
+    int query_tiles; /* of 64, a warpgroup */
+    int query_tokens;
+    int query_stages, tile_stages, key_stages, attend_bytes;
+    /* vectors, when they are packed */
+    int pack_bytes;
+} fpa_warpgroup_plan;
+
+/* Registers of a thread that multiplies, and of one that fetches, in blocks of so many warpgroups that
+ * multiply: what the block's threads have at launch, shared out anew. */
+int warpgroup_registers(int groups);
+int warpgroup_feed_registers(int groups);
+/* Columns of a block, as many tiles of 8 as a warpgroup has registers for. */
+void warpgroup_columns(const struct fpa_plan *plan, int *blocks, int *tiles, int *all_tiles);
+/* Warpgroups of a state kernel that multiply: three, which hide each other's waits, unless their registers
+ * would hold one tile only. */
+int warpgroup_count(int all_tiles);
+/* Tiles of features whose sums a warpgroup can keep. */
+int warpgroup_tiles(int all_tiles);
+/* Sizes for plan->hopper, into plan->warpgroups. When they do not fit, plan->hopper.used becomes false. */
+void plan_warpgroups(struct fpa_plan *plan);
+
+#endif

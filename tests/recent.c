@@ -1,0 +1,94 @@
+#include "recent.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+/* Tokens [first, first + count) of an operand, in place. */
+typedef struct view {
+    DLTensor tensor;
+    int64_t shape[4], stride[4];
+} view;
+
+static DLTensor *take(view *v, const gpu_operand *from, int64_t first, int64_t count)
+{
+    const int axes = from->tensor.ndim;
+    int64_t step = 1;
+    v->tensor = from->tensor;
+    for (int a = axes - 1; a >= 0; a--) {
+        v->shape[a] = a == 1 ? count : from->shape[a];
+        v->stride[a] = step;
+        step *= from->shape[a];
+    }
+    v->tensor.shape = v->shape;
+    v->tensor.strides = v->stride;
+    v->tensor.byte_offset += (uint64_t)first * (uint64_t)v->stride[1] * dtype_size(from->dtype);
+    return &v->tensor;
+}
+
+/* One call of a loop: its tensors, and where they come from. */
+typedef struct call {
+    gpu_problem *problem;
+    const fpa_kernel *kernel;
+    bool begun; /* the final state holds the tokens before the recent ones */
+    view q, k, v, o, gate;
+    fpa_tensors tensors;
+} call;
+
+static void take_keys(call *c, int64_t first, int64_t count)
+{
+    const gpu_operand *all = c->problem->operand;
+    c->tensors = (fpa_tensors){.stream = c->problem->tensors.stream};
+    c->tensors.k = take(&c->k, &all[IN_K], first, count);
+    c->tensors.v = take(&c->v, &all[IN_V], first, count);
+    if (c->problem->tensors.log_gate)
+        c->tensors.log_gate = take(&c->gate, &all[IN_GATE], first, count);
+    c->tensors.state_in = c->begun ? c->problem->tensors.state_out : NULL;
+}
+
+static void compute(call *c, fpa_form form)
+{
+    const test_gpu *gpu = c->problem->gpu;
+    size_t size;
+    fpa_error error;
+    CUdeviceptr device = 0;
+    if (fpa_workspace_size(c->kernel, form, &c->tensors, &size, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    void *host = gpu ? NULL : aligned_alloc(64, (size + 127) / 64 * 64);
+    if (gpu)
+        CUDA(gpu, cuMemAlloc(&device, size + 256));
+    if (fpa_forward(c->kernel, form, &c->tensors, gpu ? (void *)(uintptr_t)device : host, size, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    if (gpu) {
+        CUDA(gpu, cuStreamSynchronize(gpu->stream));
+        CUDA(gpu, cuMemFree(device));
+    }
+    free(host);
+}
+
+void decode_with_recent(gpu_problem *problem, const fpa_kernel *kernel, int64_t most, fpa_form folding)
+{
+    const int64_t length = problem->operand[IN_Q].shape[1];
+    call c = {.problem = problem, .kernel = kernel};
+    int64_t recent = 0;
+    problem_poison(problem);
+    for (int64_t t = 0; t < length; t++) {
+        take_keys(&c, t - recent, recent + 1);
+        c.tensors.q = take(&c.q, &problem->operand[IN_Q], t, 1);
+        c.tensors.o = take(&c.o, &problem->operand[OUT_O], t, 1);
+        c.tensors.recent = recent;
+        compute(&c, FPA_FORM_RECURRENT);
+        if (++recent < most && t + 1 < length)
+            continue;
+        take_keys(&c, t + 1 - recent, recent);
+        c.tensors.state_out = problem->tensors.state_out;
+        compute(&c, folding);
+        c.begun = true;
+        recent = 0;
+    }
+    problem_fetch(problem);
+}
