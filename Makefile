@@ -58,7 +58,7 @@ template_files  := $(sort $(wildcard templates/*/*.in))
 embedded_files  := gen/prelude.lua gen/launch.h gen/cuda_call.h $(template_files)
 test_sources    := $(sort $(wildcard tests/test_*.c))
 fuzz_sources    := $(sort $(wildcard tests/fuzz_*.c))
-helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcard tests/*.c)))
+helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcard tests/*.c tests/emulate/*.c)))
 
 objects          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o
@@ -226,7 +226,7 @@ tidy: $(BUILD)/embedded.c
 		-std=gnu11 $(cppflags) -Iruntime
 
 format:
-	clang-format -i gen/*.[ch] runtime/*.[ch] command/*.[ch] tools/*.c tests/*.[ch] tests/driver/*.[ch] examples/*.c bench/*.c
+	clang-format -i gen/*.[ch] runtime/*.[ch] command/*.[ch] tools/*.c tests/*.[ch] tests/driver/*.[ch] tests/emulate/*.[ch] examples/*.c bench/*.c
 
 # Installing
 

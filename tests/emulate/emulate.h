@@ -1,0 +1,394 @@
+/* emulate: blocks of CUDA threads on the CPU, one fiber a thread; included before an emitted file (C++17).
+ *
+ * A block's fibers take turns on one core, each until it has to wait; blocks follow each other. Nothing
+ * depends on time: the same launch is the same run. What is asynchronous on the GPU happens either at once
+ * or, when it is to be late, not before somebody waits for it, so that a wait that is missing shows. Where no
+ * fiber can go on, the launch ends with a message that says where each warp is. */
+#ifndef FPAC_TESTS_EMULATE_H
+#define FPAC_TESTS_EMULATE_H
+
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <array>
+#include <cmath>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+#define __device__
+#define __global__
+#define __constant__
+#define __grid_constant__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __shared__ static /* of a block: blocks follow each other */
+
+struct uint3 {
+    unsigned x, y, z;
+};
+struct float2 {
+    float x, y;
+};
+struct __align__(16) float4
+{
+    float x, y, z, w;
+};
+struct __align__(16) uint4
+{
+    unsigned x, y, z, w;
+};
+
+static uint3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace emulate
+{
+
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+enum {
+    WARP = 32,
+    WARPGROUP = 128,
+    MOST_THREADS = 1024,
+    NAMED_BARRIERS = 16,
+    STACK = 256 << 10, /* bytes of a fiber's */
+    SHARED = 227 << 10,
+    BASE = 1024, /* address of the first byte of shared memory */
+};
+
+/* ---- shared memory ---- */
+
+alignas(1024) static unsigned char memory[SHARED];
+static u32 memory_bytes; /* of this launch */
+
+/* Who wrote each 16 bytes last as threads do, and how many fences that thread had passed then: until the next
+ * one, matrix instructions and bulk copies need not see it. */
+struct written {
+    int thread; /* -1: nobody */
+    unsigned fences;
+};
+static written writer[SHARED / 16];
+
+/* ---- what threads wait for ---- */
+
+/* Threads that do something together: a warp, a warpgroup, those of a named barrier. */
+struct group {
+    int size, arrived;
+    unsigned generation; /* how often all came */
+    const char *what;    /* that those who came are at */
+    std::vector<void *> argument;
+};
+
+/* An mbarrier. */
+struct barrier {
+    bool used;
+    int count, pending; /* arrivals of a phase, and those that are still to come */
+    long long bytes;    /* that are still to come */
+    u32 phase;
+};
+static std::vector<barrier> barriers; /* by address / 8 */
+
+/* Bytes on their way. */
+struct copy {
+    void *to;
+    const void *from;           /* NULL: zeros */
+    u32 bytes, barrier, shared; /* barrier: 0 none; shared: address of the source there */
+};
+
+struct thread {
+    jmp_buf place;
+    ucontext_t start;
+    bool started, done;
+    const group *meets; /* waits there; NULL: for the barrier; both NULL: can go on */
+    unsigned generation;
+    const barrier *waits;
+    u32 parity, address;
+    unsigned fences;
+    std::vector<copy> open, open_out;          /* not committed yet */
+    std::deque<std::vector<copy>> copies, out; /* committed */
+};
+
+/* One matrix instruction, as a warp has it. */
+struct product {
+    u32 a[WARP][4];
+    u64 a_place, b_place; /* a_place 0: a is in registers */
+    float *c[WARP];
+    int columns;
+    bool half, add, a_rows, b_columns; /* 16 bytes of the operand run along its rows, its columns */
+};
+
+struct warp {
+    group lanes;
+    std::vector<product> open;
+    std::deque<std::vector<product>> products;
+    bool fenced; /* since the last commit */
+    u64 issued;  /* digest of what was: equal in a warpgroup */
+};
+
+static thread threads[MOST_THREADS];
+static warp warps[MOST_THREADS / WARP];
+static group warpgroups[MOST_THREADS / WARPGROUP], named[NAMED_BARRIERS];
+static std::deque<copy> on_their_way; /* bulk copies of this block on their way into shared memory */
+static bool late_products, late_copies;
+static unsigned char *stacks;
+static int current, count; /* number of the thread that runs; threads of the block */
+static jmp_buf scheduler;
+static char message[2048];
+
+/* ---- fibers ---- */
+
+/* Back to the scheduler, for good. */
+[[noreturn]] static void stop(const char *format, ...)
+{
+    char where[128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    snprintf(where, sizeof where, " (block %u, thread %d)", blockIdx.x, current);
+    strncat(message, where, sizeof message - strlen(message) - 1);
+    _longjmp(scheduler, 1);
+}
+
+__attribute__((noinline)) static void leave(void)
+{
+    if (!_setjmp(threads[current].place))
+        _longjmp(scheduler, 1);
+}
+
+__attribute__((noinline)) static void resume(int next)
+{
+    current = next;
+    threadIdx.x = next;
+    if (_setjmp(scheduler))
+        return;
+    if (threads[next].started)
+        _longjmp(threads[next].place, 1);
+    threads[next].started = true;
+    setcontext(&threads[next].start);
+}
+
+static bool is_ready(thread &t)
+{
+    if ((t.meets && t.meets->generation == t.generation) || (t.waits && t.waits->phase == t.parity))
+        return false;
+    t.meets = NULL;
+    t.waits = NULL;
+    return true;
+}
+
+/* The last of a group does act() for all; what each brought lies in argument[]. */
+template <typename action> static void meet(group &g, const char *what, int place, void *mine, action act)
+{
+    if (g.arrived == 0)
+        g.what = what;
+    else if (g.what != what && strcmp(g.what, what) != 0)
+        stop("threads that belong together are at %s and at %s", g.what, what);
+    if ((int)g.argument.size() < g.size)
+        g.argument.resize(g.size);
+    g.argument[place] = mine;
+    if (++g.arrived == g.size) {
+        act();
+        g.arrived = 0;
+        g.generation++;
+        return;
+    }
+    threads[current].meets = &g;
+    threads[current].generation = g.generation;
+    leave();
+}
+
+static warp &own_warp(void)
+{
+    return warps[current / WARP];
+}
+
+static void meet_warp(const char *what)
+{
+    meet(own_warp().lanes, what, current % WARP, NULL, [] {});
+}
+
+/* ---- places ---- */
+
+static unsigned char *at(u32 address, u32 bytes)
+{
+    if (address < BASE || address - BASE + bytes > memory_bytes || address % bytes)
+        stop("%u bytes at address %u of shared memory, of which there are %u from %u on", bytes, address,
+             memory_bytes, BASE);
+    return memory + (address - BASE);
+}
+
+static void note_write(u32 address, u32 bytes)
+{
+    for (u32 i = (address - BASE) / 16; i <= (address - BASE + bytes - 1) / 16; i++)
+        writer[i] = {current, threads[current].fences};
+}
+
+/* What matrix instructions and bulk copies read. */
+static void check_fence(u32 address)
+{
+    const written &w = writer[(address - BASE) / 16];
+    if (w.thread >= 0 && threads[w.thread].fences == w.fences)
+        stop("address %u is read by a matrix instruction or a bulk copy, but thread %d, who wrote it, has "
+             "passed no fence since",
+             address, w.thread);
+}
+
+static barrier &barrier_at(u32 address)
+{
+    at(address, 8);
+    barrier &b = barriers[(address - BASE) / 8];
+    if (!b.used)
+        stop("there is no barrier at address %u", address);
+    return b;
+}
+
+static void finish_phase(barrier &b)
+{
+    if (b.pending > 0 || b.bytes != 0)
+        return;
+    b.pending = b.count;
+    b.phase ^= 1;
+}
+
+/* ---- copies ---- */
+
+static void perform(const copy &c)
+{
+    if (c.from)
+        memcpy(c.to, c.from, c.bytes);
+    else
+        memset(c.to, 0, c.bytes);
+    if (!c.barrier)
+        return;
+    barrier &b = barrier_at(c.barrier);
+    b.bytes -= c.bytes;
+    finish_phase(b);
+}
+
+static void perform_until(std::deque<std::vector<copy>> &groups, size_t pending)
+{
+    for (; groups.size() > pending; groups.pop_front())
+        for (const copy &c : groups.front())
+            perform(c);
+}
+
+/* ---- deadlocks ---- */
+
+static void describe(const thread &t, char *text, size_t size)
+{
+    if (t.done)
+        snprintf(text, size, "done");
+    else if (t.meets)
+        snprintf(text, size, "%s, %d of %d came", t.meets->what, t.meets->arrived, t.meets->size);
+    else
+        snprintf(text, size, "barrier %u, phase %u, lacks %d arrivals and %lld bytes", t.address, t.parity,
+                 t.waits->pending, t.waits->bytes);
+}
+
+static void tell_deadlock(void)
+{
+    std::string text = "no thread of block " + std::to_string(blockIdx.x) + " can go on:";
+    for (int w = 0; w < count / WARP; w++) {
+        char first[160] = "", other[160];
+        for (int i = 0; i < WARP; i++) {
+            describe(threads[w * WARP + i], other, sizeof other);
+            if (strcmp(first, other) != 0)
+                text += (i ? "; lane " + std::to_string(i) : "\n  warp " + std::to_string(w)) + ": " + other;
+            strcpy(first, other);
+        }
+    }
+    snprintf(message, sizeof message, "%s", text.c_str());
+}
+
+} // namespace emulate
+
+/* ---- CUDA's own functions ---- */
+
+static unsigned char *const shared_memory = emulate::memory;
+
+static inline unsigned __cvta_generic_to_shared(const void *place)
+{
+    return (unsigned)((const unsigned char *)place - emulate::memory) + emulate::BASE;
+}
+
+static inline float __uint_as_float(unsigned a)
+{
+    float b;
+    memcpy(&b, &a, sizeof b);
+    return b;
+}
+
+static inline unsigned __float_as_uint(float a)
+{
+    unsigned b;
+    memcpy(&b, &a, sizeof b);
+    return b;
+}
+
+static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector)
+{
+    const unsigned long long bytes = low | (unsigned long long)high << 32;
+    unsigned result = 0;
+    for (int i = 0; i < 4; i++)
+        result |= (unsigned)(bytes >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return result;
+}
+
+static inline void __syncwarp(void)
+{
+    emulate::meet_warp("__syncwarp");
+}
+
+static inline void __syncthreads(void)
+{
+    emulate::meet(emulate::named[0], "__syncthreads", emulate::current, NULL, [] {});
+}
+
+namespace emulate
+{
+
+/* The number that another lane has. */
+template <typename number> static number shuffle(const char *what, number mine, int source)
+{
+    struct lane {
+        number value, result;
+        int source;
+    } own = {mine, mine, source};
+    group &g = own_warp().lanes;
+    meet(g, what, current % WARP, &own, [&g] {
+        for (int i = 0; i < WARP; i++) {
+            lane *one = (lane *)g.argument[i];
+            one->result = ((lane *)g.argument[one->source & 31])->value;
+        }
+    });
+    return own.result;
+}
+
+} // namespace emulate
+
+template <typename number> static number __shfl_sync(unsigned, number a, int lane)
+{
+    return emulate::shuffle("__shfl_sync", a, lane);
+}
+
+template <typename number> static number __shfl_up_sync(unsigned, number a, int step)
+{
+    const int lane = threadIdx.x & 31;
+    return emulate::shuffle("__shfl_up_sync", a, lane >= step ? lane - step : lane);
+}
+
+template <typename number> static number __shfl_xor_sync(unsigned, number a, int mask)
+{
+    return emulate::shuffle("__shfl_xor_sync", a, (threadIdx.x & 31) ^ mask);
+}
+
+#endif

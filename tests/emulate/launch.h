@@ -1,0 +1,128 @@
+/* launch: a grid of an emitted kernel, block after block; included behind an emitted file (C++17). */
+#ifndef FPAC_TESTS_EMULATE_LAUNCH_H
+#define FPAC_TESTS_EMULATE_LAUNCH_H
+
+#include "emulate.h"
+
+namespace emulate
+{
+
+static void (*kernel)(struct fpa_cuda_call);
+static const struct fpa_cuda_call *parameters;
+
+static void run_thread(void)
+{
+    kernel(*parameters);
+    threads[current].done = true;
+    _longjmp(scheduler, 1);
+}
+
+static void clear(group &g, int size)
+{
+    g.size = size;
+    g.arrived = 0;
+}
+
+/* Shared memory is poison: every 16 or 32 bits are not a number. */
+static void start_block(void)
+{
+    memset(memory, 0xff, sizeof memory);
+    memset(writer, 0xff, sizeof writer);
+    barriers.assign(SHARED / 8, barrier());
+    on_their_way.clear();
+    for (int i = 0; i < NAMED_BARRIERS; i++)
+        clear(named[i], count);
+    for (int i = 0; i < count; i++) {
+        thread &t = threads[i];
+        t.started = t.done = false;
+        t.meets = NULL;
+        t.waits = NULL;
+        t.fences = 0;
+        t.open.clear(), t.copies.clear(), t.open_out.clear(), t.out.clear();
+        getcontext(&t.start);
+        t.start.uc_stack.ss_sp = stacks + (size_t)i * STACK;
+        t.start.uc_stack.ss_size = STACK;
+        makecontext(&t.start, run_thread, 0);
+        clear(warpgroups[i / WARPGROUP], WARPGROUP);
+        warp &w = warps[i / WARP];
+        clear(w.lanes, WARP);
+        w.open.clear(), w.products.clear();
+        w.fenced = false;
+        w.issued = 0;
+    }
+}
+
+/* What a block must not leave behind. */
+static void finish_block(void)
+{
+    for (int w = 0; w < count / WARP && !*message; w++) {
+        if (late_products && !(warps[w].open.empty() && warps[w].products.empty()))
+            snprintf(message, sizeof message,
+                     "warp %d of block %u waits for its last matrix instructions never", w, blockIdx.x);
+        if (warps[w].issued != warps[w / 4 * 4].issued)
+            snprintf(message, sizeof message, "warps %d and %d of block %u had other matrix instructions",
+                     w / 4 * 4, w, blockIdx.x);
+    }
+}
+
+/* Threads in turn, each until it waits; beside late copies from the last warp on. Late bulk copies come when
+ * nobody can do anything else. */
+static void run_block(void)
+{
+    for (;;) {
+        bool moved = false, unfinished = false;
+        for (int i = 0; i < count; i++) {
+            const int next = late_copies ? (count / WARP - 1 - i / WARP) * WARP + i % WARP : i;
+            if (threads[next].done)
+                continue;
+            unfinished = true;
+            if (!is_ready(threads[next]))
+                continue;
+            moved = true;
+            resume(next);
+            if (*message)
+                return;
+        }
+        if (!unfinished)
+            return finish_block();
+        if (moved)
+            continue;
+        if (on_their_way.empty())
+            return tell_deadlock();
+        perform(on_their_way.front());
+        on_their_way.pop_front();
+    }
+}
+
+} // namespace emulate
+
+/* NULL, or what went wrong. late: matrix instructions (bit 0), copies (bit 1) are not done before somebody
+ * waits for them. */
+extern "C" __attribute__((visibility("default"))) const char *
+emulate_launch(void (*kernel)(struct fpa_cuda_call), unsigned grid, unsigned block, unsigned bytes,
+               const struct fpa_cuda_call *call, int late)
+{
+    using namespace emulate;
+    if (!stacks)
+        stacks = (unsigned char *)mmap(NULL, (size_t)MOST_THREADS * STACK, PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stacks == MAP_FAILED || block > MOST_THREADS || block % WARP || bytes > SHARED)
+        return "a launch that cannot be emulated";
+    emulate::kernel = kernel;
+    late_products = late & 1;
+    late_copies = late & 2;
+    parameters = call;
+    count = block;
+    memory_bytes = bytes;
+    gridDim = {grid, 1, 1};
+    blockDim = {block, 1, 1};
+    *message = 0;
+    for (unsigned i = 0; i < grid && !*message; i++) {
+        blockIdx = {i, 0, 0};
+        start_block();
+        run_block();
+    }
+    return *message ? message : NULL;
+}
+
+#endif

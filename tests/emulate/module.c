@@ -1,0 +1,186 @@
+#include "module.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../runtime/launch_cuda.h"
+#include "../../runtime/process.h"
+#include "../scratch.h"
+#include "translate.h"
+
+enum { LAUNCH_FAILED = 719, SECONDS = 120 };
+
+typedef const char *launch_function(void *kernel, unsigned grid, unsigned block, unsigned bytes,
+                                    const struct fpa_cuda_call *call, int late);
+
+/* ---- the driver ---- */
+
+static _Thread_local const char *failure; /* of this thread's last launch */
+
+static CUresult error_name(CUresult result, const char **name)
+{
+    *name = result == LAUNCH_FAILED ? "EMULATION" : NULL;
+    return CUDA_SUCCESS;
+}
+
+static CUresult error_string(CUresult result, const char **text)
+{
+    (void)result;
+    *text = failure;
+    return CUDA_SUCCESS;
+}
+
+static CUresult current_context(CUcontext *context)
+{
+    *context = NULL;
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                              CUstream stream, void **parameters, void **extra)
+{
+    const emulated_kernel *kernel = (const emulated_kernel *)(const void *)function;
+    launch_function *launch;
+    (void)stream, (void)extra;
+    if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || grid_x == 0)
+        failure = "a grid of an impossible shape";
+    else {
+        memcpy(&launch, &kernel->owner->launch, sizeof launch);
+        failure = launch(kernel->address, grid_x, block_x, shared_bytes, parameters[0], kernel->owner->late);
+    }
+    return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
+}
+
+/* ---- opening ---- */
+
+static bool find_folder(char path[PATH_MAX])
+{
+    return realpath("tests/emulate", path) != NULL;
+}
+
+bool emulated_possible(void)
+{
+    static const char *const arguments[] = {"/usr/bin/env", "g++", "--version", NULL};
+    const fpa_process process = {arguments, "/tmp", SECONDS};
+    fpa_outcome outcome;
+    char path[PATH_MAX];
+    return find_folder(path) && process_run(&process, &outcome, NULL) == FPA_OK && outcome.exit_code == 0;
+}
+
+static fpa_status compile(const char *source, const char *library, const char *folder, fpa_error *error)
+{
+    /* -O1: compiling is half of what these tests cost */
+    const char *const arguments[] = {"/usr/bin/env",
+                                     "g++",
+                                     "-std=c++17",
+                                     "-O1",
+                                     "-w",
+                                     "-shared",
+                                     "-fPIC",
+                                     "-fno-strict-aliasing",
+                                     "-fno-gnu-unique",
+                                     "-ffp-contract=off",
+                                     "-U_FORTIFY_SOURCE",
+                                     "-Wl,-Bsymbolic",
+                                     "-Wl,--no-undefined",
+                                     "-o",
+                                     library,
+                                     source,
+                                     "-lm",
+                                     NULL};
+    const fpa_process process = {arguments, folder, SECONDS};
+    fpa_outcome outcome;
+    fpa_status status = process_run(&process, &outcome, error);
+    if (!status && (outcome.exit_code || outcome.timed_out))
+        status = fail(error, FPA_COMPILE, source, "%.900s", outcome.output);
+    return status;
+}
+
+static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
+{
+    struct fpa_cuda_module *cuda = &emulated->cuda;
+    const struct {
+        const char *suffix;
+        CUfunction *function;
+        int *resident;
+    } kernels[EMULATED_KERNELS] = {
+        {"gates", &cuda->gates, NULL},
+        {"pack", &cuda->pack, NULL},
+        {"state", &cuda->state, &cuda->state_resident},
+        {"state2", &cuda->second_state, NULL},
+        {"carry", &cuda->carry, NULL},
+        {"attend", &cuda->attend, &cuda->attend_resident},
+        {"flow", &cuda->flow, &cuda->flow_resident},
+        {"step", &cuda->step, &cuda->step_resident},
+        {"gather", &cuda->gather, NULL},
+    };
+    char symbol[HEAD_MAX_NAME + 16];
+    snprintf(symbol, sizeof symbol, "%s_geometry", cuda->name);
+    const void *geometry = dlsym(emulated->library, symbol);
+    emulated->launch = dlsym(emulated->library, "emulate_launch");
+    if (!geometry || !emulated->launch)
+        return fail(error, FPA_LOAD, cuda->name, "the library lacks %s or emulate_launch", symbol);
+    memcpy(&cuda->geometry, geometry, sizeof cuda->geometry);
+    for (int i = 0; i < EMULATED_KERNELS; i++) {
+        snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, kernels[i].suffix);
+        emulated->kernels[i] = (emulated_kernel){emulated, dlsym(emulated->library, symbol)};
+        if (!emulated->kernels[i].address)
+            continue;
+        *kernels[i].function = (CUfunction)(void *)&emulated->kernels[i];
+        if (kernels[i].resident)
+            *kernels[i].resident = 1;
+    }
+    return FPA_OK;
+}
+
+static fpa_status build(const char *code, const char *name, const char *folder, char library[PATH_MAX],
+                        fpa_error *error)
+{
+    char here[PATH_MAX], source[PATH_MAX];
+    const char *reason;
+    if (!find_folder(here))
+        return fail(error, FPA_IO, "tests/emulate", "is not in the working folder");
+    char *text = emulate_translate(code, here, &reason);
+    if (!text)
+        return fail(error, FPA_COMPILE, name, "%s", reason);
+    snprintf(source, sizeof source, "%s/%s.cpp", folder, name);
+    snprintf(library, PATH_MAX, "%s/%s.so", folder, name);
+    scratch_write(source, text, strlen(text));
+    free(text);
+    return compile(source, library, folder, error);
+}
+
+fpa_status emulated_open(emulated_module *emulated, const char *code, const char *name, const char *folder,
+                         fpa_error *error)
+{
+    static const fpa_backend backend = {.name = "emulated"}; /* memory is the process's own */
+    char library[PATH_MAX];
+    memset(emulated, 0, sizeof *emulated);
+    snprintf(emulated->cuda.name, sizeof emulated->cuda.name, "%s", name);
+    emulated->cuda.driver = &emulated->driver;
+    emulated->cuda.multiprocessors = emulated->cuda.step_cluster = 1;
+    emulated->driver.cuGetErrorName = error_name;
+    emulated->driver.cuGetErrorString = error_string;
+    emulated->driver.cuCtxGetCurrent = current_context;
+    emulated->driver.cuLaunchKernel = launch_kernel;
+    emulated->module = (fpa_module){
+        .backend = &backend, .handle = &emulated->cuda, .workspace = cuda_workspace, .forward = cuda_forward};
+    fpa_status status = build(code, name, folder, library, error);
+    if (status)
+        return status;
+    emulated->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!emulated->library)
+        return fail(error, FPA_LOAD, name, "%s", dlerror());
+    return find_kernels(emulated, error);
+}
+
+void emulated_close(emulated_module *emulated)
+{
+    if (emulated->library)
+        dlclose(emulated->library);
+    emulated->library = NULL;
+}

@@ -1,0 +1,35 @@
+/* module: emitted CUDA kernels as a module that runs on the CPU, launched by the library's own code, for
+ * tests. */
+#ifndef FPAC_TESTS_EMULATE_MODULE_H
+#define FPAC_TESTS_EMULATE_MODULE_H
+
+#include "../../runtime/module_cuda.h"
+
+enum { EMULATED_KERNELS = 9, LATE_PRODUCTS = 1, LATE_COPIES = 2 };
+
+/* What a CUfunction points to here. */
+typedef struct emulated_kernel {
+    struct emulated_module *owner;
+    void *address;
+} emulated_kernel;
+
+typedef struct emulated_module {
+    fpa_module module;
+    struct fpa_cuda_module cuda;
+    fpa_driver driver; /* launches run before they return */
+    emulated_kernel kernels[EMULATED_KERNELS];
+    void *library, *launch;
+    int late; /* what is not done before somebody waits for it: LATE_... */
+} emulated_module;
+
+/* Whether the compiler and tests/emulate are here. */
+bool emulated_possible(void);
+
+/* Translate, compile in `folder` (there must be no other head of that name), load. The module has one thread
+ * at a time, and as many multiprocessors as one likes: set module->cuda.multiprocessors. emulated_close
+ * afterwards, also after an error: COMPILE with what the compiler says, LOAD. */
+fpa_status emulated_open(emulated_module *emulated, const char *code, const char *name, const char *folder,
+                         fpa_error *error);
+void emulated_close(emulated_module *emulated);
+
+#endif

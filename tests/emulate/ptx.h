@@ -1,0 +1,438 @@
+/* ptx: the instructions that emitted kernels write as inline assembly; included before an emitted file
+ * (C++17).
+ *
+ * translate.c makes of `mul.rn.bf16x2 %0, %1, %2;` a call of ptx_mul_rn_bf16x2 with the operands as they
+ * stand. An instruction that is not here is an error of the compiler. Layouts: PTX ISA, "Matrix
+ * multiply-accumulate". */
+#ifndef FPAC_TESTS_PTX_H
+#define FPAC_TESTS_PTX_H
+
+#include "emulate.h"
+
+namespace emulate
+{
+
+struct nothing {
+};
+static const nothing sink;
+
+/* {%0,%1,...}: registers. */
+template <typename first, typename... more>
+static std::array<first *, 1 + sizeof...(more)> list(first &a, more &...b)
+{
+    return {&a, &b...};
+}
+
+template <size_t size> using words = std::array<u32 *, size>;
+template <size_t size> using given_words = std::array<const u32 *, size>;
+template <size_t size> using floats = std::array<float *, size>;
+
+/* ---- numbers ---- */
+
+static float from_bf16(u16 a)
+{
+    return __uint_as_float((u32)a << 16);
+}
+
+static u16 to_bf16(float a)
+{
+    const u32 bits = __float_as_uint(a);
+    if (std::isnan(a))
+        return 0x7fff;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+/* The exponent's bits are moved to where a float has them, and its range is corrected by a product. */
+static float from_f16(u16 a)
+{
+    const bool finite = (a & 0x7c00) != 0x7c00;
+    const float b =
+        __uint_as_float((u32)(a & 0x7fff) << 13 | (finite ? 0 : 0x7f800000)) * (finite ? 0x1p112f : 1);
+    return a & 0x8000 ? -b : b;
+}
+
+/* To nearest, ties to even, as nearbyint rounds. */
+static u16 to_f16(float a)
+{
+    const u16 sign = std::signbit(a) ? 0x8000 : 0;
+    int exponent;
+    if (std::isnan(a))
+        return 0x7fff;
+    frexpf(a, &exponent);
+    if (std::isinf(a) || exponent > 16)
+        return sign | 0x7c00;
+    exponent = a == 0 || exponent < -13 ? -13 : exponent;
+    /* in units of its last place; a carry goes on into the exponent's bits */
+    const int units = (int)nearbyintf(ldexpf(fabsf(a), 11 - exponent));
+    return sign | (u16)((exponent + 13) * 1024 + units);
+}
+
+static float to_float(u16 a, bool half)
+{
+    return half ? from_f16(a) : from_bf16(a);
+}
+
+static u32 both(u16 low, u16 high)
+{
+    return low | (u32)high << 16;
+}
+
+} // namespace emulate
+
+static inline void ptx_cvt_f32_f16(float &d, emulate::u16 a)
+{
+    d = emulate::from_f16(a);
+}
+
+static inline void ptx_cvt_rn_f16_f32(emulate::u16 &d, float a)
+{
+    d = emulate::to_f16(a);
+}
+
+static inline void ptx_cvt_rn_bf16_f32(emulate::u16 &d, float a)
+{
+    d = emulate::to_bf16(a);
+}
+
+static inline void ptx_cvt_rn_bf16x2_f32(emulate::u32 &d, float high, float low)
+{
+    d = emulate::both(emulate::to_bf16(low), emulate::to_bf16(high));
+}
+
+static inline void ptx_cvt_rn_f16x2_f32(emulate::u32 &d, float high, float low)
+{
+    d = emulate::both(emulate::to_f16(low), emulate::to_f16(high));
+}
+
+static inline void ptx_mul_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
+{
+    using namespace emulate;
+    d = both(to_bf16(from_bf16(a) * from_bf16(b)), to_bf16(from_bf16(a >> 16) * from_bf16(b >> 16)));
+}
+
+static inline void ptx_mul_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
+{
+    using namespace emulate;
+    d = both(to_f16(from_f16(a) * from_f16(b)), to_f16(from_f16(a >> 16) * from_f16(b >> 16)));
+}
+
+static inline void ptx_ex2_approx_ftz_f32(float &d, float a)
+{
+    d = exp2f(a);
+}
+
+static inline void ptx_setp_ne_b32(bool &d, int a, int b)
+{
+    d = a != b;
+}
+
+/* ---- shared memory ---- */
+
+namespace emulate
+{
+
+template <typename number> static number get(u32 address)
+{
+    number a;
+    memcpy(&a, at(address, sizeof a), sizeof a);
+    return a;
+}
+
+template <typename number> static void put(u32 address, number a)
+{
+    memcpy(at(address, sizeof a), &a, sizeof a);
+    note_write(address, sizeof a);
+}
+
+} // namespace emulate
+
+static inline void ptx_ld_shared_u16(emulate::u16 &d, emulate::u32 address)
+{
+    d = emulate::get<emulate::u16>(address);
+}
+
+static inline void ptx_ld_shared_u32(emulate::u32 &d, emulate::u32 address)
+{
+    d = emulate::get<emulate::u32>(address);
+}
+
+static inline void ptx_ld_shared_v2_f32(emulate::floats<2> d, emulate::u32 address)
+{
+    const float2 a = emulate::get<float2>(address);
+    *d[0] = a.x, *d[1] = a.y;
+}
+
+static inline void ptx_ld_shared_v4_u32(emulate::words<4> d, emulate::u32 address)
+{
+    const uint4 a = emulate::get<uint4>(address);
+    *d[0] = a.x, *d[1] = a.y, *d[2] = a.z, *d[3] = a.w;
+}
+
+static inline void ptx_st_shared_u16(emulate::u32 address, emulate::u16 a)
+{
+    emulate::put(address, a);
+}
+
+static inline void ptx_st_shared_u32(emulate::u32 address, emulate::u32 a)
+{
+    emulate::put(address, a);
+}
+
+static inline void ptx_st_shared_v2_f32(emulate::u32 address, std::array<const float *, 2> a)
+{
+    emulate::put(address, float2{*a[0], *a[1]});
+}
+
+static inline void ptx_st_shared_v2_f32(emulate::u32 address, emulate::floats<2> a)
+{
+    emulate::put(address, float2{*a[0], *a[1]});
+}
+
+static inline void ptx_st_shared_v4_u32(emulate::u32 address, emulate::words<4> a)
+{
+    emulate::put(address, uint4{*a[0], *a[1], *a[2], *a[3]});
+}
+
+static inline void ptx_st_global_v4_u32(void *to, emulate::words<4> a)
+{
+    if ((uintptr_t)to % 16)
+        emulate::stop("16 bytes are stored at %p", to);
+    *(uint4 *)to = uint4{*a[0], *a[1], *a[2], *a[3]};
+}
+
+/* ---- ldmatrix ---- */
+
+namespace emulate
+{
+
+/* Lane 4g + t gets of each matrix row g, columns 2t and 2t + 1; transposed: rows 2t and 2t + 1 of column g.
+ */
+template <size_t size>
+static void load_matrices(const char *what, words<size> d, u32 address, bool transposed)
+{
+    struct lane {
+        words<size> d;
+        u32 address;
+    } own = {d, address};
+    group &g = own_warp().lanes;
+    meet(g, what, current % WARP, &own, [&g, transposed] {
+        for (size_t matrix = 0; matrix < size; matrix++) {
+            u16 x[8][8];
+            for (int row = 0; row < 8; row++)
+                memcpy(x[row], at(((lane *)g.argument[matrix * 8 + row])->address, 16), 16);
+            for (int i = 0; i < WARP; i++) {
+                const int a = i / 4, b = i % 4 * 2;
+                *((lane *)g.argument[i])->d[matrix] =
+                    transposed ? both(x[b][a], x[b + 1][a]) : both(x[a][b], x[a][b + 1]);
+            }
+        }
+    });
+}
+
+} // namespace emulate
+
+static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::words<4> d, emulate::u32 address)
+{
+    emulate::load_matrices("ldmatrix.x4", d, address, false);
+}
+
+static inline void ptx_ldmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::words<2> d, emulate::u32 address)
+{
+    emulate::load_matrices("ldmatrix.x2", d, address, false);
+}
+
+static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(emulate::words<4> d,
+                                                                      emulate::u32 address)
+{
+    emulate::load_matrices("ldmatrix.x4.trans", d, address, true);
+}
+
+static inline void ptx_ldmatrix_sync_aligned_m8n8_x2_trans_shared_b16(emulate::words<2> d,
+                                                                      emulate::u32 address)
+{
+    emulate::load_matrices("ldmatrix.x2.trans", d, address, true);
+}
+
+static inline void ptx_shfl_sync_idx_b32(emulate::u32 &d, emulate::u32 a, int lane, int, unsigned)
+{
+    d = emulate::shuffle("shfl.sync.idx", a, lane);
+}
+
+/* ---- asynchronous copies of threads ---- */
+
+static inline void ptx_cp_async_cg_shared_global(emulate::u32 to, const void *from, emulate::u32 bytes,
+                                                 emulate::u32 read = 16)
+{
+    using namespace emulate;
+    if (bytes != 16 || (read != 0 && read != 16) || (uintptr_t)from % 16)
+        stop("cp.async of %u bytes, %u read, from %p", bytes, read, from);
+    const copy c = {at(to, bytes), read ? from : NULL, bytes, 0, 0};
+    note_write(to, bytes);
+    if (late_copies)
+        threads[current].open.push_back(c);
+    else
+        perform(c);
+}
+
+static inline void ptx_cp_async_commit_group(void)
+{
+    emulate::thread &t = emulate::threads[emulate::current];
+    t.copies.push_back(std::move(t.open));
+    t.open.clear();
+}
+
+static inline void ptx_cp_async_wait_group(int pending)
+{
+    emulate::perform_until(emulate::threads[emulate::current].copies, pending);
+}
+
+/* ---- barriers in shared memory, bulk copies ---- */
+
+static inline void ptx_mbarrier_init_shared__cta_b64(emulate::u32 address, int count)
+{
+    emulate::at(address, 8);
+    emulate::barriers[(address - emulate::BASE) / 8] = {true, count, count, 0, 0};
+}
+
+static inline void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(emulate::nothing, emulate::u32 address,
+                                                                 emulate::u32 bytes)
+{
+    emulate::barrier &b = emulate::barrier_at(address);
+    if (b.pending == 0)
+        emulate::stop("more than %d threads arrive at barrier %u in one phase", b.count, address);
+    b.bytes += bytes;
+    b.pending--;
+    emulate::finish_phase(b);
+}
+
+static inline void ptx_mbarrier_arrive_shared__cta_b64(emulate::nothing none, emulate::u32 address)
+{
+    ptx_mbarrier_arrive_expect_tx_shared__cta_b64(none, address, 0);
+}
+
+/* Comes back when the phase of that parity is over. */
+static inline void ptx_mbarrier_try_wait_parity_shared__cta_b64(bool &done, emulate::u32 address,
+                                                                emulate::u32 parity)
+{
+    using namespace emulate;
+    thread &t = threads[current];
+    barrier &b = barrier_at(address);
+    done = true;
+    if (b.phase != parity)
+        return;
+    t.waits = &b;
+    t.parity = parity;
+    t.address = address;
+    leave();
+}
+
+static inline void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes(emulate::u32 to,
+                                                                                         const void *from,
+                                                                                         emulate::u32 bytes,
+                                                                                         emulate::u32 barrier)
+{
+    using namespace emulate;
+    if (bytes % 16 || (uintptr_t)from % 16)
+        stop("a bulk copy of %u bytes from %p", bytes, from);
+    barrier_at(barrier);
+    at(to, 16), at(to + bytes - 16, 16);
+    const copy c = {memory + (to - BASE), from, bytes, barrier, 0};
+    for (emulate::u32 i = 0; i < bytes / 16; i++)
+        writer[(to - BASE) / 16 + i].thread = -1;
+    if (late_copies)
+        on_their_way.push_back(c);
+    else
+        perform(c);
+}
+
+static inline void ptx_cp_async_bulk_global_shared__cta_bulk_group(void *to, emulate::u32 from,
+                                                                   emulate::u32 bytes)
+{
+    using namespace emulate;
+    if (bytes % 16 || (uintptr_t)to % 16)
+        stop("a bulk copy of %u bytes to %p", bytes, to);
+    at(from, 16), at(from + bytes - 16, 16);
+    for (emulate::u32 i = 0; i < bytes; i += 16)
+        check_fence(from + i);
+    threads[current].open_out.push_back({to, memory + (from - BASE), bytes, 0, from});
+}
+
+static inline void ptx_cp_async_bulk_commit_group(void)
+{
+    emulate::thread &t = emulate::threads[emulate::current];
+    t.out.push_back(std::move(t.open_out));
+    t.open_out.clear();
+    if (!emulate::late_copies)
+        emulate::perform_until(t.out, 0);
+}
+
+static inline void ptx_cp_async_bulk_wait_group(int pending)
+{
+    emulate::perform_until(emulate::threads[emulate::current].out, pending);
+}
+
+static inline void ptx_cp_async_bulk_wait_group_read(int pending)
+{
+    ptx_cp_async_bulk_wait_group(pending);
+}
+
+static inline void ptx_bar_sync(int name, int size)
+{
+    using namespace emulate;
+    group &g = named[name];
+    if (g.arrived == 0)
+        g.size = size;
+    meet(g, "bar.sync", g.arrived, NULL, [] {});
+}
+
+static inline void ptx_fence_proxy_async_shared__cta(void)
+{
+    emulate::threads[emulate::current].fences++;
+}
+
+static inline void ptx_setmaxnreg_inc_sync_aligned_u32(int)
+{
+    emulate::meet_warp("setmaxnreg");
+}
+
+static inline void ptx_setmaxnreg_dec_sync_aligned_u32(int)
+{
+    emulate::meet_warp("setmaxnreg");
+}
+
+/* Launches follow each other, and a cluster's blocks would have to run side by side: modules here launch
+ * without. */
+
+static inline void ptx_griddepcontrol_launch_dependents(void)
+{
+}
+static inline void ptx_griddepcontrol_wait(void)
+{
+}
+static inline void ptx_prefetch_global_L2(const void *)
+{
+}
+
+static inline void ptx_barrier_cluster_arrive_release_aligned(void)
+{
+    emulate::stop("clusters are not emulated");
+}
+
+static inline void ptx_barrier_cluster_wait_acquire_aligned(void)
+{
+    emulate::stop("clusters are not emulated");
+}
+
+static inline void ptx_mapa_shared__cluster_u32(emulate::u32 &, emulate::u32, int)
+{
+    emulate::stop("clusters are not emulated");
+}
+
+static inline void ptx_st_shared__cluster_f32(emulate::u32, float)
+{
+    emulate::stop("clusters are not emulated");
+}
+
+#include "ptx_products.h"
+
+#endif

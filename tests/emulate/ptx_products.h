@@ -1,0 +1,267 @@
+/* ptx_products: matrix instructions of warps and of warpgroups; a part of ptx.h. */
+#ifndef FPAC_TESTS_PTX_PRODUCTS_H
+#define FPAC_TESTS_PTX_PRODUCTS_H
+
+#include "ptx.h"
+
+namespace emulate
+{
+
+enum { MOST_COLUMNS = 256 };
+
+/* ---- operands ---- */
+
+/* c[16][columns] of a warp, as its lanes have it, += or = a[16][16] b[16][columns]. Most of the time goes by
+ * here. */
+__attribute__((optimize("O3"))) static void multiply_parts(float *const *c, const float (*a)[16],
+                                                           const float *b, int columns, bool add)
+{
+    float sum[16][MOST_COLUMNS];
+    for (int row = 0; row < 16; row++) {
+        for (int column = 0; column < columns; column++)
+            sum[row][column] = a[row][0] * b[column];
+        for (int k = 1; k < 16; k++)
+            for (int column = 0; column < columns; column++)
+                sum[row][column] += a[row][k] * b[k * columns + column];
+    }
+    for (int lane = 0; lane < WARP; lane++)
+        for (int i = 0; i < columns / 2; i++) {
+            const float product = sum[lane / 4 + (i >> 1 & 1) * 8][i / 4 * 8 + lane % 4 * 2 + (i & 1)];
+            c[lane][i] = add ? c[lane][i] + product : product;
+        }
+}
+
+/* a[16][16] from what lanes have: words of rows g and g + 8, columns 2t.. and 2t + 8... */
+static void spread(float (*a)[16], const u32 (*word)[4], bool half)
+{
+    for (int lane = 0; lane < WARP; lane++)
+        for (int i = 0; i < 4; i++)
+            for (int e = 0; e < 2; e++)
+                a[lane / 4 + (i & 1) * 8][lane % 4 * 2 + (i >> 1) * 8 + e] =
+                    to_float(word[lane][i] >> 16 * e, half);
+}
+
+/* Address of number k of row r (of a column of b) of an operand in shared memory; along: 16 bytes run along
+ * r. */
+static u32 place_of(u64 operand, int r, int k, bool along)
+{
+    const u32 start = (operand & 0x3fff) << 4, lead = (operand >> 16 & 0x3fff) << 4,
+              stride = (operand >> 32 & 0x3fff) << 4;
+    const int swizzle = operand >> 62;
+    if (swizzle == 0)
+        return start + r / 8 * stride + k / 8 * lead +
+               (along ? k % 8 * 16 + r % 8 * 2 : r % 8 * 16 + k % 8 * 2);
+    if (swizzle != 1)
+        stop("an operand with swizzle %d", swizzle);
+    const u32 address = start + (along ? r / 64 * lead + r % 64 * 2 + k / 8 * stride + k % 8 * 128
+                                       : r / 8 * stride + r % 8 * 128 + k * 2);
+    return address ^ (address >> 7 & 7) << 4;
+}
+
+/* x[r * row + k * deep] = number k of row r of an operand in shared memory, 16 bytes at a time. */
+static void fetch(float *x, int row, int deep, u64 operand, int first, int rows, bool along, bool half)
+{
+    for (int part = 0; part < rows * 2; part++) {
+        const int r = along ? part / 16 * 8 : part / 2, k = along ? part % 16 : part % 2 * 8,
+                  step = along ? row : deep;
+        const u32 address = place_of(operand, first + r, k, along);
+        u16 bits[8];
+        memcpy(bits, at(address, sizeof bits), sizeof bits);
+        check_fence(address);
+        for (int i = 0; i < 8; i++)
+            x[r * row + k * deep + i * step] = to_float(bits[i], half);
+    }
+}
+
+static void perform(const product &p, int warp)
+{
+    float a[16][16], b[16 * MOST_COLUMNS];
+    if (p.a_place)
+        fetch(a[0], 16, 1, p.a_place, warp % 4 * 16, 16, p.a_rows, p.half);
+    else
+        spread(a, p.a, p.half);
+    fetch(b, 1, p.columns, p.b_place, 0, p.columns, p.b_columns, p.half);
+    multiply_parts(p.c, a, b, p.columns, p.add);
+}
+
+/* ---- of a warpgroup ---- */
+
+/* What one lane brings. */
+struct part {
+    u32 a[4];
+    u64 a_place, b_place;
+    float *c;
+};
+
+static void issue(const product &form, group &g, int lanes, int first_warp)
+{
+    for (int w = 0; w < lanes / WARP; w++) {
+        product p = form;
+        warp &own = warps[first_warp + w];
+        for (int i = 0; i < WARP; i++) {
+            const part *mine = (const part *)g.argument[w * WARP + i];
+            if (mine->a_place != form.a_place || mine->b_place != form.b_place)
+                stop("lanes of a matrix instruction have other operands");
+            memcpy(p.a[i], mine->a, sizeof p.a[i]);
+            p.c[i] = mine->c;
+        }
+        if (!own.fenced)
+            stop("a matrix instruction without wgmma.fence since the last commit");
+        own.issued = own.issued * 1000003 + form.a_place * 31 + form.b_place * 7 + form.add;
+        if (late_products)
+            own.open.push_back(p);
+        else
+            perform(p, first_warp + w);
+    }
+}
+
+/* All warps of a warpgroup together, or (late) each for itself, and not before somebody waits for it. */
+static void multiply(product form, part mine)
+{
+    const int lanes = late_products ? WARP : WARPGROUP, first = current / lanes * lanes;
+    group &g = late_products ? own_warp().lanes : warpgroups[current / WARPGROUP];
+    form.a_place = mine.a_place;
+    form.b_place = mine.b_place;
+    meet(g, "wgmma", current % lanes, &mine, [&] { issue(form, g, lanes, first / WARP); });
+}
+
+template <size_t size> static float *whole(const floats<size> &c)
+{
+    for (size_t i = 0; i < size; i++)
+        if (c[i] != c[0] + i)
+            stop("sums of a matrix instruction that do not follow each other");
+    return c[0];
+}
+
+template <size_t size, typename word>
+static void multiply_registers(bool half, floats<size> c, std::array<word *, 4> a, u64 b, bool add,
+                               int scale_a, int scale_b, int b_columns)
+{
+    if (scale_a != 1 || scale_b != 1)
+        stop("a matrix instruction with another sign");
+    product form = {};
+    form.columns = 2 * size, form.half = half, form.add = add, form.b_columns = b_columns;
+    multiply(form, {{*a[0], *a[1], *a[2], *a[3]}, 0, b, whole(c)});
+}
+
+template <size_t size>
+static void multiply_shared(bool half, floats<size> c, u64 a, u64 b, bool add, int scale_a, int scale_b,
+                            int a_rows, int b_columns)
+{
+    if (scale_a != 1 || scale_b != 1)
+        stop("a matrix instruction with another sign");
+    product form = {};
+    form.columns = 2 * size, form.half = half, form.add = add, form.a_rows = a_rows,
+    form.b_columns = b_columns;
+    multiply(form, {{}, a, b, whole(c)});
+}
+
+/* ---- of a warp ---- */
+
+template <typename a_words, typename b_words>
+static void multiply_warp(bool half, floats<4> c, a_words a, b_words b)
+{
+    struct lane {
+        u32 a[4], b[2];
+        float *c;
+    } own = {{*a[0], *a[1], *a[2], *a[3]}, {*b[0], *b[1]}, whole(c)};
+    group &g = own_warp().lanes;
+    meet(g, "mma", current % WARP, &own, [&g, half] {
+        float x[16][16], y[16 * 8], *sums[WARP];
+        u32 words[WARP][4];
+        for (int i = 0; i < WARP; i++) {
+            const lane *one = (const lane *)g.argument[i];
+            memcpy(words[i], one->a, sizeof words[i]);
+            sums[i] = one->c;
+            for (int e = 0; e < 4; e++)
+                y[(i % 4 * 2 + e / 2 * 8 + e % 2) * 8 + i / 4] =
+                    to_float(one->b[e / 2] >> 16 * (e % 2), half);
+        }
+        spread(x, words, half);
+        multiply_parts(sums, x, y, 8, true);
+    });
+}
+
+} // namespace emulate
+
+static inline void ptx_wgmma_fence_sync_aligned(void)
+{
+    emulate::meet_warp("wgmma.fence");
+    emulate::own_warp().fenced = true;
+}
+
+static inline void ptx_wgmma_commit_group_sync_aligned(void)
+{
+    using namespace emulate;
+    warp &own = own_warp();
+    meet(own.lanes, "wgmma.commit_group", current % WARP, NULL, [&own] {
+        own.products.push_back(std::move(own.open));
+        own.open.clear();
+        own.fenced = false;
+    });
+}
+
+static inline void ptx_wgmma_wait_group_sync_aligned(int pending)
+{
+    using namespace emulate;
+    warp &own = own_warp();
+    meet(own.lanes, "wgmma.wait_group", current % WARP, NULL, [&own, pending] {
+        for (; (int)own.products.size() > pending; own.products.pop_front())
+            for (const product &p : own.products.front())
+                perform(p, current / WARP);
+    });
+}
+
+#define EMULATE_WGMMA(n)                                                                                     \
+    template <typename... more>                                                                              \
+    static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_bf16_bf16(                                 \
+        emulate::floats<n / 2> c, emulate::u64 a, emulate::u64 b, more... flags)                             \
+    {                                                                                                        \
+        emulate::multiply_shared(false, c, a, b, flags...);                                                  \
+    }                                                                                                        \
+    template <typename... more>                                                                              \
+    static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_f16_f16(                                   \
+        emulate::floats<n / 2> c, emulate::u64 a, emulate::u64 b, more... flags)                             \
+    {                                                                                                        \
+        emulate::multiply_shared(true, c, a, b, flags...);                                                   \
+    }                                                                                                        \
+    template <typename word, typename... more>                                                               \
+    static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_bf16_bf16(                                 \
+        emulate::floats<n / 2> c, std::array<word *, 4> a, emulate::u64 b, more... flags)                    \
+    {                                                                                                        \
+        emulate::multiply_registers(false, c, a, b, flags...);                                               \
+    }                                                                                                        \
+    template <typename word, typename... more>                                                               \
+    static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_f16_f16(                                   \
+        emulate::floats<n / 2> c, std::array<word *, 4> a, emulate::u64 b, more... flags)                    \
+    {                                                                                                        \
+        emulate::multiply_registers(true, c, a, b, flags...);                                                \
+    }
+
+EMULATE_WGMMA(8)
+EMULATE_WGMMA(16)
+EMULATE_WGMMA(24)
+EMULATE_WGMMA(32)
+EMULATE_WGMMA(40)
+EMULATE_WGMMA(48)
+EMULATE_WGMMA(56)
+EMULATE_WGMMA(64)
+EMULATE_WGMMA(72)
+EMULATE_WGMMA(128)
+EMULATE_WGMMA(136)
+
+template <typename a_words, typename b_words>
+static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(emulate::floats<4> d, a_words a,
+                                                                    b_words b, emulate::floats<4>)
+{
+    emulate::multiply_warp(false, d, a, b);
+}
+
+template <typename a_words, typename b_words>
+static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(emulate::floats<4> d, a_words a, b_words b,
+                                                                  emulate::floats<4>)
+{
+    emulate::multiply_warp(true, d, a, b);
+}
+
+#endif

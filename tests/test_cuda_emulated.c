@@ -1,0 +1,289 @@
+/* Emitted CUDA kernels of sm_90a on the CPU, launched by the library's own code: what they compute, and that
+ * they end. */
+#include "../gen/gen.h"
+#include "../runtime/verify_check.h"
+#include "emulate/module.h"
+#include "parallel.h"
+#include "scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { SEED = 20260722 };
+
+/* ---- heads ---- */
+
+static const char spec[] =
+    "local function some(rows, d, seed) return dense(orthogonal { rows = rows, d = d, seed = seed }) end\n"
+    "local function h(name, x)\n"
+    "  x.name, x.d, x.dv, x.dtype = name, x.d or 32, x.dv or 16, x.dtype or 'bf16'\n"
+    "  x.chunk, x.terms = x.chunk or 64, x.terms or tspow { d = 32, degree = 2, block = 8 }\n"
+    "  return head(x)\n"
+    "end\n"
+    "return {\n"
+    "  h('plain', {}),\n"
+    "  h('normal', { normalize = 'sum' }),\n"
+    "  h('gated', { gate = true }),\n"
+    "  h('gatednorm', { gate = true, normalize = 'one_plus_sum', scale = 1 / 4 }),\n"
+    "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max' }),\n"
+    "  h('open', { causal = false, normalize = 'sum' }),\n"
+    "  h('paired', { terms = { term { some(16, 32, 1), some(16, 32, 2) } }, gate = true }),\n"
+    "  h('cubic', { d = 16, dv = 24, terms = tspow { d = 16, degree = 3, block = 8 } }),\n"
+    "  h('wide', { d = 192, terms = { term { some(8, 192, 1), some(184, 192, 2) }, term { some(8, 192, 3), "
+    "some(184, 192, 4) } } }),\n"
+    "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
+    "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
+    "}\n";
+
+/* ---- calls ---- */
+
+/* Lengths are times * chunk + more. */
+typedef struct call {
+    int times, more;
+    int batch, heads, query_heads;
+    fpa_layout layout;
+    int checks;
+    int multiprocessors; /* few: blocks take several items; many: segments */
+} call;
+
+static const call calls[] = {
+    {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132},
+    {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1},
+    {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4},
+    {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132},
+    {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132},
+    {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1},
+    {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132}, /* LONG_CALL: by segments */
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1},   /* and by one */
+    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1}, /* rings are gone round several times */
+    {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1},
+};
+
+enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 7, MOST_HEADS = 16 };
+
+static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
+{
+    const bool positive = head->normalize != FPA_NORMALIZE_NONE;
+    return (fpa_shape){.batch = c->batch,
+                       .length = (int64_t)c->times * facts->chunk + c->more,
+                       .heads = c->heads,
+                       .query_heads = c->query_heads,
+                       .layout = c->layout,
+                       .inputs = positive ? INPUTS_POSITIVE : INPUTS_DENSE,
+                       .checks = c->checks};
+}
+
+/* Token by token takes long. */
+static bool is_wanted(const fpa_facts *facts, int form, int64_t length)
+{
+    return facts->forms & 1 << form && (form != FORM_RECURRENT || (length < 64 && facts->features < 1000));
+}
+
+/* In every form: matrix instructions, then copies are as late as they may be. */
+static fpa_status check_call(emulated_module *emulated, const fpa_head *head, const fpa_facts *facts,
+                             const call *c, fpa_error *error)
+{
+    static const int late[] = {LATE_PRODUCTS, LATE_COPIES};
+    fpa_trial trial = {0};
+    fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
+    emulated->cuda.multiprocessors = c->multiprocessors;
+    for (int i = 0; i < 2; i++)
+        for (int form = 0; form < FORMS && !status; form++) {
+            fpa_measure measure = {0};
+            emulated->late = late[i];
+            if (is_wanted(facts, form, trial.shape.length))
+                status = check_trial(&trial, &emulated->module, (fpa_form_index)form, &measure, error);
+        }
+    trial_free(&trial);
+    return status;
+}
+
+/* ---- the test ---- */
+
+struct fixture {
+    bool ready;
+    char folder[64];
+    fpa_head_list list;
+    fpa_source source[MOST_HEADS];
+};
+
+typedef struct job {
+    const struct fixture *fixture;
+    const fpa_head *head;
+    const fpa_facts *facts;
+    const char *code; /* of the head, or a fault in it */
+    int first, end;   /* calls */
+    int number;
+    fpa_status status;
+    fpa_error error;
+    double seconds[2];
+} job;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void run_job(void *argument, int index)
+{
+    job *j = &((job *)argument)[index];
+    emulated_module emulated;
+    char folder[96];
+    snprintf(folder, sizeof folder, "%s/%d", j->fixture->folder, j->number);
+    mkdir(folder, 0700);
+    const double start = now();
+    j->status = emulated_open(&emulated, j->code, j->facts->name, folder, &j->error);
+    j->seconds[0] = now() - start;
+    for (int i = j->first; i < j->end && !j->status; i++)
+        j->status = check_call(&emulated, j->head, j->facts, &calls[i], &j->error);
+    j->seconds[1] = now() - start - j->seconds[0];
+    emulated_close(&emulated);
+}
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    fpa_error error;
+    *state = &f;
+    f.ready = emulated_possible();
+    print_message("seed %d\n", SEED);
+    if (!f.ready)
+        print_message("g++ or tests/emulate is not here: the emitted kernels are not run\n");
+    scratch_make(f.folder);
+    fpa_status status = spec_load_text("emulated.lua", NULL, spec, sizeof spec - 1, &f.list, &error);
+    for (int i = 0; i < f.list.count && !status; i++)
+        status = source_generate(f.list.heads[i], "cuda:sm_90a", &f.source[i], &error);
+    if (status)
+        print_error("%s: %s\n", error.where, error.message);
+    return status ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < f->list.count; i++)
+        source_free(&f->source[i]);
+    head_list_free(&f->list);
+    scratch_remove(f->folder);
+    return 0;
+}
+
+static void report(const job *j, const char *what)
+{
+    print_message("%-10s %-44s %4.1f + %4.1f s: %s\n", j->facts->name, what, j->seconds[0], j->seconds[1],
+                  j->status ? j->error.message : "agrees with the formula");
+}
+
+static void emitted_kernels_compute_the_formula(void **state)
+{
+    const struct fixture *f = *state;
+    static job jobs[MOST_HEADS];
+    int wrong = 0;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < f->list.count; i++) {
+        const fpa_facts *facts = &f->source[i].facts;
+        const bool large = facts->features > 2000;
+        jobs[i] = (job){.fixture = f,
+                        .head = f->list.heads[i],
+                        .facts = facts,
+                        .code = f->source[i].code,
+                        .number = i,
+                        .first = large ? LONG_CALL : 0,
+                        .end = large ? LONG_CALL + 3 : CALLS};
+    }
+    run_parallel(f->list.count, run_job, jobs);
+    for (int i = 0; i < f->list.count; i++) {
+        report(&jobs[i], "");
+        wrong += jobs[i].status != FPA_OK;
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* ---- faults ---- */
+
+enum { FAULTY_HEAD = 2 }; /* gated */
+
+static const struct fault {
+    const char *what, *from, *to;
+} faults[] = {
+    {"a tile that reads another leaf", "tile_leaf[TILES] = {\n    0, 1,", "tile_leaf[TILES] = {\n    1, 1,"},
+    {"keys that are never free again", "barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);",
+     ";"},
+    {"tiles that are never free again", "barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);",
+     ";"},
+    {"dots that nobody waits for", "stage);\n    multiply_wait<0>();", "stage);"},
+    {"values that nobody waits for",
+     "    }\n    multiply_wait<0>();\n}\n\n__device__ __forceinline__ void read_keys",
+     "    }\n}\n\n__device__ __forceinline__ void read_keys"},
+    {"loads that nobody waits for", "copy_commit();\n    copy_wait<0>();\n    fence_shared();",
+     "copy_commit();\n    fence_shared();"},
+    {"loads without a fence", "copy_wait<0>();\n    fence_shared();",
+     "copy_wait<0>();"},
+    {"copies that leave before all is written", "    fence_shared();\n    warpgroup_sync(1 + warpgroup);\n",
+     "    fence_shared();\n"},
+    {"copies that nobody waits for", "        bulk_wait();", "        ;"},
+    {"a place of copies that is written again too early", "        bulk_wait_read();", "        ;"},
+    {"a barrier that expects too much", "barrier_expect(full, TILE_BYTES);",
+     "barrier_expect(full, TILE_BYTES + 16);"},
+    {"a block of values in another place", "return operand(address, 128, 1024);",
+     "return operand(address, 256, 1024);"},
+};
+
+enum { FAULTS = sizeof faults / sizeof *faults };
+
+static char *make_fault(const char *code, const struct fault *fault)
+{
+    char *text = NULL;
+    const char *at = strstr(code, fault->from);
+    if (!at)
+        fail_msg("%s: the emitted code has no '%s'", fault->what, fault->from);
+    if (asprintf(&text, "%.*s%s%s", (int)(at - code), code, fault->to, at + strlen(fault->from)) < 0)
+        fail_msg("out of memory");
+    return text;
+}
+
+/* Long calls do all of it. What the compiler refuses was no fault. */
+static void every_fault_in_an_emitted_kernel_is_found(void **state)
+{
+    const struct fixture *f = *state;
+    static job jobs[FAULTS];
+    int wrong = 0;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < FAULTS; i++)
+        jobs[i] = (job){.fixture = f,
+                        .head = f->list.heads[FAULTY_HEAD],
+                        .facts = &f->source[FAULTY_HEAD].facts,
+                        .code = make_fault(f->source[FAULTY_HEAD].code, &faults[i]),
+                        .number = MOST_HEADS + i,
+                        .first = LONG_CALL,
+                        .end = LONG_CALL + 2};
+    run_parallel(FAULTS, run_job, jobs);
+    for (int i = 0; i < FAULTS; i++) {
+        report(&jobs[i], faults[i].what);
+        wrong += jobs[i].status != FPA_REFUSED && jobs[i].status != FPA_DEVICE;
+        free((char *)(uintptr_t)jobs[i].code);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(emitted_kernels_compute_the_formula),
+        cmocka_unit_test(every_fault_in_an_emitted_kernel_is_found),
+    };
+    return cmocka_run_group_tests_name("cuda emulated", tests, setup, teardown);
+}
