@@ -6,7 +6,7 @@
 # Parts: power linear taylor dense decode open (all of them). --out keeps the measurements, DIR/measured.tsv,
 # and draws DIR/time.svg, share.svg and decode.svg. Peers are what is installed of the packages that
 # bench/peers measures; ratio: their time over fpac's. 16 heads, 64 Ki tokens (1 Mi token-heads), bf16.
-# Takes four minutes at most: peers that are not done by then are told as skipped.
+# Peers get what fpac leaves of four minutes: those that are not done by then are told as skipped.
 set -eu
 
 usage() {

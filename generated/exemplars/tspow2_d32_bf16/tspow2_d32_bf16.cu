@@ -47,7 +47,7 @@
  *   512..575: 2 x[17-24] x[25-32]
  *   576..639: x[25-32] x[25-32]
  *
- * How it runs. Two warpgroups of a block multiply, a third one fetches. Features are formed in registers, tile by tile:
+ * How it runs. Two or three warpgroups of a block multiply, one more fetches. Features are formed in registers, tile by tile:
  * 8 centres times 8 rows, 64 at a time for a matrix instruction of the whole warpgroup. Sums stay in registers.
  */
 enum {
