@@ -108,7 +108,7 @@ static void print_cuda(FILE *out, const fpa_plan *plan)
             : head->products == FPA_PRODUCTS_TF32X3 ? " on tensor cores, as three of tf32"
                                                     : ", plainly");
     print_path(out, plan);
-    if (!plan->hopper.natural)
+    if (!plan->hopper.used || !plan->hopper.natural)
         fprintf(out, "rows        %d a token in shared memory: %d coordinates, %d projected, %d weighted\n",
                 cuda->row_count, head->d, plan->row_count - head->d - 1 - plan->weighted_count,
                 plan->weighted_count);
