@@ -75,17 +75,14 @@ static void push_weights(lua_State *L, const fpa_plan *plan)
 {
     const fpa_hopper_plan *hopper = &plan->hopper;
     const int count = hopper->tiles * HOPPER_TILE;
-    bool weighted = false;
     set_numbers(L, "state_weight", hopper->weight, count);
     lua_createtable(L, count, 0);
     for (int i = 0; i < count; i++) {
-        const double weight = hopper->weight[i] * pow(plan->head->scale, hopper->degree[i]);
-        weighted = weighted || hopper->weight[i] != 1 || weight != 1;
-        lua_pushnumber(L, weight);
+        lua_pushnumber(L, hopper->weight[i] * pow(plan->head->scale, hopper->degree[i]));
         lua_rawseti(L, -2, i + 1);
     }
     lua_setfield(L, -2, "copy_weight");
-    set_boolean(L, "weighted", weighted);
+    set_boolean(L, "weighted", hopper->weighted);
 }
 
 static void push_tiles(lua_State *L, const fpa_plan *plan)
@@ -144,7 +141,7 @@ void push_hopper(lua_State *L, const fpa_plan *plan)
         push_vectors(L, plan);
         push_sizes(L, &plan->warpgroups);
         set_integers(L, "dot_first", hopper->dot_first, plan->score->dot_count + 1);
-        set_integers(L, "dot_block", hopper->dot_block, hopper->dot_first[plan->score->dot_count]);
+        set_integers(L, "dot_step", hopper->dot_step, hopper->dot_first[plan->score->dot_count]);
     }
     lua_setfield(L, -2, "hopper");
 }

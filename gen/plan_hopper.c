@@ -55,7 +55,7 @@ static int place_run(fpa_hopper_plan *hopper, const bool *kept, int first, int c
         return next;
     for (int i = 0; i < count; i++)
         hopper->row[first + i] = next + i;
-    return round_up(next + count, 2 * HOPPER_BLOCK);
+    return round_up(next + count, HOPPER_STEP);
 }
 
 /* True when some dot has one of two rows only: blocks of a dot hold no other dot's rows. */
@@ -71,7 +71,7 @@ static bool dots_part(const fpa_plan *plan, int a, int b)
     return false;
 }
 
-/* Weighted rows follow each other as in the plan; a run that a dot ends or begins starts a block. */
+/* Weighted rows follow each other as in the plan; a run that a dot ends or begins starts 16 rows. */
 static int place_weighted(const fpa_plan *plan, fpa_hopper_plan *hopper, const bool *kept, int next)
 {
     int last = -1;
@@ -80,11 +80,11 @@ static int place_weighted(const fpa_plan *plan, fpa_hopper_plan *hopper, const b
         if (!kept[row])
             continue;
         if (last < 0 || row != last + 1 || dots_part(plan, last, row))
-            next = round_up(next, HOPPER_BLOCK);
+            next = round_up(next, HOPPER_STEP);
         hopper->row[row] = next++;
         last = row;
     }
-    return round_up(next, 2 * HOPPER_BLOCK);
+    return round_up(next, HOPPER_STEP);
 }
 
 /* Coordinates, projections and weighted rows, each padded with zero rows up to 16; the row of ones in a
@@ -108,22 +108,16 @@ static int place_rows(const fpa_plan *plan, fpa_hopper_plan *hopper, const bool 
     return next / HOPPER_BLOCK;
 }
 
-static bool is_zero_block(const fpa_hopper_plan *hopper, int block)
-{
-    for (int r = 0; r < HOPPER_BLOCK; r++)
-        if (hopper->source[HOPPER_BLOCK * block + r] >= 0)
-            return false;
-    return true;
-}
-
-/* The inverse of hopper->row. There is room for one block more than row_blocks. */
+/* The inverse of hopper->row, up to whole steps, with room for rows that dots gather. */
 static fpa_status invert_rows(fpa_plan *plan, fpa_hopper_plan *hopper, fpa_error *error)
 {
-    const int count = HOPPER_BLOCK * (hopper->row_blocks + 1);
+    size_t count = (size_t)round_up(HOPPER_BLOCK * hopper->row_blocks, HOPPER_STEP);
+    for (int i = 0; i < plan->score->dot_count; i++)
+        count += (size_t)round_up(plan->dots[i].row_count, HOPPER_STEP);
     hopper->source = arena_array(&plan->memory, count, sizeof *hopper->source);
     if (!hopper->source)
         return fail_memory(error);
-    for (int i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         hopper->source[i] = -1;
     for (int i = 0; i < plan->row_count; i++)
         if (hopper->row[i] >= 0)
@@ -138,70 +132,79 @@ static void describe_rows(const fpa_plan *plan, fpa_hopper_plan *hopper)
     for (int i = rows - 1; i >= 0; i--)
         if (hopper->source[i] < 0)
             hopper->zero_row = i;
-    hopper->natural = rows == plan->head->d && rows % (2 * HOPPER_BLOCK) == 0;
+    hopper->natural = rows == plan->head->d && rows % HOPPER_STEP == 0;
     for (int i = 0; i < rows && hopper->natural; i++)
         hopper->natural = hopper->source[i] == i;
 }
 
 /* ---- dots ---- */
 
-/* Blocks of a dot, ascending; -1 when one of them has a row that is neither the dot's nor zero. */
-static int dot_blocks(const fpa_hopper_plan *hopper, const fpa_dot *dot, int *rows_of, int *blocks)
+static int count_steps(const fpa_hopper_plan *hopper)
 {
-    int count = 0, seen = 0;
-    for (int b = 0; b < hopper->row_blocks; b++)
-        rows_of[b] = 0;
+    return round_up(HOPPER_BLOCK * hopper->row_blocks, HOPPER_STEP) / HOPPER_STEP;
+}
+
+/* True when a step's rows are all the dot's, of which it has `rows`, or zero. */
+static bool is_whole(const fpa_hopper_plan *hopper, int step, int rows)
+{
+    for (int r = 0; r < HOPPER_STEP; r++)
+        rows -= hopper->source[HOPPER_STEP * step + r] >= 0;
+    return rows == 0;
+}
+
+/* Rows of a dot that share their steps with others' are gathered once more, in new steps. */
+static int gather_rows(fpa_hopper_plan *hopper, const fpa_dot *dot, const bool *whole, int *steps)
+{
+    const int first = count_steps(hopper);
+    int next = HOPPER_STEP * first, count = 0;
     for (int r = 0; r < dot->row_count; r++)
-        rows_of[hopper->row[dot->rows[r]] / HOPPER_BLOCK]++;
-    for (int b = 0; b < hopper->row_blocks; b++) {
-        if (!rows_of[b])
-            continue;
-        for (int r = 0; r < HOPPER_BLOCK; r++)
-            seen += hopper->source[HOPPER_BLOCK * b + r] >= 0;
-        blocks[count++] = b;
+        if (!whole[hopper->row[dot->rows[r]] / HOPPER_STEP])
+            hopper->source[next++] = dot->rows[r];
+    if (next > HOPPER_STEP * first)
+        hopper->row_blocks = round_up(next, HOPPER_STEP) / HOPPER_BLOCK;
+    for (int s = first; HOPPER_STEP * s < next; s++)
+        steps[count++] = s;
+    return count;
+}
+
+/* Steps of a dot: whole ones, ascending, then those that are gathered; returns how many. */
+static int dot_steps(fpa_hopper_plan *hopper, const fpa_dot *dot, int *rows_of, bool *whole, int *steps)
+{
+    const int most = count_steps(hopper);
+    int count = 0;
+    for (int s = 0; s < most; s++)
+        rows_of[s] = 0;
+    for (int r = 0; r < dot->row_count; r++)
+        rows_of[hopper->row[dot->rows[r]] / HOPPER_STEP]++;
+    for (int s = 0; s < most; s++) {
+        whole[s] = rows_of[s] > 0 && is_whole(hopper, s, rows_of[s]);
+        if (whole[s])
+            steps[count++] = s;
     }
-    return seen == dot->row_count ? count : -1;
+    return count + gather_rows(hopper, dot, whole, steps + count);
 }
 
-/* A block of zeros, best the one behind `last`; made at the end when there is none. */
-static int zero_block(fpa_hopper_plan *hopper, int last)
+static fpa_status place_dots(fpa_plan *plan, fpa_hopper_plan *hopper, arena *memory, fpa_error *error)
 {
-    if (last + 1 < hopper->row_blocks && is_zero_block(hopper, last + 1))
-        return last + 1;
-    for (int b = 0; b < hopper->row_blocks; b++)
-        if (is_zero_block(hopper, b))
-            return b;
-    return hopper->row_blocks++;
-}
-
-/* *whole: false when a dot has rows that are no whole blocks. */
-static fpa_status place_dots(fpa_plan *plan, fpa_hopper_plan *hopper, bool *whole, arena *memory,
-                             fpa_error *error)
-{
-    const int dots = plan->score->dot_count, most = hopper->row_blocks + 1;
+    const int dots = plan->score->dot_count;
+    int most = count_steps(hopper);
+    for (int i = 0; i < dots; i++)
+        most += round_up(plan->dots[i].row_count, HOPPER_STEP) / HOPPER_STEP;
     int *rows_of = arena_array(memory, most, sizeof *rows_of);
+    bool *whole = arena_array(memory, most, sizeof *whole);
     hopper->dot_first = arena_array(&plan->memory, dots + 1, sizeof *hopper->dot_first);
-    hopper->dot_block = arena_array(&plan->memory, (size_t)dots * most, sizeof *hopper->dot_block);
-    if (!rows_of || !hopper->dot_first || !hopper->dot_block)
+    hopper->dot_step = arena_array(&plan->memory, (size_t)dots * most, sizeof *hopper->dot_step);
+    if (!rows_of || !whole || !hopper->dot_first || !hopper->dot_step)
         return fail_memory(error);
-    *whole = true;
-    for (int i = 0; i < dots && *whole; i++) {
-        int *blocks = hopper->dot_block + hopper->dot_first[i];
-        int count = dot_blocks(hopper, &plan->dots[i], rows_of, blocks);
-        *whole = count >= 0;
-        if (count > 0 && count % 2) {
-            blocks[count] = zero_block(hopper, blocks[count - 1]);
-            count++;
-        }
-        hopper->dot_first[i + 1] = hopper->dot_first[i] + count;
-    }
+    for (int i = 0; i < dots; i++)
+        hopper->dot_first[i + 1] = hopper->dot_first[i] + dot_steps(hopper, &plan->dots[i], rows_of, whole,
+                                                                    hopper->dot_step + hopper->dot_first[i]);
     return FPA_OK;
 }
 
 /* ---- the plan ---- */
 
-static fpa_status plan_vectors(fpa_plan *plan, fpa_hopper_plan *hopper, bool *whole, arena *memory,
-                               fpa_error *error)
+static fpa_status plan_vectors(fpa_plan *plan, fpa_hopper_plan *hopper, arena *memory, fpa_error *error)
 {
     bool *kept = arena_array(memory, plan->row_count, sizeof *kept);
     hopper->row = arena_array(&plan->memory, plan->row_count, sizeof *hopper->row);
@@ -210,8 +213,7 @@ static fpa_status plan_vectors(fpa_plan *plan, fpa_hopper_plan *hopper, bool *wh
     mark_rows(plan, hopper->centre_factors, kept);
     hopper->row_blocks = place_rows(plan, hopper, kept);
     fpa_status status;
-    if ((status = invert_rows(plan, hopper, error)) ||
-        (status = place_dots(plan, hopper, whole, memory, error)))
+    if ((status = invert_rows(plan, hopper, error)) || (status = place_dots(plan, hopper, memory, error)))
         return status;
     describe_rows(plan, hopper);
     return FPA_OK;
@@ -220,12 +222,9 @@ static fpa_status plan_vectors(fpa_plan *plan, fpa_hopper_plan *hopper, bool *wh
 static fpa_status plan_in(fpa_plan *plan, int warpgroup_tiles, arena *memory, fpa_hopper_plan *hopper,
                           fpa_error *error)
 {
-    bool whole = false;
-    fpa_status status = plan_vectors(plan, hopper, &whole, memory, error);
+    fpa_status status = plan_vectors(plan, hopper, memory, error);
     if (status)
         return status;
-    if (!whole)
-        return refuse(hopper, "a dot product of rows that are no whole blocks of 8");
     hopper_tiling tiling = {0};
     double slots = 0;
     if ((status = tiles_form(plan, hopper, memory, &tiling, &slots, error)))

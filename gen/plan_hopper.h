@@ -18,6 +18,7 @@ struct fpa_plan;
 enum {
     HOPPER_BLOCK = 8,    /* rows of a block; centres of a group */
     HOPPER_TILE = 8 * 8, /* features */
+    HOPPER_STEP = 16,    /* rows that a matrix instruction takes of a dot */
     HOPPER_MAX_STAR = 6, /* tiles */
 };
 
@@ -26,7 +27,7 @@ typedef struct fpa_hopper_plan {
     char why[160]; /* "its features fill only 40 % of tiles of 8 x 8" */
     /* rows of a vector, in a numbering of its own, by blocks of 8 */
     int *row;       /* [plan->row_count] hopper row of a plan's row, -1: not kept */
-    int *source;    /* [8 row_blocks] plan's row of a hopper row, -1: zero for every token */
+    int *source;    /* [8 row_blocks] plan's row of a hopper row (some twice), -1: zero for every token */
     int row_blocks; /* of a vector */
     bool natural;   /* the rows are the coordinates 0..d-1, d % 16 == 0: q and k are read as they lie */
     int ones_row, zero_row; /* hopper rows, -1: there is none */
@@ -39,6 +40,7 @@ typedef struct fpa_hopper_plan {
     int *tile_leaf; /* [tiles] block of rows */
     int *feature;   /* [tiles][8 centres][8 rows] feature as plan->pieces count them, -1: none */
     double *weight; /* [tiles][64] on the key side; 0 where there is no feature */
+    bool weighted;  /* some weight, with the scale that copies have, is not 1 */
     int *degree;    /* [tiles][64] factors that are not the row of ones: head->scale enters as often */
     /* stars, in the order of their groups */
     int star_leaves; /* R: tiles of a star, 1..HOPPER_MAX_STAR */
@@ -46,8 +48,8 @@ typedef struct fpa_hopper_plan {
     int *star_group; /* [stars] */
     int *star_tile;  /* [stars][star_leaves] tile, -1: padding at the end of a group */
     /* dots of the score */
-    int *dot_first; /* [dots + 1] first entry of dot_block */
-    int *dot_block; /* blocks of rows, an even number a dot: a block that is all zero fills up */
+    int *dot_first; /* [dots + 1] first entry of dot_step */
+    int *dot_step;  /* 16 rows each, all the dot's or zero */
 } fpa_hopper_plan;
 
 /* Fills *hopper from the rows, pieces and dots of plan, with memory of plan's arena. warpgroup_tiles:

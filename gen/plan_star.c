@@ -4,6 +4,7 @@
  * block J can each have the tile of I and J: feature (i, j) is feature (j, i) transposed. Which of the two
  * has it is a flow: groups that have more tiles than wanted are its sources, those that have fewer its
  * sinks, and a path moves one tile along each of its edges. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -346,6 +347,9 @@ static fpa_status fill_weights(const fpa_plan *plan, arena *memory, fpa_hopper_p
             hopper->weight[slot] = plan->pieces[p].weight;
             hopper->degree[slot] = piece_degree(plan, &plan->pieces[p], i);
         }
+    for (int i = 0; i < hopper->tiles * HOPPER_TILE; i++)
+        hopper->weighted |=
+            hopper->weight[i] * pow(plan->head->scale, hopper->degree[i]) != 1 || hopper->weight[i] != 1;
     return FPA_OK;
 }
 

@@ -9,11 +9,13 @@ enum {
     SUMS_OF_TWO = 200,   /* and of two */
     MOST_COLUMNS = 16,   /* tiles of 8 */
     MOST_DOTS = 4,
-    STAGES = 6,
-    KEY_STAGES = 6,
+    STAGES = 8,
+    KEY_STAGES = 4,
     LEAST_TILES = 4, /* stages of the state */
     TILE_STAGES = 8,
     ITEM_BYTES = 64, /* what a kernel knows of a stage of queries */
+    BARRIERS = 16,   /* bytes, of a stage */
+    SLAB = 128,      /* bytes of 64 numbers of a token */
 };
 
 /* A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a thread, in steps of 8. */
@@ -47,6 +49,20 @@ int warpgroup_tiles(int all_tiles)
     return tiles > HOPPER_MAX_STAR ? HOPPER_MAX_STAR : tiles;
 }
 
+/* Keys and values of 64 tokens. */
+static int fetched_bytes(const fpa_plan *plan)
+{
+    return 64 * SLAB * ((plan->hopper.row_blocks + 7) / 8 + (plan->cuda.column_tiles + 7) / 8);
+}
+
+/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block. */
+static int ones_bytes(const fpa_plan *plan)
+{
+    if (plan->head->normalize == FPA_NORMALIZE_NONE)
+        return 0;
+    return plan->cuda.column_tiles == 8 ? 16 * SLAB : 256;
+}
+
 /* As many stars a warpgroup as it can keep, and, for few heads, one. Copies of all a block's tiles have a
  * place on their way out. */
 static bool choose_state(fpa_plan *plan)
@@ -54,7 +70,7 @@ static bool choose_state(fpa_plan *plan)
     const fpa_hopper_plan *hopper = &plan->hopper;
     fpa_warpgroup_plan *groups = &plan->warpgroups;
     const int tiles = plan->cuda.all_tiles, most = warpgroup_tiles(tiles) / hopper->star_leaves;
-    const int stage = 1024 * (hopper->row_blocks + tiles) + (plan->head->gate ? 128 : 0);
+    const int stage = fetched_bytes(plan) + (plan->head->gate ? 128 : 0) + BARRIERS;
     groups->state_groups = warpgroup_count(tiles);
     groups->kernels = 0;
     for (int stars = most; stars >= 1; stars = stars > 1 ? 1 : 0) {
@@ -62,10 +78,11 @@ static bool choose_state(fpa_plan *plan)
         groups->stars[i] = stars;
         groups->slices[i] = (hopper->stars + block - 1) / block;
     }
-    const int out = groups->state_groups * groups->stars[0] * hopper->star_leaves * 1024 * tiles;
-    const int room = plan->target->shared_memory - out;
-    groups->state_stages = room / (stage + 16) < STAGES ? room / (stage + 16) : STAGES;
-    groups->state_bytes = out + groups->state_stages * (stage + 16);
+    const int out_tiles = groups->state_groups * groups->stars[0] * hopper->star_leaves;
+    const int rest = out_tiles * (1024 * tiles + (hopper->weighted ? 256 : 0)) + ones_bytes(plan);
+    const int room = plan->target->shared_memory - rest;
+    groups->state_stages = room / stage < STAGES ? room / stage : STAGES;
+    groups->state_bytes = rest + groups->state_stages * stage;
     return groups->state_stages >= 2;
 }
 
@@ -74,9 +91,11 @@ static bool place_queries(fpa_plan *plan, int query_stages, int least_keys)
 {
     fpa_warpgroup_plan *groups = &plan->warpgroups;
     const int tiles = plan->cuda.all_tiles, blocks = plan->hopper.row_blocks;
-    const int queries = blocks * 16 * groups->query_tokens + 16 + ITEM_BYTES;
-    const int keys = 1024 * (blocks + tiles) + (plan->head->gate ? 512 : 0) + 16, tile = 1024 * tiles + 16;
-    const int rest = plan->target->shared_memory - 16 - query_stages * queries;
+    const int queries = (blocks + 7) / 8 * SLAB * groups->query_tokens + BARRIERS + ITEM_BYTES;
+    const int keys = fetched_bytes(plan) + (plan->head->gate ? 512 : 0) + BARRIERS;
+    const int tile = 1024 * tiles + BARRIERS,
+              fixed = ones_bytes(plan) + 16; /* places of items are rounded up */
+    const int rest = plan->target->shared_memory - fixed - query_stages * queries;
     groups->query_stages = query_stages;
     groups->key_stages = (rest - LEAST_TILES * tile) / keys;
     if (groups->key_stages > KEY_STAGES)
@@ -87,7 +106,7 @@ static bool place_queries(fpa_plan *plan, int query_stages, int least_keys)
     if (groups->tile_stages > TILE_STAGES)
         groups->tile_stages = TILE_STAGES;
     groups->attend_bytes =
-        query_stages * queries + groups->key_stages * keys + groups->tile_stages * tile + 16;
+        query_stages * queries + groups->key_stages * keys + groups->tile_stages * tile + fixed;
     return true;
 }
 

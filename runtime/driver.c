@@ -65,6 +65,7 @@ static const struct {
     FUNCTION(cuEventDestroy, "_v2"),
     OPTIONAL(cuOccupancyMaxActiveClusters),
     OPTIONAL(cuLaunchKernelEx),
+    OPTIONAL(cuTensorMapEncodeTiled),
 #undef OPTIONAL
 #undef FUNCTION
 };

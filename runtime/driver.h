@@ -22,6 +22,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
 /* CUresult */
 enum {
     CUDA_SUCCESS = 0,
+    CUDA_ERROR_INVALID_VALUE = 1,
     CUDA_ERROR_OUT_OF_MEMORY = 2,
     CUDA_ERROR_NO_DEVICE = 100,
     CUDA_ERROR_NOT_FOUND = 500, /* a symbol of a module */
@@ -46,6 +47,15 @@ enum {
 enum {
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+};
+
+/* CUtensorMapDataType, ...Interleave, ...Swizzle, ...L2promotion, ...FloatOOBfill */
+enum {
+    CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1,
+    CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
+    CU_TENSOR_MAP_SWIZZLE_128B = 3,
+    CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
 };
 
 /* CUlaunchAttribute: its value is a union of 64 bytes. */
@@ -126,11 +136,16 @@ typedef struct fpa_driver {
     CUresult (*cuEventSynchronize)(CUevent event);
     CUresult (*cuEventElapsedTime)(float *milliseconds, CUevent start, CUevent end);
     CUresult (*cuEventDestroy)(CUevent event);
-    /* NULL: the driver serves no CUDA from 11.8 on */
+    /* NULL: the driver serves no CUDA from 11.8 on; the last one: from 12.0 */
     CUresult (*cuOccupancyMaxActiveClusters)(int *clusters, CUfunction function,
                                              const CUlaunchConfig *config);
     CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *config, CUfunction function, void **parameters,
                                  void **extra);
+    /* the map is an fpa_tensor_map; sizes and strides: the innermost first */
+    CUresult (*cuTensorMapEncodeTiled)(void *map, int type, unsigned rank, void *base,
+                                       const unsigned long long *sizes, const unsigned long long *strides,
+                                       const unsigned *box, const unsigned *steps, int interleave,
+                                       int swizzle, int promotion, int fill);
     int devices; /* GPUs that the driver counts: at least 1 */
     int version; /* of CUDA that it serves: 13000 for 13.0 */
 } fpa_driver;

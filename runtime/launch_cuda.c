@@ -1,5 +1,6 @@
 /* launch_cuda: a forward as launches of a cubin's kernels: sizes, workspace, grids. */
 #include "launch_cuda.h"
+#include "launch_maps.h"
 #include "launch_step.h"
 #include "module_cuda.h"
 
@@ -27,6 +28,7 @@ typedef struct sizes {
     bool walks;                /* else the keys are walked for copies of the state */
     bool second;               /* by NAME_state2 */
     void *keys, *queries;      /* packed vectors */
+    struct fpa_cuda_maps maps; /* of the operands, where kernels take them */
     size_t bytes;              /* of the workspace */
 } sizes;
 
@@ -226,7 +228,7 @@ fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *
                        fpa_error *error)
 {
     const float *matrix[CUDA_WEIGHTS];
-    void *parameters[2] = {(void *)call, matrix};
+    void *parameters[2] = {(void *)call, grid->maps ? (void *)grid->maps : matrix};
     fpa_status status = check_grid(cuda, grid, error);
     if (status)
         return status;
@@ -288,9 +290,12 @@ static fpa_status check_context(const struct fpa_cuda_module *cuda, fpa_error *e
 static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
 {
-    const fpa_cuda_grid gates = {cuda->gates, "the sums of gates",
-                                 launch->batch * launch->heads * call->chunks, cuda->geometry.gates_threads,
-                                 0};
+    const fpa_cuda_grid gates = {cuda->gates,
+                                 "the sums of gates",
+                                 launch->batch * launch->heads * call->chunks,
+                                 cuda->geometry.gates_threads,
+                                 0,
+                                 NULL};
     return gates.blocks ? cuda_launch(cuda, &gates, launch, call, stream, error) : FPA_OK;
 }
 
@@ -301,9 +306,12 @@ static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct f
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t heads = queries ? launch->query_heads : launch->heads;
-    const fpa_cuda_grid pack = {cuda->pack, queries ? "the queries' rows" : "the keys' rows",
+    const fpa_cuda_grid pack = {cuda->pack,
+                                queries ? "the queries' rows" : "the keys' rows",
                                 launch->batch * heads * divide_up(launch->length, g->pack_tokens),
-                                g->pack_threads, g->pack_bytes};
+                                g->pack_threads,
+                                g->pack_bytes,
+                                NULL};
     long long *stride = queries ? call->q_stride : call->k_stride;
     call->vectors = vectors;
     call->packs_queries = queries;
@@ -322,15 +330,19 @@ static fpa_status launch_packs(const struct fpa_cuda_module *cuda, const struct 
     return status ? status : launch_pack(cuda, launch, &s->call, s->queries, true, stream, error);
 }
 
+/* maps: NULL where the kernels take none. */
 static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              const struct fpa_cuda_call *call, bool second, CUstream stream,
-                              fpa_error *error)
+                              const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps, bool second,
+                              CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const fpa_cuda_grid walk = {second ? cuda->second_state : cuda->state, "the walk over the keys",
+    const fpa_cuda_grid walk = {second ? cuda->second_state : cuda->state,
+                                "the walk over the keys",
                                 launch->batch * launch->heads * call->segments *
                                     (second ? g->second_slices : g->state_slices) * g->column_blocks,
-                                g->state_threads, g->state_bytes};
+                                g->state_threads,
+                                g->state_bytes,
+                                maps};
     return cuda_launch(cuda, &walk, launch, call, stream, error);
 }
 
@@ -339,8 +351,12 @@ static fpa_status launch_carry(const struct fpa_cuda_module *cuda, const struct 
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t parts = divide_up((int64_t)g->features * g->columns, g->carry_elements);
-    const fpa_cuda_grid carry = {cuda->carry, "the carry between segments",
-                                 launch->batch * launch->heads * call->segments * parts, g->carry_threads, 0};
+    const fpa_cuda_grid carry = {cuda->carry,
+                                 "the carry between segments",
+                                 launch->batch * launch->heads * call->segments * parts,
+                                 g->carry_threads,
+                                 0,
+                                 NULL};
     return cuda_launch(cuda, &carry, launch, call, stream, error);
 }
 
@@ -361,9 +377,12 @@ static fpa_status launch_totals(const struct fpa_cuda_module *cuda, const struct
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call call = *walk;
-    const fpa_cuda_grid totals = {cuda->flow, "the walk over the keys",
+    const fpa_cuda_grid totals = {cuda->flow,
+                                  "the walk over the keys",
                                   launch->batch * launch->heads * call.segments * g->column_blocks,
-                                  g->flow_threads, g->flow_bytes};
+                                  g->flow_threads,
+                                  g->flow_bytes,
+                                  NULL};
     call.totals_only = 1;
     call.query_heads = call.heads;
     return cuda_launch(cuda, &totals, launch, &call, stream, error);
@@ -375,15 +394,18 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call walk = s->call;
-    const fpa_cuda_grid flow = {cuda->flow, "the flow along the sequence",
+    const fpa_cuda_grid flow = {cuda->flow,
+                                "the flow along the sequence",
                                 launch->batch * launch->query_heads * s->call.segments * g->column_blocks,
-                                g->flow_threads, g->flow_bytes};
+                                g->flow_threads,
+                                g->flow_bytes,
+                                NULL};
     fpa_status status = FPA_OK;
     walk.segments--;
     if (walk.segments > 0 && g->flow_totals)
         status = launch_totals(cuda, launch, &walk, stream, error);
     else if (walk.segments > 0)
-        status = launch_walk(cuda, launch, &walk, false, stream, error);
+        status = launch_walk(cuda, launch, &walk, NULL, false, stream, error);
     if (!status)
         status = cuda_launch(cuda, &flow, launch, &s->call, stream, error);
     return status || !s->call.partial ? status : launch_final(cuda, launch, &s->call, stream, error);
@@ -394,17 +416,21 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const struct fpa_cuda_call *call = &s->call;
+    const struct fpa_cuda_maps *maps = g->value_width ? &s->maps : NULL;
     fpa_status status = FPA_OK;
-    fpa_cuda_grid attend = {cuda->attend, "the queries",
+    fpa_cuda_grid attend = {cuda->attend,
+                            "the queries",
                             launch->batch * launch->query_heads * divide_up(launch->length, g->query_tokens) *
                                 g->column_blocks,
-                            g->attend_threads, g->attend_bytes};
+                            g->attend_threads,
+                            g->attend_bytes,
+                            maps};
     const int64_t room = (int64_t)cuda->multiprocessors * cuda->attend_resident;
     if (g->stays && attend.blocks > room &&
         attend.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */
         attend.blocks = room;
     if (s->walks)
-        status = launch_walk(cuda, launch, call, s->second, stream, error);
+        status = launch_walk(cuda, launch, call, maps, s->second, stream, error);
     if (!status && s->walks && call->totals)
         status = launch_carry(cuda, launch, call, stream, error);
     if (!status && attend.blocks > 0)
@@ -434,6 +460,8 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
         status = launch_gates(cuda, launch, &s.call, stream, error);
     if (!status && cuda->geometry.pack_threads)
         status = launch_packs(cuda, launch, &s, stream, error);
+    if (!status && cuda->geometry.value_width)
+        status = cuda_fill_maps(cuda, &s.call, &s.maps, error);
     if (status)
         return status;
     return s.flows ? launch_flow(cuda, launch, &s, stream, error)

@@ -20,7 +20,8 @@ typedef struct fpa_cuda_grid {
     const char *name; /* what it does, for messages */
     int64_t blocks;
     int threads;
-    int bytes; /* of dynamic shared memory */
+    int bytes;                        /* of dynamic shared memory */
+    const struct fpa_cuda_maps *maps; /* the second parameter; NULL: the run-time matrices */
 } fpa_cuda_grid;
 
 /* The operands of a launch as kernels take them; sizes and parts of the workspace are left alone. */

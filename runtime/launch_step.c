@@ -21,6 +21,7 @@ static int64_t divide_up(int64_t a, int64_t b)
 static const double step_start = 20, /* from a block's beginning to its end, when it has no rows */
     recall_start = 60,  /* the same of NAME_recall, whose rounds are only read, and recent tokens */
     own = 0.25,         /* a round of a block that has the multiprocessor for itself */
+    beside = 0.4,       /* of a beginning, one other block leaves unused; two others nothing */
     joined_parts = 2,   /* parts of o, added up by a cluster */
     gathered_parts = 8; /* or by a launch of their own */
 
@@ -41,7 +42,8 @@ static double cost_of(const struct fpa_cuda_module *cuda, const struct fpa_launc
     const int resident = launch->recent ? cuda->recall_resident : cuda->step_resident;
     const double busy = blocks < resident ? ceil(blocks) : resident;
     const double mine = rounds / (double)slices, start = launch->recent ? recall_start : step_start;
-    const double life = fmax(start + own * mine, busy * mine);
+    const double turn = busy == 2 ? beside * start : 0;
+    const double life = fmax(start + own * mine, busy * mine + turn);
     const double parts = slices == 1 ? 0 : joins(cuda, launch, slices) ? joined_parts : gathered_parts;
     return (blocks > busy ? blocks / busy + 0.5 : 1) * life + parts;
 }
@@ -120,9 +122,14 @@ fpa_status step_forward(const struct fpa_cuda_module *cuda, const struct fpa_lau
         return status;
     cuda_fill_call(launch, &call);
     find_parts(cuda, launch, launch->workspace, &call);
-    const fpa_cuda_grid step = {launch->recent ? cuda->recall : cuda->step, "the recurrent form",
-                                heads * call.slices, g->step_threads, g->step_bytes};
-    const fpa_cuda_grid gather = {cuda->gather, "the sum of the parts of o", outputs, g->gather_threads, 0};
+    const fpa_cuda_grid step = {launch->recent ? cuda->recall : cuda->step,
+                                "the recurrent form",
+                                heads * call.slices,
+                                g->step_threads,
+                                g->step_bytes,
+                                NULL};
+    const fpa_cuda_grid gather = {cuda->gather, "the sum of the parts of o", outputs, g->gather_threads, 0,
+                                  NULL};
     status = cuda_launch_next(cuda, &step, call.joined ? (int)call.slices : 1, launch, &call, stream, error);
     if (!status && call.slices > 1 && !call.joined && outputs > 0)
         status = cuda_launch_next(cuda, &gather, 1, launch, &call, stream, error);

@@ -52,23 +52,26 @@ typedef struct call {
     fpa_layout layout;
     int checks;
     int multiprocessors; /* few: blocks take several items; many: segments */
+    bool threads;        /* fetch, not the copy engine */
 } call;
 
 static const call calls[] = {
-    {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132},
-    {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1},
-    {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4},
-    {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132},
-    {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132},
-    {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1},
-    {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132}, /* LONG_CALL: by segments */
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1},   /* and by one */
-    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1}, /* rings are gone round several times */
-    {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1},
+    {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false},
+    {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false},
+    {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false},
+    {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false},
+    {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false},
+    {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false},
+    {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false}, /* LONG_CALL: by segments */
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false},   /* and by one */
+    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false}, /* rings are gone round several times */
+    {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1, false},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true}, /* THREADS_CALL */
+    {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true},
 };
 
-enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 7, MOST_HEADS = 16 };
+enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 7, THREADS_CALL = 11, MOST_HEADS = 16 };
 
 static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
 {
@@ -96,6 +99,7 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
     emulated->cuda.multiprocessors = c->multiprocessors;
+    emulated_copies_boxes(emulated, !c->threads);
     for (int i = 0; i < 2; i++)
         for (int form = 0; form < FORMS && !status; form++) {
             fpa_measure measure = {0};
@@ -217,28 +221,34 @@ enum { FAULTY_HEAD = 2 }; /* gated */
 
 static const struct fault {
     const char *what, *from, *to;
+    bool threads; /* where threads fetch */
 } faults[] = {
-    {"a tile that reads another leaf", "tile_leaf[TILES] = {\n    0, 1,", "tile_leaf[TILES] = {\n    1, 1,"},
+    {"a tile that reads another leaf", "tile_leaf[TILES] = {\n    0, 1,", "tile_leaf[TILES] = {\n    1, 1,",
+     false},
     {"keys that are never free again", "barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);",
-     ";"},
+     ";", false},
     {"tiles that are never free again", "barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);",
-     ";"},
-    {"dots that nobody waits for", "stage);\n    multiply_wait<0>();", "stage);"},
+     ";", false},
+    {"dots that nobody waits for", "stage);\n    multiply_wait<0>();", "stage);", false},
     {"values that nobody waits for",
      "    }\n    multiply_wait<0>();\n}\n\n__device__ __forceinline__ void read_keys",
-     "    }\n}\n\n__device__ __forceinline__ void read_keys"},
+     "    }\n}\n\n__device__ __forceinline__ void read_keys", false},
     {"loads that nobody waits for", "copy_commit();\n    copy_wait<0>();\n    fence_shared();",
-     "copy_commit();\n    fence_shared();"},
-    {"loads without a fence", "copy_wait<0>();\n    fence_shared();",
-     "copy_wait<0>();"},
+     "copy_commit();\n    fence_shared();", true},
+    {"loads without a fence", "copy_wait<0>();\n    fence_shared();", "copy_wait<0>();", true},
+    {"a box that another barrier hears of",
+     "copy_box(to + s * next, map, first, head, token, batch, barrier);",
+     "copy_box(to + s * next, map, first, head, token, batch, barrier + 8);", false},
+    {"boxes of other tokens", "head, token, batch, barrier);\n    }",
+     "head, token + 1, batch, barrier);\n    }", false},
     {"copies that leave before all is written", "    fence_shared();\n    warpgroup_sync(1 + warpgroup);\n",
-     "    fence_shared();\n"},
-    {"copies that nobody waits for", "        bulk_wait();", "        ;"},
-    {"a place of copies that is written again too early", "        bulk_wait_read();", "        ;"},
+     "    fence_shared();\n", false},
+    {"copies that nobody waits for", "        bulk_wait();", "        ;", false},
+    {"a place of copies that is written again too early", "        bulk_wait_read();", "        ;", false},
     {"a barrier that expects too much", "barrier_expect(full, TILE_BYTES);",
-     "barrier_expect(full, TILE_BYTES + 16);"},
+     "barrier_expect(full, TILE_BYTES + 16);", false},
     {"a block of values in another place", "return operand(address, 128, 1024);",
-     "return operand(address, 256, 1024);"},
+     "return operand(address, 256, 1024);", false},
 };
 
 enum { FAULTS = sizeof faults / sizeof *faults };
@@ -268,8 +278,8 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
                         .facts = &f->source[FAULTY_HEAD].facts,
                         .code = make_fault(f->source[FAULTY_HEAD].code, &faults[i]),
                         .number = MOST_HEADS + i,
-                        .first = LONG_CALL,
-                        .end = LONG_CALL + 2};
+                        .first = faults[i].threads ? THREADS_CALL : LONG_CALL,
+                        .end = (faults[i].threads ? THREADS_CALL : LONG_CALL) + 2};
     run_parallel(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {
         report(&jobs[i], faults[i].what);

@@ -101,6 +101,7 @@ struct copy {
     void *to;
     const void *from;           /* NULL: zeros */
     u32 bytes, barrier, shared; /* barrier: 0 none; shared: address of the source there */
+    bool more;                  /* the next one belongs to it */
 };
 
 struct thread {

@@ -7,12 +7,17 @@
 namespace emulate
 {
 
-static void (*kernel)(struct fpa_cuda_call);
+static void (*kernel)(struct fpa_cuda_call);                              /* NULL: */
+static void (*mapped_kernel)(struct fpa_cuda_call, struct fpa_cuda_maps); /* takes maps, too */
 static const struct fpa_cuda_call *parameters;
+static const struct fpa_cuda_maps *tensor_maps;
 
 static void run_thread(void)
 {
-    kernel(*parameters);
+    if (kernel)
+        kernel(*parameters);
+    else
+        mapped_kernel(*parameters, *tensor_maps);
     threads[current].done = true;
     _longjmp(scheduler, 1);
 }
@@ -89,18 +94,20 @@ static void run_block(void)
             continue;
         if (on_their_way.empty())
             return tell_deadlock();
-        perform(on_their_way.front());
-        on_their_way.pop_front();
+        for (bool more = true; more; on_their_way.pop_front()) {
+            more = on_their_way.front().more;
+            perform(on_their_way.front());
+        }
     }
 }
 
 } // namespace emulate
 
-/* NULL, or what went wrong. late: matrix instructions (bit 0), copies (bit 1) are not done before somebody
- * waits for them. */
+/* NULL, or what went wrong. maps: NULL where the kernel takes none. late: matrix instructions (bit 0), copies
+ * (bit 1) are not done before somebody waits for them. */
 extern "C" __attribute__((visibility("default"))) const char *
-emulate_launch(void (*kernel)(struct fpa_cuda_call), unsigned grid, unsigned block, unsigned bytes,
-               const struct fpa_cuda_call *call, int late)
+emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, const struct fpa_cuda_call *call,
+               const struct fpa_cuda_maps *maps, int late)
 {
     using namespace emulate;
     if (!stacks)
@@ -108,7 +115,9 @@ emulate_launch(void (*kernel)(struct fpa_cuda_call), unsigned grid, unsigned blo
                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stacks == MAP_FAILED || block > MOST_THREADS || block % WARP || bytes > SHARED)
         return "a launch that cannot be emulated";
-    emulate::kernel = kernel;
+    emulate::kernel = maps ? NULL : (void (*)(struct fpa_cuda_call))kernel;
+    mapped_kernel = (void (*)(struct fpa_cuda_call, struct fpa_cuda_maps))kernel;
+    tensor_maps = maps;
     late_products = late & 1;
     late_copies = late & 2;
     parameters = call;

@@ -9,12 +9,14 @@
 #include "../../runtime/launch_cuda.h"
 #include "../../runtime/process.h"
 #include "../scratch.h"
+#include "tensor_map.h"
 #include "translate.h"
 
 enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 
 typedef const char *launch_function(void *kernel, unsigned grid, unsigned block, unsigned bytes,
-                                    const struct fpa_cuda_call *call, int late);
+                                    const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps,
+                                    int late);
 
 /* ---- the driver ---- */
 
@@ -33,10 +35,40 @@ static CUresult error_string(CUresult result, const char **text)
     return CUDA_SUCCESS;
 }
 
+static CUresult encode(void *map, int type, unsigned rank, void *base, const unsigned long long *sizes,
+                       const unsigned long long *strides, const unsigned *box, const unsigned *steps,
+                       int interleave, int swizzle, int promotion, int fill)
+{
+    tensor_map *tensor = map;
+    (void)steps, (void)interleave, (void)promotion, (void)fill;
+    if (type != CU_TENSOR_MAP_DATA_TYPE_UINT16 || rank != TENSOR_RANK ||
+        swizzle != CU_TENSOR_MAP_SWIZZLE_128B || box[0] != 64 || box[1] != 1 || box[2] != 64 || box[3] != 1 ||
+        (uintptr_t)base % 16)
+        return CUDA_ERROR_INVALID_VALUE;
+    tensor->base = base;
+    for (int i = 0; i < TENSOR_RANK; i++) {
+        tensor->size[i] = sizes[i];
+        tensor->stride[i] = i ? strides[i - 1] : 2;
+        if (sizes[i] == 0 || (i && strides[i - 1] % 16))
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
 static CUresult current_context(CUcontext *context)
 {
     *context = NULL;
     return CUDA_SUCCESS;
+}
+
+/* Others' second parameter is an array of weights, which emulated heads do not have. */
+static bool takes_maps(const emulated_kernel *kernel)
+{
+    const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
+    const void *one = kernel;
+    return cuda->geometry.value_width &&
+           (one == (const void *)cuda->state || one == (const void *)cuda->second_state ||
+            one == (const void *)cuda->attend);
 }
 
 static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -50,7 +82,8 @@ static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned gri
         failure = "a grid of an impossible shape";
     else {
         memcpy(&launch, &kernel->owner->launch, sizeof launch);
-        failure = launch(kernel->address, grid_x, block_x, shared_bytes, parameters[0], kernel->owner->late);
+        failure = launch(kernel->address, grid_x, block_x, shared_bytes, parameters[0],
+                         takes_maps(kernel) ? parameters[1] : NULL, kernel->owner->late);
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
 }
@@ -167,6 +200,7 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     emulated->driver.cuGetErrorString = error_string;
     emulated->driver.cuCtxGetCurrent = current_context;
     emulated->driver.cuLaunchKernel = launch_kernel;
+    emulated_copies_boxes(emulated, true);
     emulated->module = (fpa_module){
         .backend = &backend, .handle = &emulated->cuda, .workspace = cuda_workspace, .forward = cuda_forward};
     fpa_status status = build(code, name, folder, library, error);
@@ -183,4 +217,9 @@ void emulated_close(emulated_module *emulated)
     if (emulated->library)
         dlclose(emulated->library);
     emulated->library = NULL;
+}
+
+void emulated_copies_boxes(emulated_module *emulated, bool can)
+{
+    emulated->driver.cuTensorMapEncodeTiled = can ? encode : NULL;
 }

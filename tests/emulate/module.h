@@ -32,4 +32,7 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
                          fpa_error *error);
 void emulated_close(emulated_module *emulated);
 
+/* Whether the driver can describe tensors for the copy engine; at first it can. */
+void emulated_copies_boxes(emulated_module *emulated, bool can);
+
 #endif

@@ -8,6 +8,7 @@
 #define FPAC_TESTS_PTX_H
 
 #include "emulate.h"
+#include "tensor_map.h"
 
 namespace emulate
 {
@@ -305,6 +306,12 @@ static inline void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(emulate::nothin
     emulate::finish_phase(b);
 }
 
+static inline void ptx_mbarrier_expect_tx_relaxed_cta_shared__cta_b64(emulate::u32 address,
+                                                                      emulate::u32 bytes)
+{
+    emulate::barrier_at(address).bytes += bytes;
+}
+
 static inline void ptx_mbarrier_arrive_shared__cta_b64(emulate::nothing none, emulate::u32 address)
 {
     ptx_mbarrier_arrive_expect_tx_shared__cta_b64(none, address, 0);
@@ -343,6 +350,59 @@ static inline void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_t
         on_their_way.push_back(c);
     else
         perform(c);
+}
+
+namespace emulate
+{
+
+/* 8 numbers of a token, or NULL: zeros. Tensors here end with whole runs of 8, or a copy of what is left. */
+static const void *tensor_part(const tensor_map &t, int64_t number, int64_t head, int64_t token,
+                               int64_t batch)
+{
+    if (token < 0 || (uint64_t)number >= t.size[0] || (uint64_t)head >= t.size[1] ||
+        (uint64_t)token >= t.size[2] || (uint64_t)batch >= t.size[3])
+        return NULL;
+    const unsigned char *from =
+        t.base + number * 2 + head * t.stride[1] + token * t.stride[2] + batch * t.stride[3];
+    if ((uint64_t)number + 8 <= t.size[0])
+        return from;
+    static std::deque<std::array<unsigned char, 16>> parts; /* whoever copies late finds them */
+    if (on_their_way.empty())
+        parts.clear();
+    parts.emplace_back();
+    memset(parts.back().data(), 0, 16);
+    memcpy(parts.back().data(), from, (t.size[0] - number) * 2);
+    return parts.back().data();
+}
+
+} // namespace emulate
+
+/* A box of 64 numbers of 64 tokens, in rows of 128 bytes, swizzled; outside of the tensor are zeros. map:
+ * what tests/emulate/tensor_map.h describes. */
+template <typename coordinate>
+static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
+    emulate::u32 to, const void *map, std::array<coordinate *, 4> place, emulate::u32 barrier)
+{
+    using namespace emulate;
+    const tensor_map &tensor = *(const tensor_map *)map;
+    barrier_at(barrier);
+    if (to % 1024 || *place[1] < 0 || *place[3] < 0)
+        stop("a box is copied to address %u", to);
+    for (int row = 0; row < 64; row++)
+        for (int part = 0; part < 8; part++) {
+            const u32 address = to + row * 128 + ((part ^ row % 8) << 4);
+            const copy c = {at(address, 16),
+                            tensor_part(tensor, *place[0] + part * 8, *place[1], *place[2] + row, *place[3]),
+                            16,
+                            barrier,
+                            0,
+                            row * 8 + part < 511};
+            writer[(address - BASE) / 16].thread = -1;
+            if (late_copies)
+                on_their_way.push_back(c);
+            else
+                perform(c);
+        }
 }
 
 static inline void ptx_cp_async_bulk_global_shared__cta_bulk_group(void *to, emulate::u32 from,

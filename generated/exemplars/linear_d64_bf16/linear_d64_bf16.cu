@@ -84,7 +84,8 @@ enum {
  *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
- * their addresses. Sizes are elements unless a name says bytes. */
+ * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead. Sizes are elements unless
+ * a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -115,9 +116,10 @@ struct fpa_cuda_geometry {
     int stays;          /* 1: NAME_attend's blocks take one block of queries after the other */
     int decays;         /* 1: NAME_gates leaves decays, too */
     int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
+    int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 2
+#define FPA_CUDA_VERSION 3
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -152,6 +154,22 @@ struct fpa_cuda_call {
     long long slices;      /* blocks of NAME_step that share one head's features */
     long long recent;      /* NAME_recall: tokens of k, v and log_gate before the query's own */
     long long joined;      /* 1: they are a cluster, and add their parts of o up themselves */
+};
+
+/* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
+ * dimensions number, head, token, batch; what lies outside of them is zero. */
+struct fpa_tensor_map {
+#ifdef __cplusplus
+    alignas(64) unsigned long long word[16];
+#else
+    _Alignas(64) unsigned long long word[16];
+#endif
+};
+
+/* Of queries, keys (or their vectors) and values. What it cannot describe, threads fetch. */
+struct fpa_cuda_maps {
+    struct fpa_tensor_map query, key, value;
+    int queries, keys; /* 1: query, and key and value, are there */
 };
 
 #endif

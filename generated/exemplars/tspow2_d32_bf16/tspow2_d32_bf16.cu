@@ -92,7 +92,8 @@ enum {
  *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
- * their addresses. Sizes are elements unless a name says bytes. */
+ * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead. Sizes are elements unless
+ * a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -123,9 +124,10 @@ struct fpa_cuda_geometry {
     int stays;          /* 1: NAME_attend's blocks take one block of queries after the other */
     int decays;         /* 1: NAME_gates leaves decays, too */
     int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
+    int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 2
+#define FPA_CUDA_VERSION 3
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -160,6 +162,22 @@ struct fpa_cuda_call {
     long long slices;      /* blocks of NAME_step that share one head's features */
     long long recent;      /* NAME_recall: tokens of k, v and log_gate before the query's own */
     long long joined;      /* 1: they are a cluster, and add their parts of o up themselves */
+};
+
+/* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
+ * dimensions number, head, token, batch; what lies outside of them is zero. */
+struct fpa_tensor_map {
+#ifdef __cplusplus
+    alignas(64) unsigned long long word[16];
+#else
+    _Alignas(64) unsigned long long word[16];
+#endif
+};
+
+/* Of queries, keys (or their vectors) and values. What it cannot describe, threads fetch. */
+struct fpa_cuda_maps {
+    struct fpa_tensor_map query, key, value;
+    int queries, keys; /* 1: query, and key and value, are there */
 };
 
 #endif
@@ -280,7 +298,7 @@ __device__ __forceinline__ void load_transposed2(u32 *a, u32 address)
 
 /* ---- shared memory, by 32-bit address ---- */
 
-extern __shared__ __align__(128) unsigned char shared_memory[];
+extern __shared__ __align__(1024) unsigned char shared_memory[];
 
 __device__ __forceinline__ u32 shared_address(void)
 {
@@ -394,15 +412,15 @@ __device__ __forceinline__ float power_of_two(float a)
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
     FPA_CUDA_VERSION, COPY_ROWS, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 41600, (int)sizeof(state_element), 0, 0,
-    512, 2, 162912,
-    512, QUERY_TOKENS, 178576,
+    512, 2, 218496,
+    512, QUERY_TOKENS, 190832,
     0, 0, 0,
     256, 2048,
     256,
     256, 16, 72872, 8, 0,
     64,
     0, 1, 0,
-    32, 0, 64, 0,
+    32, 0, 64, 0, DV,
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
@@ -580,6 +598,12 @@ __device__ __forceinline__ void barrier_wait(u32 barrier, u32 phase)
                  "}" : : "r"(barrier), "r"(phase) : "memory");
 }
 
+/* The phase waits for so many bytes more. */
+__device__ __forceinline__ void barrier_await(u32 barrier, u32 bytes)
+{
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
+}
+
 /* `bytes` (a multiple of 16) that lie one behind the other. */
 __device__ __forceinline__ void copy_bulk(u32 to, const void *from, u32 bytes, u32 barrier)
 {
@@ -656,7 +680,8 @@ template <int count> __device__ __forceinline__ void registers_lower(void)
  *
  * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
  * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
- * memory in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other. */
+ * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys and
+ * values in slabs. */
 
 __device__ __forceinline__ void multiply_begin(void)
 {
@@ -681,15 +706,16 @@ template <int count> __device__ __forceinline__ void settle(float *c)
         asm volatile("" : "+f"(c[i]) : : "memory");
 }
 
-/* Where an operand lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to the
+/* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to the
  * next. Blocks may run along either. */
 __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
-/* Sums of a tile of features or queries, all columns: a in registers, 16 bytes of b along N. */
-__device__ __forceinline__ void multiply_columns_bf16(float *c, const u32 *a, u64 b)
+/* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of values, and
+ * of ones, those that one operand has. */
+__device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
                  ".reg .pred add;\n"
@@ -704,7 +730,21 @@ __device__ __forceinline__ void multiply_columns_bf16(float *c, const u32 *a, u6
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-#define multiply_columns multiply_columns_bf16
+__device__ __forceinline__ void multiply_values(float *c, const u32 *a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n72k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35}, {%36,%37,%38,%39}, %40, add, 1, 1, 1;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]), "+f"(c[7]),
+                   "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]),
+                   "+f"(c[16]), "+f"(c[17]), "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
+                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]), "+f"(c[30]), "+f"(c[31]),
+                   "+f"(c[32]), "+f"(c[33]), "+f"(c[34]), "+f"(c[35])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
 
 /* Dots of 64 queries and 64 keys; 16 bytes of either along their rows. The first 16 rows set c, others add to it. */
 __device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
@@ -892,7 +932,21 @@ static __device__ const float copy_weight[TILES * 64] = {
     0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
 };
 
-/* ---- loads ---- */
+/* ---- slabs ----
+ *
+ * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as matrix
+ * instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory is read
+ * by whole lines. */
+__device__ __forceinline__ u32 slab_place(int row, int place)
+{
+    return row * 128 + ((place ^ (row & 7)) << 4);
+}
+
+/* Operand in slabs. next: bytes to the slab with the following 64 columns, when the matrix has more. */
+__device__ __forceinline__ u64 slab_operand(u32 address, u32 next)
+{
+    return operand(address, next, 1024) | 1ull << 62;
+}
 
 /* Where 8 numbers of a vector come from and go to; behind count they are zeros. Asynchronous when aligned. */
 __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int count, bool aligned)
@@ -911,48 +965,47 @@ __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int cou
                  : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
 }
 
-/* to[block][token][8] = numbers 8 block.. of tokens, all of which are there, 16 bytes at a time. The warp takes 8
- * tokens and 4 blocks at once: 64 bytes of device memory a token, other banks each. */
-template <int tokens, int blocks> __device__ __forceinline__ void fetch_whole(u32 to, const element *x, i64 stride)
+/* ---- loads ---- */
+
+enum {
+    ROW_SLABS = (ROW_BLOCKS + 7) / 8,     /* of a vector */
+    VALUE_SLABS = (COLUMN_TILES + 7) / 8, /* of a block's columns */
+    SLAB64 = 64 * 128,                    /* bytes of 64 tokens' */
+    FETCHED = (ROW_SLABS + VALUE_SLABS) * SLAB64 /* of keys and values of 64 tokens */
+};
+
+/* The copy engine fetches 64 numbers, from `column` on, of 64 tokens; what is not there is zero. */
+__device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &map, int column, int head, int token, int batch, u32 barrier)
 {
-    const int token = threadIdx.x & 7, block = threadIdx.x >> 3 & 3;
-    const element *from = x + token * stride + block * 8;
-    to += block * (tokens * 16) + token * 16;
-#pragma unroll 2
-    for (int first = 0; first < tokens / 8; first++) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];"
+                 : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch), "r"(barrier) : "memory");
+}
+
+/* Slabs of 64 tokens from `token` on. */
+template <int slabs> __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_tensor_map &map, int column, int head, int token, int batch, u32 barrier)
+{
 #pragma unroll
-        for (int i = 0; i < blocks; i += 4)
-            if (i + 4 <= blocks || block < blocks % 4)
-                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-                             : : "r"(to + i * (tokens * 16)), "l"(from + i * 8) : "memory");
-        from += 8 * stride;
-        to += 128;
+    for (int s = 0; s < slabs; s++) {
+        const int first = column + s * 64;
+        copy_box(to + s * next, map, first, head, token, batch, barrier);
     }
 }
 
-/* The same for tokens and numbers of which some are missing, and become zeros, or that have to be fetched one by one. */
-template <int tokens, int blocks>
-__device__ __forceinline__ void fetch_parts(u32 to, const element *x, i64 stride, int count, int width, bool aligned)
-{
-    enum { PARTS = (blocks + 3) / 4 };
-#pragma unroll 1
-    for (int unit = 0; unit < tokens / 8 * PARTS; unit++) {
-        const int token = unit / PARTS * 8 + (threadIdx.x & 7), block = unit % PARTS * 4 + (threadIdx.x >> 3 & 3);
-        if (block < blocks)
-            fetch_eight(to + block * (tokens * 16) + token * 16, token < count ? x + token * stride + block * 8 : x,
-                        token < count ? width - block * 8 : 0, aligned);
-    }
-}
+/* ---- by threads, where the copy engine cannot ---- */
 
-/* Tokens first.. up to limit, of which each has `width` numbers. */
+/* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a line of 4
+ * tokens at a time. */
 template <int tokens, int blocks>
 __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stride, int first, int limit, int width, bool aligned)
 {
+    const int count = limit - first, place = threadIdx.x & 7;
     x += first * stride;
-    if (aligned && first + tokens <= limit && width >= blocks * 8)
-        fetch_whole<tokens, blocks>(to, x, stride);
-    else
-        fetch_parts<tokens, blocks>(to, x, stride, limit - first, width, aligned);
+#pragma unroll 1
+    for (int token = threadIdx.x >> 3 & 3; token < tokens; token += 4)
+#pragma unroll 1
+        for (int block = place; block < blocks; block += 8)
+            fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place), token < count ? x + token * stride + block * 8 : x,
+                        token < count ? width - block * 8 : 0, aligned);
 }
 
 /* The lane's loads are there, and matrix instructions may read them; all lanes of the fetching warp arrive. That they
@@ -965,15 +1018,23 @@ __device__ __forceinline__ void arrive_loaded(u32 barrier)
     barrier_arrive(barrier);
 }
 
-/* The block of columns of z, behind those of values: one, then zeros. */
-template <int tokens> __device__ __forceinline__ void fill_ones(u32 block)
+/* The column of z: 16 tokens' ones, each followed by zeros. */
+__device__ __forceinline__ void fill_ones(u32 ones)
 {
-    for (int i = threadIdx.x; i < tokens * 4; i += blockDim.x)
-        put_word(block + i * 4, i % 4 ? 0 : 0x3f803f80u & 0xffff);
+    for (int i = threadIdx.x; i < 16 * 4; i += blockDim.x)
+        put_word(ones + slab_place(i / 4, 0) + i % 4 * 4, i % 4 ? 0 : 0x3f803f80u & 0xffff);
 }
 
-/* Operand b of 16 tokens' values, or of 16 rows of a tile: blocks of 8 columns lie 1024 bytes apart. */
-__device__ __forceinline__ u64 columns_operand(u32 address)
+enum { ONES_BYTES = 2048 };
+
+/* c[N / 2] += a times the values of 16 tokens, and the ones of z. */
+__device__ __forceinline__ void add_values(float *c, const u32 *a, u32 values, u32 ones)
+{
+    multiply_values(c, a, slab_operand(values, ones - values));
+}
+
+/* Operand b of 16 rows of a tile of the state: blocks of 8 columns lie 1024 bytes apart. */
+__device__ __forceinline__ u64 tile_operand(u32 address)
 {
     return operand(address, 128, 1024);
 }
@@ -986,13 +1047,15 @@ __device__ __forceinline__ u64 columns_operand(u32 address)
 enum {
     FRAGMENTS = 4,          /* 8 rows by 16 tokens: a star's leaves, then the blocks of the warp's centres */
     FETCHES = 2,            /* of two fragments */
-    STATE_STAGES = 6,       /* 64 tokens each, on their way */
-    STAGE_VALUES = ROW_BLOCKS * 1024, /* bytes of a stage before its values */
-    STAGE_DECAY = STAGE_VALUES + ALL_TILES * 1024,
-    STAGE_BYTES = STAGE_DECAY + 0,
-    STATE_OUT = STATE_STAGES * STAGE_BYTES, /* copies on their way out */
-    STATE_BARRIERS = STATE_OUT + 9 * TILE_NUMBERS * 2, /* full, then free */
     STATE_GROUPS = 3,        /* warpgroups that multiply */
+    MOST_TILES = 9,          /* of a block */
+    STATE_STAGES = 8,       /* keys and values of 64 tokens each, on their way */
+    STAGE_VALUES = ROW_SLABS * SLAB64, /* bytes of a stage before its values */
+    STATE_ONES = STATE_STAGES * FETCHED,
+    STATE_OUT = STATE_ONES + ONES_BYTES, /* copies on their way out */
+    STATE_DECAYS = STATE_OUT + MOST_TILES * TILE_NUMBERS * 2, /* of a stage's keys, 16 bits each */
+    STATE_WEIGHTS = STATE_DECAYS + 0, /* of the block's tiles */
+    STATE_BARRIERS = STATE_WEIGHTS + MOST_TILES * 256, /* full, then free */
     FEATURE_PLACES = 1,      /* for a star's features: with two, some are formed while others are multiplied */
     STATE_THREADS = 128 * STATE_GROUPS + 128
 };
@@ -1020,8 +1083,10 @@ __device__ __forceinline__ struct star_lane find_star(int star)
             block[STAR + l * 1] = row >> 3;
         }
 #pragma unroll
-    for (int i = 0; i < FETCHES; i++)
-        lane.fetch[i] = (matrix >> 1 ? block[2 * i + 1] : block[2 * i]) * 1024 + ((matrix & 1) * 8 + (threadIdx.x & 7)) * 16;
+    for (int i = 0; i < FETCHES; i++) {
+        const u32 row = matrix >> 1 ? block[2 * i + 1] : block[2 * i];
+        lane.fetch[i] = row / 8 * SLAB64 + slab_place((matrix & 1) * 8 + (threadIdx.x & 7), row % 8);
+    }
     return lane;
 }
 
@@ -1051,9 +1116,9 @@ __device__ __forceinline__ void form_centres(u32 (*centre)[2], const u32 *f, con
 }
 
 /* The fragments of 16 tokens of a stage. */
-__device__ __forceinline__ void form_step(u32 *f, u32 (*centre)[2], const struct star_lane &star, u32 stage, int step)
+__device__ __forceinline__ void form_step(u32 *f, u32 (*centre)[2], const struct star_lane &star, u32 ring, int slot, int step)
 {
-    fetch_fragments(f, star, stage + step * 256);
+    fetch_fragments(f, star, ring + slot * FETCHED + step * 2048);
     form_centres(centre, f, star);
 }
 
@@ -1061,7 +1126,7 @@ __device__ __forceinline__ void form_step(u32 *f, u32 (*centre)[2], const struct
 __device__ __forceinline__ void enter_stage(u32 *f, u32 (*centre)[2], const struct star_lane &star, u32 ring, const struct turn &at)
 {
     barrier_wait(ring + STATE_BARRIERS + at.slot * 8, at.phase);
-    form_step(f, centre, star, ring + at.slot * STAGE_BYTES, 0);
+    form_step(f, centre, star, ring, at.slot, 0);
 }
 
 /* Row of a tile that a lane has in sums c[4n + 2i], c[4n + 2i + 1], and the first of those columns. */
@@ -1121,12 +1186,12 @@ __device__ __forceinline__ void store_tile(const float *c, state_element *s, int
 }
 
 /* Sums -> a tile of a copy, in shared memory: a warp writes 128 bytes at a time, one behind the other. */
-__device__ __forceinline__ void stage_tile(const float *c, u32 to, int tile)
+__device__ __forceinline__ void stage_tile(const float *c, u32 to, u32 weights)
 {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const u32 row = to + tile_row(i) * 16 + lane_column() * 4;
-        const float w = tile < TILES ? copy_weight[tile * 64 + tile_row(i)] : 0;
+        const float w = __uint_as_float(get_word(weights + tile_row(i) * 4));
 #pragma unroll
         for (int n = 0; n < ALL_TILES; n++) /* without a feature: whatever the product was */
             put_word(row + n * 1024, w == 0 ? 0 : copy_pair(c[4 * n + 2 * i] * w, c[4 * n + 2 * i + 1] * w));
@@ -1134,16 +1199,17 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 to, int tile)
 }
 
 /* A warpgroup's tiles -> the copy that queries read. They leave behind its back, while it goes on. */
-template <int stars> __device__ __forceinline__ void store_copies(const float (*c)[N / 2], copy_element *copy, u32 stage, int first_star)
+template <int stars> __device__ __forceinline__ void store_copies(const float (*c)[N / 2], copy_element *copy, u32 ring, int first_star)
 {
     enum { TILE_BYTES = TILE_NUMBERS * 2 };
-    const int warpgroup = threadIdx.x >> 7;
+    const int warpgroup = threadIdx.x >> 7, first = warpgroup * stars * STAR;
+    const u32 stage = ring + STATE_OUT + first * TILE_BYTES;
     if ((threadIdx.x & 127) == 0)
         bulk_wait_read(); /* the copies before */
     warpgroup_sync(1 + warpgroup);
 #pragma unroll
     for (int i = 0; i < stars * STAR; i++)
-        stage_tile(c[i], stage + i * TILE_BYTES, tile_of(first_star, i));
+        stage_tile(c[i], stage + i * TILE_BYTES, ring + STATE_WEIGHTS + (first + i) * 256);
     fence_shared();
     warpgroup_sync(1 + warpgroup);
     if ((threadIdx.x & 127) == 0) {
@@ -1194,24 +1260,42 @@ template <int warpgroup_stars> __device__ __forceinline__ struct walk find_walk(
     return w;
 }
 
-/* The last warpgroup: keys, values of 64 tokens at a time into the ring; each of its warps has slots of its own,
- * so that it sees all phases of their barriers. */
-__device__ __forceinline__ void feed_walk(const struct fpa_cuda_call &call, const struct walk &w, u32 ring)
+/* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. */
+__device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, const struct walk &w, u32 ring, int slot, int first)
+{
+    const u32 stage = ring + slot * FETCHED, full = ring + STATE_BARRIERS + slot * 8;
+    barrier_expect(full, FETCHED);
+    copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, first, (int)w.b, full);
+    copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head, first, (int)w.b, full);
+}
+
+/* The same by a warp. */
+__device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, int slot, int first)
 {
     const element *k = (const element *)call.k + w.b * call.k_stride[0] + w.head * call.k_stride[2];
     const element *v = (const element *)call.v + w.b * call.v_stride[0] + w.head * call.v_stride[2] + w.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, ROW_BLOCKS * 8) && is_aligned(call.v, call.v_stride, DV);
-    const int width = DV - w.block * COLUMN_TILES * 8, warp = threadIdx.x >> 5 & 3;
+    const u32 stage = ring + slot * FETCHED;
+    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, ROW_BLOCKS * 8, aligned);
+    fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end, DV - w.block * COLUMN_TILES * 8, aligned);
+    arrive_loaded(ring + STATE_BARRIERS + slot * 8);
+}
+
+/* The last warpgroup: 64 tokens at a time into the ring; each of its warps has slots of its own, so that it sees all
+ * phases of their barriers. */
+__device__ __forceinline__ void feed_walk(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, const struct walk &w, u32 ring)
+{
+    const int warp = threadIdx.x >> 5 & 3;
     struct turn at = {0, 1};
 #pragma unroll 1
     for (int first = w.first_chunk * (int)call.chunk; first < w.end; first += 64, advance<STATE_STAGES>(at)) {
-        const u32 stage = ring + at.slot * STAGE_BYTES;
         if (at.slot % 4 != warp)
             continue;
         barrier_wait(ring + STATE_BARRIERS + (STATE_STAGES + at.slot) * 8, at.phase);
-        fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, ROW_BLOCKS * 8, aligned);
-        fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end, width, aligned);
-        arrive_loaded(ring + STATE_BARRIERS + at.slot * 8);
+        if (!maps.keys)
+            fetch_stage(call, w, ring, at.slot, first);
+        else if ((threadIdx.x & 31) == 0)
+            copy_stage(call, maps, w, ring, at.slot, first);
     }
 }
 
@@ -1245,7 +1329,7 @@ template <int stars> __device__ __forceinline__ void follow_walk(const struct fp
         const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk : w.end;
         if (call.states && (chunk > w.first_chunk || given)) {
             copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS;
-            store_copies<stars>(c, copy, ring + STATE_OUT + (threadIdx.x >> 7) * (stars * STAR * TILE_NUMBERS * 2), first_star);
+            store_copies<stars>(c, copy, ring, first_star);
         }
         if (end <= start)
             continue;
@@ -1253,7 +1337,7 @@ template <int stars> __device__ __forceinline__ void follow_walk(const struct fp
         enter_stage(f, centre, star[0], ring, at);
 #pragma unroll 1
         for (int first = start; first < end; first += 64) {
-            const u32 stage = ring + at.slot * STAGE_BYTES;
+            const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
             struct turn next = at;
             advance<STATE_STAGES>(next);
 #pragma unroll
@@ -1270,10 +1354,10 @@ template <int stars> __device__ __forceinline__ void follow_walk(const struct fp
                 multiply_begin();
 #pragma unroll
                 for (int i = 0; i < STAR; i++)
-                    multiply_columns(c[s * STAR + i], a[i], columns_operand(stage + STAGE_VALUES + k * 256));
+                    add_values(c[s * STAR + i], a[i], values + k * 2048, ring + STATE_ONES);
                 multiply_commit();
                 if (step + 1 < 4 * stars)
-                    form_step(f, centre, star[(step + 1) % stars], stage, (step + 1) / stars);
+                    form_step(f, centre, star[(step + 1) % stars], ring, at.slot, (step + 1) / stars);
                 else if (first + 64 < end)
                     enter_stage(f, centre, star[0], ring, next);
                 if (step + 1 < 4 * stars)
@@ -1301,24 +1385,27 @@ template <int stars> __device__ __forceinline__ void follow_walk(const struct fp
         bulk_wait();
 }
 
-template <int warpgroup_stars> __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call)
+template <int warpgroup_stars> __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
 {
     const struct walk w = find_walk<warpgroup_stars>(call);
     const u32 ring = shared_address();
     if (threadIdx.x == 0) {
 #pragma unroll 1
         for (int i = 0; i < STATE_STAGES; i++) {
-            barrier_init(ring + STATE_BARRIERS + i * 8, 32);
+            barrier_init(ring + STATE_BARRIERS + i * 8, maps.keys ? 1 : 32);
             barrier_init(ring + STATE_BARRIERS + (STATE_STAGES + i) * 8, 4 * STATE_GROUPS);
         }
     }
-    for (int i = 0; i < STATE_STAGES; i++)
-        fill_ones<64>(ring + i * STAGE_BYTES + STAGE_VALUES + COLUMN_TILES * 1024);
+    fill_ones(ring + STATE_ONES);
     fence_shared();
+    for (int i = threadIdx.x; i < STATE_GROUPS * warpgroup_stars * STAR * 64; i += STATE_THREADS) {
+        const int tile = tile_of(w.first_star, i / 64);
+        put_word(ring + STATE_WEIGHTS + i * 4, __float_as_uint(tile < TILES ? copy_weight[tile * 64 + i % 64] : 0));
+    }
     __syncthreads();
     if (threadIdx.x >= STATE_THREADS - 128) {
         registers_lower<32>();
-        feed_walk(call, w, ring);
+        feed_walk(call, maps, w, ring);
     } else {
         registers_raise<160>();
         follow_walk<warpgroup_stars>(call, w, ring);
@@ -1326,9 +1413,9 @@ template <int warpgroup_stars> __device__ __forceinline__ void walk_keys(const s
 }
 
 /* Blocks of 3 stars: 9 tiles. */
-extern "C" __global__ void __launch_bounds__(STATE_THREADS, 1) tspow2_d32_bf16_state(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(STATE_THREADS, 1) tspow2_d32_bf16_state(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<1>(call);
+    walk_keys<1>(call, maps);
 }
 
 /* ---- carry ---- */
@@ -1420,19 +1507,20 @@ extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_carry(const
 enum {
     ATTEND_GROUPS = 3,       /* warpgroups that multiply */
     QUERY_TILES64 = QUERY_TOKENS / 64 / ATTEND_GROUPS, /* of a warpgroup */
-    NEXT_TILE = ATTEND_GROUPS * 1024,  /* bytes from one of a warpgroup's tiles of queries to the next, in a block of rows */
-    QUERY_BYTES = ROW_BLOCKS * QUERY_TOKENS * 16,
+    NEXT_TILE = ATTEND_GROUPS * SLAB64, /* bytes from one of a warpgroup's tiles of queries to the next, in a slab */
+    NEXT_SLAB = QUERY_TOKENS * 128,
+    QUERY_BYTES = ROW_SLABS * NEXT_SLAB,
     QUERY_STAGES = 2,
     TILE_BYTES = TILE_NUMBERS * 2,
     TILE_STAGES = 8,
-    KEY_VALUES = ROW_BLOCKS * 1024,     /* bytes of a stage of keys before its values */
-    KEY_GATES = KEY_VALUES + ALL_TILES * 1024,
-    KEY_BYTES = KEY_GATES + 0,
-    KEY_STAGES = 6,
+    KEY_VALUES = ROW_SLABS * SLAB64,    /* bytes of a stage of keys before its values */
+    KEY_STAGES = 4,
     /* places in shared memory */
-    TILE_RING = QUERY_STAGES * QUERY_BYTES,
-    KEY_RING = TILE_RING + TILE_STAGES * TILE_BYTES,
-    QUERY_BARRIERS = KEY_RING + KEY_STAGES * KEY_BYTES, /* full, then free; likewise the others */
+    KEY_RING = QUERY_STAGES * QUERY_BYTES,
+    KEY_ONES = KEY_RING + KEY_STAGES * FETCHED,
+    TILE_RING = KEY_ONES + ONES_BYTES,
+    KEY_GATES = TILE_RING + TILE_STAGES * TILE_BYTES,
+    QUERY_BARRIERS = KEY_GATES + 0, /* full, then free; likewise the others */
     TILE_BARRIERS = QUERY_BARRIERS + 16 * QUERY_STAGES,
     KEY_BARRIERS = TILE_BARRIERS + 16 * TILE_STAGES,
     QUERY_ITEMS = (KEY_BARRIERS + 16 * KEY_STAGES + 15) / 16 * 16, /* what the queries are */
@@ -1516,66 +1604,105 @@ __device__ __forceinline__ bool is_mine(int slot)
     return slot % 3 == (int)(threadIdx.x >> 5 & 3) - 1;
 }
 
-__device__ __forceinline__ void feed_queries(const struct fpa_cuda_call &call, u32 shared, u32 index, struct turns &at)
+/* Queries of an item into a slot, by the copy engine; one lane calls. */
+__device__ __forceinline__ void copy_queries(const struct fpa_cuda_maps &maps, const struct item &item, u32 to, u32 full)
 {
-    const u32 full = shared + QUERY_BARRIERS + at.queries.slot * 8;
+    barrier_expect(full, QUERY_BYTES);
+#pragma unroll 1
+    for (int token = 0; token < QUERY_TOKENS; token += 64)
+        copy_boxes<ROW_SLABS>(to + token * 128, QUERY_TOKENS * 128, maps.query, 0, (int)item.query_head, item.first + token, (int)item.b, full);
+}
+
+__device__ __forceinline__ void feed_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turns &at)
+{
+    const u32 full = shared + QUERY_BARRIERS + at.queries.slot * 8, to = shared + at.queries.slot * QUERY_BYTES;
     if (is_mine(at.queries.slot)) {
         const struct item item = find_item(call, index);
         const element *q = (const element *)call.q + item.b * call.q_stride[0] + item.query_head * call.q_stride[2];
         barrier_wait(full + QUERY_STAGES * 8, at.queries.phase);
         if ((threadIdx.x & 31) == 0)
             item_of(at.queries.slot) = item;
-        fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(shared + at.queries.slot * QUERY_BYTES, q, call.q_stride[1], item.first, (int)call.length,
-                                                ROW_BLOCKS * 8, is_aligned(call.q, call.q_stride, ROW_BLOCKS * 8));
-        arrive_loaded(full);
+        if (!maps.queries) {
+            fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length,
+                                                    ROW_BLOCKS * 8, is_aligned(call.q, call.q_stride, ROW_BLOCKS * 8));
+            arrive_loaded(full);
+        } else if ((threadIdx.x & 31) == 0) {
+            copy_queries(maps, item, to, full);
+        }
     }
     advance<QUERY_STAGES>(at.queries);
 }
 
-__device__ __forceinline__ void feed_keys(const struct fpa_cuda_call &call, u32 shared, u32 index, struct turns &at)
+/* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives, too. */
+__device__ __forceinline__ void copy_keys(const struct fpa_cuda_maps &maps, const struct item &item, u32 stage, int key, u32 full)
 {
-    const struct item item = find_item(call, index);
+    barrier_await(full, FETCHED);
+    copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)item.head, key, (int)item.b, full);
+    copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head, key, (int)item.b, full);
+}
+
+/* The same by a warp, up to where it arrives. */
+__device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, const struct item &item, u32 stage, int key)
+{
     const element *k = (const element *)call.k + item.b * call.k_stride[0] + item.head * call.k_stride[2];
     const element *v = (const element *)call.v + item.b * call.v_stride[0] + item.head * call.v_stride[2] + item.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, ROW_BLOCKS * 8) && is_aligned(call.v, call.v_stride, DV);
-    const int width = DV - item.block * COLUMN_TILES * 8;
+    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, ROW_BLOCKS * 8, aligned);
+    fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key, DV - item.block * COLUMN_TILES * 8, aligned);
+}
+
+__device__ __forceinline__ void feed_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turns &at)
+{
+    const struct item item = find_item(call, index);
+    const bool leads = (threadIdx.x & 31) == 0;
 #pragma unroll 1
     for (int key = item.first_key; key < item.end_key; key += 64) {
-        const u32 full = shared + KEY_BARRIERS + at.keys.slot * 8, stage = shared + KEY_RING + at.keys.slot * KEY_BYTES;
+        const u32 full = shared + KEY_BARRIERS + at.keys.slot * 8, stage = shared + KEY_RING + at.keys.slot * FETCHED;
         if (is_mine(at.keys.slot)) {
             barrier_wait(full + KEY_STAGES * 8, at.keys.phase);
-            fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, ROW_BLOCKS * 8, aligned);
-            fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key, width, aligned);
-            arrive_loaded(full);
+            if (!maps.keys)
+                fetch_keys(call, item, stage, key);
+            else if (leads)
+                copy_keys(maps, item, stage, key, full);
+            if (!maps.keys)
+                arrive_loaded(full);
+            else if (leads)
+                barrier_arrive(full);
         }
         advance<KEY_STAGES>(at.keys);
     }
 }
 
-__device__ __forceinline__ void feed_items(const struct fpa_cuda_call &call, u32 shared)
+__device__ __forceinline__ void feed_items(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared)
 {
     struct turns at = {{0, 1}, {0, 1}};
     const u32 items = count_items(call);
     if (blockIdx.x < items)
-        feed_queries(call, shared, blockIdx.x, at);
+        feed_queries(call, maps, shared, blockIdx.x, at);
 #pragma unroll 1
     for (u32 index = blockIdx.x; index < items; index += gridDim.x) {
         if (QUERY_STAGES > 1 && index + gridDim.x < items)
-            feed_queries(call, shared, index + gridDim.x, at);
-        feed_keys(call, shared, index, at);
+            feed_queries(call, maps, shared, index + gridDim.x, at);
+        feed_keys(call, maps, shared, index, at);
         if (QUERY_STAGES == 1 && index + gridDim.x < items)
-            feed_queries(call, shared, index + gridDim.x, at);
+            feed_queries(call, maps, shared, index + gridDim.x, at);
     }
 }
 
 /* ---- the state ---- */
+
+/* Place of block `block` of a vector, of one of the queries. */
+__device__ __forceinline__ u32 query_place(int query, int block)
+{
+    return block / 8 * NEXT_SLAB + slab_place(query, block % 8);
+}
 
 /* pair[m][s][half] = centres 2s and 2s + 1 of a group, of the lane's query of tile m's lower or upper 8; queries is
  * the address of the warp's first one. */
 __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int group)
 {
     { /* factor 0: 8 consecutive rows */
-        const u32 from = queries + (group_centre[group][0][0] >> 3) * (QUERY_TOKENS * 16) + (threadIdx.x & 15) * 16;
+        const u32 from = queries + query_place(threadIdx.x & 15, group_centre[group][0][0] >> 3);
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++) {
             u32 row[2];
@@ -1592,7 +1719,7 @@ __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int g
 /* leaf[m][half]: rows 2t and 2t + 1 of a leaf block. */
 __device__ __forceinline__ void fetch_leaf(u32 (*leaf)[2], u32 queries, int block)
 {
-    const u32 from = queries + block * (QUERY_TOKENS * 16) + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * NEXT_TILE;
+    const u32 from = queries + query_place(threadIdx.x & 15, block) + (threadIdx.x >> 4 & 1) * NEXT_TILE;
 #pragma unroll
     for (int m = 0; m + 1 < QUERY_TILES64; m += 2)
         load_matrices(leaf[m], from + m * NEXT_TILE);
@@ -1644,7 +1771,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
                 multiply_begin();
 #pragma unroll
                 for (int i = 0; i < FORMED; i++)
-                    multiply_columns_bf16(c[m + i], a[step & 1][i], columns_operand(from + s * 256));
+                    multiply_tile(c[m + i], a[step & 1][i], tile_operand(from + s * 256));
                 multiply_commit();
             }
             if (tile + 1 < end)
@@ -1666,10 +1793,10 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
 /* d[32]: dots of a warpgroup's 64 queries and 64 keys, for each dot of the score. */
 __device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 keys)
 {
-    const u32 rows = queries - (threadIdx.x >> 5 & 3) * 256; /* of the whole warpgroup */
+    const u32 rows = queries - (threadIdx.x >> 5 & 3) * 2048; /* of the whole warpgroup */
     multiply_begin();
-    begin_keys(d[0], operand(rows + 0 * (QUERY_TOKENS * 16), 1 * (QUERY_TOKENS * 16), 128), operand(keys + 0, 1024, 128));
-    multiply_keys(d[0], operand(rows + 2 * (QUERY_TOKENS * 16), 1 * (QUERY_TOKENS * 16), 128), operand(keys + 2048, 1024, 128));
+    begin_keys(d[0], slab_operand(rows + 0 * NEXT_SLAB + 0, 16), slab_operand(keys + 0 * SLAB64 + 0, 16));
+    multiply_keys(d[0], slab_operand(rows + 0 * NEXT_SLAB + 32, 16), slab_operand(keys + 0 * SLAB64 + 32, 16));
     multiply_commit();
 }
 
@@ -1696,12 +1823,12 @@ __device__ __forceinline__ void form_scores(u32 (*a)[4], const float (*d)[32], b
 }
 
 /* c += s v for 64 keys. */
-__device__ __forceinline__ void multiply_values(float *c, const u32 (*a)[4], u32 values)
+__device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values, u32 ones)
 {
     multiply_begin();
 #pragma unroll
     for (int step = 0; step < 4; step++)
-        multiply_columns(c, a[step], columns_operand(values + step * 256));
+        add_values(c, a[step], values + step * 2048, ones);
     multiply_commit();
 }
 
@@ -1710,7 +1837,7 @@ enum { SCORE_PLACES = 2 };
 
 /* c += scores times values of one tile of keys, for tiles of queries from `first` on. While one tile's scores multiply
  * the values, those of the next are formed. last_key: form_scores, of the first one: others see all keys. */
-template <int first> __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, int last_key)
+template <int first> __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, int last_key, u32 ones)
 {
     float d[1][32];
     u32 a[SCORE_PLACES][4][4];
@@ -1724,7 +1851,7 @@ template <int first> __device__ __forceinline__ void read_key_tile(float (*c)[N 
         form_scores(a[m % SCORE_PLACES], d, m == first, last_key);
         if (m + 1 < QUERY_TILES64)
             multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
-        multiply_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES);
+        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
         if (m + 1 < QUERY_TILES64)
             multiply_wait<SCORE_PLACES - 1>();
     }
@@ -1737,13 +1864,13 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
 #pragma unroll 1
     for (int key = item.first_key; key < item.end_key; key += 64) {
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
-        const u32 stage = shared + KEY_RING + at.slot * KEY_BYTES;
+        const u32 stage = shared + KEY_RING + at.slot * FETCHED;
         /* tile m of the warpgroup's is number m ATTEND_GROUPS + warpgroup of the item's; it sees keys up to its own */
         const int tile = (key - item.first) / 64 - (int)(threadIdx.x >> 7);
         const int before = tile > 0 ? (tile + ATTEND_GROUPS - 1) / ATTEND_GROUPS : 0;
         const int last_key = tile == before * ATTEND_GROUPS ? own_key : 64;
         if (before == 0)
-            read_key_tile<0>(c, queries, stage, last_key);
+            read_key_tile<0>(c, queries, stage, last_key, shared + KEY_ONES);
         if ((threadIdx.x & 31) == 0)
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
@@ -1793,7 +1920,7 @@ __device__ __forceinline__ void follow_items(const struct fpa_cuda_call &call, u
 {
     struct turn queries = {0, 0}, tiles = {0, 0}, keys = {0, 0};
     const u32 items = count_items(call);
-    const u32 mine = (threadIdx.x >> 7) * 1024 + (threadIdx.x >> 5 & 3) * 256; /* the warp's first query */
+    const u32 mine = (threadIdx.x >> 5) * 2048; /* the warp's first query */
 #pragma unroll 1
     for (u32 index = blockIdx.x; index < items; index += gridDim.x) {
         const u32 from = shared + queries.slot * QUERY_BYTES + mine;
@@ -1827,16 +1954,15 @@ __device__ __forceinline__ void init_barriers(u32 barriers, int stages, int full
     }
 }
 
-extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_attend(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_attend(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
 {
     const u32 shared = shared_address();
     if (threadIdx.x == 0) {
-        init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, 32, 4 * ATTEND_GROUPS);
+        init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 4 * ATTEND_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * ATTEND_GROUPS);
-        init_barriers(shared + KEY_BARRIERS, KEY_STAGES, 32, 4 * ATTEND_GROUPS);
+        init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * ATTEND_GROUPS);
     }
-    for (int i = 0; i < KEY_STAGES; i++)
-        fill_ones<64>(shared + KEY_RING + i * KEY_BYTES + KEY_VALUES + COLUMN_TILES * 1024);
+    fill_ones(shared + KEY_ONES);
     fence_shared();
     __syncthreads();
     if (threadIdx.x >= ATTEND_THREADS - 128) {
@@ -1844,7 +1970,7 @@ extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_
         if (threadIdx.x == ATTEND_THREADS - 128)
             feed_tiles(call, shared);
         else if (threadIdx.x >= ATTEND_THREADS - 96)
-            feed_items(call, shared);
+            feed_items(call, maps, shared);
     } else {
         registers_raise<160>();
         follow_items(call, shared);

@@ -1,0 +1,84 @@
+#include "launch_maps.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    RANK = 4,   /* numbers, heads, tokens, batch */
+    BOX = 64,   /* numbers, and tokens, that a copy fetches */
+    ALIGN = 16, /* bytes, of addresses and strides */
+};
+
+static const long long longest_stride = 1ll << 40; /* bytes, exclusive */
+
+/* One of q, k, v: 16-bit numbers. */
+typedef struct tensor {
+    const void *base;
+    const long long *stride; /* batch, token, head; elements */
+    long long width, heads, tokens, batch;
+} tensor;
+
+/* A dimension of one has no stride that matters: the caller's may be anything. */
+static long long stride_bytes(long long count, long long stride)
+{
+    return count > 1 ? 2 * stride : ALIGN;
+}
+
+static bool find_strides(const tensor *t, unsigned long long strides[RANK - 1])
+{
+    const long long bytes[RANK - 1] = {stride_bytes(t->heads, t->stride[2]),
+                                       stride_bytes(t->tokens, t->stride[1]),
+                                       stride_bytes(t->batch, t->stride[0])};
+    for (int i = 0; i < RANK - 1; i++) {
+        if (bytes[i] <= 0 || bytes[i] % ALIGN || bytes[i] >= longest_stride)
+            return false;
+        strides[i] = (unsigned long long)bytes[i];
+    }
+    return true;
+}
+
+/* *there: whether the tensor can be described. */
+static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, struct fpa_tensor_map *map,
+                           bool *there, fpa_error *error)
+{
+    const unsigned long long sizes[RANK] = {(unsigned long long)t->width, (unsigned long long)t->heads,
+                                            (unsigned long long)t->tokens, (unsigned long long)t->batch};
+    static const unsigned box[RANK] = {BOX, 1, BOX, 1}, steps[RANK] = {1, 1, 1, 1};
+    unsigned long long strides[RANK - 1];
+    *there = t->base && (uintptr_t)t->base % ALIGN == 0 && t->tokens > 0 && t->heads <= INT_MAX &&
+             t->batch <= INT_MAX && find_strides(t, strides);
+    if (!*there)
+        return FPA_OK;
+    CUresult result = cuda->driver->cuTensorMapEncodeTiled(
+        map, CU_TENSOR_MAP_DATA_TYPE_UINT16, RANK, (void *)(uintptr_t)t->base, sizes, strides, box, steps,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return result ? driver_fail(cuda->driver, result, cuda->name, "an operand cannot be described", error)
+                  : FPA_OK;
+}
+
+fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                          struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const tensor query = {call->q,           call->q_stride, g->vector_rows,
+                          call->query_heads, call->length,   call->batch};
+    const tensor key = {call->k, call->k_stride, g->vector_rows, call->heads, call->length, call->batch};
+    const tensor value = {call->v, call->v_stride, g->value_width, call->heads, call->length, call->batch};
+    bool queries, keys, values;
+    memset(maps, 0, sizeof *maps);
+    if (!cuda->driver->cuTensorMapEncodeTiled)
+        return FPA_OK;
+    fpa_status status = fill_map(cuda, &query, &maps->query, &queries, error);
+    if (!status)
+        status = fill_map(cuda, &key, &maps->key, &keys, error);
+    if (!status)
+        status = fill_map(cuda, &value, &maps->value, &values, error);
+    if (status)
+        return status;
+    maps->queries = queries;
+    maps->keys = keys && values;
+    return FPA_OK;
+}

@@ -1,0 +1,13 @@
+/* launch_maps: the driver's descriptions of q, k and v, from which the copy engine fetches. */
+#ifndef FPAC_RUNTIME_LAUNCH_MAPS_H
+#define FPAC_RUNTIME_LAUNCH_MAPS_H
+
+#include "module_cuda.h"
+
+/* Describe the queries, keys (rows of geometry.vector_rows numbers) and values of a call. What it cannot
+ * describe, because an address or a stride is no multiple of 16 bytes or the driver is too old, is left
+ * out, and the kernels fetch it by threads: the same bytes, slower. DEVICE when the driver refuses. */
+fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                          struct fpa_cuda_maps *maps, fpa_error *error);
+
+#endif

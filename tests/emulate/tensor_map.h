@@ -1,0 +1,14 @@
+/* tensor_map: what the emulated driver writes into an fpa_tensor_map. */
+#ifndef FPAC_TESTS_EMULATE_TENSOR_MAP_H
+#define FPAC_TESTS_EMULATE_TENSOR_MAP_H
+
+#include <stdint.h>
+
+enum { TENSOR_RANK = 4 };
+
+typedef struct tensor_map {
+    const unsigned char *base;
+    uint64_t size[TENSOR_RANK], stride[TENSOR_RANK]; /* stride: bytes; of numbers 2 */
+} tensor_map;
+
+#endif
