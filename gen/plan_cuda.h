@@ -10,9 +10,6 @@
 #include "arena.h"
 #include "gen.h"
 
-/* Kernels that are written but have not passed the tests on a GPU in their present form: not emitted. */
-enum { CUDA_RECALLS = 0, CUDA_FLOWS_ON_WARPGROUPS = 0 };
-
 enum {
     CUDA_UNIT = 16,          /* features of a unit */
     CUDA_GROUP = 4,          /* units that the attend kernel takes from one tile of the state */

@@ -171,7 +171,7 @@ void plan_cuda_flow(fpa_plan *plan)
     fpa_cuda_plan *cuda = &plan->cuda;
     choose_portable_flow(plan);
     const fpa_cuda_memory portable = cuda->flow;
-    if (CUDA_FLOWS_ON_WARPGROUPS && cuda->flows && plan->target->warpgroups && cuda->element == 2)
+    if (cuda->flows && plan->target->warpgroups && cuda->element == 2)
         choose_hopper_flow(plan);
     if (!cuda->flow_hopper)
         cuda->flow = portable;

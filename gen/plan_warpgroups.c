@@ -91,7 +91,8 @@ static bool place_queries(fpa_plan *plan, int query_stages, int least_keys)
 {
     fpa_warpgroup_plan *groups = &plan->warpgroups;
     const int tiles = plan->cuda.all_tiles, blocks = plan->hopper.row_blocks;
-    const int queries = (blocks + 7) / 8 * SLAB * groups->query_tokens + BARRIERS + ITEM_BYTES;
+    const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
+    const int queries = query * groups->query_tokens + BARRIERS + ITEM_BYTES;
     const int keys = fetched_bytes(plan) + (plan->head->gate ? 512 : 0) + BARRIERS;
     const int tile = 1024 * tiles + BARRIERS,
               fixed = ones_bytes(plan) + 16; /* places of items are rounded up */

@@ -61,13 +61,11 @@ bool target_fits(const fpa_target *target, int capability)
     return target->capability / 10 == capability / 10 && target->capability <= capability;
 }
 
-/* Targets with warpgroups are taken by name only: their kernels have not passed all tests on a GPU in their
- * present form. */
 const fpa_target *target_for_capability(int capability)
 {
     const fpa_target *best = NULL;
     for (int i = 0; i < TARGETS; i++)
-        if (!targets[i].warpgroups && target_fits(&targets[i], capability))
+        if (target_fits(&targets[i], capability))
             best = &targets[i];
     return best;
 }

@@ -31,8 +31,6 @@ struct mutation {
     int count;
 };
 
-enum { RECENT = 4 };
-
 static const struct mutation mutations[] = {
     {"nothing", "", "", 1}, /* what is emitted has to be accepted, or the rest says nothing */
     {"one wrong weight", "    2.0f, 2.0f,", "    2.0f, 1.0f,", 1},
@@ -67,7 +65,7 @@ static const struct mutation mutations[] = {
      "const float a = step_get(z[u])", 1},
     {"a recurrent form that ignores its state", "    if (call.state_in)\n        states.in",
      "    if (call.state_in && call.length > 1000000)\n        states.in", 1},
-    /* RECENT of NAME_recall, which is not always there */
+    /* of NAME_recall */
     {"recent tokens without the query's own", "tokens = (int)call.recent + 1", "tokens = (int)call.recent",
      1},
     {"recent tokens that do not fade", "weight *= recall_decay(", "weight *= 1.0f + 0.0f * recall_decay(", 1},
@@ -77,7 +75,7 @@ static const struct mutation mutations[] = {
      "den[g] += 0.0f * recall_weights()", 1},
 };
 
-enum { HEADS = 3, MUTATIONS = sizeof mutations / sizeof *mutations - (CUDA_RECALLS ? 0 : RECENT) };
+enum { HEADS = 3, MUTATIONS = sizeof mutations / sizeof *mutations };
 
 struct fixture {
     bool ready; /* there is a GPU */

@@ -92,11 +92,13 @@ static void a_gpu_runs_the_newest_target_of_its_own_generation(void **state)
         int capability;
         const char *name; /* NULL: none */
     } cases[] = {
-        {80, "cuda:sm_80"},   {86, "cuda:sm_86"},   {87, "cuda:sm_86"},
-        {89, "cuda:sm_89"},   {90, "cuda:sm_90"}, /* warpgroups are asked for by name */
-        {91, "cuda:sm_90"},   {100, "cuda:sm_100"}, {103, "cuda:sm_103"},
-        {120, "cuda:sm_120"}, {121, "cuda:sm_120"}, {75, NULL},
-        {70, NULL},           {110, NULL},          {0, NULL},
+        {80, "cuda:sm_80"},   {86, "cuda:sm_86"},
+        {87, "cuda:sm_86"},   {89, "cuda:sm_89"},
+        {90, "cuda:sm_90a"},  {91, "cuda:sm_90"},
+        {100, "cuda:sm_100"}, {103, "cuda:sm_103"},
+        {120, "cuda:sm_120"}, {121, "cuda:sm_120"},
+        {75, NULL},           {70, NULL},
+        {110, NULL},          {0, NULL},
         {999, NULL},
     };
     (void)state;

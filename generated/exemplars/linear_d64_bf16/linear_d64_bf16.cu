@@ -403,7 +403,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     THREADS, 73728, 0,
     256, 2048,
     256,
-    256, 16, 73384, 8, 0,
+    256, 16, 73384, 8, 1,
     64,
 };
 
@@ -1951,6 +1951,164 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) linear_d64_bf16_st
         step_token(call, task, states, token);
     if (states.running)
         step_copy(task, states.running, states.out);
+}
+
+/* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j ----
+ *
+ * Blocks share a head's features as in linear_d64_bf16_step, and read their rows once; recent tokens are theirs by turns. A
+ * block's first rows of the state are on their way while it computes the scores of its tokens. */
+
+enum {
+    RECALL_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
+    RECALL_KEYS = RECALL_ROOM / ROWS < 32 ? RECALL_ROOM / ROWS : 32 /* at a time */
+};
+static_assert(RECALL_KEYS > 0, "a packed key needs room");
+
+/* [key][query] */
+__device__ __forceinline__ float *recall_weights(void)
+{
+    return step_room() + RECALL_ROOM;
+}
+
+/* k(q, k) of packed rows. The same in all lanes of a warp, which share the rows of a dot product. */
+__device__ __forceinline__ float recall_score(const float *q, const float *k)
+{
+    float d0 = 0;
+    for (int r = threadIdx.x % 32; r < 64; r += 32) {
+        const int row = 0 + r;
+        d0 += q[row] * k[row];
+    }
+    d0 = step_warp_sum(d0);
+    return kernel_of(d0);
+}
+
+/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+template <int QUERIES>
+__device__ __forceinline__ void recall_weigh(const struct fpa_cuda_call &call, const struct step_task &task, int first, int count)
+{
+    const element *k = (const element *)call.k + task.batch * call.k_stride[0] + task.head * call.k_stride[2];
+    const int slices = (int)call.slices;
+    __syncthreads();
+    for (int i = threadIdx.x; i < count * ROWS; i += STEP_THREADS) {
+        const int row = i % ROWS;
+        const long long token = first + (long long)(i / ROWS) * slices;
+        step_room()[i] = row < D_IN ? to_float(k[token * call.k_stride[1] + row]) : row == ONES_ROW ? 1.0f : 0.0f;
+    }
+    step_derive(step_room(), count, count, task);
+    __syncthreads();
+    for (int i = threadIdx.x / 32; i < count * QUERIES; i += STEP_WARPS) {
+        float weight = recall_score(step_packed() + (1 + i % QUERIES) * ROWS, step_room() + i / QUERIES * ROWS);
+        if (threadIdx.x % 32 == 0)
+            recall_weights()[i] = weight;
+    }
+    __syncthreads();
+}
+
+/* What this block's tokens add to the threads' sums: rows of threads take turns. */
+template <int QUERIES, typename grid>
+__device__ __forceinline__ void recall_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
+                                              float (*o)[grid::COLUMNS])
+{
+    const element *values = (const element *)call.v + task.batch * call.v_stride[0] + task.head * call.v_stride[2];
+    const int slices = (int)call.slices, tokens = (int)call.recent + 1;
+#pragma unroll 1
+    for (int first = task.slice; first < tokens; first += RECALL_KEYS * slices) {
+        const int left = (tokens - first + slices - 1) / slices, count = left < RECALL_KEYS ? left : (int)RECALL_KEYS;
+        recall_weigh<QUERIES>(call, task, first, count);
+        for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
+            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j++) {
+                const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
+#pragma unroll
+                for (int g = 0; g < QUERIES; g++)
+                    o[g][j] += recall_weights()[i * QUERIES + g] * a;
+            }
+        }
+    }
+    __syncthreads();
+}
+
+/* Features first.. of the queries, times what is left of the state: query[i][g]. */
+template <int QUERIES>
+__device__ __forceinline__ void recall_features(float *query, int first, int count)
+{
+    for (int i = threadIdx.x; i < count; i += STEP_THREADS)
+#pragma unroll
+        for (int g = 0; g < QUERIES; g++) {
+            float a = 1.0f;
+#pragma unroll
+            for (int l = 0; l < FACTORS; l++)
+                a *= step_packed()[(1 + g) * ROWS + feature_rows[l][first + i]];
+            query[i * QUERIES + g] = a;
+        }
+}
+
+/* The query heads of one pass; from: the head's state. */
+template <int QUERIES, bool WIDE>
+__device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, struct step_task &task,
+                                            const state_element *from)
+{
+    typedef step_grid<WIDE, state_element> grid;
+    enum { TILE = STEP_ROOM / QUERIES / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
+    float *query = step_room();
+    float o[QUERIES][grid::COLUMNS] = {};
+    recall_tokens<QUERIES, grid>(call, task, o);
+    from = from ? from + task.first * DV : from;
+#pragma unroll 1
+    for (int at = 0; from && at < task.count; at += TILE) {
+        const int count = task.count - at < TILE ? task.count - at : (int)TILE;
+        if (at > 0)
+            __syncthreads();
+        recall_features<QUERIES>(query, task.first + at, count);
+        __syncthreads();
+        step_walk<grid>(from, at, count, task.count, [&](int f, const typename grid::numbers &s) {
+#pragma unroll
+            for (int g = 0; g < QUERIES; g++)
+#pragma unroll
+                for (int j = 0; j < grid::COLUMNS; j++)
+                    o[g][j] += query[f * QUERIES + g] * s.get(j);
+        });
+    }
+    step_leave<QUERIES, grid>(task, o);
+}
+
+template <bool WIDE>
+__device__ __forceinline__ void recall_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
+                                               const state_element *from)
+{
+    if (task.vectors == 2)
+        recall_pass<1, WIDE>(call, task, from);
+    else
+        recall_pass<STEP_QUERIES, WIDE>(call, task, from);
+}
+
+extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) linear_d64_bf16_recall(const __grid_constant__ struct fpa_cuda_call call)
+{
+    __shared__ struct step_task task;
+    __shared__ struct step_states states;
+    step_start(call, task, states);
+    const int group = (int)call.query_heads / (int)call.heads;
+    for (int done = 0; done < group; done += STEP_QUERIES) {
+        struct step_inputs inputs;
+        __syncthreads();
+        if (threadIdx.x == 0)
+            step_begin(call, task, 0, done);
+        __syncthreads();
+        step_load(call, task, inputs);
+        step_ahead(task, states);
+        step_pack(task, inputs);
+        if constexpr (step_has_pieces<state_element>()) {
+            if (states.wide)
+                recall_pass_of<true>(call, task, states.in);
+            else
+                recall_pass_of<false>(call, task, states.in);
+        } else {
+            recall_pass_of<false>(call, task, states.in);
+        }
+        __syncthreads();
+        step_finish(call, task);
+    }
 }
 
 /* ---- add up the parts of o that blocks of linear_d64_bf16_step left ----

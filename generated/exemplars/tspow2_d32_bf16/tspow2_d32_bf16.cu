@@ -417,7 +417,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, 0, 0,
     256, 2048,
     256,
-    256, 16, 72872, 8, 0,
+    256, 16, 72872, 8, 1,
     64,
     0, 1, 0,
     32, 0, 64, 0, DV,
@@ -1520,7 +1520,8 @@ enum {
     KEY_ONES = KEY_RING + KEY_STAGES * FETCHED,
     TILE_RING = KEY_ONES + ONES_BYTES,
     KEY_GATES = TILE_RING + TILE_STAGES * TILE_BYTES,
-    QUERY_BARRIERS = KEY_GATES + 0, /* full, then free; likewise the others */
+    QUERY_GATES = KEY_GATES + 0,
+    QUERY_BARRIERS = QUERY_GATES + 0, /* full, then free; likewise the others */
     TILE_BARRIERS = QUERY_BARRIERS + 16 * QUERY_STAGES,
     KEY_BARRIERS = TILE_BARRIERS + 16 * TILE_STAGES,
     QUERY_ITEMS = (KEY_BARRIERS + 16 * KEY_STAGES + 15) / 16 * 16, /* what the queries are */
@@ -1604,13 +1605,21 @@ __device__ __forceinline__ bool is_mine(int slot)
     return slot % 3 == (int)(threadIdx.x >> 5 & 3) - 1;
 }
 
-/* Queries of an item into a slot, by the copy engine; one lane calls. */
+/* Queries of an item into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives, too. */
 __device__ __forceinline__ void copy_queries(const struct fpa_cuda_maps &maps, const struct item &item, u32 to, u32 full)
 {
-    barrier_expect(full, QUERY_BYTES);
+    barrier_await(full, QUERY_BYTES);
 #pragma unroll 1
     for (int token = 0; token < QUERY_TOKENS; token += 64)
         copy_boxes<ROW_SLABS>(to + token * 128, QUERY_TOKENS * 128, maps.query, 0, (int)item.query_head, item.first + token, (int)item.b, full);
+}
+
+/* The same by a warp, up to where it arrives. */
+__device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, const struct item &item, u32 to)
+{
+    const element *q = (const element *)call.q + item.b * call.q_stride[0] + item.query_head * call.q_stride[2];
+    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length, ROW_BLOCKS * 8,
+                                            is_aligned(call.q, call.q_stride, ROW_BLOCKS * 8));
 }
 
 __device__ __forceinline__ void feed_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turns &at)
@@ -1618,17 +1627,18 @@ __device__ __forceinline__ void feed_queries(const struct fpa_cuda_call &call, c
     const u32 full = shared + QUERY_BARRIERS + at.queries.slot * 8, to = shared + at.queries.slot * QUERY_BYTES;
     if (is_mine(at.queries.slot)) {
         const struct item item = find_item(call, index);
-        const element *q = (const element *)call.q + item.b * call.q_stride[0] + item.query_head * call.q_stride[2];
+        const bool leads = (threadIdx.x & 31) == 0;
         barrier_wait(full + QUERY_STAGES * 8, at.queries.phase);
-        if ((threadIdx.x & 31) == 0)
+        if (leads)
             item_of(at.queries.slot) = item;
-        if (!maps.queries) {
-            fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length,
-                                                    ROW_BLOCKS * 8, is_aligned(call.q, call.q_stride, ROW_BLOCKS * 8));
-            arrive_loaded(full);
-        } else if ((threadIdx.x & 31) == 0) {
+        if (!maps.queries)
+            fetch_queries(call, item, to);
+        else if (leads)
             copy_queries(maps, item, to, full);
-        }
+        if (!maps.queries)
+            arrive_loaded(full);
+        else if (leads)
+            barrier_arrive(full);
     }
     advance<QUERY_STAGES>(at.queries);
 }
@@ -1806,19 +1816,21 @@ __device__ __forceinline__ float score_of(const float (*d)[32], int i)
     return kernel_of(0.25f * d[0][i]);
 }
 
-/* Scores of the lane's queries, as operand of the values: a[16 keys][4]. The lane's first query sees keys of the tile up
- * to number `last`, its second one 8 more. */
-__device__ __forceinline__ void form_scores(u32 (*a)[4], const float (*d)[32], bool masked, int last)
+/* Scores of the lane's queries, as operand of the values: a[16 keys][4]. */
+__device__ __forceinline__ void form_scores(u32 (*a)[4], const float (*d)[32])
+{
+#pragma unroll
+    for (int i = 0; i < 32; i += 2)
+        a[i / 8][i / 2 % 4] = pair_of(score_of(d, i), score_of(d, i + 1));
+}
+
+/* No weight for keys behind number `last` (the lane's second query: 8 more) of the tile. */
+__device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
 {
 #pragma unroll
     for (int i = 0; i < 32; i += 2) {
-        const int key = i / 4 * 8 + lane_column() * 2, end = last + (i >> 1 & 1) * 8;
-        float low = score_of(d, i), high = score_of(d, i + 1);
-        if (masked) {
-            low = key > end ? 0 : low;
-            high = key + 1 > end ? 0 : high;
-        }
-        a[i / 8][i / 2 % 4] = pair_of(low, high);
+        const int left = last - (i / 4 * 8 + lane_column() * 2) + (i >> 1 & 1) * 8;
+        a[i / 8][i / 2 % 4] &= left > 0 ? 0xffffffffu : left == 0 ? 0xffffu : 0;
     }
 }
 
@@ -1832,45 +1844,69 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
     multiply_commit();
 }
 
-/* Places for scores: with two, some are formed while others multiply. */
-enum { SCORE_PLACES = 2 };
+/* A warpgroup's way through the tiles of keys of an item. */
+struct keys_way {
+    int count;             /* tiles of keys */
+    int own;               /* tile of keys that lies beside the warpgroup's first tile of queries */
+    int tiles;             /* of queries that there are: behind the last one is nothing to do */
+};
 
-/* c += scores times values of one tile of keys, for tiles of queries from `first` on. While one tile's scores multiply
- * the values, those of the next are formed. last_key: form_scores, of the first one: others see all keys. */
-template <int first> __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, int last_key, u32 ones)
+__device__ __forceinline__ struct keys_way find_way(const struct item &item, int length)
+{
+    struct keys_way way;
+    const int warpgroup = from_lane(threadIdx.x >> 7, 0); /* one number for all lanes, so that branches are the warp's */
+    const int left = (length - item.first + 63) / 64 - warpgroup;
+    way.count = (item.end_key - item.first_key + 63) / 64;
+    way.tiles = left <= 0 ? 0 : (left + ATTEND_GROUPS - 1) / ATTEND_GROUPS;
+    way.tiles = way.tiles < QUERY_TILES64 ? way.tiles : QUERY_TILES64;
+    way.own = (item.first - item.first_key) / 64 + warpgroup;
+    return way;
+}
+
+/* The first of the warpgroup's tiles of queries that sees a tile of keys. */
+__device__ __forceinline__ int first_query_tile(const struct keys_way &way, int tile)
+{
+    return tile > way.own ? (tile - way.own + ATTEND_GROUPS - 1) / ATTEND_GROUPS : 0;
+}
+
+/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply the
+ * values, those of the next are formed. last_key: the last one that the lane's first query of the first tile sees; masked: not
+ * all queries of that tile see all keys. */
+template <int first, int end> __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key, u32 ones)
 {
     float d[1][32];
-    u32 a[SCORE_PLACES][4][4];
+    u32 a[QUERY_TILES64][4][4];
     multiply_rows(d, queries + first * NEXT_TILE, stage);
     multiply_wait<0>();
 #pragma unroll
-    for (int m = first; m < QUERY_TILES64; m++) {
+    for (int m = first; m < end; m++) {
 #pragma unroll
         for (int i = 0; i < 1; i++)
             settle<32>(d[i]);
-        form_scores(a[m % SCORE_PLACES], d, m == first, last_key);
-        if (m + 1 < QUERY_TILES64)
+        form_scores(a[m], d);
+        if (m == first && masked)
+            mask_scores(a[m], last_key);
+        if (m + 1 < end)
             multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
-        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
-        if (m + 1 < QUERY_TILES64)
-            multiply_wait<SCORE_PLACES - 1>();
+        read_values(c[m], a[m], stage + KEY_VALUES, ones);
+        if (m + 1 < end)
+            multiply_wait<1>();
     }
     multiply_wait<0>();
 }
 
 __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct item &item, u32 shared, u32 queries, struct turn &at)
 {
-    const int own_key = (threadIdx.x >> 5 & 3) * 16 + lane_row();
+    const struct keys_way way = find_way(item, (int)call.length);
 #pragma unroll 1
-    for (int key = item.first_key; key < item.end_key; key += 64) {
-        barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
+    for (int tile = 0; tile < way.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
-        /* tile m of the warpgroup's is number m ATTEND_GROUPS + warpgroup of the item's; it sees keys up to its own */
-        const int tile = (key - item.first) / 64 - (int)(threadIdx.x >> 7);
-        const int before = tile > 0 ? (tile + ATTEND_GROUPS - 1) / ATTEND_GROUPS : 0;
-        const int last_key = tile == before * ATTEND_GROUPS ? own_key : 64;
-        if (before == 0)
-            read_key_tile<0>(c, queries, stage, last_key, shared + KEY_ONES);
+        const int first = first_query_tile(way, tile);
+        const bool masked = tile == way.own + first * ATTEND_GROUPS;
+        const int last_key = (threadIdx.x >> 5 & 3) * 16 + lane_row();
+        barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
+        if (first == 0 && way.tiles == 1)
+            read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + KEY_ONES);
         if ((threadIdx.x & 31) == 0)
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
@@ -1880,28 +1916,55 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         settle<N / 2>(c[m]);
 }
 
-/* One row of o: this lane's columns, two at a time where they may be. */
-__device__ __forceinline__ void store_row(element *o, const float *c, float factor, int block, bool pairs)
+/* word[n] of lane t of four <- word[t] of lane n. */
+__device__ __forceinline__ void exchange_words(u32 *word)
 {
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2) {
+        const bool upper = threadIdx.x & step;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (!(i & step)) {
+                const u32 give = upper ? word[i] : word[i + step], got = __shfl_xor_sync(0xffffffffu, give, step);
+                word[i] = upper ? got : word[i];
+                word[i + step] = upper ? word[i + step] : got;
+            }
+    }
+}
+
+/* One row of o: this lane's columns. wide: 16 bytes at a time, which four lanes exchange, may be stored. */
+__device__ __forceinline__ void store_row(element *o, const float *c, float factor, int block, bool wide, bool there)
+{
+    enum { WIDE = COLUMN_TILES / 4 * 4 };
+#pragma unroll
+    for (int n = 0; n < WIDE; n += 4) {
+        u32 word[4];
+        const int column = (block * COLUMN_TILES + n + lane_column()) * 8;
+        if (!wide)
+            break;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            word[i] = pair_of(c[4 * (n + i)] * factor, c[4 * (n + i) + 1] * factor);
+        exchange_words(word);
+        if (there && column + 7 < DV)
+            store_words(o + column, uint4{word[0], word[1], word[2], word[3]});
+    }
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n++) {
         const int column = (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
-        const float low = c[4 * n] * factor, high = c[4 * n + 1] * factor;
-        if (pairs && column + 1 < DV) {
-            *(u32 *)(o + column) = pair_of(low, high);
-        } else {
-            if (column < DV)
-                o[column] = from_float(low);
-            if (column + 1 < DV)
-                o[column + 1] = from_float(high);
-        }
+        if (!there || (wide && n < WIDE && (block * COLUMN_TILES + n) * 8 + 7 < DV))
+            continue;
+        if (column < DV)
+            o[column] = from_float(c[4 * n] * factor);
+        if (column + 1 < DV)
+            o[column + 1] = from_float(c[4 * n + 1] * factor);
     }
 }
 
 /* Sums of queries first.. of a head, whose place in o is given. */
 __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const struct fpa_cuda_call &call, element *o, int first, int block)
 {
-    const bool pairs = (((i64)call.o | call.o_stride[0] * 2 | call.o_stride[1] * 2 | call.o_stride[2] * 2) & 3) == 0;
+    const bool wide = (((i64)call.o | call.o_stride[0] * 2 | call.o_stride[1] * 2 | call.o_stride[2] * 2) & 15) == 0;
     first += (threadIdx.x >> 7) * 64 + (threadIdx.x >> 5 & 3) * 16 + lane_row();
 #pragma unroll
     for (int m = 0; m < QUERY_TILES64; m++)
@@ -1911,8 +1974,7 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
             float factor = 1;
             const float sum = __shfl_sync(0xffffffffu, c[m][4 * COLUMN_TILES + 2 * i], threadIdx.x & 28);
             factor = 1.0f / (sum + 0.001f);
-            if (token < call.length)
-                store_row(o + token * call.o_stride[1], c[m] + 2 * i, factor, block, pairs);
+            store_row(o + token * call.o_stride[1], c[m] + 2 * i, factor, block, wide, token < call.length);
         }
 }
 
@@ -2712,6 +2774,173 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) tspow2_d32_bf16_st
         step_token(call, task, states, token);
     if (states.running)
         step_copy(task, states.running, states.out);
+}
+
+/* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j ----
+ *
+ * Blocks share a head's features as in tspow2_d32_bf16_step, and read their rows once; recent tokens are theirs by turns. A
+ * block's first rows of the state are on their way while it computes the scores of its tokens. */
+
+enum {
+    RECALL_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
+    RECALL_KEYS = RECALL_ROOM / ROWS < 32 ? RECALL_ROOM / ROWS : 32 /* at a time */
+};
+static_assert(RECALL_KEYS > 0, "a packed key needs room");
+
+/* [key][query] */
+__device__ __forceinline__ float *recall_weights(void)
+{
+    return step_room() + RECALL_ROOM;
+}
+
+/* k(q, k) of packed rows. The same in all lanes of a warp, which share the rows of a dot product. */
+__device__ __forceinline__ float recall_score(const float *q, const float *k)
+{
+    float d0 = 0;
+    for (int r = threadIdx.x % 32; r < 32; r += 32) {
+        const int row = 0 + r;
+        d0 += q[row] * k[row];
+    }
+    d0 = step_warp_sum(d0);
+    return kernel_of(d0);
+}
+
+/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+template <int QUERIES>
+__device__ __forceinline__ void recall_weigh(const struct fpa_cuda_call &call, const struct step_task &task, int first, int count)
+{
+    const element *k = (const element *)call.k + task.batch * call.k_stride[0] + task.head * call.k_stride[2];
+    const int slices = (int)call.slices;
+    __syncthreads();
+    for (int i = threadIdx.x; i < count * ROWS; i += STEP_THREADS) {
+        const int row = i % ROWS;
+        const long long token = first + (long long)(i / ROWS) * slices;
+        step_room()[i] = row < D_IN ? to_float(k[token * call.k_stride[1] + row]) : row == ONES_ROW ? 1.0f : 0.0f;
+    }
+    step_derive(step_room(), count, count, task);
+    __syncthreads();
+    for (int i = threadIdx.x / 32; i < count * QUERIES; i += STEP_WARPS) {
+        float weight = recall_score(step_packed() + (1 + i % QUERIES) * ROWS, step_room() + i / QUERIES * ROWS);
+        if (threadIdx.x % 32 == 0)
+            recall_weights()[i] = weight;
+    }
+    __syncthreads();
+}
+
+/* What this block's tokens add to the threads' sums: rows of threads take turns. */
+template <int QUERIES, typename grid>
+__device__ __forceinline__ void recall_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
+                                              float (*o)[grid::COLUMNS], float *den)
+{
+    const element *values = (const element *)call.v + task.batch * call.v_stride[0] + task.head * call.v_stride[2];
+    const int slices = (int)call.slices, tokens = (int)call.recent + 1;
+#pragma unroll 1
+    for (int first = task.slice; first < tokens; first += RECALL_KEYS * slices) {
+        const int left = (tokens - first + slices - 1) / slices, count = left < RECALL_KEYS ? left : (int)RECALL_KEYS;
+        recall_weigh<QUERIES>(call, task, first, count);
+        for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
+            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j++) {
+                const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
+#pragma unroll
+                for (int g = 0; g < QUERIES; g++)
+                    o[g][j] += recall_weights()[i * QUERIES + g] * a;
+            }
+        }
+        if (threadIdx.x < count)
+#pragma unroll
+            for (int g = 0; g < QUERIES; g++)
+                den[g] += recall_weights()[threadIdx.x * QUERIES + g];
+    }
+    __syncthreads();
+}
+
+/* Features first.. of the queries, times what is left of the state: query[i][g]. */
+template <int QUERIES>
+__device__ __forceinline__ void recall_features(float *query, int first, int count)
+{
+    for (int i = threadIdx.x; i < count; i += STEP_THREADS)
+#pragma unroll
+        for (int g = 0; g < QUERIES; g++) {
+            float a = 1.0f;
+#pragma unroll
+            for (int l = 0; l < FACTORS; l++)
+                a *= step_packed()[(1 + g) * ROWS + feature_rows[l][first + i]];
+            query[i * QUERIES + g] = a;
+        }
+}
+
+/* The query heads of one pass; from: the head's state. */
+template <int QUERIES, bool WIDE>
+__device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, struct step_task &task,
+                                            const state_element *from)
+{
+    typedef step_grid<WIDE, state_element> grid;
+    enum { TILE = STEP_ROOM / QUERIES / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
+    float *query = step_room();
+    float o[QUERIES][grid::COLUMNS] = {}, den[QUERIES] = {};
+    recall_tokens<QUERIES, grid>(call, task, o, den);
+    const state_element *sums = from ? from + FEATURES * DV + task.first : from;
+    from = from ? from + task.first * DV : from;
+#pragma unroll 1
+    for (int at = 0; from && at < task.count; at += TILE) {
+        const int count = task.count - at < TILE ? task.count - at : (int)TILE;
+        if (at > 0)
+            __syncthreads();
+        recall_features<QUERIES>(query, task.first + at, count);
+        __syncthreads();
+        for (int f = threadIdx.x; f < count; f += STEP_THREADS)
+#pragma unroll
+            for (int g = 0; g < QUERIES; g++)
+                den[g] += query[f * QUERIES + g] * step_get(sums[at + f]);
+        step_walk<grid>(from, at, count, task.count, [&](int f, const typename grid::numbers &s) {
+#pragma unroll
+            for (int g = 0; g < QUERIES; g++)
+#pragma unroll
+                for (int j = 0; j < grid::COLUMNS; j++)
+                    o[g][j] += query[f * QUERIES + g] * s.get(j);
+        });
+    }
+    step_leave<QUERIES, grid>(task, o, den);
+}
+
+template <bool WIDE>
+__device__ __forceinline__ void recall_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
+                                               const state_element *from)
+{
+    if (task.vectors == 2)
+        recall_pass<1, WIDE>(call, task, from);
+    else
+        recall_pass<STEP_QUERIES, WIDE>(call, task, from);
+}
+
+extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_recall(const __grid_constant__ struct fpa_cuda_call call)
+{
+    __shared__ struct step_task task;
+    __shared__ struct step_states states;
+    step_start(call, task, states);
+    const int group = (int)call.query_heads / (int)call.heads;
+    for (int done = 0; done < group; done += STEP_QUERIES) {
+        struct step_inputs inputs;
+        __syncthreads();
+        if (threadIdx.x == 0)
+            step_begin(call, task, 0, done);
+        __syncthreads();
+        step_load(call, task, inputs);
+        step_ahead(task, states);
+        step_pack(task, inputs);
+        if constexpr (step_has_pieces<state_element>()) {
+            if (states.wide)
+                recall_pass_of<true>(call, task, states.in);
+            else
+                recall_pass_of<false>(call, task, states.in);
+        } else {
+            recall_pass_of<false>(call, task, states.in);
+        }
+        __syncthreads();
+        step_finish(call, task);
+    }
 }
 
 /* ---- add up the parts of o that blocks of tspow2_d32_bf16_step left ----
