@@ -15,6 +15,7 @@ enum {
     TILE_STAGES = 8,
     ITEM_BYTES = 64, /* what a kernel knows of a stage of queries */
     BARRIERS = 16,   /* bytes, of a stage */
+    GATES = 784,     /* of a tile of keys */
     SLAB = 128,      /* bytes of 64 numbers of a token */
 };
 
@@ -93,7 +94,7 @@ static bool place_queries(fpa_plan *plan, int query_stages, int least_keys)
     const int tiles = plan->cuda.all_tiles, blocks = plan->hopper.row_blocks;
     const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
     const int queries = query * groups->query_tokens + BARRIERS + ITEM_BYTES;
-    const int keys = fetched_bytes(plan) + (plan->head->gate ? 512 : 0) + BARRIERS;
+    const int keys = fetched_bytes(plan) + (plan->head->gate ? GATES : 0) + BARRIERS;
     const int tile = 1024 * tiles + BARRIERS,
               fixed = ones_bytes(plan) + 16; /* places of items are rounded up */
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;

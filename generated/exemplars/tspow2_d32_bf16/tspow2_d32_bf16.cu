@@ -1810,10 +1810,15 @@ __device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 k
     multiply_commit();
 }
 
+__device__ __forceinline__ float kernel_at(const float (*d)[32], int i)
+{
+    return kernel_of(0.25f * d[0][i]);
+}
+
 /* One score of the lane's: i numbers the sums of a tile of 64 keys. */
 __device__ __forceinline__ float score_of(const float (*d)[32], int i)
 {
-    return kernel_of(0.25f * d[0][i]);
+    return kernel_at(d, i);
 }
 
 /* Scores of the lane's queries, as operand of the values: a[16 keys][4]. */
