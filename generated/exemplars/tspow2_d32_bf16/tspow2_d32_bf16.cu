@@ -665,6 +665,26 @@ __device__ __forceinline__ u32 from_lane(u32 a, int lane)
     return b;
 }
 
+/* Blocks of 8 x 8 numbers of 16 bits out of registers; lane l gives the address of row l % 8 of block l / 8. */
+__device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
+                 : : "r"(address), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]) : "memory");
+}
+
+__device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
+}
+
+/* Of pairs in a copy. */
+__device__ __forceinline__ u32 copy_times(u32 a, u32 b)
+{
+    u32 c;
+    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+    return c;
+}
+
 /* Registers of the calling warpgroup from here on. */
 template <int count> __device__ __forceinline__ void registers_raise(void)
 {
@@ -1185,16 +1205,30 @@ __device__ __forceinline__ void store_tile(const float *c, state_element *s, int
     }
 }
 
-/* Sums -> a tile of a copy, in shared memory: a warp writes 128 bytes at a time, one behind the other. */
+/* Two sums that are neighbours, times their row's weight, as a copy has them. */
+__device__ __forceinline__ u32 copied_pair(const float *c, u32 weight)
+{
+    /* both are rounded, and the products are exact */
+    const u32 a = copy_times(copy_pair(c[0], c[1]), weight);
+    return a;
+}
+
+/* Sums -> a tile of a copy, in shared memory: four blocks of 8 x 8 at a time, rows g and g + 8 of two times 8 columns. */
 __device__ __forceinline__ void stage_tile(const float *c, u32 to, u32 weights)
 {
+    const u32 row = to + (threadIdx.x >> 5 & 3) * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * 1024;
+    const u32 weight[2] = {get_word(weights + tile_row(0) * 4), get_word(weights + tile_row(1) * 4)};
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const u32 row = to + tile_row(i) * 16 + lane_column() * 4;
-        const float w = __uint_as_float(get_word(weights + tile_row(i) * 4));
+    for (int n = 0; n < ALL_TILES; n += 2) {
+        u32 a[4];
 #pragma unroll
-        for (int n = 0; n < ALL_TILES; n++) /* without a feature: whatever the product was */
-            put_word(row + n * 1024, w == 0 ? 0 : copy_pair(c[4 * n + 2 * i] * w, c[4 * n + 2 * i + 1] * w));
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < ALL_TILES)
+                a[i] = copied_pair(c + 4 * n + 2 * i, weight[i & 1]);
+        if (n + 1 < ALL_TILES)
+            store_matrices(row + n * 1024, a);
+        else
+            store_matrices2(row + n * 1024, a);
     }
 }
 
@@ -1400,7 +1434,8 @@ template <int warpgroup_stars> __device__ __forceinline__ void walk_keys(const s
     fence_shared();
     for (int i = threadIdx.x; i < STATE_GROUPS * warpgroup_stars * STAR * 64; i += STATE_THREADS) {
         const int tile = tile_of(w.first_star, i / 64);
-        put_word(ring + STATE_WEIGHTS + i * 4, __float_as_uint(tile < TILES ? copy_weight[tile * 64 + i % 64] : 0));
+        const float w = tile < TILES ? copy_weight[tile * 64 + i % 64] : 0;
+        put_word(ring + STATE_WEIGHTS + i * 4, copy_pair(w, w));
     }
     __syncthreads();
     if (threadIdx.x >= STATE_THREADS - 128) {
