@@ -83,6 +83,8 @@ static void push_weights(lua_State *L, const fpa_plan *plan)
     }
     lua_setfield(L, -2, "copy_weight");
     set_boolean(L, "weighted", hopper->weighted);
+    set_boolean(L, "powers", hopper->powers);
+    set_boolean(L, "padded", hopper->padded);
 }
 
 static void push_tiles(lua_State *L, const fpa_plan *plan)

@@ -41,6 +41,8 @@ typedef struct fpa_hopper_plan {
     int *feature;   /* [tiles][8 centres][8 rows] feature as plan->pieces count them, -1: none */
     double *weight; /* [tiles][64] on the key side; 0 where there is no feature */
     bool weighted;  /* some weight, with the scale that copies have, is not 1 */
+    bool powers;    /* all weights, with that scale, are 0 or powers of two: products with them are exact */
+    bool padded;    /* some slot has no feature */
     int *degree;    /* [tiles][64] factors that are not the row of ones: head->scale enters as often */
     /* stars, in the order of their groups */
     int star_leaves; /* R: tiles of a star, 1..HOPPER_MAX_STAR */

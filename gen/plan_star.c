@@ -333,6 +333,24 @@ static int piece_degree(const fpa_plan *plan, const fpa_piece *piece, int i)
     return piece->prefix_count + (piece->base + i != plan->ones_row);
 }
 
+/* What numbers of 8 bits' precision, and the exponents of float, can be multiplied by without an error. */
+static bool is_exact(double weight)
+{
+    int exponent;
+    return weight == 0 || (fabs(frexp(weight, &exponent)) == 0.5 && abs(exponent) < 64);
+}
+
+static void describe_weights(const fpa_plan *plan, fpa_hopper_plan *hopper)
+{
+    hopper->powers = true;
+    for (int i = 0; i < hopper->tiles * HOPPER_TILE; i++) {
+        const double copied = hopper->weight[i] * pow(plan->head->scale, hopper->degree[i]);
+        hopper->weighted |= copied != 1 || hopper->weight[i] != 1;
+        hopper->powers &= is_exact(copied);
+        hopper->padded |= hopper->feature[i] < 0;
+    }
+}
+
 static fpa_status fill_weights(const fpa_plan *plan, arena *memory, fpa_hopper_plan *hopper, fpa_error *error)
 {
     int *slot_of = arena_array(memory, (size_t)plan->features, sizeof *slot_of);
@@ -347,9 +365,7 @@ static fpa_status fill_weights(const fpa_plan *plan, arena *memory, fpa_hopper_p
             hopper->weight[slot] = plan->pieces[p].weight;
             hopper->degree[slot] = piece_degree(plan, &plan->pieces[p], i);
         }
-    for (int i = 0; i < hopper->tiles * HOPPER_TILE; i++)
-        hopper->weighted |=
-            hopper->weight[i] * pow(plan->head->scale, hopper->degree[i]) != 1 || hopper->weight[i] != 1;
+    describe_weights(plan, hopper);
     return FPA_OK;
 }
 

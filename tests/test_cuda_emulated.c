@@ -243,6 +243,8 @@ static const struct fault {
      "head, token + 1, batch, barrier);\n    }", false},
     {"copies that leave before all is written", "    fence_shared();\n    warpgroup_sync(1 + warpgroup);\n",
      "    fence_shared();\n", false},
+    {"copies that leave without a fence", "    fence_shared();\n    warpgroup_sync(1 + warpgroup);\n",
+     "    warpgroup_sync(1 + warpgroup);\n", false},
     {"copies that nobody waits for", "        bulk_wait();", "        ;", false},
     {"a place of copies that is written again too early", "        bulk_wait_read();", "        ;", false},
     {"a barrier that expects too much", "barrier_expect(full, TILE_BYTES);",

@@ -201,58 +201,7 @@ static inline void ptx_st_global_v4_u32(void *to, emulate::words<4> a)
     *(uint4 *)to = uint4{*a[0], *a[1], *a[2], *a[3]};
 }
 
-/* ---- ldmatrix ---- */
-
-namespace emulate
-{
-
-/* Lane 4g + t gets of each matrix row g, columns 2t and 2t + 1; transposed: rows 2t and 2t + 1 of column g.
- */
-template <size_t size>
-static void load_matrices(const char *what, words<size> d, u32 address, bool transposed)
-{
-    struct lane {
-        words<size> d;
-        u32 address;
-    } own = {d, address};
-    group &g = own_warp().lanes;
-    meet(g, what, current % WARP, &own, [&g, transposed] {
-        for (size_t matrix = 0; matrix < size; matrix++) {
-            u16 x[8][8];
-            for (int row = 0; row < 8; row++)
-                memcpy(x[row], at(((lane *)g.argument[matrix * 8 + row])->address, 16), 16);
-            for (int i = 0; i < WARP; i++) {
-                const int a = i / 4, b = i % 4 * 2;
-                *((lane *)g.argument[i])->d[matrix] =
-                    transposed ? both(x[b][a], x[b + 1][a]) : both(x[a][b], x[a][b + 1]);
-            }
-        }
-    });
-}
-
-} // namespace emulate
-
-static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::words<4> d, emulate::u32 address)
-{
-    emulate::load_matrices("ldmatrix.x4", d, address, false);
-}
-
-static inline void ptx_ldmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::words<2> d, emulate::u32 address)
-{
-    emulate::load_matrices("ldmatrix.x2", d, address, false);
-}
-
-static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(emulate::words<4> d,
-                                                                      emulate::u32 address)
-{
-    emulate::load_matrices("ldmatrix.x4.trans", d, address, true);
-}
-
-static inline void ptx_ldmatrix_sync_aligned_m8n8_x2_trans_shared_b16(emulate::words<2> d,
-                                                                      emulate::u32 address)
-{
-    emulate::load_matrices("ldmatrix.x2.trans", d, address, true);
-}
+#include "ptx_matrices.h"
 
 static inline void ptx_shfl_sync_idx_b32(emulate::u32 &d, emulate::u32 a, int lane, int, unsigned)
 {
@@ -443,6 +392,21 @@ static inline void ptx_bar_sync(int name, int size)
     if (g.arrived == 0)
         g.size = size;
     meet(g, "bar.sync", g.arrived, NULL, [] {});
+}
+
+/* Comes without waiting for the others. */
+static inline void ptx_bar_arrive(int name, int size)
+{
+    using namespace emulate;
+    group &g = named[name];
+    if (g.arrived == 0) {
+        g.size = size;
+        g.what = "bar.sync";
+    }
+    if (++g.arrived == g.size) {
+        g.arrived = 0;
+        g.generation++;
+    }
 }
 
 static inline void ptx_fence_proxy_async_shared__cta(void)

@@ -639,6 +639,17 @@ __device__ __forceinline__ void warpgroup_sync(int name)
     asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
 }
 
+/* Two warpgroups meet: one of them goes on at once, the other waits for it. */
+__device__ __forceinline__ void pair_arrive(int name)
+{
+    asm volatile("bar.arrive %0, 256;" : : "r"(name) : "memory");
+}
+
+__device__ __forceinline__ void pair_wait(int name)
+{
+    asm volatile("bar.sync %0, 256;" : : "r"(name) : "memory");
+}
+
 /* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
 __device__ __forceinline__ void fence_shared(void)
 {
@@ -663,6 +674,26 @@ __device__ __forceinline__ u32 from_lane(u32 a, int lane)
     u32 b;
     asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(b) : "r"(a), "r"(lane));
     return b;
+}
+
+/* Blocks of 8 x 8 numbers of 16 bits out of registers; lane l gives the address of row l % 8 of block l / 8. */
+__device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
+                 : : "r"(address), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]) : "memory");
+}
+
+__device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
+}
+
+/* Of pairs in a copy. */
+__device__ __forceinline__ u32 copy_times(u32 a, u32 b)
+{
+    u32 c;
+    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+    return c;
 }
 
 /* Registers of the calling warpgroup from here on. */
@@ -1185,16 +1216,30 @@ __device__ __forceinline__ void store_tile(const float *c, state_element *s, int
     }
 }
 
-/* Sums -> a tile of a copy, in shared memory: a warp writes 128 bytes at a time, one behind the other. */
+/* Two sums that are neighbours, times their row's weight, as a copy has them. */
+__device__ __forceinline__ u32 copied_pair(const float *c, u32 weight)
+{
+    /* both are rounded, and the products are exact */
+    const u32 a = copy_times(copy_pair(c[0], c[1]), weight);
+    return a;
+}
+
+/* Sums -> a tile of a copy, in shared memory: four blocks of 8 x 8 at a time, rows g and g + 8 of two times 8 columns. */
 __device__ __forceinline__ void stage_tile(const float *c, u32 to, u32 weights)
 {
+    const u32 row = to + (threadIdx.x >> 5 & 3) * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * 1024;
+    const u32 weight[2] = {get_word(weights + tile_row(0) * 4), get_word(weights + tile_row(1) * 4)};
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const u32 row = to + tile_row(i) * 16 + lane_column() * 4;
-        const float w = __uint_as_float(get_word(weights + tile_row(i) * 4));
+    for (int n = 0; n < ALL_TILES; n += 2) {
+        u32 a[4];
 #pragma unroll
-        for (int n = 0; n < ALL_TILES; n++) /* without a feature: whatever the product was */
-            put_word(row + n * 1024, w == 0 ? 0 : copy_pair(c[4 * n + 2 * i] * w, c[4 * n + 2 * i + 1] * w));
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < ALL_TILES)
+                a[i] = copied_pair(c + 4 * n + 2 * i, weight[i & 1]);
+        if (n + 1 < ALL_TILES)
+            store_matrices(row + n * 1024, a);
+        else
+            store_matrices2(row + n * 1024, a);
     }
 }
 
@@ -1329,7 +1374,15 @@ template <int stars> __device__ __forceinline__ void follow_walk(const struct fp
         const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk : w.end;
         if (call.states && (chunk > w.first_chunk || given)) {
             copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS;
+            /* The first time one warpgroup after the other. From then on they reach the chunks' ends one after the other,
+             * each while the others keep the tensor cores busy. */
+            const int warpgroup = threadIdx.x >> 7;
+            const bool first_copy = chunk == w.first_chunk + !given;
+            if (first_copy && warpgroup > 0)
+                pair_wait(STATE_GROUPS + warpgroup);
             store_copies<stars>(c, copy, ring, first_star);
+            if (first_copy && warpgroup + 1 < STATE_GROUPS)
+                pair_arrive(STATE_GROUPS + warpgroup + 1);
         }
         if (end <= start)
             continue;
@@ -1400,7 +1453,8 @@ template <int warpgroup_stars> __device__ __forceinline__ void walk_keys(const s
     fence_shared();
     for (int i = threadIdx.x; i < STATE_GROUPS * warpgroup_stars * STAR * 64; i += STATE_THREADS) {
         const int tile = tile_of(w.first_star, i / 64);
-        put_word(ring + STATE_WEIGHTS + i * 4, __float_as_uint(tile < TILES ? copy_weight[tile * 64 + i % 64] : 0));
+        const float w = tile < TILES ? copy_weight[tile * 64 + i % 64] : 0;
+        put_word(ring + STATE_WEIGHTS + i * 4, copy_pair(w, w));
     }
     __syncthreads();
     if (threadIdx.x >= STATE_THREADS - 128) {

@@ -1,0 +1,89 @@
+/* ptx_matrices: blocks of 8 x 8 numbers of 16 bits between shared memory and the registers of a warp; part of
+ * ptx.h. */
+#ifndef FPAC_TESTS_PTX_MATRICES_H
+#define FPAC_TESTS_PTX_MATRICES_H
+
+namespace emulate
+{
+
+/* Lane 4g + t gets of each matrix row g, columns 2t and 2t + 1; transposed: rows 2t and 2t + 1 of column g.
+ */
+template <size_t size>
+static void load_matrices(const char *what, words<size> d, u32 address, bool transposed)
+{
+    struct lane {
+        words<size> d;
+        u32 address;
+    } own = {d, address};
+    group &g = own_warp().lanes;
+    meet(g, what, current % WARP, &own, [&g, transposed] {
+        for (size_t matrix = 0; matrix < size; matrix++) {
+            u16 x[8][8];
+            for (int row = 0; row < 8; row++)
+                memcpy(x[row], at(((lane *)g.argument[matrix * 8 + row])->address, 16), 16);
+            for (int i = 0; i < WARP; i++) {
+                const int a = i / 4, b = i % 4 * 2;
+                *((lane *)g.argument[i])->d[matrix] =
+                    transposed ? both(x[b][a], x[b + 1][a]) : both(x[a][b], x[a][b + 1]);
+            }
+        }
+    });
+}
+
+/* The other way round. */
+template <size_t size> static void store_matrices(const char *what, u32 address, given_words<size> a)
+{
+    struct lane {
+        given_words<size> a;
+        u32 address;
+    } own = {a, address};
+    group &g = own_warp().lanes;
+    if (current % WARP < (int)size * 8) {
+        at(address, 16);
+        note_write(address, 16);
+    }
+    meet(g, what, current % WARP, &own, [&g] {
+        for (size_t i = 0; i < size * 8 * 4; i++) { /* words: of each row four lanes' */
+            const u32 row = ((lane *)g.argument[i / 4])->address;
+            memcpy(at(row, 16) + i % 4 * 4, ((lane *)g.argument[i % 32])->a[i / 32], 4);
+        }
+    });
+}
+
+} // namespace emulate
+
+static inline void ptx_stmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::u32 address,
+                                                                emulate::given_words<4> a)
+{
+    emulate::store_matrices("stmatrix.x4", address, a);
+}
+
+static inline void ptx_stmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::u32 address,
+                                                                emulate::given_words<2> a)
+{
+    emulate::store_matrices("stmatrix.x2", address, a);
+}
+
+static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::words<4> d, emulate::u32 address)
+{
+    emulate::load_matrices("ldmatrix.x4", d, address, false);
+}
+
+static inline void ptx_ldmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::words<2> d, emulate::u32 address)
+{
+    emulate::load_matrices("ldmatrix.x2", d, address, false);
+}
+
+static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(emulate::words<4> d,
+                                                                      emulate::u32 address)
+{
+    emulate::load_matrices("ldmatrix.x4.trans", d, address, true);
+}
+
+static inline void ptx_ldmatrix_sync_aligned_m8n8_x2_trans_shared_b16(emulate::words<2> d,
+                                                                      emulate::u32 address)
+{
+    emulate::load_matrices("ldmatrix.x2.trans", d, address, true);
+}
+
+#endif
