@@ -394,21 +394,6 @@ static inline void ptx_bar_sync(int name, int size)
     meet(g, "bar.sync", g.arrived, NULL, [] {});
 }
 
-/* Comes without waiting for the others. */
-static inline void ptx_bar_arrive(int name, int size)
-{
-    using namespace emulate;
-    group &g = named[name];
-    if (g.arrived == 0) {
-        g.size = size;
-        g.what = "bar.sync";
-    }
-    if (++g.arrived == g.size) {
-        g.arrived = 0;
-        g.generation++;
-    }
-}
-
 static inline void ptx_fence_proxy_async_shared__cta(void)
 {
     emulate::threads[emulate::current].fences++;

@@ -639,17 +639,6 @@ __device__ __forceinline__ void warpgroup_sync(int name)
     asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
 }
 
-/* Two warpgroups meet: one of them goes on at once, the other waits for it. */
-__device__ __forceinline__ void pair_arrive(int name)
-{
-    asm volatile("bar.arrive %0, 256;" : : "r"(name) : "memory");
-}
-
-__device__ __forceinline__ void pair_wait(int name)
-{
-    asm volatile("bar.sync %0, 256;" : : "r"(name) : "memory");
-}
-
 /* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
 __device__ __forceinline__ void fence_shared(void)
 {
@@ -1374,15 +1363,7 @@ template <int stars> __device__ __forceinline__ void follow_walk(const struct fp
         const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk : w.end;
         if (call.states && (chunk > w.first_chunk || given)) {
             copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS;
-            /* The first time one warpgroup after the other. From then on they reach the chunks' ends one after the other,
-             * each while the others keep the tensor cores busy. */
-            const int warpgroup = threadIdx.x >> 7;
-            const bool first_copy = chunk == w.first_chunk + !given;
-            if (first_copy && warpgroup > 0)
-                pair_wait(STATE_GROUPS + warpgroup);
             store_copies<stars>(c, copy, ring, first_star);
-            if (first_copy && warpgroup + 1 < STATE_GROUPS)
-                pair_arrive(STATE_GROUPS + warpgroup + 1);
         }
         if (end <= start)
             continue;
