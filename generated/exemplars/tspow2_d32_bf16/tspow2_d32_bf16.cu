@@ -120,14 +120,14 @@ struct fpa_cuda_geometry {
         step_cluster,   /* blocks of a head, at most, that can be one cluster */
         recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
-    int second_slices;  /* NAME_state2: blocks a head; 0: there is none */
-    int stays;          /* 1: NAME_attend's blocks take one block of queries after the other */
-    int decays;         /* 1: NAME_gates leaves decays, too */
+    int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
+    int stays;  /* 1: NAME_attend's blocks take one block of queries after the other */
+    int decays; /* 1: NAME_gates leaves decays, too */
     int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 3
+#define FPA_CUDA_VERSION 4
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -419,7 +419,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     256,
     256, 16, 72872, 8, 0,
     64,
-    0, 1, 0,
+    0, 0, 0, 1, 0,
     32, 0, 64, 0, DV,
 };
 
@@ -1078,17 +1078,29 @@ __device__ __forceinline__ u64 tile_operand(u32 address)
 enum {
     FRAGMENTS = 4,          /* 8 rows by 16 tokens: a star's leaves, then the blocks of the warp's centres */
     FETCHES = 2,            /* of two fragments */
-    STATE_GROUPS = 3,        /* warpgroups that multiply */
-    MOST_TILES = 9,          /* of a block */
-    STATE_STAGES = 8,       /* keys and values of 64 tokens each, on their way */
-    STAGE_VALUES = ROW_SLABS * SLAB64, /* bytes of a stage before its values */
-    STATE_ONES = STATE_STAGES * FETCHED,
-    STATE_OUT = STATE_ONES + ONES_BYTES, /* copies on their way out */
-    STATE_DECAYS = STATE_OUT + MOST_TILES * TILE_NUMBERS * 2, /* of a stage's keys, 16 bits each */
-    STATE_WEIGHTS = STATE_DECAYS + 0, /* of the block's tiles */
-    STATE_BARRIERS = STATE_WEIGHTS + MOST_TILES * 256, /* full, then free */
-    FEATURE_PLACES = 1,      /* for a star's features: with two, some are formed while others are multiplied */
-    STATE_THREADS = 128 * STATE_GROUPS + 128
+    STAGE_VALUES = ROW_SLABS * SLAB64 /* bytes of a stage before its values */
+};
+
+/* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
+template <int groups, int stars, int stages, int places, int ahead> struct walk_sizes {
+    enum {
+        GROUPS = groups,         /* warpgroups that multiply */
+        GROUP_STARS = stars,     /* of each */
+        GROUP_TILES = stars * STAR,
+        BLOCK_STARS = groups * stars,
+        BLOCK_TILES = groups * stars * STAR,
+        SLICES_OF = (STARS + groups * stars - 1) / (groups * stars), /* blocks that share a head's features */
+        THREADS_OF = 128 * groups + 128,
+        STAGES = stages,         /* keys and values of 64 tokens each, on their way */
+        PLACES = places,         /* for a star's features: with two, some are formed while others are multiplied */
+        AHEAD = ahead,           /* steps of 16 tokens before its own that a step's fragments are read */
+        STEPS = 4 * stars,       /* of a stage */
+        ONES = STAGES * FETCHED,
+        OUT = ONES + ONES_BYTES, /* copies on their way out */
+        DECAYS = OUT + BLOCK_TILES * TILE_NUMBERS * 2, /* of a stage's keys, 16 bits each */
+        WEIGHTS = DECAYS + 0, /* of the block's tiles */
+        BARRIERS = WEIGHTS + BLOCK_TILES * 256 /* full, then free */
+    };
 };
 
 /* What a lane knows of its warp's part of a star. */
@@ -1144,20 +1156,6 @@ __device__ __forceinline__ void form_centres(u32 (*centre)[2], const u32 *f, con
         for (int i = 0; i < 2; i++) {
             centre[c][i] = from_lane(f[2 * (STAR + 0) + i], star.source[0][c]);
         }
-}
-
-/* The fragments of 16 tokens of a stage. */
-__device__ __forceinline__ void form_step(u32 *f, u32 (*centre)[2], const struct star_lane &star, u32 ring, int slot, int step)
-{
-    fetch_fragments(f, star, ring + slot * FETCHED + step * 2048);
-    form_centres(centre, f, star);
-}
-
-/* Wait for a stage, and form its first fragments. */
-__device__ __forceinline__ void enter_stage(u32 *f, u32 (*centre)[2], const struct star_lane &star, u32 ring, const struct turn &at)
-{
-    barrier_wait(ring + STATE_BARRIERS + at.slot * 8, at.phase);
-    form_step(f, centre, star, ring, at.slot, 0);
 }
 
 /* Row of a tile that a lane has in sums c[4n + 2i], c[4n + 2i + 1], and the first of those columns. */
@@ -1244,22 +1242,22 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 to, u32 weights)
 }
 
 /* A warpgroup's tiles -> the copy that queries read. They leave behind its back, while it goes on. */
-template <int stars> __device__ __forceinline__ void store_copies(const float (*c)[N / 2], copy_element *copy, u32 ring, int first_star)
+template <class sizes> __device__ __forceinline__ void store_copies(const float (*c)[N / 2], copy_element *copy, u32 ring, int first_star)
 {
     enum { TILE_BYTES = TILE_NUMBERS * 2 };
-    const int warpgroup = threadIdx.x >> 7, first = warpgroup * stars * STAR;
-    const u32 stage = ring + STATE_OUT + first * TILE_BYTES;
+    const int warpgroup = threadIdx.x >> 7, first = warpgroup * sizes::GROUP_TILES;
+    const u32 stage = ring + sizes::OUT + first * TILE_BYTES;
     if ((threadIdx.x & 127) == 0)
         bulk_wait_read(); /* the copies before */
     warpgroup_sync(1 + warpgroup);
 #pragma unroll
-    for (int i = 0; i < stars * STAR; i++)
-        stage_tile(c[i], stage + i * TILE_BYTES, ring + STATE_WEIGHTS + (first + i) * 256);
+    for (int i = 0; i < sizes::GROUP_TILES; i++)
+        stage_tile(c[i], stage + i * TILE_BYTES, ring + sizes::WEIGHTS + (first + i) * 256);
     fence_shared();
     warpgroup_sync(1 + warpgroup);
     if ((threadIdx.x & 127) == 0) {
 #pragma unroll 1
-        for (int i = 0; i < stars * STAR; i++)
+        for (int i = 0; i < sizes::GROUP_TILES; i++)
             if (tile_of(first_star, i) < TILES)
                 copy_out(copy + (i64)tile_of(first_star, i) * TILE_NUMBERS, stage + i * TILE_BYTES, TILE_BYTES);
         bulk_commit();
@@ -1288,13 +1286,12 @@ struct walk {
     int segment, first_chunk, end_chunk, end; /* end: token */
 };
 
-template <int warpgroup_stars> __device__ __forceinline__ struct walk find_walk(const struct fpa_cuda_call &call)
+template <class sizes> __device__ __forceinline__ struct walk find_walk(const struct fpa_cuda_call &call)
 {
-    enum { SLICES_OF = (STARS + STATE_GROUPS * warpgroup_stars - 1) / (STATE_GROUPS * warpgroup_stars) };
     struct walk w;
-    const u32 walk = blockIdx.x / (COLUMN_BLOCKS * SLICES_OF), segments = (u32)call.segments;
+    const u32 walk = blockIdx.x / (COLUMN_BLOCKS * sizes::SLICES_OF), segments = (u32)call.segments;
     w.block = blockIdx.x % COLUMN_BLOCKS;
-    w.first_star = blockIdx.x / COLUMN_BLOCKS % SLICES_OF * STATE_GROUPS * warpgroup_stars;
+    w.first_star = blockIdx.x / COLUMN_BLOCKS % sizes::SLICES_OF * sizes::BLOCK_STARS;
     w.segment = walk % segments;
     w.bh = walk / segments;
     w.b = w.bh / (u32)call.heads;
@@ -1306,16 +1303,16 @@ template <int warpgroup_stars> __device__ __forceinline__ struct walk find_walk(
 }
 
 /* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. */
-__device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, const struct walk &w, u32 ring, int slot, int first)
+template <class sizes> __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, const struct walk &w, u32 ring, int slot, int first)
 {
-    const u32 stage = ring + slot * FETCHED, full = ring + STATE_BARRIERS + slot * 8;
+    const u32 stage = ring + slot * FETCHED, full = ring + sizes::BARRIERS + slot * 8;
     barrier_expect(full, FETCHED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, first, (int)w.b, full);
     copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head, first, (int)w.b, full);
 }
 
 /* The same by a warp. */
-__device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, int slot, int first)
+template <class sizes> __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, int slot, int first)
 {
     const element *k = (const element *)call.k + w.b * call.k_stride[0] + w.head * call.k_stride[2];
     const element *v = (const element *)call.v + w.b * call.v_stride[0] + w.head * call.v_stride[2] + w.block * COLUMN_TILES * 8;
@@ -1323,42 +1320,123 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
     const u32 stage = ring + slot * FETCHED;
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, ROW_BLOCKS * 8, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end, DV - w.block * COLUMN_TILES * 8, aligned);
-    arrive_loaded(ring + STATE_BARRIERS + slot * 8);
+    arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
 /* The last warpgroup: 64 tokens at a time into the ring; each of its warps has slots of its own, so that it sees all
  * phases of their barriers. */
-__device__ __forceinline__ void feed_walk(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, const struct walk &w, u32 ring)
+template <class sizes> __device__ __forceinline__ void feed_walk(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, const struct walk &w, u32 ring)
 {
     const int warp = threadIdx.x >> 5 & 3;
     struct turn at = {0, 1};
 #pragma unroll 1
-    for (int first = w.first_chunk * (int)call.chunk; first < w.end; first += 64, advance<STATE_STAGES>(at)) {
+    for (int first = w.first_chunk * (int)call.chunk; first < w.end; first += 64, advance<sizes::STAGES>(at)) {
         if (at.slot % 4 != warp)
             continue;
-        barrier_wait(ring + STATE_BARRIERS + (STATE_STAGES + at.slot) * 8, at.phase);
+        barrier_wait(ring + sizes::BARRIERS + (sizes::STAGES + at.slot) * 8, at.phase);
         if (!maps.keys)
-            fetch_stage(call, w, ring, at.slot, first);
+            fetch_stage<sizes>(call, w, ring, at.slot, first);
         else if ((threadIdx.x & 31) == 0)
-            copy_stage(call, maps, w, ring, at.slot, first);
+            copy_stage<sizes>(call, maps, w, ring, at.slot, first);
     }
 }
 
-/* A warpgroup's sums along the segment. */
-template <int stars> __device__ __forceinline__ void follow_walk(const struct fpa_cuda_call &call, const struct walk &w, u32 ring)
+/* Step `step` of a stage: 16 tokens and one of the warpgroup's stars. */
+template <class sizes> __device__ __forceinline__ void fetch_step(u32 *f, const struct star_lane *star, u32 ring, int slot, int step)
 {
-    float c[stars * STAR][N / 2];
-    struct star_lane star[stars];
+    fetch_fragments(f, star[step % sizes::GROUP_STARS], ring + slot * FETCHED + step / sizes::GROUP_STARS * 2048);
+}
+
+template <class sizes> __device__ __forceinline__ void form_step(u32 (*centre)[2], const u32 *f, const struct star_lane *star, u32 ring, int slot, int step)
+{
+    form_centres(centre, f, star[step % sizes::GROUP_STARS]);
+}
+
+/* Features of 16 tokens, as operand a. */
+__device__ __forceinline__ void form_features(u32 (*a)[4], const u32 (*centre)[2], const u32 *f)
+{
+#pragma unroll
+    for (int i = 0; i < STAR; i++) {
+        a[i][0] = times(centre[0][0], f[2 * i]);
+        a[i][1] = times(centre[1][0], f[2 * i]);
+        a[i][2] = times(centre[0][1], f[2 * i + 1]);
+        a[i][3] = times(centre[1][1], f[2 * i + 1]);
+    }
+}
+
+template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int slot)
+{
+    if ((threadIdx.x & 31) == 0)
+        barrier_arrive(ring + sizes::BARRIERS + (sizes::STAGES + slot) * 8);
+}
+
+/* c += a chunk's keys and values; its first stage is at.slot. Fragments come AHEAD steps before their products, centres one. */
+template <class sizes>
+__device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_lane *star, u32 ring, struct turn &at, int stages)
+{
+    enum { AHEAD = sizes::AHEAD, STEPS = sizes::STEPS };
+    u32 f[AHEAD][4 * FETCHES], centre[2][2], features[sizes::PLACES][STAR][4];
+    bool first = true;
+    barrier_wait(ring + sizes::BARRIERS + at.slot * 8, at.phase);
+#pragma unroll
+    for (int step = 0; step < AHEAD; step++)
+        fetch_step<sizes>(f[step], star, ring, at.slot, step);
+    form_step<sizes>(centre, f[0], star, ring, at.slot, 0);
+    do { /* at least once: the compiler has to see that products go on from one turn to the next */
+        const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
+        struct turn next = at;
+        advance<sizes::STAGES>(next);
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            u32 (*a)[4] = features[step % sizes::PLACES];
+            form_features(a, centre, f[step % AHEAD]);
+            multiply_begin();
+#pragma unroll
+            for (int i = 0; i < STAR; i++)
+                add_values(c[step % sizes::GROUP_STARS * STAR + i], a[i], values + step / sizes::GROUP_STARS * 2048, ring + sizes::ONES);
+            multiply_commit();
+            if (step + AHEAD < STEPS) {
+                fetch_step<sizes>(f[step % AHEAD], star, ring, at.slot, step + AHEAD);
+            } else if (stages > 1) {
+                if (step + AHEAD == STEPS)
+                    barrier_wait(ring + sizes::BARRIERS + next.slot * 8, next.phase);
+                fetch_step<sizes>(f[step % AHEAD], star, ring, next.slot, step + AHEAD - STEPS);
+            }
+            if (step + 1 < STEPS)
+                form_step<sizes>(centre, f[(step + 1) % AHEAD], star, ring, at.slot, step + 1);
+            else if (stages > 1)
+                form_step<sizes>(centre, f[(step + 1) % AHEAD], star, ring, next.slot, 0);
+            /* with several stars the compiler cannot follow their sums from one turn to the next */
+            if (sizes::GROUP_STARS > 1 && step + 1 == STEPS)
+                multiply_wait<0>();
+            else
+                multiply_wait<sizes::PLACES - 1>();
+            if (step == 0 && !first) /* products of the stage before are through now */
+                free_stage<sizes>(ring, at.slot ? at.slot - 1 : sizes::STAGES - 1);
+        }
+        first = false;
+        at = next;
+    } while (--stages > 0);
+    multiply_wait<0>();
+    free_stage<sizes>(ring, at.slot ? at.slot - 1 : sizes::STAGES - 1);
+}
+
+/* A warpgroup's sums along the segment. */
+template <class sizes> __device__ __forceinline__ void follow_walk(const struct fpa_cuda_call &call, const struct walk &w, u32 ring)
+{
+    enum { GROUPS = sizes::GROUPS, GROUP_TILES = sizes::GROUP_TILES };
+    float c[GROUP_TILES][N / 2];
+    struct star_lane star[sizes::GROUP_STARS];
     struct turn at = {0, 0};
-    const int first_star = w.first_star + (threadIdx.x >> 7) * stars;
+    const int warpgroup = threadIdx.x >> 7, first_star = w.first_star + warpgroup * sizes::GROUP_STARS;
     const bool given = w.segment == 0 && call.state_in;
 #pragma unroll
-    for (int s = 0; s < stars; s++) {
+    for (int s = 0; s < sizes::GROUP_STARS; s++) {
         const int index = first_star + s;
         star[s] = find_star(index < STARS ? index : STARS - 1);
     }
 #pragma unroll
-    for (int i = 0; i < stars * STAR; i++) {
+    for (int i = 0; i < GROUP_TILES; i++) {
 #pragma unroll
         for (int n = 0; n < N / 2; n++)
             c[i][n] = 0;
@@ -1367,7 +1445,7 @@ template <int stars> __device__ __forceinline__ void follow_walk(const struct fp
                       tile_of(first_star, i), w.block);
     }
 #pragma unroll
-    for (int i = 0; i < stars * STAR; i++)
+    for (int i = 0; i < GROUP_TILES; i++)
         settle<N / 2>(c[i]);
 #pragma unroll 1
     for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
@@ -1376,58 +1454,22 @@ template <int stars> __device__ __forceinline__ void follow_walk(const struct fp
             copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS;
             /* The first time one warpgroup after the other. From then on they reach the chunks' ends one after the other,
              * each while the others keep the tensor cores busy. */
-            const int warpgroup = threadIdx.x >> 7;
             const bool first_copy = chunk == w.first_chunk + !given;
             if (first_copy && warpgroup > 0)
-                pair_wait(STATE_GROUPS + warpgroup);
-            store_copies<stars>(c, copy, ring, first_star);
-            if (first_copy && warpgroup + 1 < STATE_GROUPS)
-                pair_arrive(STATE_GROUPS + warpgroup + 1);
+                pair_wait(GROUPS + warpgroup);
+            store_copies<sizes>(c, copy, ring, first_star);
+            if (first_copy && warpgroup + 1 < GROUPS)
+                pair_arrive(GROUPS + warpgroup + 1);
         }
         if (end <= start)
             continue;
-        u32 f[4 * FETCHES], centre[2][2], features[FEATURE_PLACES][STAR][4];
-        enter_stage(f, centre, star[0], ring, at);
-#pragma unroll 1
-        for (int first = start; first < end; first += 64) {
-            const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
-            struct turn next = at;
-            advance<STATE_STAGES>(next);
+        add_chunk<sizes>(c, star, ring, at, (end - start + 63) / 64);
 #pragma unroll
-            for (int step = 0; step < 4 * stars; step++) {
-                const int s = step % stars, k = step / stars;
-                u32 (*a)[4] = features[step % FEATURE_PLACES];
-#pragma unroll
-                for (int i = 0; i < STAR; i++) {
-                    a[i][0] = times(centre[0][0], f[2 * i]);
-                    a[i][1] = times(centre[1][0], f[2 * i]);
-                    a[i][2] = times(centre[0][1], f[2 * i + 1]);
-                    a[i][3] = times(centre[1][1], f[2 * i + 1]);
-                }
-                multiply_begin();
-#pragma unroll
-                for (int i = 0; i < STAR; i++)
-                    add_values(c[s * STAR + i], a[i], values + k * 2048, ring + STATE_ONES);
-                multiply_commit();
-                if (step + 1 < 4 * stars)
-                    form_step(f, centre, star[(step + 1) % stars], ring, at.slot, (step + 1) / stars);
-                else if (first + 64 < end)
-                    enter_stage(f, centre, star[0], ring, next);
-                if (step + 1 < 4 * stars)
-                    multiply_wait<FEATURE_PLACES - 1>();
-                else
-                    multiply_wait<0>();
-            }
-            if ((threadIdx.x & 31) == 0)
-                barrier_arrive(ring + STATE_BARRIERS + (STATE_STAGES + at.slot) * 8);
-            at = next;
-        }
-#pragma unroll
-        for (int i = 0; i < stars * STAR; i++)
+        for (int i = 0; i < GROUP_TILES; i++)
             settle<N / 2>(c[i]);
     }
 #pragma unroll
-    for (int i = 0; i < stars * STAR; i++) {
+    for (int i = 0; i < GROUP_TILES; i++) {
         const int tile = tile_of(first_star, i);
         if (call.totals)
             store_total_tile(c[i], call.totals + ((w.bh * call.segments + w.segment) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS, tile);
@@ -1438,38 +1480,38 @@ template <int stars> __device__ __forceinline__ void follow_walk(const struct fp
         bulk_wait();
 }
 
-template <int warpgroup_stars> __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
+template <class sizes, int registers, int feed_registers> __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
 {
-    const struct walk w = find_walk<warpgroup_stars>(call);
+    const struct walk w = find_walk<sizes>(call);
     const u32 ring = shared_address();
     if (threadIdx.x == 0) {
 #pragma unroll 1
-        for (int i = 0; i < STATE_STAGES; i++) {
-            barrier_init(ring + STATE_BARRIERS + i * 8, maps.keys ? 1 : 32);
-            barrier_init(ring + STATE_BARRIERS + (STATE_STAGES + i) * 8, 4 * STATE_GROUPS);
+        for (int i = 0; i < sizes::STAGES; i++) {
+            barrier_init(ring + sizes::BARRIERS + i * 8, maps.keys ? 1 : 32);
+            barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + i) * 8, 4 * sizes::GROUPS);
         }
     }
-    fill_ones(ring + STATE_ONES);
+    fill_ones(ring + sizes::ONES);
     fence_shared();
-    for (int i = threadIdx.x; i < STATE_GROUPS * warpgroup_stars * STAR * 64; i += STATE_THREADS) {
+    for (int i = threadIdx.x; i < sizes::BLOCK_TILES * 64; i += sizes::THREADS_OF) {
         const int tile = tile_of(w.first_star, i / 64);
         const float w = tile < TILES ? copy_weight[tile * 64 + i % 64] : 0;
-        put_word(ring + STATE_WEIGHTS + i * 4, copy_pair(w, w));
+        put_word(ring + sizes::WEIGHTS + i * 4, copy_pair(w, w));
     }
     __syncthreads();
-    if (threadIdx.x >= STATE_THREADS - 128) {
-        registers_lower<32>();
-        feed_walk(call, maps, w, ring);
+    if (threadIdx.x >= sizes::THREADS_OF - 128) {
+        registers_lower<feed_registers>();
+        feed_walk<sizes>(call, maps, w, ring);
     } else {
-        registers_raise<160>();
-        follow_walk<warpgroup_stars>(call, w, ring);
+        registers_raise<registers>();
+        follow_walk<sizes>(call, w, ring);
     }
 }
 
-/* Blocks of 3 stars: 9 tiles. */
-extern "C" __global__ void __launch_bounds__(STATE_THREADS, 1) tspow2_d32_bf16_state(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
+/* Blocks of 3 warpgroups and 3 stars: 9 tiles. */
+extern "C" __global__ void __launch_bounds__(512, 1) tspow2_d32_bf16_state(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<1>(call, maps);
+    walk_keys<walk_sizes<3, 1, 8, 1, 1>, 160, 32>(call, maps);
 }
 
 /* ---- carry ---- */
