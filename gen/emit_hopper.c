@@ -111,21 +111,37 @@ static void push_vectors(lua_State *L, const fpa_plan *plan)
     lua_setfield(L, -2, "source");
 }
 
+static void push_state(lua_State *L, const fpa_warpgroup_plan *groups)
+{
+    lua_createtable(L, groups->kernels, 0);
+    for (int i = 0; i < groups->kernels; i++) {
+        const fpa_state_kernel *kernel = &groups->state[i];
+        lua_createtable(L, 0, 10);
+        set_integer(L, "groups", kernel->groups);
+        set_integer(L, "stars", kernel->stars);
+        set_integer(L, "slices", kernel->slices);
+        set_integer(L, "stages", kernel->stages);
+        set_integer(L, "bytes", kernel->bytes);
+        set_integer(L, "places", kernel->places);
+        set_integer(L, "ahead", kernel->ahead);
+        set_integer(L, "threads", WARPGROUP_THREADS * (kernel->groups + 1));
+        set_integer(L, "registers", warpgroup_registers(kernel->groups));
+        set_integer(L, "feed_registers", warpgroup_feed_registers(kernel->groups));
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "state");
+}
+
 static void push_sizes(lua_State *L, const fpa_warpgroup_plan *groups)
 {
-    set_integers(L, "state_stars", groups->stars, groups->kernels);
-    set_integers(L, "state_slices", groups->slices, groups->kernels);
-    set_integer(L, "state_stages", groups->state_stages);
-    set_integer(L, "state_bytes", groups->state_bytes);
+    push_state(L, groups);
     set_integer(L, "query_stages", groups->query_stages);
+    set_integer(L, "score_places", groups->score_places);
     set_integer(L, "tile_stages", groups->tile_stages);
     set_integer(L, "key_stages", groups->key_stages);
     set_integer(L, "attend_bytes", groups->attend_bytes);
     set_integer(L, "pack_bytes", groups->pack_bytes);
     set_integer(L, "pack_tokens", PACK_TOKENS);
-    set_integer(L, "state_groups", groups->state_groups);
-    set_integer(L, "state_registers", warpgroup_registers(groups->state_groups));
-    set_integer(L, "state_feed_registers", warpgroup_feed_registers(groups->state_groups));
     set_integer(L, "attend_groups", groups->attend_groups);
     set_integer(L, "attend_registers", warpgroup_registers(groups->attend_groups));
     set_integer(L, "attend_feed_registers", warpgroup_feed_registers(groups->attend_groups));

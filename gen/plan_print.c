@@ -76,13 +76,15 @@ static void print_warpgroups(FILE *out, const fpa_plan *plan)
     fprintf(out, "vectors     %d blocks of 8 rows a token, %s\n", hopper->row_blocks,
             hopper->natural ? "read as they lie" : "packed by a kernel of its own");
     fprintf(out, "stars       %d, of up to %d tiles of a group\n", hopper->stars, hopper->star_leaves);
-    for (int i = 0; i < groups->kernels; i++)
+    for (int i = 0; i < groups->kernels; i++) {
+        const fpa_state_kernel *kernel = &groups->state[i];
         fprintf(out,
                 "walk        %d blocks a head of %d warpgroups x %d tiles, %d stages of 64 keys; %.1f KiB of "
                 "shared memory%s\n",
-                groups->slices[i] * plan->cuda.column_blocks, groups->state_groups,
-                groups->stars[i] * hopper->star_leaves, groups->state_stages, groups->state_bytes / 1024.0,
+                kernel->slices * plan->cuda.column_blocks, kernel->groups,
+                kernel->stars * hopper->star_leaves, kernel->stages, kernel->bytes / 1024.0,
                 i ? " (few heads)" : "");
+    }
     fprintf(out,
             "queries     %d a block of %d warpgroups, blocks stay; stages: %d of queries, %d of tiles, %d of "
             "keys; %.1f KiB of shared memory\n",

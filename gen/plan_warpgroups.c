@@ -13,10 +13,11 @@ enum {
     KEY_STAGES = 4,
     LEAST_TILES = 4, /* stages of the state */
     TILE_STAGES = 8,
-    ITEM_BYTES = 64, /* what a kernel knows of a stage of queries */
-    BARRIERS = 16,   /* bytes, of a stage */
-    GATES = 784,     /* of a tile of keys */
-    SLAB = 128,      /* bytes of 64 numbers of a token */
+    ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
+    BARRIERS = 16,        /* bytes, of a stage */
+    OTHER_REGISTERS = 64, /* of a thread of the state kernel: addresses, counters, centres */
+    GATES = 784,          /* of a tile of keys */
+    SLAB = 128,           /* bytes of 64 numbers of a token */
 };
 
 /* A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a thread, in steps of 8. */
@@ -64,27 +65,58 @@ static int ones_bytes(const fpa_plan *plan)
     return plan->cuda.column_tiles == 8 ? 16 * SLAB : 256;
 }
 
-/* As many stars a warpgroup as it can keep, and, for few heads, one. Copies of all a block's tiles have a
- * place on their way out. */
-static bool choose_state(fpa_plan *plan)
+/* Words of a thread for the rows of one step: a star's leaves, and of each factor the blocks of two centres.
+ */
+static int step_words(const fpa_hopper_plan *hopper)
+{
+    return (hopper->star_leaves + 2 * hopper->centre_factors + 1) / 2 * 4;
+}
+
+/* How far ahead of the products features and the rows they are made of can be, beside all sums. */
+static void choose_depth(const fpa_plan *plan, fpa_state_kernel *kernel)
 {
     const fpa_hopper_plan *hopper = &plan->hopper;
-    fpa_warpgroup_plan *groups = &plan->warpgroups;
-    const int tiles = plan->cuda.all_tiles, most = warpgroup_tiles(tiles) / hopper->star_leaves;
-    const int stage = fetched_bytes(plan) + (plan->head->gate ? 128 : 0) + BARRIERS;
-    groups->state_groups = warpgroup_count(tiles);
-    groups->kernels = 0;
-    for (int stars = most; stars >= 1; stars = stars > 1 ? 1 : 0) {
-        const int i = groups->kernels++, block = groups->state_groups * stars;
-        groups->stars[i] = stars;
-        groups->slices[i] = (hopper->stars + block - 1) / block;
+    const int sums = 4 * plan->cuda.all_tiles * hopper->star_leaves * kernel->stars;
+    const int features = 4 * hopper->star_leaves;
+    const int rest = warpgroup_registers(kernel->groups) - OTHER_REGISTERS - sums;
+    if (kernel->groups == 3) {
+        kernel->places = sums <= 96 ? 2 : 1;
+        kernel->ahead = 1;
+        return;
     }
-    const int out_tiles = groups->state_groups * groups->stars[0] * hopper->star_leaves;
-    const int rest = out_tiles * (1024 * tiles + (hopper->weighted ? 256 : 0)) + ones_bytes(plan);
+    kernel->places = rest >= 2 * features + step_words(hopper) ? 2 : 1;
+    kernel->ahead = rest >= 2 * (features + step_words(hopper)) ? 2 : 1;
+}
+
+/* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
+static bool size_state(const fpa_plan *plan, fpa_state_kernel *kernel)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    const int block = kernel->groups * kernel->stars, tiles = block * hopper->star_leaves;
+    const int rest = tiles * (1024 * plan->cuda.all_tiles + (hopper->weighted ? 256 : 0)) + ones_bytes(plan);
+    const int stage = fetched_bytes(plan) + (plan->head->gate ? 128 : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
-    groups->state_stages = room / stage < STAGES ? room / stage : STAGES;
-    groups->state_bytes = rest + groups->state_stages * stage;
-    return groups->state_stages >= 2;
+    kernel->slices = (hopper->stars + block - 1) / block;
+    kernel->stages = room / stage < STAGES ? room / stage : STAGES;
+    kernel->bytes = rest + kernel->stages * stage;
+    choose_depth(plan, kernel);
+    return kernel->stages >= 2;
+}
+
+/* As many stars a warpgroup as it can keep. For few heads there are smaller blocks, if more of them: of one
+ * star a warpgroup, or of fewer warpgroups, whose threads have more registers. */
+static bool choose_state(fpa_plan *plan)
+{
+    fpa_warpgroup_plan *groups = &plan->warpgroups;
+    const int tiles = plan->cuda.all_tiles, count = warpgroup_count(tiles);
+    const int most = warpgroup_tiles(tiles) / plan->hopper.star_leaves;
+    fpa_state_kernel *large = &groups->state[0], *small = &groups->state[1];
+    *large = (fpa_state_kernel){.groups = count, .stars = most};
+    *small = (fpa_state_kernel){.groups = most > 1 ? count : 2, .stars = 1};
+    if (!size_state(plan, large) || !size_state(plan, small))
+        return false;
+    groups->kernels = small->slices > large->slices ? 2 : 1;
+    return true;
 }
 
 /* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
@@ -112,13 +144,14 @@ static bool place_queries(fpa_plan *plan, int query_stages, int least_keys)
     return true;
 }
 
-/* Sums of queries, beside them either factors and features, or dots and scores. */
-static bool registers_fit(const fpa_plan *plan, int warpgroups, int query_tiles)
+/* Sums of queries, beside them either factors and features, or dots and scores. *places: tiles of queries
+ * whose scores there is room for. */
+static bool registers_fit(const fpa_plan *plan, int warpgroups, int query_tiles, int *places)
 {
     const int dots = plan->score->dot_count > 1 ? plan->score->dot_count : 1;
-    const int sums = 4 * plan->cuda.all_tiles * query_tiles;
-    const int rest = warpgroup_registers(warpgroups) - 28;
-    return sums + 10 * query_tiles + 16 <= rest && sums + 32 * dots + 32 <= rest;
+    const int sums = 4 * plan->cuda.all_tiles * query_tiles, rest = warpgroup_registers(warpgroups) - 28;
+    *places = query_tiles > 1 && sums + 32 * dots + 32 <= rest ? 2 : 1;
+    return sums + 10 * query_tiles + 16 <= rest && sums + 32 * dots + 16 * *places <= rest;
 }
 
 /* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
@@ -131,8 +164,8 @@ static bool choose_queries(fpa_plan *plan)
         groups->attend_groups = sizes[i][0];
         groups->query_tiles = sizes[i][1];
         groups->query_tokens = 64 * sizes[i][0] * sizes[i][1];
-        if (registers_fit(plan, sizes[i][0], sizes[i][1]) && chunk % groups->query_tokens == 0 &&
-            (place_queries(plan, 2, 4) || place_queries(plan, 1, 2)))
+        if (registers_fit(plan, sizes[i][0], sizes[i][1], &groups->score_places) &&
+            chunk % groups->query_tokens == 0 && (place_queries(plan, 2, 4) || place_queries(plan, 1, 2)))
             return true;
     }
     return false;

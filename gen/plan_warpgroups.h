@@ -7,21 +7,28 @@
 
 enum {
     WARPGROUP_THREADS = 128,
-    WARPGROUP_KERNELS = 2, /* state kernels, of blocks of other sizes */
+    WARPGROUP_KERNELS = 2, /* state kernels, of blocks of several sizes */
     PACK_TOKENS = 64,      /* of a block that packs vectors */
 };
 
+/* A state kernel, of which a block has groups x stars stars. */
+typedef struct fpa_state_kernel {
+    int groups; /* warpgroups that multiply */
+    int stars;  /* of a warpgroup */
+    int slices; /* blocks of a head and block of columns */
+    int stages, bytes;
+    int places; /* for a star's features: with two, some are formed while others are multiplied */
+    int ahead;  /* steps of 16 tokens before its own that a step's rows are read from shared memory */
+} fpa_state_kernel;
+
 typedef struct fpa_warpgroup_plan {
-    /* the state kernels: of each a block has state_groups x stars[i] stars */
-    int state_groups; /* warpgroups that multiply */
     int kernels;
-    int stars[WARPGROUP_KERNELS]; /* of a warpgroup */
-    int slices[WARPGROUP_KERNELS];
-    int state_stages, state_bytes;
+    fpa_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
     /* queries */
     int attend_groups;
     int query_tiles; /* of 64, a warpgroup */
     int query_tokens;
+    int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, attend_bytes;
     /* vectors, when they are packed */
     int pack_bytes;

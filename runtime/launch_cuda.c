@@ -59,32 +59,44 @@ static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident,
     return best;
 }
 
-/* Clocks that NAME_state takes for one token of all heads, with so many blocks a head: a warpgroup's product
- * of 64 features, 16 tokens and 8 columns takes 4; smaller blocks read the same keys for fewer features. What
- * later segments' copies lack is added to them in device memory, of which about 2400 bytes move in a clock.
- */
-static double walk_clocks(const struct fpa_cuda_module *cuda, int slices, int64_t sequences, int64_t segments)
+/* A state kernel of warpgroups: blocks of a head, and on a multiprocessor. */
+typedef struct walk_kernel {
+    int slices, resident;
+} walk_kernel;
+
+/* Clocks that a state kernel takes for a call. A warpgroup's product of 64 features, 16 tokens and 8 columns
+ * takes 4 at best, which a block does not reach (measured on an H200: 1.4 times as long, and at least about
+ * 310 clocks for 16 tokens). A chunk's end and a block's start are estimates. What later segments' copies
+ * lack is added to them in device memory, of which about 2000 bytes move in a clock. */
+static double walk_clocks(const struct fpa_cuda_module *cuda, const walk_kernel *kernel, int64_t sequences,
+                          int64_t chunks, int64_t segments)
 {
-    enum { FILL = 2, BYTES = 2400 };
+    enum { LEAST = 310, CHUNK_END = 900, BLOCK_START = 4000, BYTES = 2000 };
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const double tiles = (double)g->features / 64 / slices, columns = (double)g->columns / g->column_blocks;
-    const int64_t blocks = sequences * slices * g->column_blocks * segments;
-    const double waves = (double)divide_up(blocks, (int64_t)cuda->multiprocessors * cuda->state_resident);
-    const double carried = (double)sequences * g->features * g->columns * 2 * g->copy_bytes / g->chunk;
-    return waves * (tiles + FILL) * columns / 32 / (double)segments +
-           (1 - 1 / (double)segments) * carried / BYTES;
+    const double tiles = (double)g->features / 64 / kernel->slices,
+                 columns = (double)g->columns / g->column_blocks;
+    const double product = 1.4 * tiles * columns / 2, step = product > LEAST ? product : LEAST;
+    const int64_t blocks = sequences * kernel->slices * g->column_blocks * segments;
+    const int64_t waves = divide_up(blocks, (int64_t)cuda->multiprocessors * kernel->resident);
+    const double block =
+        (double)divide_up(chunks, segments) * (g->chunk / 16 * step + CHUNK_END) + BLOCK_START;
+    const double copies = (double)sequences * (double)chunks * g->features * g->columns * g->copy_bytes;
+    return (double)(waves * kernel->resident) * block + (1 - 1 / (double)segments) * 2 * copies / BYTES;
 }
 
 /* Blocks of many features are fast, those of few fill the GPU; so do segments, which cost more. */
-static int64_t choose_walk(const struct fpa_cuda_module *cuda, int64_t sequences, int64_t most, bool *second)
+static int64_t choose_walk(const struct fpa_cuda_module *cuda, int64_t sequences, int64_t chunks,
+                           int64_t most, bool *second)
 {
-    const int slices[2] = {cuda->geometry.state_slices, cuda->geometry.second_slices};
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const walk_kernel kernels[2] = {{g->state_slices, cuda->state_resident},
+                                    {g->second_slices, cuda->second_resident}};
     double least = 0;
     int64_t best = 1;
     *second = false;
-    for (int i = 0; i < 2 && slices[i]; i++)
+    for (int i = 0; i < 2 && kernels[i].slices; i++)
         for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
-            double clocks = walk_clocks(cuda, slices[i], sequences, segments);
+            double clocks = walk_clocks(cuda, &kernels[i], sequences, chunks, segments);
             if ((i > 0 || segments > 1) && clocks >= least)
                 continue;
             least = clocks;
@@ -121,7 +133,7 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     int64_t blocks = sequences * g->state_slices * g->column_blocks;
     int64_t most = launch->state_out ? call->chunks : call->chunks - 1;
     if (s->walks && g->stays)
-        divide_segments(call, choose_walk(cuda, sequences, most, &s->second));
+        divide_segments(call, choose_walk(cuda, sequences, call->chunks, most, &s->second));
     else
         divide_segments(call, s->walks ? choose_segments(cuda, cuda->state_resident, blocks, most, 0.1) : 1);
     call->walk_end = launch->state_out ? launch->length : (call->chunks - 1) * call->chunk;
@@ -340,8 +352,8 @@ static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct f
                                 "the walk over the keys",
                                 launch->batch * launch->heads * call->segments *
                                     (second ? g->second_slices : g->state_slices) * g->column_blocks,
-                                g->state_threads,
-                                g->state_bytes,
+                                second ? g->second_threads : g->state_threads,
+                                second ? g->second_bytes : g->state_bytes,
                                 maps};
     return cuda_launch(cuda, &walk, launch, call, stream, error);
 }

@@ -215,10 +215,9 @@ static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     fpa_status status =
         prepare(cuda, cuda->state, "state", g->state_threads, g->state_bytes, &cuda->state_resident, error);
-    int second_resident; /* the same threads and shared memory as the other one */
     if (!status)
-        status = prepare(cuda, cuda->second_state, "state", g->state_threads, g->state_bytes,
-                         &second_resident, error);
+        status = prepare(cuda, cuda->second_state, "state2", g->second_threads, g->second_bytes,
+                         &cuda->second_resident, error);
     int pack_resident;
     if (!status)
         status = prepare(cuda, cuda->pack, "pack", g->pack_threads, g->pack_bytes, &pack_resident, error);

@@ -149,11 +149,13 @@ static void check_geometry(compile_job *job, const fpa_facts *facts, const fpa_o
         g.state_elements != facts->state_elements || g.gate != job->head->gate)
         complain(job, "the geometry (D %d, chunk %d, state %d, gate %d) is not the facts'; ", g.features,
                  g.chunk, g.state_elements, g.gate);
-    if (g.state_bytes > job->target->shared_memory || g.attend_bytes > job->target->shared_memory ||
-        g.flow_bytes > job->target->shared_memory || g.step_bytes > job->target->shared_memory)
+    if (g.state_bytes > job->target->shared_memory || g.second_bytes > job->target->shared_memory ||
+        g.attend_bytes > job->target->shared_memory || g.flow_bytes > job->target->shared_memory ||
+        g.step_bytes > job->target->shared_memory)
         complain(job, "shared memory of %d, %d, %d, %d bytes, but a block has %d; ", g.state_bytes,
                  g.attend_bytes, g.flow_bytes, g.step_bytes, job->target->shared_memory);
     expect_threads(job, module, "state", g.state_threads);
+    expect_threads(job, module, "state2", g.second_threads);
     expect_threads(job, module, "attend", g.attend_threads);
     expect_threads(job, module, "flow", g.flow_threads);
     expect_threads(job, module, "carry", g.carry_threads);

@@ -144,7 +144,7 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
         {"gates", &cuda->gates, NULL},
         {"pack", &cuda->pack, NULL},
         {"state", &cuda->state, &cuda->state_resident},
-        {"state2", &cuda->second_state, NULL},
+        {"state2", &cuda->second_state, &cuda->second_resident},
         {"carry", &cuda->carry, NULL},
         {"attend", &cuda->attend, &cuda->attend_resident},
         {"flow", &cuda->flow, &cuda->flow_resident},
