@@ -198,11 +198,11 @@ static const struct {
     int capability;
     const char *name, *target, *says;
 } choices[] = {
-    {90, "cuda", "cuda:sm_90", NULL},
+    {90, "cuda", "cuda:sm_90a", NULL},
     {90, "sm_90a", "cuda:sm_90a", NULL},
     {90, "cuda:sm_90", "cuda:sm_90", NULL},
     {90, "sm_90", "cuda:sm_90", NULL},
-    {90, "cuda:sm_80", "", "GPU 1 (Fake GPU), which has compute capability 9.0: cuda:sm_90 does"},
+    {90, "cuda:sm_80", "", "GPU 1 (Fake GPU), which has compute capability 9.0: cuda:sm_90a does"},
     {91, "sm_90a", "", "compute capability 9.1: cuda:sm_90 does"},
     {89, "cuda", "cuda:sm_89", NULL},
     {89, "cuda:sm_86", "cuda:sm_86", NULL},
@@ -286,7 +286,7 @@ static int the_names_lead_to_the_gpu(void)
     HOLDS(backend_find("sm_80") == &backend_cuda && backend_find("c") == &backend_c);
     HOLDS(!backend_find("sm_81") && !backend_find("cud"));
     HOLDS(backend_target("cuda", &backend, &target, &error) == FPA_OK);
-    HOLDS(backend == &backend_cuda && strcmp(target->name, "cuda:sm_90") == 0);
+    HOLDS(backend == &backend_cuda && strcmp(target->name, "cuda:sm_90a") == 0);
     HOLDS(backend_target("sm_120", &backend, &target, &error) == FPA_OK);
     HOLDS(backend == &backend_cuda && strcmp(target->name, "cuda:sm_120") == 0);
     HOLDS(backend_target("cuda:sm_81", &backend, &target, &error) == FPA_UNSUPPORTED);
