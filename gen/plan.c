@@ -318,21 +318,20 @@ static void plan_bytes(fpa_plan *plan)
     plan->bytes[FORM_RECURRENT] = operands + 2 * state;
 }
 
-/* Bytes of machine code. A step of a register tile is one instruction of about 10 bytes a product;
+/* Bytes of machine code. A register tile is one instruction of about 10 bytes a product, and three more to
+ * clear or load, and store, a sum;
  * an unrolled feature a product and a store; a piece a row of the table. */
 static double code_bytes(const fpa_plan *plan)
 {
-    const double step = 10.0 * (plan->micro_rows + 1) * plan->micro_vectors;
-    double steps = plan->tokens; /* a panel of keys, and of features */
-    for (int i = 0; i < plan->score->dot_count; i++)
-        steps += fmin(plan->dots[i].row_count, 128);
+    const double value_tile = 10.0 * (plan->values.rows + 1) * plan->values.vectors;
+    const double score_tile = 10.0 * (plan->scores.rows + 1) * plan->scores.vectors;
     double features = plan->unrolled ? 18.0 * (double)plan->features : 16.0 * plan->piece_count;
     double matrices = 0;
     for (int i = 0; i < plan->projection_count; i++) {
         const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
         matrices += matrix->data ? 4.0 * matrix->rows * matrix->cols : 0;
     }
-    return steps * step + features + matrices + 24 * 1024; /* the forms themselves */
+    return 4 * (2 * value_tile + (1 + plan->score->dot_count) * score_tile) + features + matrices + 24 * 1024; /* the forms themselves */
 }
 
 /* What a FLOP over scores takes, compared with one over the state: measured on an H200, where tspow2 at d =
@@ -397,8 +396,10 @@ static void choose_sizes(fpa_plan *plan)
     plan->unrolled = plan->features <= UNROLL_LIMIT && !plan->target->capability;
     plan->tokens = TOKENS;
     plan->tile_features = tile_features(head->dv);
-    plan->micro_rows = MICRO_ROWS;
-    plan->micro_vectors = plan->target->registers >= 32 ? 4 : 2;
+    if (!plan->target->capability) {
+        plan->values = tile_choose(plan->target, head->dv, plan->tokens);
+        plan->scores = tile_choose(plan->target, plan->tokens, plan->tokens);
+    }
     plan->chunk = choose_chunk(head, (double)plan->features);
     plan->query_blocks = 4;
 }

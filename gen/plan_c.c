@@ -1,0 +1,58 @@
+#include "plan_c.h"
+
+#include <math.h>
+
+/* Cores of the last ten years: two pipes of multiply-adds and two loads a cycle (Skylake and later; Zen 2 and
+ * later with AVX2; Zen 4 halves both with AVX-512, which changes no ratio). Without a fused multiply-add a
+ * product takes a register of its own. */
+fpa_core core_of(const fpa_target *target)
+{
+    return (fpa_core){.registers = target->registers, .spare = 1, .fmas = 2, .loads = 2, .latency = 4};
+}
+
+static bool tile_fits(const fpa_core *core, fpa_register_tile tile)
+{
+    return tile.rows * tile.vectors + tile.vectors + 1 + core->spare <= core->registers;
+}
+
+double tile_cycles(const fpa_core *core, fpa_register_tile tile)
+{
+    const double sums = (double)tile.rows * tile.vectors;
+    return fmax(fmax(sums / core->fmas, (double)(tile.rows + tile.vectors) / core->loads), core->latency);
+}
+
+/* Vectors that `width` columns take, the last ones narrower (templates/c/helpers.c.in: panels). */
+static int vectors_of(int width, int lanes)
+{
+    int count = width / lanes;
+    for (int rest = width % lanes; rest; rest &= rest - 1)
+        count++;
+    return count;
+}
+
+/* Cycles of a row of the product through all of its panels, and loads as a tie-breaker. */
+static double row_cost(const fpa_core *core, fpa_register_tile tile, int vectors)
+{
+    double cycles = 0, loads = 0;
+    for (int left = vectors; left > 0; left -= tile.vectors) {
+        const fpa_register_tile here = {tile.rows, left < tile.vectors ? left : tile.vectors};
+        cycles += tile_cycles(core, here);
+        loads += here.rows + here.vectors;
+    }
+    return (cycles + 0.01 * loads) / tile.rows;
+}
+
+fpa_register_tile tile_choose(const fpa_target *target, int columns, int tokens)
+{
+    const fpa_core core = core_of(target);
+    const int vectors = vectors_of(columns, target->vector);
+    fpa_register_tile best = {1, 1};
+    for (int v = 1; v <= vectors && v < core.registers; v++)
+        for (int r = 1; r <= core.registers; r++) {
+            const fpa_register_tile tile = {r, v};
+            if (tokens % r == 0 && tile_fits(&core, tile) &&
+                row_cost(&core, tile, vectors) < row_cost(&core, best, vectors))
+                best = tile;
+        }
+    return best;
+}
