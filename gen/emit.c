@@ -109,6 +109,7 @@ static void push_sizes(lua_State *L, const fpa_plan *plan)
     set_integer(L, "chunk", plan->chunk);
     set_integer(L, "query_blocks", plan->query_blocks);
     set_boolean(L, "unrolled", plan->unrolled);
+    set_boolean(L, "pairs", plan->pairs);
 }
 
 /* ---- texts ---- */

@@ -50,6 +50,7 @@ typedef struct fpa_target {
     const char *machine; /* C: "x86_64" or "aarch64"; CUDA: "cuda" */
     int vector;          /* C: floats a register */
     int registers;       /* C: vector registers */
+    bool pairs;          /* C: it multiplies and adds pairs of bf16 in one instruction */
     int capability;      /* CUDA: 90 for sm_90; 0: a C target */
     int shared_memory;   /* CUDA: bytes that one block may have */
     bool

@@ -7,6 +7,7 @@
 
 enum {
     TOKENS = 48, /* a multiple of the micro-tile's 6 rows and of every vector width */
+    PAIR_TOKENS = 96, /* with pairs of bf16 of 32 consecutive tokens in a vector, as well */
     MICRO_ROWS = 6,
     PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
     MAX_TILE = TOKENS,       /* tiles and panels of keys share their product */
@@ -277,13 +278,13 @@ static int tile_features(int dv)
 
 /* A chunk costs c (d + dv) FLOP a token for its own part, and 8 D dv bytes of state traffic for
  * all of its tokens, worth about 24 D dv FLOP: the sum is least at the root of their ratio. */
-static int choose_chunk(const fpa_head *head, double features)
+static int choose_chunk(const fpa_head *head, double features, int tokens)
 {
     if (head->chunk)
         return head->chunk;
     double best = sqrt(24.0 * features * head->dv / (head->d + head->dv));
-    int blocks = (int)(best / TOKENS + 0.5);
-    return TOKENS * (blocks < 1 ? 1 : blocks > 16 ? 16 : blocks);
+    int blocks = (int)(best / tokens + 0.5);
+    return tokens * (blocks < 1 ? 1 : blocks > 16 ? 16 : blocks);
 }
 
 static double projection_flop(const fpa_plan *plan)
@@ -397,10 +398,13 @@ static void choose_sizes(fpa_plan *plan)
     plan->tokens = TOKENS;
     plan->tile_features = tile_features(head->dv);
     if (!plan->target->capability) {
+        plan->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv % plan->target->vector == 0;
+        plan->facts.arithmetic = plan->pairs ? FPA_BF16 : FPA_F32;
+        plan->tokens = plan->pairs ? PAIR_TOKENS : TOKENS;
         plan->values = tile_choose(plan->target, head->dv, plan->tokens);
         plan->scores = tile_choose(plan->target, plan->tokens, plan->tokens);
     }
-    plan->chunk = choose_chunk(head, (double)plan->features);
+    plan->chunk = choose_chunk(head, (double)plan->features, plan->tokens);
     plan->query_blocks = 4;
 }
 

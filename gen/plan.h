@@ -76,6 +76,7 @@ typedef struct fpa_plan {
     int tokens;             /* T: tokens a panel */
     int tile_features;      /* F */
     fpa_register_tile values; /* C: of products whose columns are values */
+    bool pairs;               /* C: products are of pairs of bf16, but those of the recurrent form */
     fpa_register_tile scores; /* C: of products whose columns are a panel's tokens */
     int chunk;              /* tokens between state updates */
     int query_blocks;       /* panels of queries that one unit of the parallel form takes */

@@ -35,6 +35,8 @@ static void print_sizes(FILE *out, const fpa_plan *plan)
     fprintf(out, "panel       %d tokens; register tiles %d x %d vectors of values, %d x %d of tokens\n",
             plan->tokens, plan->values.rows, plan->values.vectors, plan->scores.rows, plan->scores.vectors);
     fprintf(out, "chunk       %d tokens%s\n", plan->chunk, plan->head->chunk ? " (as the spec says)" : "");
+    if (plan->pairs)
+        fprintf(out, "products    of pairs of bf16, summed in fp32 (recurrent form: in fp32)\n");
     print_costs(out, plan);
     fprintf(out, "code        about %.0f KiB\n", plan->code_bytes / 1024);
 }

@@ -138,6 +138,8 @@ static fpa_status collect_arguments(const fpa_target *target, fpa_compiler *comp
     add_argument(compiler, target->march);
     if (target->vector == 16) /* compilers prefer half of the register on most such CPUs */
         add_argument(compiler, "-mprefer-vector-width=512");
+    if (target->pairs)
+        add_argument(compiler, "-mavx512bf16");
     compiler->extra = strdup(extra ? extra : "");
     if (!compiler->extra)
         return fail_memory(error);
