@@ -46,7 +46,7 @@ void source_free(fpa_source *source);
 /* Targets, and how a compiler is told of them. */
 typedef struct fpa_target {
     const char *name;    /* "c:avx512", "cuda:sm_90" */
-    const char *march;   /* C: "-march=x86-64-v4"; CUDA: "sm_90" */
+    const char *march;   /* C: words as "-march=x86-64-v4"; CUDA: "sm_90" */
     const char *machine; /* C: "x86_64" or "aarch64"; CUDA: "cuda" */
     int vector;          /* C: floats a register */
     int registers;       /* C: vector registers */

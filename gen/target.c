@@ -18,7 +18,7 @@ static const fpa_target targets[] = {
     {"c:sse2", "-march=x86-64", "x86_64", .vector = 4, .registers = 16},
     {"c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16},
     {"c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32},
-    {"c:avx512bf16", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32, .pairs = true},
+    {"c:avx512bf16", "-march=x86-64-v4 -mavx512bf16", "x86_64", .vector = 16, .registers = 32, .pairs = true},
     {"c:neon", "-march=armv8-a", "aarch64", .vector = 4, .registers = 32},
     {"cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024},
     {"cuda:sm_86", "sm_86", "cuda", .capability = 86, .shared_memory = 99 * 1024},
