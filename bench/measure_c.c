@@ -74,6 +74,15 @@ static void make_state(operand *x, int heads, int64_t elements)
     x->tensor.ndim = 3;
 }
 
+/* Gates between 0.6 and 1: exp(g), g = -0.5..0. */
+static void make_gate(operand *x, int64_t length, int heads)
+{
+    make_operand(x, false, length, heads, 1);
+    x->tensor.ndim = 3;
+    for (int64_t i = 0; i < length * heads; i++)
+        ((float *)x->tensor.data)[i] = (((float *)x->tensor.data)[i] - 0.5f) / 2;
+}
+
 /* ---- ceilings ---- */
 
 typedef struct ceiling {
@@ -163,13 +172,17 @@ void bench_measure(const fpa_kernel *kernel, const bench_load *load, int threads
 {
     const fpa_description *about = fpa_describe(kernel);
     const bool half = strcmp(about->dtype, "bf16") == 0;
-    operand q, k, v, o, state = {0};
+    operand q, k, v, o, gate = {0}, state = {0};
     fpa_error error;
     make_operand(&q, half, load->length, load->heads, about->d);
     make_operand(&k, half, load->length, load->heads, about->d);
     make_operand(&v, half, load->length, load->heads, about->dv);
     make_operand(&o, half, load->length, load->heads, about->dv);
     fpa_tensors tensors = {.q = &q.tensor, .k = &k.tensor, .v = &v.tensor, .o = &o.tensor};
+    if (about->gate) {
+        make_gate(&gate, load->length, load->heads);
+        tensors.log_gate = &gate.tensor;
+    }
     if (load->decode) {
         make_state(&state, load->heads, about->state_elements);
         tensors.state_in = tensors.state_out = &state.tensor;
@@ -183,5 +196,5 @@ void bench_measure(const fpa_kernel *kernel, const bench_load *load, int threads
     take_turns(&t, &c, threads, times);
     ceiling_free(&c);
     free(q.tensor.data), free(k.tensor.data), free(v.tensor.data), free(o.tensor.data);
-    free(state.tensor.data), free(t.workspace);
+    free(gate.tensor.data), free(state.tensor.data), free(t.workspace);
 }

@@ -270,9 +270,39 @@ static void pack_values(const stored *restrict from, int64_t stride, int tokens,
 
 typedef void features_of(const float *restrict x, float *restrict p, vi key);
 
+/* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
+
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+
+/* Rows of q, k, v and o of the token that is asked for next. */
+struct fetch {
+    const char *row[STREAMS];
+    int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
+    int64_t left;                            /* tokens */
+    int stream;
+    int64_t at; /* byte of its row */
+};
+
+/* Ask for a few lines: more at once would wait for each other. */
+static inline void fetch_lines(struct fetch *f)
+{
+    for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
+        __builtin_prefetch(f->row[f->stream] + f->at);
+        f->at += LINE;
+        if (f->at < f->bytes[f->stream])
+            continue;
+        f->at = 0;
+        f->row[f->stream] += f->stride[f->stream];
+        if (++f->stream < STREAMS)
+            continue;
+        f->stream = 0;
+        f->left--;
+    }
+}
+
 /* ---- products: register tiles of 6 rows by at most 2 vectors of values, 6 by 2 of tokens ---- */
 
-static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal)
+static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         vec8 c0_0 = get8(c + 0 * DV + 0);
@@ -289,6 +319,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
         vec8 c5_1 = get8(c + 5 * DV + 8);
         const int last = causal && m + 6 < n ? m + 6 : n;
         for (int k = 0; k < last; k++) {
+            if (fetch && k % STEPS_BETWEEN == 0)
+                fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
             const vec8 b0 = get8(bk + 0);
             const vec8 b1 = get8(bk + 8);
@@ -321,10 +353,10 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
 }
 
 /* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
-static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal)
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal, struct fetch *fetch)
 {
-    query_8_8(p, s + 0, o + 0, tokens, n, causal);
-    query_8_8(p, s + 16, o + 16, tokens, n, causal);
+    query_8_8(p, s + 0, o + 0, tokens, n, causal, fetch);
+    query_8_8(p, s + 16, o + 16, tokens, n, causal, fetch);
 }
 
 static void update6_8_8(const float *restrict p, const float *restrict v, float *restrict s, int tokens, float decay)
@@ -756,6 +788,7 @@ struct pass {
     float *s, *z;     /* state: values, sums of features */
     float *out;       /* [queries][BLOCKS] panels of OUT, added to */
     const struct work *mine; /* this thread's own, for panels of features */
+    struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
     int64_t queries;  /* query heads that share this head's keys */
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
@@ -803,7 +836,7 @@ static void tile(const struct pass *c, const struct tile_place *place)
             const int tokens = block_tokens(c->tokens, b);
             float *out = c->out + (g * BLOCKS + b) * OUT;
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens), query_lanes);
-            query(p, s, out, tokens, n, 0);
+            query(p, s, out, tokens, n, 0, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
@@ -924,9 +957,9 @@ static void chunk_slices(struct pass *c, int rank, int team)
 }
 
 /* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
-static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal)
+static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal, struct fetch *fetch)
 {
-    query(p, v, out, tokens, keys, causal);
+    query(p, v, out, tokens, keys, causal, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -949,10 +982,10 @@ static void chunk_own(const struct pass *c, int block, const float *qx, float *o
         for (int t = 0; t < T; t++)
             key_decay[t] = w->gates[j].suffix[t] * between;
         scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens), key_decay, w->gates[block].prefix);
-        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0);
+        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
     scores_diagonal(qx, w->kx + block * PANEL, p, tokens, w->gates[block].step);
-    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1);
+    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* What came from the state decays up to each token. */
@@ -1000,11 +1033,30 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
     team_wait(w, team);
 }
 
+/* The tokens after chunk `first`, as a thread that has the head for itself asks for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+{
+    const int64_t token = first + CHUNK, left = a->length - token, group = group_of(a), size = sizeof(stored);
+    *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
+    if (!f->left)
+        return;
+    const int64_t *strides[STREAMS] = {a->q_stride, a->k_stride, a->v_stride, a->o_stride};
+    const void *bases[STREAMS] = {a->q, a->k, a->v, a->o};
+    const int64_t heads[STREAMS] = {h * group, h, h, h * group};
+    const int64_t widths[STREAMS] = {D_IN * group, D_IN, DV, DV * group};
+    for (int i = 0; i < STREAMS; i++) {
+        f->row[i] = (const char *)token_at(bases[i], strides[i], b, token, heads[i]);
+        f->stride[i] = size * strides[i][1];
+        f->bytes[i] = size * widths[i];
+    }
+}
+
 static void chunked_head(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
                          int rank, int team)
 {
     const int64_t b = index / a->heads, h = index % a->heads;
     float *s = state_memory(a, b, h, w);
+    struct fetch fetch;
     if (rank == 0)
         state_load(a, b, h, s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
@@ -1012,6 +1064,10 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
         c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
         c.read = (first > 0 || a->state_in) && c.queries;
         c.write = first + CHUNK < a->length || a->state_out;
+        if (team == 1) {
+            fetch_begin(a, b, h, first, &fetch);
+            c.fetch = &fetch;
+        }
         chunk_pack(a, b, h, first, c.tokens, w, rank, team);
         c.decay = (float)gates_between(w->gates, 0, (c.tokens + T - 1) / T);
         chunk_slices(&c, rank, team);
@@ -1060,7 +1116,7 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
             scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens), key_decay, w->gates[i].prefix);
             between[i] *= key_gates->total;
         }
-        add_scored(w->p, w->v, out, keys, tokens, at == mine);
+        add_scored(w->p, w->v, out, keys, tokens, at == mine, NULL);
     }
 }
 
@@ -1319,7 +1375,7 @@ static double recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, in
             key_decay[j] = (float)(w->gates->suffix[j] * between);
         scores_full(w->qx, w->kx, w->p, keys, lanes(queries + 1), key_decay, ones);
         between *= w->gates->total;
-        add_scored(w->p, w->v, out, keys, queries + 1, 0);
+        add_scored(w->p, w->v, out, keys, queries + 1, 0, NULL);
     }
     return between;
 }

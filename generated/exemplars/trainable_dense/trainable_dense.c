@@ -545,9 +545,39 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set4(p + 47 * T, a * get4(x + 68 * T));
 }
 
+/* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
+
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+
+/* Rows of q, k, v and o of the token that is asked for next. */
+struct fetch {
+    const char *row[STREAMS];
+    int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
+    int64_t left;                            /* tokens */
+    int stream;
+    int64_t at; /* byte of its row */
+};
+
+/* Ask for a few lines: more at once would wait for each other. */
+static inline void fetch_lines(struct fetch *f)
+{
+    for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
+        __builtin_prefetch(f->row[f->stream] + f->at);
+        f->at += LINE;
+        if (f->at < f->bytes[f->stream])
+            continue;
+        f->at = 0;
+        f->row[f->stream] += f->stride[f->stream];
+        if (++f->stream < STREAMS)
+            continue;
+        f->stream = 0;
+        f->left--;
+    }
+}
+
 /* ---- products: register tiles of 6 rows by at most 4 vectors of values, 6 by 4 of tokens ---- */
 
-static void query_4_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal)
+static void query_4_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         vec4 c0_0 = get4(c + 0 * DV + 0);
@@ -576,6 +606,8 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
         vec4 c5_3 = get4(c + 5 * DV + 12);
         const int last = causal && m + 6 < n ? m + 6 : n;
         for (int k = 0; k < last; k++) {
+            if (fetch && k % STEPS_BETWEEN == 0)
+                fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
             const vec4 b0 = get4(bk + 0);
             const vec4 b1 = get4(bk + 4);
@@ -634,11 +666,11 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
 }
 
 /* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
-static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal)
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal, struct fetch *fetch)
 {
-    query_4_4_4_4(p, s + 0, o + 0, tokens, n, causal);
-    query_4_4_4_4(p, s + 16, o + 16, tokens, n, causal);
-    query_4_4_4_4(p, s + 32, o + 32, tokens, n, causal);
+    query_4_4_4_4(p, s + 0, o + 0, tokens, n, causal, fetch);
+    query_4_4_4_4(p, s + 16, o + 16, tokens, n, causal, fetch);
+    query_4_4_4_4(p, s + 32, o + 32, tokens, n, causal, fetch);
 }
 
 static void update6_4_4_4_4(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
@@ -1462,6 +1494,7 @@ struct pass {
     float *s, *z;     /* state: values, sums of features */
     float *out;       /* [queries][BLOCKS] panels of OUT, added to */
     const struct work *mine; /* this thread's own, for panels of features */
+    struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
     int64_t queries;  /* query heads that share this head's keys */
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
@@ -1509,7 +1542,7 @@ static void tile(const struct pass *c, const struct tile_place *place)
             const int tokens = block_tokens(c->tokens, b);
             float *out = c->out + (g * BLOCKS + b) * OUT;
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens), query_lanes);
-            query(p, s, out, tokens, n, 0);
+            query(p, s, out, tokens, n, 0, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
@@ -1590,9 +1623,9 @@ static void chunk_slices(struct pass *c, int rank, int team)
 }
 
 /* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
-static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal)
+static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal, struct fetch *fetch)
 {
-    query(p, v, out, tokens, keys, causal);
+    query(p, v, out, tokens, keys, causal, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -1611,10 +1644,10 @@ static void chunk_own(const struct pass *c, int block, const float *qx, float *o
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
         scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens));
-        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0);
+        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
     scores_diagonal(qx, w->kx + block * PANEL, p, tokens);
-    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1);
+    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* Who of a team takes unit n of units that are sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
@@ -1651,11 +1684,30 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
     team_wait(w, team);
 }
 
+/* The tokens after chunk `first`, as a thread that has the head for itself asks for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+{
+    const int64_t token = first + CHUNK, left = a->length - token, group = group_of(a), size = sizeof(stored);
+    *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
+    if (!f->left)
+        return;
+    const int64_t *strides[STREAMS] = {a->q_stride, a->k_stride, a->v_stride, a->o_stride};
+    const void *bases[STREAMS] = {a->q, a->k, a->v, a->o};
+    const int64_t heads[STREAMS] = {h * group, h, h, h * group};
+    const int64_t widths[STREAMS] = {D_IN * group, D_IN, DV, DV * group};
+    for (int i = 0; i < STREAMS; i++) {
+        f->row[i] = (const char *)token_at(bases[i], strides[i], b, token, heads[i]);
+        f->stride[i] = size * strides[i][1];
+        f->bytes[i] = size * widths[i];
+    }
+}
+
 static void chunked_head(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
                          int rank, int team)
 {
     const int64_t b = index / a->heads, h = index % a->heads;
     float *s = state_memory(a, b, h, w);
+    struct fetch fetch;
     if (rank == 0)
         state_load(a, b, h, s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
@@ -1663,6 +1715,10 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
         c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
         c.read = (first > 0 || a->state_in) && c.queries;
         c.write = first + CHUNK < a->length || a->state_out;
+        if (team == 1) {
+            fetch_begin(a, b, h, first, &fetch);
+            c.fetch = &fetch;
+        }
         chunk_pack(a, b, h, first, c.tokens, w, rank, team);
         chunk_slices(&c, rank, team);
         chunk_finish(a, b, h, first, &c, rank, team);
@@ -1704,7 +1760,7 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
             scores_diagonal(w->qx + i * PANEL, w->kx, w->p, keys);
         else
             scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
-        add_scored(w->p, w->v, out, keys, tokens, at == mine);
+        add_scored(w->p, w->v, out, keys, tokens, at == mine, NULL);
     }
 }
 
@@ -1949,7 +2005,7 @@ static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int 
         const int keys = (int)(end < T ? end : T);
         pack_keys(a, b, end - keys, h, keys, w->kx, w->v);
         scores_full(w->qx, w->kx, w->p, keys, lanes(queries + 1));
-        add_scored(w->p, w->v, out, keys, queries + 1, 0);
+        add_scored(w->p, w->v, out, keys, queries + 1, 0, NULL);
     }
 }
 
