@@ -9,6 +9,8 @@
 
 extern void openblas_set_num_threads(int threads);
 
+enum { IN_A_ROW = 3 };
+
 static const double LEAST_SECONDS = 0.5, MOST_SECONDS = 6;
 
 double bench_now(void)
@@ -140,13 +142,14 @@ static double time_forward(const turn *t)
     return bench_now() - start;
 }
 
-static void keep_best(double *best, double seconds)
+/* The first round is not counted: it faults pages in and starts threads. */
+static double count_turn(int round, double seconds, double *best)
 {
-    if (*best == 0 || seconds < *best)
+    if (round >= 0 && (*best == 0 || seconds < *best))
         *best = seconds;
+    return seconds;
 }
 
-/* The first turn of each is not counted: it faults pages in and starts threads. */
 static void take_turns(const turn *t, const ceiling *c, int threads, bench_times *times)
 {
     double spent = 0;
@@ -154,14 +157,10 @@ static void take_turns(const turn *t, const ceiling *c, int threads, bench_times
         for (int n = 1; n <= threads; n++) {
             omp_set_num_threads(n);
             openblas_set_num_threads(n);
-            for (int i = 0; i < 3; i++) {
-                double ceiling_seconds = time_ceiling(c, n), seconds = time_forward(t);
-                if (round >= 0) {
-                    keep_best(&times->ceiling[n - 1], ceiling_seconds);
-                    keep_best(&times->forward[n - 1], seconds);
-                }
-                spent += seconds;
-            }
+            for (int i = 0; i < IN_A_ROW; i++)
+                count_turn(round, time_ceiling(c, n), &times->ceiling[n - 1]);
+            for (int i = 0; i < IN_A_ROW; i++)
+                spent += count_turn(round, time_forward(t), &times->forward[n - 1]);
         }
         if (spent > MOST_SECONDS && round >= 0)
             break;
