@@ -29,20 +29,21 @@ typedef struct line {
 } line;
 
 static const line lines[] = {
-    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_CHUNKED, 4096, 1, false}, 90, 0},
-    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_CHUNKED, 65536, 1, false}, 90, 0},
-    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_PARALLEL, 1024, 4, false}, 85, 0},
-    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_RECURRENT, 1, 64, true}, 85, 0},
-    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 4096, 2, false}, 80, 0},
-    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 65536, 2, false}, 80, 0},
-    {"specs/linear.lua", "linear_d64", {FPA_FORM_PARALLEL, 1024, 4, false}, 85, 0},
-    {"specs/mixed.lua", "dense_16x32_d64", {FPA_FORM_CHUNKED, 4096, 2, false}, 80, 0},
-    {"specs/tspow.lua", "tspow3_d16", {FPA_FORM_CHUNKED, 4096, 2, false}, 80, 0},
-    {"specs/tspow.lua", "tspow3_d32", {FPA_FORM_CHUNKED, 4096, 2, false}, 80, 0},
-    {"specs/gated.lua", "gated_power2_d64", {FPA_FORM_CHUNKED, 4096, 2, false}, 0, 0},
-    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_CHUNKED, 4096, 1, false}, 1.6, 1},
-    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_CHUNKED, 65536, 1, false}, 1.6, 2},
-    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_PARALLEL, 1024, 4, false}, 0, 3},
+    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_CHUNKED, 4096, 1, 1, false}, 90, 0},
+    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_CHUNKED, 65536, 1, 1, false}, 90, 0},
+    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_PARALLEL, 1024, 1, 4, false}, 85, 0},
+    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_RECURRENT, 1, 1, 64, true}, 85, 0},
+    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 4096, 2, 1, false}, 80, 0},
+    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 65536, 2, 1, false}, 80, 0},
+    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 65536, 1, 16, false}, 0, 0},
+    {"specs/linear.lua", "linear_d64", {FPA_FORM_PARALLEL, 1024, 1, 4, false}, 85, 0},
+    {"specs/mixed.lua", "dense_16x32_d64", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 80, 0},
+    {"specs/tspow.lua", "tspow3_d16", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 80, 0},
+    {"specs/tspow.lua", "tspow3_d32", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 80, 0},
+    {"specs/gated.lua", "gated_power2_d64", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 0, 0},
+    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_CHUNKED, 4096, 1, 1, false}, 1.6, 1},
+    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_CHUNKED, 65536, 1, 1, false}, 1.6, 2},
+    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_PARALLEL, 1024, 1, 4, false}, 0, 3},
 };
 
 enum { LINES = sizeof lines / sizeof *lines, BUFFER = 512 };
@@ -80,7 +81,7 @@ static double flop_of(const fpa_description *about, const bench_load *load)
 
 static void print_title(void)
 {
-    printf("\n%-18s %-9s %8s %7s %13s %8s %14s %10s %9s\n", "head", "form", "tokens", "threads",
+    printf("\n%-18s %-9s %8s %5s %7s %13s %8s %14s %10s %9s\n", "head", "form", "tokens", "B x H", "threads",
            "ns/token/head", "GFLOP/s", "ceiling", "share", "asked");
 }
 
@@ -115,15 +116,15 @@ static void show_line(bench *b, int i)
         return;
     }
     bench_measure(kernel, load, b->threads, &times);
-    const double items = (double)load->length * load->heads;
+    const double items = (double)load->batch * load->length * load->heads;
     const double work =
         load->decode ? 2 * sizeof(float) * (double)about->state_elements : flop_of(about, load);
     const double top = load->decode ? 2 * sizeof(float) * (double)about->state_elements * load->heads
                                     : 2.0 * SGEMM_SIZE * SGEMM_SIZE * SGEMM_SIZE;
     for (int n = 0; n < b->threads; n++) {
         b->seconds[i][n] = times.forward[n] / items;
-        printf("%-18s %-9s %8lld %7d %13.1f", l->head, form_of(load), (long long)load->length, n + 1,
-               1e9 * b->seconds[i][n]);
+        printf("%-18s %-9s %8lld %2dx%-2d %7d %13.1f", l->head, form_of(load), (long long)load->length,
+               load->batch, load->heads, n + 1, 1e9 * b->seconds[i][n]);
         print_share(b, i, n, &times, 1e-9 * work / b->seconds[i][n], 1e-9 * top / times.ceiling[n],
                     load->decode ? "GB/s" : "GFLOP/s");
     }
@@ -149,7 +150,7 @@ static void show_flat(const bench *b)
         fpa_kernel *kernel = open_head(b, heads[h][0], heads[h][1]);
         const double state = 4.0 * (double)fpa_describe(kernel)->state_elements / (1 << 20);
         for (int64_t length = 1024; length <= 1 << 20; length *= 32) {
-            const bench_load load = {FPA_FORM_CHUNKED, length, 1, false};
+            const bench_load load = {FPA_FORM_CHUNKED, length, 1, 1, false};
             bench_times times;
             bench_measure(kernel, &load, 1, &times);
             printf("%-18s %8lld %7d %13.1f %14.2f %26.2f\n", heads[h][1], (long long)length, 1,
@@ -181,7 +182,7 @@ static double ask(const char *command)
 /* The head is measured before and after its rival: the better counts. */
 static double best_ns(const fpa_kernel *kernel, int64_t length, int threads)
 {
-    const bench_load load = {FPA_FORM_AUTO, length, 1, false};
+    const bench_load load = {FPA_FORM_AUTO, length, 1, 1, false};
     bench_times times;
     bench_measure(kernel, &load, threads, &times);
     return 1e9 * times.forward[threads - 1] / (double)length;

@@ -51,9 +51,9 @@ typedef struct operand {
 } operand;
 
 /* Numbers of bf16 are made of floats' upper halves. */
-static void make_operand(operand *x, bool half, int64_t length, int heads, int64_t width)
+static void make_operand(operand *x, bool half, const bench_load *load, int64_t width)
 {
-    const size_t count = (size_t)length * heads * width;
+    const size_t count = (size_t)load->batch * load->length * load->heads * width;
     float *data = bench_numbers(count);
     if (half)
         for (size_t i = 0; i < count; i++) {
@@ -61,7 +61,7 @@ static void make_operand(operand *x, bool half, int64_t length, int heads, int64
             memcpy(&bits, data + i, sizeof bits);
             ((uint16_t *)data)[i] = (uint16_t)(bits >> 16);
         }
-    *x = (operand){.shape = {1, length, heads, width}};
+    *x = (operand){.shape = {load->batch, load->length, load->heads, width}};
     x->tensor = (DLTensor){.data = data,
                            .device = {kDLCPU, 0},
                            .ndim = 4,
@@ -69,19 +69,20 @@ static void make_operand(operand *x, bool half, int64_t length, int heads, int64
                            .shape = x->shape};
 }
 
-static void make_state(operand *x, int heads, int64_t elements)
+static void make_state(operand *x, const bench_load *load, int64_t elements)
 {
-    make_operand(x, false, 1, heads, elements);
-    x->shape[1] = heads, x->shape[2] = elements;
+    const bench_load one = {.batch = load->batch, .length = 1, .heads = load->heads};
+    make_operand(x, false, &one, elements);
+    x->shape[1] = load->heads, x->shape[2] = elements;
     x->tensor.ndim = 3;
 }
 
 /* Gates between 0.6 and 1: exp(g), g = -0.5..0. */
-static void make_gate(operand *x, int64_t length, int heads)
+static void make_gate(operand *x, const bench_load *load)
 {
-    make_operand(x, false, length, heads, 1);
+    make_operand(x, false, load, 1);
     x->tensor.ndim = 3;
-    for (int64_t i = 0; i < length * heads; i++)
+    for (int64_t i = 0; i < load->batch * load->length * load->heads; i++)
         ((float *)x->tensor.data)[i] = (((float *)x->tensor.data)[i] - 0.5f) / 2;
 }
 
@@ -173,17 +174,17 @@ void bench_measure(const fpa_kernel *kernel, const bench_load *load, int threads
     const bool half = strcmp(about->dtype, "bf16") == 0;
     operand q, k, v, o, gate = {0}, state = {0};
     fpa_error error;
-    make_operand(&q, half, load->length, load->heads, about->d);
-    make_operand(&k, half, load->length, load->heads, about->d);
-    make_operand(&v, half, load->length, load->heads, about->dv);
-    make_operand(&o, half, load->length, load->heads, about->dv);
+    make_operand(&q, half, load, about->d);
+    make_operand(&k, half, load, about->d);
+    make_operand(&v, half, load, about->dv);
+    make_operand(&o, half, load, about->dv);
     fpa_tensors tensors = {.q = &q.tensor, .k = &k.tensor, .v = &v.tensor, .o = &o.tensor};
     if (about->gate) {
-        make_gate(&gate, load->length, load->heads);
+        make_gate(&gate, load);
         tensors.log_gate = &gate.tensor;
     }
     if (load->decode) {
-        make_state(&state, load->heads, about->state_elements);
+        make_state(&state, load, about->state_elements);
         tensors.state_in = tensors.state_out = &state.tensor;
     }
     turn t = {kernel, load->form, &tensors, NULL, 0};

@@ -12,7 +12,7 @@ enum { MOST_THREADS = 2, ROUNDS = 12 };
 typedef struct bench_load {
     fpa_form form;
     int64_t length;
-    int heads;
+    int batch, heads;
     bool decode; /* with a state that is updated in place */
 } bench_load;
 
