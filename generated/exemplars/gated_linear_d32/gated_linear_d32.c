@@ -318,7 +318,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
         vec8 c5_0 = get8(c + 5 * DV + 0);
         vec8 c5_1 = get8(c + 5 * DV + 8);
         const int last = causal && m + 6 < n ? m + 6 : n;
-        for (int k = 0; k < last; k++) {
+        int k = 0;
+        do {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -336,7 +337,7 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        }
+        } while (++k < last);
         set8(c + 0 * DV + 0, c0_0);
         set8(c + 0 * DV + 8, c0_1);
         set8(c + 1 * DV + 0, c1_0);
@@ -455,7 +456,8 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
         vec8 c4_1 = {0};
         vec8 c5_0 = {0};
         vec8 c5_1 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec8 b0 = get8(bk + 0);
             const vec8 b1 = get8(bk + 8);
@@ -471,7 +473,7 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        }
+        } while (++k < n);
         set8(c + 0 * T + 0, c0_0);
         set8(c + 0 * T + 8, c0_1);
         set8(c + 1 * T + 0, c1_0);
@@ -496,7 +498,8 @@ static void dot0_8(const float *restrict a, const float *restrict b, float *rest
         vec8 c3_0 = {0};
         vec8 c4_0 = {0};
         vec8 c5_0 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec8 b0 = get8(bk + 0);
             c0_0 += ak[0] * b0;
@@ -505,7 +508,7 @@ static void dot0_8(const float *restrict a, const float *restrict b, float *rest
             c3_0 += ak[3] * b0;
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
-        }
+        } while (++k < n);
         set8(c + 0 * T + 0, c0_0);
         set8(c + 1 * T + 0, c1_0);
         set8(c + 2 * T + 0, c2_0);

@@ -406,7 +406,8 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
         vec16 c5_2 = get16(c + 5 * DV + 32);
         vec16 c5_3 = get16(c + 5 * DV + 48);
         const int last = causal && m + 6 < n ? m + 6 : n;
-        for (int k = 0; k < last; k++) {
+        int k = 0;
+        do {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -438,7 +439,7 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        }
+        } while (++k < last);
         set16(c + 0 * DV + 0, c0_0);
         set16(c + 0 * DV + 16, c0_1);
         set16(c + 0 * DV + 32, c0_2);
@@ -654,7 +655,8 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
         vec16 c7_0 = {0};
         vec16 c7_1 = {0};
         vec16 c7_2 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk + 0);
             const vec16 b1 = get16(bk + 16);
@@ -683,7 +685,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
             c7_0 += ak[7] * b0;
             c7_1 += ak[7] * b1;
             c7_2 += ak[7] * b2;
-        }
+        } while (++k < n);
         set16(c + 0 * T + 0, c0_0);
         set16(c + 0 * T + 16, c0_1);
         set16(c + 0 * T + 32, c0_2);
@@ -730,7 +732,8 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
         vec16 c6_1 = {0};
         vec16 c7_0 = {0};
         vec16 c7_1 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk + 0);
             const vec16 b1 = get16(bk + 16);
@@ -750,7 +753,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
             c6_1 += ak[6] * b1;
             c7_0 += ak[7] * b0;
             c7_1 += ak[7] * b1;
-        }
+        } while (++k < n);
         set16(c + 0 * T + 0, c0_0);
         set16(c + 0 * T + 16, c0_1);
         set16(c + 1 * T + 0, c1_0);
@@ -781,7 +784,8 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
         vec16 c5_0 = {0};
         vec16 c6_0 = {0};
         vec16 c7_0 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk + 0);
             c0_0 += ak[0] * b0;
@@ -792,7 +796,7 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
             c5_0 += ak[5] * b0;
             c6_0 += ak[6] * b0;
             c7_0 += ak[7] * b0;
-        }
+        } while (++k < n);
         set16(c + 0 * T + 0, c0_0);
         set16(c + 1 * T + 0, c1_0);
         set16(c + 2 * T + 0, c2_0);

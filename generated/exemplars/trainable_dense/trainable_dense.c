@@ -605,7 +605,8 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
         vec4 c5_2 = get4(c + 5 * DV + 8);
         vec4 c5_3 = get4(c + 5 * DV + 12);
         const int last = causal && m + 6 < n ? m + 6 : n;
-        for (int k = 0; k < last; k++) {
+        int k = 0;
+        do {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -637,7 +638,7 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        }
+        } while (++k < last);
         set4(c + 0 * DV + 0, c0_0);
         set4(c + 0 * DV + 4, c0_1);
         set4(c + 0 * DV + 8, c0_2);
@@ -796,7 +797,8 @@ static void dot0_4_4_4_4(const float *restrict a, const float *restrict b, float
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
         vec4 c5_3 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk + 0);
             const vec4 b1 = get4(bk + 4);
@@ -826,7 +828,7 @@ static void dot0_4_4_4_4(const float *restrict a, const float *restrict b, float
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        }
+        } while (++k < n);
         set4(c + 0 * T + 0, c0_0);
         set4(c + 0 * T + 4, c0_1);
         set4(c + 0 * T + 8, c0_2);
@@ -875,7 +877,8 @@ static void dot0_4_4_4(const float *restrict a, const float *restrict b, float *
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk + 0);
             const vec4 b1 = get4(bk + 4);
@@ -898,7 +901,7 @@ static void dot0_4_4_4(const float *restrict a, const float *restrict b, float *
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
-        }
+        } while (++k < n);
         set4(c + 0 * T + 0, c0_0);
         set4(c + 0 * T + 4, c0_1);
         set4(c + 0 * T + 8, c0_2);
@@ -935,7 +938,8 @@ static void dot0_4_4(const float *restrict a, const float *restrict b, float *re
         vec4 c4_1 = {0};
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk + 0);
             const vec4 b1 = get4(bk + 4);
@@ -951,7 +955,7 @@ static void dot0_4_4(const float *restrict a, const float *restrict b, float *re
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        }
+        } while (++k < n);
         set4(c + 0 * T + 0, c0_0);
         set4(c + 0 * T + 4, c0_1);
         set4(c + 1 * T + 0, c1_0);
@@ -976,7 +980,8 @@ static void dot0_4(const float *restrict a, const float *restrict b, float *rest
         vec4 c3_0 = {0};
         vec4 c4_0 = {0};
         vec4 c5_0 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk + 0);
             c0_0 += ak[0] * b0;
@@ -985,7 +990,7 @@ static void dot0_4(const float *restrict a, const float *restrict b, float *rest
             c3_0 += ak[3] * b0;
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
-        }
+        } while (++k < n);
         set4(c + 0 * T + 0, c0_0);
         set4(c + 1 * T + 0, c1_0);
         set4(c + 2 * T + 0, c2_0);
@@ -1042,7 +1047,8 @@ static void dot1_4_4_4_4(const float *restrict a, const float *restrict b, float
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
         vec4 c5_3 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk + 0);
             const vec4 b1 = get4(bk + 4);
@@ -1072,7 +1078,7 @@ static void dot1_4_4_4_4(const float *restrict a, const float *restrict b, float
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        }
+        } while (++k < n);
         set4(c + 0 * T + 0, c0_0);
         set4(c + 0 * T + 4, c0_1);
         set4(c + 0 * T + 8, c0_2);
@@ -1121,7 +1127,8 @@ static void dot1_4_4_4(const float *restrict a, const float *restrict b, float *
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk + 0);
             const vec4 b1 = get4(bk + 4);
@@ -1144,7 +1151,7 @@ static void dot1_4_4_4(const float *restrict a, const float *restrict b, float *
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
-        }
+        } while (++k < n);
         set4(c + 0 * T + 0, c0_0);
         set4(c + 0 * T + 4, c0_1);
         set4(c + 0 * T + 8, c0_2);
@@ -1181,7 +1188,8 @@ static void dot1_4_4(const float *restrict a, const float *restrict b, float *re
         vec4 c4_1 = {0};
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk + 0);
             const vec4 b1 = get4(bk + 4);
@@ -1197,7 +1205,7 @@ static void dot1_4_4(const float *restrict a, const float *restrict b, float *re
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        }
+        } while (++k < n);
         set4(c + 0 * T + 0, c0_0);
         set4(c + 0 * T + 4, c0_1);
         set4(c + 1 * T + 0, c1_0);
@@ -1222,7 +1230,8 @@ static void dot1_4(const float *restrict a, const float *restrict b, float *rest
         vec4 c3_0 = {0};
         vec4 c4_0 = {0};
         vec4 c5_0 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk + 0);
             c0_0 += ak[0] * b0;
@@ -1231,7 +1240,7 @@ static void dot1_4(const float *restrict a, const float *restrict b, float *rest
             c3_0 += ak[3] * b0;
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
-        }
+        } while (++k < n);
         set4(c + 0 * T + 0, c0_0);
         set4(c + 1 * T + 0, c1_0);
         set4(c + 2 * T + 0, c2_0);
