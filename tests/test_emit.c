@@ -194,7 +194,7 @@ static bool is_product(const char *label)
     return false;
 }
 
-/* Vectors that are kept on the stack by functions of products; how many functions there are. */
+/* Whole vectors that are kept on the stack by functions of products; how many functions there are. */
 static int count_spills(FILE *assembly, int *functions)
 {
     char line[512];
@@ -205,7 +205,8 @@ static int count_spills(FILE *assembly, int *functions)
             inside = is_product(line);
             *functions += inside;
         }
-        if (inside && strstr(line, "mm") && (strstr(line, "(%rsp)") || strstr(line, "(%rbp)")))
+        if (inside && (strstr(line, "%ymm") || strstr(line, "%zmm")) &&
+            (strstr(line, "(%rsp)") || strstr(line, "(%rbp)")))
             spills++;
     }
     return spills;
