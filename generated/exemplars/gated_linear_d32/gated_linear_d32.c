@@ -630,7 +630,8 @@ enum {
     VALUES = T * DV,                  /* outputs of a panel */
     VALUE_PANEL = T * DV,             /* values of a panel */
     OUT = T * (DV + 0),             /* the same with no sums of weights */
-    SLICES = 1,                   /* partial results, added in order */
+    SLICES = 1,                   /* partial results, added in a fixed order */
+    WAITING = 1,                  /* of them at a time, for a thread alone */
     QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
     STATE = FEATURES * (DV + 0),    /* of one (batch, head) */
     SCRATCH = T * 48         /* a panel of features, or of dots */
@@ -646,9 +647,9 @@ struct work {
     float *qx;      /* [queries][BLOCKS][ROWS][T], of the parallel form [QUERY_BLOCKS][ROWS][T] */
     float *kx;      /* [BLOCKS][ROWS][T] */
     float *v;       /* [BLOCKS] panels of [T][DV] */
-    float *o;       /* [queries][BLOCKS] panels of OUT: values, then sums; of the recurrent form
+    float *o;       /* [QUERY_BLOCKS] panels of OUT: values, then sums, of the parallel form; of the recurrent form
                      * two buffers of [SLICES] partial results of one token */
-    float *partial; /* [partials][queries][BLOCKS] panels of OUT */
+    float *partial; /* [partials][queries][BLOCKS] panels of OUT: values, then sums */
     float *state;   /* [STATE], when the caller's cannot be used */
     float *p;       /* [SCRATCH] */
     struct meeting *meeting;
@@ -684,7 +685,7 @@ static char *work_layout(struct work *w, char *base, int64_t queries, int64_t pa
     w->qx = carve(&at, sizeof(float) * panels * PANEL);
     w->kx = carve(&at, sizeof(float) * BLOCKS * PANEL);
     w->v = carve(&at, sizeof(float) * BLOCKS * VALUE_PANEL);
-    w->o = carve(&at, sizeof(float) * larger(panels * OUT, 2 * SLICES * partial_size(queries)));
+    w->o = carve(&at, sizeof(float) * larger(QUERY_BLOCKS * OUT, 2 * SLICES * partial_size(queries)));
     w->partial = carve(&at, sizeof(float) * larger(partials * queries * BLOCKS, QUERY_BLOCKS) * OUT);
     w->state = carve(&at, sizeof(float) * STATE);
     w->p = carve(&at, sizeof(float) * SCRATCH);
@@ -712,7 +713,7 @@ static int64_t group_of(const struct fpa_launch *a)
 /* Partial results are kept apart only where several threads share a head. */
 static int64_t partials_for(const struct fpa_launch *a, int threads)
 {
-    return a->batch * a->heads % threads ? SLICES : 1;
+    return a->batch * a->heads % threads ? SLICES : WAITING;
 }
 
 static size_t work_size(const struct fpa_launch *a, int threads)
@@ -943,20 +944,52 @@ static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
     team_wait(w, team);
 }
 
-/* All slices of the state, dealt out to the team. A slice's partial result stands alone and is
- * added in the order of slices, so that bits do not depend on the team. */
+/* ---- slices' parts of a chunk's outputs ----
+ *
+ * They are added pair by pair, groups of 2, 4, 8 slices from an even place on, whoever computed them: bits do not
+ * depend on the team. A member takes consecutive slices and adds up the groups that are all its own. */
+
+/* The sum of the group of slices that begins with `first`. Alone, one has no more of them than groups that wait. */
+static float *group_sum(const struct pass *c, int first, int team)
+{
+    const int place = team > 1 ? first : __builtin_popcount((unsigned)first);
+    return c->w->partial + place * (c->queries * BLOCKS * OUT);
+}
+
+static int slice_owner(int number, int team)
+{
+    return ((number + 1) * team - 1) / SLICES;
+}
+
+/* Has a member added the halves of a group that begins with `first`, each of `half` slices? */
+static int is_added(int first, int half, int team)
+{
+    const int last = first + 2 * half - 1;
+    return last < SLICES && slice_owner(first, team) == slice_owner(last, team);
+}
+
 static void chunk_slices(struct pass *c, int rank, int team)
 {
-    const struct work *w = c->w;
     const int64_t size = c->queries * BLOCKS * OUT;
-    for (int i = rank; i < SLICES; i += team) {
-        c->out = team > 1 ? w->partial + i * size : i ? w->partial : w->o;
-        memset(c->out, 0, sizeof(float) * size);
+    const int begin = SLICES * rank / team, end = SLICES * (rank + 1) / team;
+    for (int i = begin; i < end; i++) {
+        c->out = group_sum(c, i, team);
+        if (c->read)
+            memset(c->out, 0, sizeof(float) * size);
         slice(i, c);
-        if (team == 1 && i)
-            add_panels(w->o, c->out, size);
+        for (int half = 1; c->read && i & half && i + 1 - 2 * half >= begin; half *= 2)
+            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), size);
     }
-    team_wait(w, team);
+    team_wait(c->w, team);
+}
+
+/* Add what no member had all of, for the panel of outputs at `at`: the first group begins with it. */
+static void slices_sum(const struct pass *c, int64_t at, int team)
+{
+    for (int half = 1; half < SLICES; half *= 2)
+        for (int first = 0; first + half < SLICES; first += 2 * half)
+            if (!is_added(first, half, team))
+                add_panels(group_sum(c, first, team) + at, group_sum(c, first + half, team) + at, OUT);
 }
 
 /* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
@@ -1014,21 +1047,16 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
 {
     const struct work *w = c->w;
     const int blocks = (c->tokens + T - 1) / T;
-    const int64_t size = c->queries * BLOCKS * OUT;
     for (int64_t u = 0; u < c->queries * blocks; u++) {
         const int64_t g = u % c->queries;
         const int block = blocks - 1 - (int)(u / c->queries);
         if (dealt_to(u, team) != rank)
             continue;
-        const int64_t at = (g * BLOCKS + block) * OUT;
-        float *out = w->o + at;
-        if (!c->read)
+        float *out = w->partial + (g * BLOCKS + block) * OUT;
+        if (c->read)
+            slices_sum(c, (g * BLOCKS + block) * OUT, team);
+        else
             memset(out, 0, sizeof(float) * OUT);
-        else if (team > 1) {
-            memcpy(out, w->partial + at, sizeof(float) * OUT);
-            for (int i = 1; i < SLICES; i++)
-                add_panels(out, w->partial + i * size + at, OUT);
-        }
         decay_out(w, block, out);
         chunk_own(c, block, w->qx + (g * BLOCKS + block) * PANEL, out);
         store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
