@@ -1,6 +1,6 @@
 /* bench_c: C kernels beside OpenBLAS's sgemm and a copy of memory, on this machine.
  *
- *   bench_c [TARGET] [PART...]      parts: heads, flat, numpy, softmax (all of them)
+ *   bench_c [TARGET] [PART...]      parts: heads, random, flat, numpy, softmax (all of them)
  *
  * Every line's share is of one run: forwards and their ceiling take turns, the best of each counts. The
  * ceiling of arithmetic is sgemm of 1024^3 with as many threads, of decoding a copy of as many bytes as the
@@ -138,6 +138,76 @@ static void show_heads(bench *b)
         show_line(b, i);
 }
 
+/* ---- heads that nobody chose ---- */
+
+enum { RANDOM_HEADS = 16 };
+
+static int between(uint32_t *random, int low, int high)
+{
+    *random = *random * 1664525u + 1013904223u;
+    return low + (int)((*random >> 8) % (uint32_t)(high - low + 1));
+}
+
+/* A spec of one head; which family, by turns. */
+static void random_spec(uint32_t *random, int number, char *spec, size_t size)
+{
+    char terms[200];
+    const int d = number % 4 == 1 ? between(random, 8, 18) : between(random, 16, 80),
+              dv = between(random, 16, 130);
+    const int block = between(random, 1, 12), first = between(random, 2, 30), second = between(random, 2, 30);
+    switch (number % 4) {
+    case 0:
+        snprintf(terms, sizeof terms, "tspow { d = %d, degree = 2, block = %d }", d, block);
+        break;
+    case 1:
+        snprintf(terms, sizeof terms, "power { degree = 3 }");
+        break;
+    case 2:
+        snprintf(terms, sizeof terms, "inhomogeneous { degree = 2, constant = %d }", block);
+        break;
+    default:
+        snprintf(terms, sizeof terms,
+                 "{ term { dense(orthogonal { rows = %d, d = %d, seed = %d }), dense(orthogonal { rows = %d, "
+                 "d = %d, "
+                 "seed = %d }) } }",
+                 first < d ? first : d, d, number, second < d ? second : d, d, number + 100);
+    }
+    snprintf(spec, size, "return head { name = 'random_%d', d = %d, dv = %d, terms = %s }", number, d, dv,
+             terms);
+}
+
+static void show_random(const bench *b)
+{
+    const bench_load load = {FPA_FORM_CHUNKED, 4096, 1, 2, false};
+    const fpa_options options = {.target = b->target};
+    uint32_t random = 2026;
+    double least = 1e9;
+    printf("\n%-18s %5s %5s %7s %13s %8s %16s %7s\n", "chunked, 1 thread", "d", "dv", "D", "ns/token/head",
+           "GFLOP/s", "sgemm", "share");
+    for (int i = 0; i < RANDOM_HEADS; i++) {
+        char spec[512];
+        fpa_kernel *kernel;
+        fpa_error error;
+        bench_times times;
+        random_spec(&random, i, spec, sizeof spec);
+        if (fpa_open_text("random", spec, NULL, &options, &kernel, &error)) {
+            fprintf(stderr, "bench_c: %s: %s\n", error.where, error.message);
+            exit(1);
+        }
+        const fpa_description *about = fpa_describe(kernel);
+        bench_measure(kernel, &load, 1, &times);
+        const double seconds = times.forward[0] / (double)(load.length * load.heads);
+        const double rate = 1e-9 * flop_of(about, &load) / seconds;
+        const double top = 2e-9 * SGEMM_SIZE * SGEMM_SIZE * SGEMM_SIZE / times.ceiling[0];
+        printf("%-18s %5d %5d %7lld %13.1f %8.1f %8.1f GFLOP/s %5.0f %%\n", about->name, about->d, about->dv,
+               (long long)about->features, 1e9 * seconds, rate, top, 100 * rate / top);
+        fflush(stdout);
+        least = rate / top < least ? rate / top : least;
+        fpa_close(kernel);
+    }
+    printf("least share of %d random heads: %.0f %% (asked: 70 %%)\n", RANDOM_HEADS, 100 * least);
+}
+
 /* ---- work and memory do not grow with the length ---- */
 
 static void show_flat(const bench *b)
@@ -269,6 +339,8 @@ int main(int count, char **arguments)
     print_machine(&b);
     if (wants(count, arguments, "heads"))
         show_heads(&b);
+    if (wants(count, arguments, "random"))
+        show_random(&b);
     if (wants(count, arguments, "flat"))
         show_flat(&b);
     if (wants(count, arguments, "numpy"))

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    TOKENS = 48, /* a multiple of the micro-tile's 6 rows and of every vector width */
+    TOKENS = 48,      /* a multiple of the micro-tile's 6 rows and of every vector width */
     PAIR_TOKENS = 96, /* with pairs of bf16 of 32 consecutive tokens in a vector, as well */
     MICRO_ROWS = 6,
     PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
@@ -332,7 +332,8 @@ static double code_bytes(const fpa_plan *plan)
         const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
         matrices += matrix->data ? 4.0 * matrix->rows * matrix->cols : 0;
     }
-    return 4 * (2 * value_tile + (1 + plan->score->dot_count) * score_tile) + features + matrices + 24 * 1024; /* the forms themselves */
+    return 4 * (2 * value_tile + (1 + plan->score->dot_count) * score_tile) + features + matrices +
+           24 * 1024; /* the forms themselves */
 }
 
 /* What a FLOP over scores takes, compared with one over the state: measured on an H200, where tspow2 at d =

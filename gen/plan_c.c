@@ -21,21 +21,24 @@ double tile_cycles(const fpa_core *core, fpa_register_tile tile)
     return fmax(fmax(sums / core->fmas, (double)(tile.rows + tile.vectors) / core->loads), core->latency);
 }
 
-/* Vectors that `width` columns take, the last ones narrower (templates/c/helpers.c.in: panels). */
-static int vectors_of(int width, int lanes)
+/* Vectors that `width` columns take (templates/c/helpers.c.in: product_panels); *shared: the last one begins
+ * before its neighbour ends. */
+static int vectors_of(int width, int lanes, bool *shared)
 {
-    int count = width / lanes;
-    for (int rest = width % lanes; rest; rest &= rest - 1)
-        count++;
-    return count;
+    while (lanes > width)
+        lanes /= 2;
+    const int rest = width % lanes;
+    *shared = rest != 0 && (rest & (rest - 1)) != 0;
+    return width / lanes + (rest != 0);
 }
 
 /* Cycles of a row of the product through all of its panels, and loads as a tie-breaker. */
 static double row_cost(const fpa_core *core, fpa_register_tile tile, int vectors)
 {
     double cycles = 0, loads = 0;
-    for (int left = vectors; left > 0; left -= tile.vectors) {
-        const fpa_register_tile here = {tile.rows, left < tile.vectors ? left : tile.vectors};
+    const int panels = (vectors + tile.vectors - 1) / tile.vectors;
+    for (int i = 0; i < panels; i++) {
+        const fpa_register_tile here = {tile.rows, vectors * (i + 1) / panels - vectors * i / panels};
         cycles += tile_cycles(core, here);
         loads += here.rows + here.vectors;
     }
@@ -45,9 +48,10 @@ static double row_cost(const fpa_core *core, fpa_register_tile tile, int vectors
 fpa_register_tile tile_choose(const fpa_target *target, int columns, int tokens)
 {
     const fpa_core core = core_of(target);
-    const int vectors = vectors_of(columns, target->vector);
-    fpa_register_tile best = {1, 1};
-    for (int v = 1; v <= vectors && v < core.registers; v++)
+    bool shared;
+    const int vectors = vectors_of(columns, target->vector, &shared), least = shared ? 2 : 1;
+    fpa_register_tile best = {1, least};
+    for (int v = least; v <= vectors && v < core.registers; v++)
         for (int r = 1; r <= core.registers; r++) {
             const fpa_register_tile tile = {r, v};
             if (tokens % r == 0 && tile_fits(&core, tile) &&
