@@ -94,7 +94,9 @@ static void print_share(const bench *b, int i, int n, const bench_times *times, 
     snprintf(share, sizeof share, "%.0f %%", 100 * rate / ceiling);
     if (l->beside)
         snprintf(share, sizeof share, "%.2f x f32", b->seconds[l->beside - 1][n] / b->seconds[i][n]);
-    if (l->asked > 0)
+    if (l->asked > 0 && !l->beside && strcmp(b->target, "c:avx2") == 0)
+        snprintf(asked, sizeof asked, "%.0f %%", l->asked < 85 ? l->asked : 85);
+    else if (l->asked > 0)
         snprintf(asked, sizeof asked, l->beside ? "%.1f x" : "%.0f %%", l->asked);
     printf(" %8.1f %6.1f %-7s %10s %9s", rate, ceiling, unit, share, asked);
     if (n)
