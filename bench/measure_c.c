@@ -143,29 +143,49 @@ static double time_forward(const turn *t)
     return bench_now() - start;
 }
 
-/* The first round is not counted: it faults pages in and starts threads. */
-static double count_turn(int round, double seconds, double *best)
+static void keep_best(double *best, double seconds)
 {
-    if (round >= 0 && (*best == 0 || seconds < *best))
+    if (*best == 0 || seconds < *best)
         *best = seconds;
-    return seconds;
+}
+
+/* Threads that have done their work look for more for a while (OpenBLAS's for 20 ms): those of the one
+ * library must not take cores from the other's. */
+static void rest(void)
+{
+    const struct timespec pause = {.tv_nsec = 40000000};
+    nanosleep(&pause, NULL);
+}
+
+/* Ceilings in a row, then forwards. The first of each is not counted: it wakes threads up, and in the first
+ * round faults pages in. */
+static double take_turn(const turn *t, const ceiling *c, int threads, bench_times *times)
+{
+    double spent = 0;
+    omp_set_num_threads(threads);
+    openblas_set_num_threads(threads);
+    rest();
+    for (int i = 0; i <= IN_A_ROW; i++) {
+        const double seconds = time_ceiling(c, threads);
+        if (i)
+            keep_best(&times->ceiling[threads - 1], seconds);
+    }
+    rest();
+    for (int i = 0; i <= IN_A_ROW; i++) {
+        const double seconds = time_forward(t);
+        if (i)
+            keep_best(&times->forward[threads - 1], seconds);
+        spent += seconds;
+    }
+    return spent;
 }
 
 static void take_turns(const turn *t, const ceiling *c, int threads, bench_times *times)
 {
     double spent = 0;
-    for (int round = -1; round < ROUNDS || spent < LEAST_SECONDS; round++) {
-        for (int n = 1; n <= threads; n++) {
-            omp_set_num_threads(n);
-            openblas_set_num_threads(n);
-            for (int i = 0; i < IN_A_ROW; i++)
-                count_turn(round, time_ceiling(c, n), &times->ceiling[n - 1]);
-            for (int i = 0; i < IN_A_ROW; i++)
-                spent += count_turn(round, time_forward(t), &times->forward[n - 1]);
-        }
-        if (spent > MOST_SECONDS && round >= 0)
-            break;
-    }
+    for (int round = 0; spent < MOST_SECONDS && (round < ROUNDS || spent < LEAST_SECONDS); round++)
+        for (int n = 1; n <= threads; n++)
+            spent += take_turn(t, c, n, times);
 }
 
 void bench_measure(const fpa_kernel *kernel, const bench_load *load, int threads, bench_times *times)

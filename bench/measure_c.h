@@ -6,7 +6,7 @@
 
 #include "fpa.h"
 
-enum { MOST_THREADS = 2, ROUNDS = 12 };
+enum { MOST_THREADS = 2, ROUNDS = 8 };
 
 /* One forward's size. */
 typedef struct bench_load {
@@ -30,8 +30,8 @@ float *bench_numbers(size_t count);
  */
 enum { SGEMM_SIZE = 1024 };
 
-/* Forwards with 1..threads threads and their ceiling take turns, ROUNDS times at least and until forwards had a
- * second; the best of each counts. Ends the program with the library's message when a call fails. */
+/* Forwards with 1..threads threads and their ceiling take turns, ROUNDS times at least and until forwards had
+ * a second; the best of each counts. Ends the program with the library's message when a call fails. */
 void bench_measure(const fpa_kernel *kernel, const bench_load *load, int threads, bench_times *times);
 
 #endif
