@@ -193,11 +193,13 @@ $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
-# make bench RESULTS=bench/results/c-2026-01-31.txt keeps the table.
-bench: $(BUILD)/bench_c
-	@$< $(if $(RESULTS),| tee $(RESULTS))
+# make bench RESULTS=bench/results/c-2026-01-31.txt keeps the table. BENCH: a target and parts, as bench/bench_c.c
+# tells them; the second run holds OpenBLAS and the kernels to AVX2.
+bench: $(BUILD)/bench_c $(BUILD)/fpac
+	@{ $< $(BENCH) && OPENBLAS_CORETYPE=Haswell $< c:avx2 heads && tools/compile-times.sh $(BUILD)/fpac; } \
+		$(if $(RESULTS),| tee $(RESULTS))
 
-$(BUILD)/bench_c: $(BUILD)/obj/bench/bench_c.o $(BUILD)/libfpa.a
+$(BUILD)/bench_c: $(BUILD)/obj/bench/bench_c.o $(BUILD)/obj/bench/measure_c.o $(BUILD)/libfpa.a
 	$(call say,link)
 	$(quiet)$(link) -fopenmp -o $@ $^ -lopenblas $(PROGRAM_LIBS)
 # make gpu-bench RESULTS=bench/results/cuda-DATE.txt: the CUDA kernels, on the GPU that is here.
@@ -211,9 +213,10 @@ $(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
-$(BUILD)/obj/bench/bench_c.o: cppflags += -Iruntime
-$(BUILD)/obj/bench/bench_c.o: cflags += -fopenmp
-$(BUILD)/obj/bench/bench_c.o: | $(BUILD)/openblas
+bench_c_objects := $(BUILD)/obj/bench/bench_c.o $(BUILD)/obj/bench/measure_c.o
+$(bench_c_objects): cppflags += -Iruntime
+$(bench_c_objects): cflags += -fopenmp
+$(bench_c_objects): | $(BUILD)/openblas
 $(BUILD)/openblas:
 	@tools/install-deps.sh --check libopenblas-dev
 	@touch $@

@@ -80,7 +80,7 @@ static void print_target(const fpa_target *target)
         snprintf(size, sizeof size, "%3d KiB a block", target->shared_memory / 1024);
     else
         snprintf(size, sizeof size, "%2d floats a register", target->vector);
-    printf("%-12s %-8s %-20s  %-20s %s\n", target->name, target->machine, size, target->march,
+    printf("%-13s %-8s %-20s  %-30s %s\n", target->name, target->machine, size, target->march,
            ability_of(target).text);
 }
 

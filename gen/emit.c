@@ -91,16 +91,25 @@ static void push_head(lua_State *L, const fpa_plan *plan)
     set_string(L, "state_dtype", dtype_name(head->state_dtype));
 }
 
+static void set_register_tile(lua_State *L, const char *field, fpa_register_tile tile)
+{
+    lua_createtable(L, 0, 2);
+    set_integer(L, "rows", tile.rows);
+    set_integer(L, "vectors", tile.vectors);
+    lua_setfield(L, -2, field);
+}
+
 static void push_sizes(lua_State *L, const fpa_plan *plan)
 {
     set_integer(L, "vector", plan->target->vector);
     set_integer(L, "tokens", plan->tokens);
     set_integer(L, "tile_features", plan->tile_features);
-    set_integer(L, "micro_rows", plan->micro_rows);
-    set_integer(L, "micro_vectors", plan->micro_vectors);
+    set_register_tile(L, "values", plan->values);
+    set_register_tile(L, "scores", plan->scores);
     set_integer(L, "chunk", plan->chunk);
     set_integer(L, "query_blocks", plan->query_blocks);
     set_boolean(L, "unrolled", plan->unrolled);
+    set_boolean(L, "pairs", plan->pairs);
 }
 
 /* ---- texts ---- */

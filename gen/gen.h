@@ -46,10 +46,11 @@ void source_free(fpa_source *source);
 /* Targets, and how a compiler is told of them. */
 typedef struct fpa_target {
     const char *name;    /* "c:avx512", "cuda:sm_90" */
-    const char *march;   /* C: "-march=x86-64-v4"; CUDA: "sm_90" */
+    const char *march;   /* C: words as "-march=x86-64-v4"; CUDA: "sm_90" */
     const char *machine; /* C: "x86_64" or "aarch64"; CUDA: "cuda" */
     int vector;          /* C: floats a register */
     int registers;       /* C: vector registers */
+    bool pairs;          /* C: it multiplies and adds pairs of bf16 in one instruction */
     int capability;      /* CUDA: 90 for sm_90; 0: a C target */
     int shared_memory;   /* CUDA: bytes that one block may have */
     bool

@@ -6,7 +6,8 @@
 #include <string.h>
 
 enum {
-    TOKENS = 48, /* a multiple of the micro-tile's 6 rows and of every vector width */
+    TOKENS = 48,      /* a multiple of the micro-tile's 6 rows and of every vector width */
+    PAIR_TOKENS = 96, /* with pairs of bf16 of 32 consecutive tokens in a vector, as well */
     MICRO_ROWS = 6,
     PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
     MAX_TILE = TOKENS,       /* tiles and panels of keys share their product */
@@ -277,13 +278,13 @@ static int tile_features(int dv)
 
 /* A chunk costs c (d + dv) FLOP a token for its own part, and 8 D dv bytes of state traffic for
  * all of its tokens, worth about 24 D dv FLOP: the sum is least at the root of their ratio. */
-static int choose_chunk(const fpa_head *head, double features)
+static int choose_chunk(const fpa_head *head, double features, int tokens)
 {
     if (head->chunk)
         return head->chunk;
     double best = sqrt(24.0 * features * head->dv / (head->d + head->dv));
-    int blocks = (int)(best / TOKENS + 0.5);
-    return TOKENS * (blocks < 1 ? 1 : blocks > 16 ? 16 : blocks);
+    int blocks = (int)(best / tokens + 0.5);
+    return tokens * (blocks < 1 ? 1 : blocks > 16 ? 16 : blocks);
 }
 
 static double projection_flop(const fpa_plan *plan)
@@ -318,21 +319,21 @@ static void plan_bytes(fpa_plan *plan)
     plan->bytes[FORM_RECURRENT] = operands + 2 * state;
 }
 
-/* Bytes of machine code. A step of a register tile is one instruction of about 10 bytes a product;
+/* Bytes of machine code. A register tile is one instruction of about 10 bytes a product, and three more to
+ * clear or load, and store, a sum;
  * an unrolled feature a product and a store; a piece a row of the table. */
 static double code_bytes(const fpa_plan *plan)
 {
-    const double step = 10.0 * (plan->micro_rows + 1) * plan->micro_vectors;
-    double steps = plan->tokens; /* a panel of keys, and of features */
-    for (int i = 0; i < plan->score->dot_count; i++)
-        steps += fmin(plan->dots[i].row_count, 128);
+    const double value_tile = 10.0 * (plan->values.rows + 1) * plan->values.vectors;
+    const double score_tile = 10.0 * (plan->scores.rows + 1) * plan->scores.vectors;
     double features = plan->unrolled ? 18.0 * (double)plan->features : 16.0 * plan->piece_count;
     double matrices = 0;
     for (int i = 0; i < plan->projection_count; i++) {
         const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
         matrices += matrix->data ? 4.0 * matrix->rows * matrix->cols : 0;
     }
-    return steps * step + features + matrices + 24 * 1024; /* the forms themselves */
+    return 4 * (2 * value_tile + (1 + plan->score->dot_count) * score_tile) + features + matrices +
+           24 * 1024; /* the forms themselves */
 }
 
 /* What a FLOP over scores takes, compared with one over the state: measured on an H200, where tspow2 at d =
@@ -397,9 +398,14 @@ static void choose_sizes(fpa_plan *plan)
     plan->unrolled = plan->features <= UNROLL_LIMIT && !plan->target->capability;
     plan->tokens = TOKENS;
     plan->tile_features = tile_features(head->dv);
-    plan->micro_rows = MICRO_ROWS;
-    plan->micro_vectors = plan->target->registers >= 32 ? 4 : 2;
-    plan->chunk = choose_chunk(head, (double)plan->features);
+    if (!plan->target->capability) {
+        plan->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv % plan->target->vector == 0;
+        plan->facts.arithmetic = plan->pairs ? FPA_BF16 : FPA_F32;
+        plan->tokens = plan->pairs ? PAIR_TOKENS : TOKENS;
+        plan->values = tile_choose(plan->target, head->dv, plan->tokens);
+        plan->scores = tile_choose(plan->target, plan->tokens, plan->tokens);
+    }
+    plan->chunk = choose_chunk(head, (double)plan->features, plan->tokens);
     plan->query_blocks = 4;
 }
 

@@ -11,6 +11,7 @@
 #define FPAC_GEN_PLAN_H
 
 #include "gen.h"
+#include "plan_c.h"
 #include "plan_cuda.h"
 #include "plan_hopper.h"
 #include "plan_warpgroups.h"
@@ -74,8 +75,9 @@ typedef struct fpa_plan {
     /* sizes */
     int tokens;             /* T: tokens a panel */
     int tile_features;      /* F */
-    int micro_rows;         /* rows of the register tile */
-    int micro_vectors;      /* vectors of the register tile */
+    fpa_register_tile values; /* C: of products whose columns are values */
+    bool pairs;               /* C: products are of pairs of bf16, but those of the recurrent form */
+    fpa_register_tile scores; /* C: of products whose columns are a panel's tokens */
     int chunk;              /* tokens between state updates */
     int query_blocks;       /* panels of queries that one unit of the parallel form takes */
     fpa_cuda_plan cuda;     /* of CUDA targets: all but rows, pieces and dots is there */

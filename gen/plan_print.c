@@ -32,9 +32,11 @@ static void print_sizes(FILE *out, const fpa_plan *plan)
             plan->weighted_count);
     fprintf(out, "tiles       %d of at most %d features, in %d slices that threads share\n", plan->tile_count,
             plan->tile_features, plan->slice_count);
-    fprintf(out, "panel       %d tokens; register tile %d rows x %d vectors\n", plan->tokens,
-            plan->micro_rows, plan->micro_vectors);
+    fprintf(out, "panel       %d tokens; register tiles %d x %d vectors of values, %d x %d of tokens\n",
+            plan->tokens, plan->values.rows, plan->values.vectors, plan->scores.rows, plan->scores.vectors);
     fprintf(out, "chunk       %d tokens%s\n", plan->chunk, plan->head->chunk ? " (as the spec says)" : "");
+    if (plan->pairs)
+        fprintf(out, "products    of pairs of bf16, summed in fp32 (recurrent form: in fp32)\n");
     print_costs(out, plan);
     fprintf(out, "code        about %.0f KiB\n", plan->code_bytes / 1024);
 }

@@ -18,6 +18,7 @@ static const fpa_target targets[] = {
     {"c:sse2", "-march=x86-64", "x86_64", .vector = 4, .registers = 16},
     {"c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16},
     {"c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32},
+    {"c:avx512bf16", "-march=x86-64-v4 -mavx512bf16", "x86_64", .vector = 16, .registers = 32, .pairs = true},
     {"c:neon", "-march=armv8-a", "aarch64", .vector = 4, .registers = 32},
     {"cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024},
     {"cuda:sm_86", "sm_86", "cuda", .capability = 86, .shared_memory = 99 * 1024},
@@ -74,7 +75,7 @@ const fpa_target *target_best(void)
 {
     const fpa_target *best = NULL;
     for (int i = 0; i < TARGETS; i++)
-        if (target_runs(&targets[i]) && (!best || targets[i].vector > best->vector))
+        if (target_runs(&targets[i]) && (!best || targets[i].vector >= best->vector))
             best = &targets[i];
     return best;
 }
@@ -103,11 +104,19 @@ static bool cpu_has_v4(void)
            __builtin_cpu_supports("avx512vl");
 }
 
+/* AVX512_BF16: leaf 7, subleaf 1. The system saves its registers if it does AVX-512's. */
+static bool cpu_has_bf16(void)
+{
+    enum { AVX512_BF16 = 1 << 5 };
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & AVX512_BF16);
+}
+
 static bool cpu_runs(const fpa_target *target)
 {
     __builtin_cpu_init();
     if (target->vector == 16)
-        return cpu_has_v4();
+        return cpu_has_v4() && (!target->pairs || cpu_has_bf16());
     return target->vector == 8 ? cpu_has_v3() : true;
 }
 #else

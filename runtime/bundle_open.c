@@ -118,7 +118,8 @@ static bool runs_beside(const fpa_target *its, const fpa_target *best)
 static bool is_better(const fpa_target *its, const fpa_bundle_entry *entry)
 {
     const fpa_target *other = entry ? target_find(entry->facts.target) : NULL;
-    return !other || its->vector > other->vector || its->capability > other->capability;
+    return !other || its->vector > other->vector || its->capability > other->capability ||
+           (its->vector == other->vector && its->pairs && !other->pairs);
 }
 
 /* "c:avx2, cuda:sm_80": what the head has objects for. */
@@ -143,8 +144,8 @@ static fpa_status refuse_target(const opening *o, const char *name, const char *
                 wanted, objects, target->name);
 }
 
-/* The named target, or of the entries that run here the one with the widest vectors or for the newest
- * GPU. */
+/* The named target, or of the entries that run here the one with the widest vectors, and pairs of bf16,
+ * or for the newest GPU. */
 static fpa_status choose_entry(opening *o, const char *name, fpa_error *error)
 {
     const char *wanted = o->options && o->options->target ? o->options->target : "c";

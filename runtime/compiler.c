@@ -128,6 +128,13 @@ static void add_argument(fpa_compiler *compiler, const char *argument)
         compiler->arguments[compiler->count++] = argument;
 }
 
+static void add_words(fpa_compiler *compiler, char *words)
+{
+    char *rest = NULL;
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        add_argument(compiler, word);
+}
+
 static fpa_status collect_arguments(const fpa_target *target, fpa_compiler *compiler, fpa_error *error)
 {
     enum { ROOM = 8 }; /* for the files, -lm and NULL that compile adds */
@@ -135,15 +142,14 @@ static fpa_status collect_arguments(const fpa_target *target, fpa_compiler *comp
     add_argument(compiler, compiler->path);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         add_argument(compiler, flags[i]);
-    add_argument(compiler, target->march);
+    compiler->march = strdup(target->march);
+    compiler->extra = strdup(extra ? extra : "");
+    if (!compiler->march || !compiler->extra)
+        return fail_memory(error);
+    add_words(compiler, compiler->march);
     if (target->vector == 16) /* compilers prefer half of the register on most such CPUs */
         add_argument(compiler, "-mprefer-vector-width=512");
-    compiler->extra = strdup(extra ? extra : "");
-    if (!compiler->extra)
-        return fail_memory(error);
-    char *rest = NULL;
-    for (char *word = strtok_r(compiler->extra, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        add_argument(compiler, word);
+    add_words(compiler, compiler->extra);
     if (compiler->count > COMPILER_MAX_ARGUMENTS - ROOM)
         return fail(error, FPA_INVALID, "FPA_CFLAGS", "has too many words; about 40 fit");
     compiler->arguments[compiler->count] = NULL;
@@ -166,6 +172,7 @@ fpa_status compiler_find(const fpa_options *options, const fpa_target *target, f
 void compiler_free(fpa_compiler *compiler)
 {
     free(compiler->path);
+    free(compiler->march);
     free(compiler->extra);
     memset(compiler, 0, sizeof *compiler);
 }

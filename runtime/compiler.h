@@ -9,6 +9,7 @@ enum { COMPILER_MAX_ARGUMENTS = 64 };
 
 typedef struct fpa_compiler {
     char *path;  /* absolute, as found: argv[0] may decide what a driver does */
+    char *march; /* the words of the target */
     char *extra; /* the words of $FPA_CFLAGS */
     const char *arguments[COMPILER_MAX_ARGUMENTS]; /* path and flags, without files; NULL-terminated */
     int count;                                     /* arguments before the NULL */

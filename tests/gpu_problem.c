@@ -65,6 +65,12 @@ void gpu_close(test_gpu *gpu)
     gpu->context = NULL;
 }
 
+const char *float_target(void)
+{
+    const fpa_target *best = target_best();
+    return best->pairs ? "c:avx512" : best->name;
+}
+
 /* ---- operands ---- */
 
 static DLDataType dlpack_type(fpa_dtype dtype)

@@ -24,6 +24,10 @@ void gpu_check(const fpa_driver *driver, CUresult result, const char *call);
 bool gpu_open(test_gpu *gpu, int number);
 void gpu_close(test_gpu *gpu);
 
+/* The C target that other kernels are compared with: the best one here whose products are float32 for every
+ * storage type. */
+const char *float_target(void);
+
 /* ---- operands ---- */
 
 typedef enum operand_index { IN_Q, IN_K, IN_V, IN_GATE, IN_STATE, OUT_O, OUT_STATE, OPERANDS } operand_index;

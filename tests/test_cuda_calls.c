@@ -65,7 +65,8 @@ static int setup(void **state)
     *state = &f;
     f.ready = gpu_open(&f.gpu, 0);
     for (int i = 0; f.ready && i < HEADS; i++)
-        if (!open_on(heads[i].name, "cuda", 0, &f.cuda[i]) || !open_on(heads[i].name, "c", 0, &f.c[i]))
+        if (!open_on(heads[i].name, "cuda", 0, &f.cuda[i]) ||
+            !open_on(heads[i].name, float_target(), 0, &f.c[i]))
             return -1;
     return 0;
 }

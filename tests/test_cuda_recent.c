@@ -57,7 +57,7 @@ static int setup(void **state)
     *state = &f;
     f.ready = gpu_open(&f.gpu, 0);
     for (int i = 0; i < HEADS; i++) {
-        f.c[i] = open_on("c", heads[i].name);
+        f.c[i] = open_on(float_target(), heads[i].name);
         f.cuda[i] = f.ready ? open_on("cuda", heads[i].name) : NULL;
         fine = fine && f.c[i] && (!f.ready || f.cuda[i]);
     }

@@ -156,11 +156,103 @@ static void an_unknown_target_is_refused_by_name(void **state)
     assert_string_equal(error.where, "c:mips");
 }
 
+/* ---- register tiles ---- */
+
+static const fpa_head *shipped_head(const char *name)
+{
+    for (int i = 0; i < shipped_count; i++)
+        for (int h = 0; h < shipped[i].count; h++)
+            if (!strcmp(shipped[i].heads[h]->name, name))
+                return shipped[i].heads[h];
+    fail_msg("no head '%s' in specs/", name);
+    return NULL;
+}
+
+/* Compile to assembly in a file of its own. */
+static FILE *assembly_of(const char *text, const fpa_target *target, const char *path)
+{
+    char command[512];
+    snprintf(command, sizeof command,
+             "gcc -std=gnu11 -O2 -fopenmp -fPIC -S %s -mprefer-vector-width=512 -x c -o %s -", target->march,
+             path);
+    FILE *in = popen(command, "w");
+    assert_non_null(in);
+    fputs(text, in);
+    assert_int_equal(pclose(in), 0);
+    FILE *out = fopen(path, "r");
+    assert_non_null(out);
+    return out;
+}
+
+static bool is_product(const char *label)
+{
+    static const char *const names[] = {"tile",        "slice",       "query_",        "update",      "dot",
+                                        "pair_query_", "pair_update", "pair_columns_", "project_rows"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(label, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+/* Whole vectors that are kept on the stack by functions of products; how many functions there are. */
+static int count_spills(FILE *assembly, int *functions)
+{
+    char line[512];
+    bool inside = false;
+    int spills = 0;
+    while (fgets(line, sizeof line, assembly)) {
+        if (line[0] != '\t' && line[0] != '.' && strchr(line, ':')) {
+            inside = is_product(line);
+            *functions += inside;
+        }
+        if (inside && (strstr(line, "%ymm") || strstr(line, "%zmm")) &&
+            (strstr(line, "(%rsp)") || strstr(line, "(%rbp)")))
+            spills++;
+    }
+    return spills;
+}
+
+static void check_registers(const char *name, const char *target, const char *path)
+{
+    fpa_source source;
+    int functions = 0;
+    generate(shipped_head(name), target, &source);
+    FILE *assembly = assembly_of(source.code, target_find(target), path);
+    const int spills = count_spills(assembly, &functions);
+    fclose(assembly);
+    source_free(&source);
+    print_message("%s for %s: %d functions of products\n", name, target, functions);
+    assert_true(functions > 0);
+    assert_int_equal(spills, 0);
+}
+
+/* Sums and factors of a register tile are registers: neither in the loop nor around it is a vector kept
+ * elsewhere. */
+static void register_tiles_are_registers(void **state)
+{
+    char path[] = "/tmp/fpac-assembly-XXXXXX";
+    (void)state;
+    if (strcmp(target_best()->machine, "x86_64") || !on_path("gcc"))
+        skip();
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    static const char *const heads[] = {"tspow2_d64_b8",   "tspow3_d16",       "tspow3_d32",
+                                        "dense_16x32_d64", "gated_power2_d64", "linear_d24_v48"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        check_registers(heads[i], "c:avx512", path);
+        check_registers(heads[i], "c:avx2", path);
+    }
+    check_registers("tspow2_d64_bf16", "c:avx512bf16", path);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_head_gives_the_same_bytes),
         cmocka_unit_test(gcc_and_clang_accept_every_head_for_every_target_without_a_warning),
+        cmocka_unit_test(register_tiles_are_registers),
         cmocka_unit_test(the_header_stands_alone),
         cmocka_unit_test(an_unknown_target_is_refused_by_name),
     };

@@ -26,9 +26,12 @@ static const struct mutation mutations[] = {
     {"one wrong weight", "weigh(key, 2.0f)", "weigh(key, 1.0f)", 3},
     {"a weight on both sides", "~key & (vi)splat(1.0f)", "~key & (vi)splat(weight)", 1},
     {"one wrong row in one feature", "set4(p + 5 * T, a * get4(x + 1", "set4(p + 5 * T, a * get4(x + 2", 1},
-    {"a missing tile of the state", "    tile_48(c, features_1, 48);\n", "", 1},
-    {"a missing tile of the recurrent form",
-     "    form_panel(features_1, c->x, c->p, count, key);\n    token_tile(c, 48, 48);\n", "", 1},
+    {"a missing tile of the state", "        tile(c, t);\n",
+     "        if (t != tiles + 1)\n            tile(c, t);\n", 1},
+    {"a missing tile of the recurrent form", "        token_tile(c, p, t->feature, t->features);\n",
+     "        if (t != tiles + 1)\n            token_tile(c, p, t->feature, t->features);\n", 1},
+    {"features of another tile", "{48, 48, 0, features_1}", "{48, 48, 0, features_0}", 1},
+    {"a key that its own query misses", "m + 6 < n ? m + 6 : n", "m + 5 < n ? m + 5 : n", 1},
     {"a mask that hides the own token", "& (age == 0)", "& (age == -1)", 1},
     {"a mask that shows the next token", "(vi)splat(1.0f) & (age == 0)",
      "(vi)splat(1.0f) & ((age == 0) | (age == -1))", 1},
@@ -60,6 +63,24 @@ static const struct mutation mutations[] = {
     {"the wrong key head of a group", "u.h = u.query_head / group_of(a)", "u.h = u.query_head % a->heads", 1},
 };
 
+/* The same in pairs of bf16: what is particular to them. */
+static const char pair_spec[] = "return head { name = 'small', d = 16, dv = 16, chunk = 64, gate = true, "
+                                "normalize = 'sum', dtype = 'bf16',\n"
+                                "  terms = tspow { d = 16, degree = 2, block = 4 } }\n";
+
+static const struct mutation pair_mutations[] = {
+    {"halves of pairs in the wrong order", "(vs){0, 16, 1, 17,", "(vs){16, 0, 1, 17,", 1},
+    {"a last key without its pair", "n = (keys + 1) / 2", "n = keys / 2", 1},
+    {"a last token without its pair", "(tokens + 1) / 2, n", "tokens / 2, n", 1},
+    {"a state's copy without its last rows", "DV, n, DV, mine->rows)", "DV, n - 4, DV, mine->rows)", 1},
+    {"a dot of one row twice", "get16(x + 1 * T)));", "get16(x + 0 * T)));", 1},
+    {"sums that do not decay", "narrow(get16(key_decay + t), get16(key_decay + t + VL))",
+     "0x3f803f80 - (vi){0}", 1},
+    {"a key that its own query misses", "(m + 24 + 1) / 2", "(m + 24 - 1) / 2", 1},
+    {"a first half of features for both", "pair(get16(from + i), r + 1 < rows ? get16(from + stride + i)",
+     "pair(get16(from + i), r + 1 < rows ? get16(from + i)", 1},
+};
+
 static char *replace(const char *text, const struct mutation *m)
 {
     const char *at = text;
@@ -79,22 +100,36 @@ struct fixture {
     fpa_source source;
 };
 
+#define PAIR_TARGET "c:avx512bf16"
+
 /* The mutations name vectors of 4 floats, which every machine has. */
 static const char *narrow_target(void)
 {
     return target_runs(target_find("c:neon")) ? "c:neon" : "c:sse2";
 }
 
+static int make_fixture(const char *text, const char *target, struct fixture *f)
+{
+    fpa_error error = {0};
+    setenv("FPA_CFLAGS", "-O1", 0);
+    if (spec_load_text("mutation.lua", NULL, text, strlen(text), &f->list, &error) ||
+        source_generate(f->list.heads[0], target, &f->source, &error))
+        return fprintf(stderr, "%s: %s\n", error.where, error.message), -1;
+    return 0;
+}
+
 static int setup(void **state)
 {
     static struct fixture f;
-    fpa_error error = {0};
-    setenv("FPA_CFLAGS", "-O1", 0);
-    if (spec_load_text("mutation.lua", NULL, spec, sizeof spec - 1, &f.list, &error) ||
-        source_generate(f.list.heads[0], narrow_target(), &f.source, &error))
-        return fprintf(stderr, "%s: %s\n", error.where, error.message), -1;
     *state = &f;
-    return 0;
+    return make_fixture(spec, narrow_target(), &f);
+}
+
+static int setup_pairs(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return make_fixture(pair_spec, PAIR_TARGET, &f);
 }
 
 static int teardown(void **state)
@@ -132,20 +167,34 @@ static void the_kernel_as_emitted_is_accepted(void **state)
         fail_msg("%s: %s", error.where, error.message);
 }
 
-static void every_mutant_is_refused(void **state)
+static void refuse_all(const struct fixture *f, const struct mutation *list, size_t count)
 {
-    struct fixture *f = *state;
     int survived = 0;
-    for (size_t i = 0; i < sizeof mutations / sizeof *mutations; i++) {
+    for (size_t i = 0; i < count; i++) {
         fpa_verdict verdict;
         fpa_error error = {0};
-        char *code = replace(f->source.code, &mutations[i]);
+        char *code = replace(f->source.code, &list[i]);
         fpa_status status = verdict_of(f, code, &verdict, &error);
-        print_message("%-42s %s\n", mutations[i].what, status ? error.message : "ACCEPTED");
+        print_message("%-42s %s\n", list[i].what, status ? error.message : "ACCEPTED");
         survived += status != FPA_REFUSED;
         free(code);
     }
     assert_int_equal(survived, 0);
+}
+
+static void every_mutant_is_refused(void **state)
+{
+    refuse_all(*state, mutations, sizeof mutations / sizeof *mutations);
+}
+
+static void every_mutant_in_pairs_is_refused(void **state)
+{
+    if (!target_runs(target_find(PAIR_TARGET))) {
+        print_message("this machine has no AVX512_BF16\n");
+        skip();
+    }
+    the_kernel_as_emitted_is_accepted(state);
+    refuse_all(*state, pair_mutations, sizeof pair_mutations / sizeof *pair_mutations);
 }
 
 int main(void)
@@ -154,5 +203,9 @@ int main(void)
         cmocka_unit_test(the_kernel_as_emitted_is_accepted),
         cmocka_unit_test(every_mutant_is_refused),
     };
-    return cmocka_run_group_tests_name("mutation", tests, setup, teardown);
+    const struct CMUnitTest in_pairs[] = {
+        cmocka_unit_test(every_mutant_in_pairs_is_refused),
+    };
+    int failed = cmocka_run_group_tests_name("mutation", tests, setup, teardown);
+    return failed + cmocka_run_group_tests_name("mutation in pairs", in_pairs, setup_pairs, teardown);
 }

@@ -213,6 +213,57 @@ static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
     }
 }
 
+/* With its factors a register tile leaves registers free, and no step of it waits for loads or for sums. */
+static void check_register_tile(const fpa_plan *plan, fpa_register_tile tile, int columns)
+{
+    const fpa_core core = core_of(plan->target);
+    const int sums = tile.rows * tile.vectors, width = plan->target->vector;
+    assert_true(sums + tile.vectors + 1 < core.registers);
+    assert_int_equal(plan->tokens % tile.rows, 0);
+    assert_true(tile.vectors <= (columns + width - 1) / width + 3); /* the last ones may be narrower */
+    if (columns >= 2 * width && columns % (2 * width) == 0)
+        assert_true(tile_cycles(&core, tile) <= (double)sums / core.fmas);
+}
+
+static void check_register_tiles(const struct made *m)
+{
+    if (m->plan.target->capability)
+        return;
+    check_register_tile(&m->plan, m->plan.values, m->plan.head->dv);
+    check_register_tile(&m->plan, m->plan.scores, m->plan.tokens);
+}
+
+static void register_tiles_leave_room_and_keep_the_multiply_adds_busy(void **state)
+{
+    struct made m = {0};
+    (void)state;
+    each(check_register_tiles);
+    make(specs[1], "c:avx512", &m);
+    assert_int_equal(m.plan.values.rows, 6);
+    assert_int_equal(m.plan.values.vectors, 4);
+    unmake(&m);
+}
+
+static void heads_of_bf16_multiply_pairs_where_the_target_has_them(void **state)
+{
+    static const char *const targets[] = {"c:avx512bf16", "c:avx512", "c:avx2"};
+    static const char *const types[] = {"bf16", "f16", "f32"};
+    (void)state;
+    for (int t = 0; t < 3; t++)
+        for (int d = 0; d < 3; d++) {
+            char spec[160];
+            struct made m = {0};
+            snprintf(
+                spec, sizeof spec,
+                "return head { name = 'p', d = 32, dv = 32, dtype = '%s', terms = power { degree = 2 } }",
+                types[d]);
+            make(spec, targets[t], &m);
+            assert_int_equal(m.plan.pairs, t == 0 && d == 0);
+            assert_int_equal(m.plan.facts.arithmetic, t == 0 && d == 0 ? FPA_BF16 : FPA_F32);
+            unmake(&m);
+        }
+}
+
 static void an_absurd_state_is_refused_with_its_figures(void **state)
 {
     static const char spec[] =
@@ -235,6 +286,8 @@ int main(void)
         cmocka_unit_test(pieces_tiles_and_slices_cover_every_feature_once),
         cmocka_unit_test(features_and_score_add_up_to_the_head_as_written),
         cmocka_unit_test(a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost),
+        cmocka_unit_test(register_tiles_leave_room_and_keep_the_multiply_adds_busy),
+        cmocka_unit_test(heads_of_bf16_multiply_pairs_where_the_target_has_them),
         cmocka_unit_test(an_absurd_state_is_refused_with_its_figures),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

@@ -14,7 +14,8 @@
 
 enum { SEED = 20260211, HEADS = 16 };
 
-static fpa_status verify_random(uint64_t seed, const char *target, fpa_error *error)
+/* pairs: a head whose products are of pairs of bf16 on a target that has them */
+static fpa_status verify_random(uint64_t seed, const char *target, bool pairs, fpa_error *error)
 {
     random_limits limits = random_all;
     fpa_source source = {0};
@@ -24,7 +25,13 @@ static fpa_status verify_random(uint64_t seed, const char *target, fpa_error *er
     limits.half = seed % 4 == 0;
     fpa_head *head = random_head(seed, &limits);
     assert_non_null(head);
+    if (pairs) {
+        head->dtype = FPA_BF16;
+        head->dv = 16 * (1 + (int)(seed % 5));
+    }
     fpa_status status = source_generate(head, target, &source, error);
+    if (!status && pairs)
+        assert_int_equal(source.facts.arithmetic, FPA_BF16);
     if (!status)
         status = backend_c.compile(NULL, &source, &object, error);
     if (!status)
@@ -55,8 +62,24 @@ static void random_heads_agree_with_the_formula_at_every_vector_width(void **sta
         for (int t = i; !target_runs(target = target_at(t % target_count())); t++)
             ;
         fpa_error error = {0};
-        if (verify_random(SEED + (uint64_t)i, target->name, &error))
+        if (verify_random(SEED + (uint64_t)i, target->name, false, &error))
             fail_msg("seed %d for %s: %s: %s", SEED + i, target->name, error.where, error.message);
+    }
+}
+
+static void random_heads_of_bf16_agree_with_the_formula_in_pairs(void **state)
+{
+    const fpa_target *target = target_find("c:avx512bf16");
+    (void)state;
+    if (!target_runs(target)) {
+        print_message("this machine has no AVX512_BF16\n");
+        skip();
+    }
+    setenv("FPA_CFLAGS", "-O1", 0);
+    for (uint64_t seed = SEED + 100; seed < SEED + 100 + HEADS; seed++) {
+        fpa_error error = {0};
+        if (verify_random(seed, target->name, true, &error))
+            fail_msg("seed %llu: %s: %s", (unsigned long long)seed, error.where, error.message);
     }
 }
 
@@ -64,6 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_heads_agree_with_the_formula_at_every_vector_width),
+        cmocka_unit_test(random_heads_of_bf16_agree_with_the_formula_in_pairs),
     };
     return cmocka_run_group_tests_name("random", tests, NULL, NULL);
 }

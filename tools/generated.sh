@@ -15,6 +15,7 @@ linear linear_d64 c:avx512
 tspow tspow2_d64_b8 c:avx512
 gated gated_linear_d32 c:avx2
 trainable trainable_dense c:neon
+storage tspow2_d32_bf16 c:avx512bf16
 LIST
 # CUDA kernels as text only: the bytes of a cubin are NVRTC's and change with its version.
 while read -r head target; do

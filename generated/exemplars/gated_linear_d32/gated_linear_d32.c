@@ -270,47 +270,39 @@ static void pack_values(const stored *restrict from, int64_t stride, int tokens,
 
 typedef void features_of(const float *restrict x, float *restrict p, vi key);
 
-/* Tile 0: features 0..31. */
-static void features_0(const float *restrict x, float *restrict p, vi key)
+/* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
+
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+
+/* Rows of q, k, v and o of the token that is asked for next. */
+struct fetch {
+    const char *row[STREAMS];
+    int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
+    int64_t left;                            /* tokens */
+    int stream;
+    int64_t at; /* byte of its row */
+};
+
+/* Ask for a few lines: more at once would wait for each other. */
+static inline void fetch_lines(struct fetch *f)
 {
-    (void)key;
-    set8(p + 0 * T, get8(x + 0 * T));
-    set8(p + 1 * T, get8(x + 1 * T));
-    set8(p + 2 * T, get8(x + 2 * T));
-    set8(p + 3 * T, get8(x + 3 * T));
-    set8(p + 4 * T, get8(x + 4 * T));
-    set8(p + 5 * T, get8(x + 5 * T));
-    set8(p + 6 * T, get8(x + 6 * T));
-    set8(p + 7 * T, get8(x + 7 * T));
-    set8(p + 8 * T, get8(x + 8 * T));
-    set8(p + 9 * T, get8(x + 9 * T));
-    set8(p + 10 * T, get8(x + 10 * T));
-    set8(p + 11 * T, get8(x + 11 * T));
-    set8(p + 12 * T, get8(x + 12 * T));
-    set8(p + 13 * T, get8(x + 13 * T));
-    set8(p + 14 * T, get8(x + 14 * T));
-    set8(p + 15 * T, get8(x + 15 * T));
-    set8(p + 16 * T, get8(x + 16 * T));
-    set8(p + 17 * T, get8(x + 17 * T));
-    set8(p + 18 * T, get8(x + 18 * T));
-    set8(p + 19 * T, get8(x + 19 * T));
-    set8(p + 20 * T, get8(x + 20 * T));
-    set8(p + 21 * T, get8(x + 21 * T));
-    set8(p + 22 * T, get8(x + 22 * T));
-    set8(p + 23 * T, get8(x + 23 * T));
-    set8(p + 24 * T, get8(x + 24 * T));
-    set8(p + 25 * T, get8(x + 25 * T));
-    set8(p + 26 * T, get8(x + 26 * T));
-    set8(p + 27 * T, get8(x + 27 * T));
-    set8(p + 28 * T, get8(x + 28 * T));
-    set8(p + 29 * T, get8(x + 29 * T));
-    set8(p + 30 * T, get8(x + 30 * T));
-    set8(p + 31 * T, get8(x + 31 * T));
+    for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
+        __builtin_prefetch(f->row[f->stream] + f->at);
+        f->at += LINE;
+        if (f->at < f->bytes[f->stream])
+            continue;
+        f->at = 0;
+        f->row[f->stream] += f->stride[f->stream];
+        if (++f->stream < STREAMS)
+            continue;
+        f->stream = 0;
+        f->left--;
+    }
 }
 
-/* ---- products: register tiles of 6 rows by at most 2 vectors ---- */
+/* ---- products: register tiles of 6 rows by at most 2 vectors of values, 6 by 2 of tokens ---- */
 
-static void query48_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count)
+static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         vec8 c0_0 = get8(c + 0 * DV + 0);
@@ -325,73 +317,27 @@ static void query48_8_8(const float *restrict a, const float *restrict b, float 
         vec8 c4_1 = get8(c + 4 * DV + 8);
         vec8 c5_0 = get8(c + 5 * DV + 0);
         vec8 c5_1 = get8(c + 5 * DV + 8);
-#define STEP(k)                                                                         \
-    do {                                                                                \
-        const float *ak = a + (k) * T, *bk = b + (k) * DV;                              \
-        const vec8 b0 = get8(bk + 0);                                                   \
-        const vec8 b1 = get8(bk + 8);                                                   \
-        c0_0 += ak[0] * b0;                                                             \
-        c0_1 += ak[0] * b1;                                                             \
-        c1_0 += ak[1] * b0;                                                             \
-        c1_1 += ak[1] * b1;                                                             \
-        c2_0 += ak[2] * b0;                                                             \
-        c2_1 += ak[2] * b1;                                                             \
-        c3_0 += ak[3] * b0;                                                             \
-        c3_1 += ak[3] * b1;                                                             \
-        c4_0 += ak[4] * b0;                                                             \
-        c4_1 += ak[4] * b1;                                                             \
-        c5_0 += ak[5] * b0;                                                             \
-        c5_1 += ak[5] * b1;                                                             \
-    } while (0)
-        STEP(0);
-        STEP(1);
-        STEP(2);
-        STEP(3);
-        STEP(4);
-        STEP(5);
-        STEP(6);
-        STEP(7);
-        STEP(8);
-        STEP(9);
-        STEP(10);
-        STEP(11);
-        STEP(12);
-        STEP(13);
-        STEP(14);
-        STEP(15);
-        STEP(16);
-        STEP(17);
-        STEP(18);
-        STEP(19);
-        STEP(20);
-        STEP(21);
-        STEP(22);
-        STEP(23);
-        STEP(24);
-        STEP(25);
-        STEP(26);
-        STEP(27);
-        STEP(28);
-        STEP(29);
-        STEP(30);
-        STEP(31);
-        STEP(32);
-        STEP(33);
-        STEP(34);
-        STEP(35);
-        STEP(36);
-        STEP(37);
-        STEP(38);
-        STEP(39);
-        STEP(40);
-        STEP(41);
-        STEP(42);
-        STEP(43);
-        STEP(44);
-        STEP(45);
-        STEP(46);
-        STEP(47);
-#undef STEP
+        const int last = causal && m + 6 < n ? m + 6 : n;
+        int k = 0;
+        do {
+            if (fetch && k % STEPS_BETWEEN == 0)
+                fetch_lines(fetch);
+            const float *ak = a + k * T, *bk = b + k * DV;
+            const vec8 b0 = get8(bk + 0);
+            const vec8 b1 = get8(bk + 8);
+            c0_0 += ak[0] * b0;
+            c0_1 += ak[0] * b1;
+            c1_0 += ak[1] * b0;
+            c1_1 += ak[1] * b1;
+            c2_0 += ak[2] * b0;
+            c2_1 += ak[2] * b1;
+            c3_0 += ak[3] * b0;
+            c3_1 += ak[3] * b1;
+            c4_0 += ak[4] * b0;
+            c4_1 += ak[4] * b1;
+            c5_0 += ak[5] * b0;
+            c5_1 += ak[5] * b1;
+        } while (++k < last);
         set8(c + 0 * DV + 0, c0_0);
         set8(c + 0 * DV + 8, c0_1);
         set8(c + 1 * DV + 0, c1_0);
@@ -407,99 +353,11 @@ static void query48_8_8(const float *restrict a, const float *restrict b, float 
     }
 }
 
-/* o[t][e] += sum over 48 features (or keys) of p[f][t] s[f][e] */
-static void query_48(const float *restrict p, const float *restrict s, float *restrict o, int tokens)
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal, struct fetch *fetch)
 {
-    query48_8_8(p, s + 0, o + 0, tokens);
-    query48_8_8(p, s + 16, o + 16, tokens);
-}
-
-static void query32_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count)
-{
-    for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
-        vec8 c0_0 = get8(c + 0 * DV + 0);
-        vec8 c0_1 = get8(c + 0 * DV + 8);
-        vec8 c1_0 = get8(c + 1 * DV + 0);
-        vec8 c1_1 = get8(c + 1 * DV + 8);
-        vec8 c2_0 = get8(c + 2 * DV + 0);
-        vec8 c2_1 = get8(c + 2 * DV + 8);
-        vec8 c3_0 = get8(c + 3 * DV + 0);
-        vec8 c3_1 = get8(c + 3 * DV + 8);
-        vec8 c4_0 = get8(c + 4 * DV + 0);
-        vec8 c4_1 = get8(c + 4 * DV + 8);
-        vec8 c5_0 = get8(c + 5 * DV + 0);
-        vec8 c5_1 = get8(c + 5 * DV + 8);
-#define STEP(k)                                                                         \
-    do {                                                                                \
-        const float *ak = a + (k) * T, *bk = b + (k) * DV;                              \
-        const vec8 b0 = get8(bk + 0);                                                   \
-        const vec8 b1 = get8(bk + 8);                                                   \
-        c0_0 += ak[0] * b0;                                                             \
-        c0_1 += ak[0] * b1;                                                             \
-        c1_0 += ak[1] * b0;                                                             \
-        c1_1 += ak[1] * b1;                                                             \
-        c2_0 += ak[2] * b0;                                                             \
-        c2_1 += ak[2] * b1;                                                             \
-        c3_0 += ak[3] * b0;                                                             \
-        c3_1 += ak[3] * b1;                                                             \
-        c4_0 += ak[4] * b0;                                                             \
-        c4_1 += ak[4] * b1;                                                             \
-        c5_0 += ak[5] * b0;                                                             \
-        c5_1 += ak[5] * b1;                                                             \
-    } while (0)
-        STEP(0);
-        STEP(1);
-        STEP(2);
-        STEP(3);
-        STEP(4);
-        STEP(5);
-        STEP(6);
-        STEP(7);
-        STEP(8);
-        STEP(9);
-        STEP(10);
-        STEP(11);
-        STEP(12);
-        STEP(13);
-        STEP(14);
-        STEP(15);
-        STEP(16);
-        STEP(17);
-        STEP(18);
-        STEP(19);
-        STEP(20);
-        STEP(21);
-        STEP(22);
-        STEP(23);
-        STEP(24);
-        STEP(25);
-        STEP(26);
-        STEP(27);
-        STEP(28);
-        STEP(29);
-        STEP(30);
-        STEP(31);
-#undef STEP
-        set8(c + 0 * DV + 0, c0_0);
-        set8(c + 0 * DV + 8, c0_1);
-        set8(c + 1 * DV + 0, c1_0);
-        set8(c + 1 * DV + 8, c1_1);
-        set8(c + 2 * DV + 0, c2_0);
-        set8(c + 2 * DV + 8, c2_1);
-        set8(c + 3 * DV + 0, c3_0);
-        set8(c + 3 * DV + 8, c3_1);
-        set8(c + 4 * DV + 0, c4_0);
-        set8(c + 4 * DV + 8, c4_1);
-        set8(c + 5 * DV + 0, c5_0);
-        set8(c + 5 * DV + 8, c5_1);
-    }
-}
-
-/* o[t][e] += sum over 32 features (or keys) of p[f][t] s[f][e] */
-static void query_32(const float *restrict p, const float *restrict s, float *restrict o, int tokens)
-{
-    query32_8_8(p, s + 0, o + 0, tokens);
-    query32_8_8(p, s + 16, o + 16, tokens);
+    query_8_8(p, s + 0, o + 0, tokens, n, causal, fetch);
+    query_8_8(p, s + 16, o + 16, tokens, n, causal, fetch);
 }
 
 static void update6_8_8(const float *restrict p, const float *restrict v, float *restrict s, int tokens, float decay)
@@ -566,26 +424,24 @@ static void update2_8_8(const float *restrict p, const float *restrict v, float 
     set8(s + 1 * DV + 8, s1_1);
 }
 
-/* s[f][e] = decay s[f][e] + sum over tokens of p[f][t] v[t][e], 32 features */
-static void update_32(const float *restrict p, const float *restrict v, float *restrict s, int tokens, float decay)
+/* s[f][e] = decay s[f][e] + sum over tokens of p[f][t] v[t][e], n features */
+static void update(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n, float decay)
 {
-    update6_8_8(p + 0 * T, v + 0, s + 0 * DV + 0, tokens, decay);
-    update6_8_8(p + 0 * T, v + 16, s + 0 * DV + 16, tokens, decay);
-    update6_8_8(p + 6 * T, v + 0, s + 6 * DV + 0, tokens, decay);
-    update6_8_8(p + 6 * T, v + 16, s + 6 * DV + 16, tokens, decay);
-    update6_8_8(p + 12 * T, v + 0, s + 12 * DV + 0, tokens, decay);
-    update6_8_8(p + 12 * T, v + 16, s + 12 * DV + 16, tokens, decay);
-    update6_8_8(p + 18 * T, v + 0, s + 18 * DV + 0, tokens, decay);
-    update6_8_8(p + 18 * T, v + 16, s + 18 * DV + 16, tokens, decay);
-    update6_8_8(p + 24 * T, v + 0, s + 24 * DV + 0, tokens, decay);
-    update6_8_8(p + 24 * T, v + 16, s + 24 * DV + 16, tokens, decay);
-    update2_8_8(p + 30 * T, v + 0, s + 30 * DV + 0, tokens, decay);
-    update2_8_8(p + 30 * T, v + 16, s + 30 * DV + 16, tokens, decay);
+    for (; n >= 6; n -= 6, p += 6 * T, s += 6 * DV) {
+        update6_8_8(p, v + 0, s + 0, tokens, decay);
+        update6_8_8(p, v + 16, s + 16, tokens, decay);
+    }
+    switch (n) {
+    case 2:
+        update2_8_8(p, v + 0, s + 0, tokens, decay);
+        update2_8_8(p, v + 16, s + 16, tokens, decay);
+        break;
+    }
 }
 
 /* ---- scores: p[key][token] = k(q_t, k_j) for a panel of keys and one of tokens ---- */
 
-static void dot0_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count)
+static void dot0_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
         vec8 c0_0 = {0};
@@ -600,57 +456,24 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
         vec8 c4_1 = {0};
         vec8 c5_0 = {0};
         vec8 c5_1 = {0};
-#define STEP(k)                                                                         \
-    do {                                                                                \
-        const float *ak = a + (k) * T, *bk = b + (k) * T;                               \
-        const vec8 b0 = get8(bk + 0);                                                   \
-        const vec8 b1 = get8(bk + 8);                                                   \
-        c0_0 += ak[0] * b0;                                                             \
-        c0_1 += ak[0] * b1;                                                             \
-        c1_0 += ak[1] * b0;                                                             \
-        c1_1 += ak[1] * b1;                                                             \
-        c2_0 += ak[2] * b0;                                                             \
-        c2_1 += ak[2] * b1;                                                             \
-        c3_0 += ak[3] * b0;                                                             \
-        c3_1 += ak[3] * b1;                                                             \
-        c4_0 += ak[4] * b0;                                                             \
-        c4_1 += ak[4] * b1;                                                             \
-        c5_0 += ak[5] * b0;                                                             \
-        c5_1 += ak[5] * b1;                                                             \
-    } while (0)
-        STEP(0);
-        STEP(1);
-        STEP(2);
-        STEP(3);
-        STEP(4);
-        STEP(5);
-        STEP(6);
-        STEP(7);
-        STEP(8);
-        STEP(9);
-        STEP(10);
-        STEP(11);
-        STEP(12);
-        STEP(13);
-        STEP(14);
-        STEP(15);
-        STEP(16);
-        STEP(17);
-        STEP(18);
-        STEP(19);
-        STEP(20);
-        STEP(21);
-        STEP(22);
-        STEP(23);
-        STEP(24);
-        STEP(25);
-        STEP(26);
-        STEP(27);
-        STEP(28);
-        STEP(29);
-        STEP(30);
-        STEP(31);
-#undef STEP
+        int k = 0;
+        do {
+            const float *ak = a + k * T, *bk = b + k * T;
+            const vec8 b0 = get8(bk + 0);
+            const vec8 b1 = get8(bk + 8);
+            c0_0 += ak[0] * b0;
+            c0_1 += ak[0] * b1;
+            c1_0 += ak[1] * b0;
+            c1_1 += ak[1] * b1;
+            c2_0 += ak[2] * b0;
+            c2_1 += ak[2] * b1;
+            c3_0 += ak[3] * b0;
+            c3_1 += ak[3] * b1;
+            c4_0 += ak[4] * b0;
+            c4_1 += ak[4] * b1;
+            c5_0 += ak[5] * b0;
+            c5_1 += ak[5] * b1;
+        } while (++k < n);
         set8(c + 0 * T + 0, c0_0);
         set8(c + 0 * T + 8, c0_1);
         set8(c + 1 * T + 0, c1_0);
@@ -666,15 +489,47 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
     }
 }
 
-/* d[j][t] = the dot product over 32 rows, of key j and query t */
-static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int tokens)
+static void dot0_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
-    if (0 < tokens)
-        dot0_8_8(kx + 0 * T, qx + 0 * T + 0, d + 0, keys);
-    if (16 < tokens)
-        dot0_8_8(kx + 0 * T, qx + 0 * T + 16, d + 16, keys);
-    if (32 < tokens)
-        dot0_8_8(kx + 0 * T, qx + 0 * T + 32, d + 32, keys);
+    for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        vec8 c0_0 = {0};
+        vec8 c1_0 = {0};
+        vec8 c2_0 = {0};
+        vec8 c3_0 = {0};
+        vec8 c4_0 = {0};
+        vec8 c5_0 = {0};
+        int k = 0;
+        do {
+            const float *ak = a + k * T, *bk = b + k * T;
+            const vec8 b0 = get8(bk + 0);
+            c0_0 += ak[0] * b0;
+            c1_0 += ak[1] * b0;
+            c2_0 += ak[2] * b0;
+            c3_0 += ak[3] * b0;
+            c4_0 += ak[4] * b0;
+            c5_0 += ak[5] * b0;
+        } while (++k < n);
+        set8(c + 0 * T + 0, c0_0);
+        set8(c + 1 * T + 0, c1_0);
+        set8(c + 2 * T + 0, c2_0);
+        set8(c + 3 * T + 0, c3_0);
+        set8(c + 4 * T + 0, c4_0);
+        set8(c + 5 * T + 0, c5_0);
+    }
+}
+
+/* d[j][t] = the dot product over 32 rows, of key j and query t, for 'keys' keys and tokens first..tokens-1 */
+static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first, int tokens)
+{
+    kx += 0 * T, qx += 0 * T;
+    int t = first;
+    for (; t + 2 * VL <= tokens; t += 2 * VL)
+        dot0_8_8(kx, qx + t, d + t, keys, 32);
+    switch ((tokens - t) / VL) {
+    case 1:
+        dot0_8(kx, qx + t, d + t, keys, 32);
+        break;
+    }
 }
 
 /* The kernel as a polynomial of its dot products. */
@@ -683,42 +538,50 @@ static inline vf kernel_of(vf d0)
     return d0;
 }
 
-/* The dots' panels: d[dot][key][token]; the first becomes the score. */
-static void all_dots(const float *qx, const float *kx, float *d, int keys, int tokens)
+/* The dots' panels: d[dot][key][token], of tokens first..tokens-1; the first becomes the score. */
+static void dots(const float *qx, const float *kx, float *d, int keys, int first, int tokens)
 {
-    dot_0(qx, kx, d + 0 * T * T, keys, tokens);
+    dot_0(qx, kx, d + 0 * T * T, keys, first, tokens);
 }
 
 /* Scores of keys that all queries see, each decayed from its key to the end of the
- * keys' panel (key_decay) and from there to the token (token_decay). Rows behind the last key are zero. */
+ * keys' panel (key_decay) and from there to the token (token_decay) */
 static void scores_full(const float *qx, const float *kx, float *p, int keys, int tokens,
                         const float *key_decay, const float *token_decay)
 {
-    all_dots(qx, kx, p, keys, tokens);
+    dots(qx, kx, p, keys, 0, tokens);
     for (int j = 0; j < keys; j++)
         for (int t = 0; t < tokens; t += VL) {
             float *d = p + j * T + t;
             set8(d, kernel_of(get8(d + 0 * T * T)) * key_decay[j] * get8(token_decay + t));
         }
-    memset(p + keys * T, 0, sizeof(float) * T * (T - keys));
 }
 
-/* Scores of a panel with itself: token t sees keys j <= t, decayed by the gates of j+1..t. */
+/* Dots of a panel with itself: of the vectors of tokens from a key's own on. */
+static void dots_diagonal(const float *qx, const float *kx, float *p, int keys, int tokens)
+{
+    for (int j = 0; j < keys; j += 6)
+        dots(qx, kx + j, p + j * T, 6, j / VL * VL, tokens);
+}
+
+/* Scores of a panel with itself: token t sees keys j <= t, decayed by the gates of j+1..t; others are 0. */
 static void scores_diagonal(const float *qx, const float *kx, float *p, int keys, const float *step)
 {
     const vi lane = {0, 1, 2, 3, 4, 5, 6, 7};
     const int tokens = lanes(keys);
-    all_dots(qx, kx, p, keys, tokens);
+    dots_diagonal(qx, kx, p, keys, tokens);
     for (int t = 0; t < tokens; t += VL) {
+        const int seen = t + VL < keys ? t + VL : keys;
         vf decay = {0}; /* of the lanes that see key j, from key j on */
-        for (int j = keys - 1; j >= 0; j--) {
+        for (int j = seen - 1; j >= 0; j--) {
             const vi age = lane + (t - j);
             decay = (vf)(((vi)(decay * step[j + 1]) & (age > 0)) | ((vi)splat(1.0f) & (age == 0)));
             float *d = p + j * T + t;
             set8(d, kernel_of(get8(d + 0 * T * T)) * decay);
         }
+        for (int j = seen; j < keys; j++)
+            set8(p + j * T + t, (vf){0});
     }
-    memset(p + keys * T, 0, sizeof(float) * T * (T - keys));
 }
 
 /* ---- gates: products of the steps' gates, in double so that nothing is lost ---- */
@@ -764,9 +627,11 @@ static void store_token(const float *restrict o, stored *restrict to)
 
 enum {
     PANEL = ROWS * T,                 /* packed input of a panel */
-    VALUES = T * DV,                  /* values or outputs of a panel */
+    VALUES = T * DV,                  /* outputs of a panel */
+    VALUE_PANEL = T * DV,             /* values of a panel */
     OUT = T * (DV + 0),             /* the same with no sums of weights */
-    SLICES = 1,                   /* partial results, added in order */
+    SLICES = 1,                   /* partial results, added in a fixed order */
+    WAITING = 1,                  /* of them at a time, for a thread alone */
     QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
     STATE = FEATURES * (DV + 0),    /* of one (batch, head) */
     SCRATCH = T * 48         /* a panel of features, or of dots */
@@ -781,10 +646,10 @@ struct meeting {
 struct work {
     float *qx;      /* [queries][BLOCKS][ROWS][T], of the parallel form [QUERY_BLOCKS][ROWS][T] */
     float *kx;      /* [BLOCKS][ROWS][T] */
-    float *v;       /* [BLOCKS][T][DV] */
-    float *o;       /* [queries][BLOCKS] panels of OUT: values, then sums; of the recurrent form
+    float *v;       /* [BLOCKS] panels of [T][DV] */
+    float *o;       /* [QUERY_BLOCKS] panels of OUT: values, then sums, of the parallel form; of the recurrent form
                      * two buffers of [SLICES] partial results of one token */
-    float *partial; /* [partials][queries][BLOCKS] panels of OUT */
+    float *partial; /* [partials][queries][BLOCKS] panels of OUT: values, then sums */
     float *state;   /* [STATE], when the caller's cannot be used */
     float *p;       /* [SCRATCH] */
     struct meeting *meeting;
@@ -819,14 +684,14 @@ static char *work_layout(struct work *w, char *base, int64_t queries, int64_t pa
     char *at = base;
     w->qx = carve(&at, sizeof(float) * panels * PANEL);
     w->kx = carve(&at, sizeof(float) * BLOCKS * PANEL);
-    w->v = carve(&at, sizeof(float) * BLOCKS * VALUES);
-    w->o = carve(&at, sizeof(float) * larger(panels * OUT, 2 * SLICES * partial_size(queries)));
+    w->v = carve(&at, sizeof(float) * BLOCKS * VALUE_PANEL);
+    w->o = carve(&at, sizeof(float) * larger(QUERY_BLOCKS * OUT, 2 * SLICES * partial_size(queries)));
     w->partial = carve(&at, sizeof(float) * larger(partials * queries * BLOCKS, QUERY_BLOCKS) * OUT);
     w->state = carve(&at, sizeof(float) * STATE);
     w->p = carve(&at, sizeof(float) * SCRATCH);
     w->meeting = carve(&at, sizeof *w->meeting);
     w->key_decay = carve(&at, sizeof(float) * BLOCKS * T);
-    w->decayed = carve(&at, sizeof(float) * BLOCKS * VALUES);
+    w->decayed = carve(&at, sizeof(float) * BLOCKS * VALUE_PANEL);
     w->gates = carve(&at, sizeof(struct gates) * larger(BLOCKS, QUERY_BLOCKS + 1));
     return at;
 }
@@ -848,7 +713,7 @@ static int64_t group_of(const struct fpa_launch *a)
 /* Partial results are kept apart only where several threads share a head. */
 static int64_t partials_for(const struct fpa_launch *a, int threads)
 {
-    return a->batch * a->heads % threads ? SLICES : 1;
+    return a->batch * a->heads % threads ? SLICES : WAITING;
 }
 
 static size_t work_size(const struct fpa_launch *a, int threads)
@@ -926,7 +791,8 @@ struct pass {
     const struct work *w;
     float *s, *z;     /* state: values, sums of features */
     float *out;       /* [queries][BLOCKS] panels of OUT, added to */
-    float *p;         /* this thread's panel of features */
+    const struct work *mine; /* this thread's own, for panels of features */
+    struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
     int64_t queries;  /* query heads that share this head's keys */
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
@@ -939,46 +805,57 @@ static int block_tokens(int tokens, int block)
     return left < T ? left : T;
 }
 
-/* A tile's panel, vector by vector. */
-static void form_panel(features_of *features, const float *x, float *p, int count, vi key)
+/* Tiles in order, and how each forms its features. */
+struct tile_place {
+    int32_t feature; /* its first */
+    int32_t features;
+    int32_t row;       /* whose features are consecutive rows as they are: the first of them */
+    features_of *form; /* or else what forms them */
+};
+
+static const struct tile_place tiles[1] = {
+    {0, 32, 0, NULL},
+};
+
+/* The panel of a tile's features, of 'count' tokens: formed in p, or where it lies in x. */
+static const float *form_panel(const struct tile_place *place, const float *x, float *p, int count, vi key)
 {
+    if (!place->form)
+        return x + place->row * T;
     for (int t = 0; t < count; t += VL)
-        features(x + t, p + t, key);
+        place->form(x + t, p + t, key);
+    return p;
 }
 
-/* 32 features from number `first` on. */
-static void tile_32(const struct pass *c, features_of *features, int64_t first)
+/* One tile: queries read it, then keys add to it. */
+static void tile(const struct pass *c, const struct tile_place *place)
 {
+    const int64_t first = place->feature;
+    const int n = place->features;
     float *s = c->s + first * DV;
     const struct work *w = c->w;
-    const vi query = {0}, key = ~query;
+    const vi query_lanes = {0}, key_lanes = ~query_lanes;
     for (int64_t g = 0; c->read && g < c->queries; g++)
         for (int b = 0; b * T < c->tokens; b++) {
             const int tokens = block_tokens(c->tokens, b);
             float *out = c->out + (g * BLOCKS + b) * OUT;
-            form_panel(features, w->qx + (g * BLOCKS + b) * PANEL, c->p, lanes(tokens), query);
-            query_32(c->p, s, out, tokens);
+            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens), query_lanes);
+            query(p, s, out, tokens, n, 0, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
         const float decay = b ? 1.0f : c->decay;
-        form_panel(features, w->kx + b * PANEL, c->p, lanes(tokens), key);
-        update_32(c->p, w->decayed + b * VALUES, s, tokens, decay);
+        const float *p = form_panel(place, w->kx + b * PANEL, c->mine->p, lanes(tokens), key_lanes);
+        update(p, w->decayed + b * VALUES, s, tokens, n, decay);
     }
 }
 
-static void slice_0(const struct pass *c)
-{
-    tile_32(c, features_0, 0);
-}
+static const int32_t first_tile[SLICES + 1] = {0, 1};
 
 static void slice(int number, const struct pass *c)
 {
-    switch (number) {
-    case 0:
-        slice_0(c);
-        break;
-    }
+    for (const struct tile_place *t = tiles + first_tile[number]; t < tiles + first_tile[number + 1]; t++)
+        tile(c, t);
 }
 
 /* to[i] += from[i]; count fills vectors */
@@ -1041,25 +918,25 @@ static void decay_values(const struct work *w, int block, int blocks)
     for (int t = 0; t < T; t++) {
         const float decay = w->gates[block].suffix[t] * after;
         w->key_decay[block * T + t] = decay;
-        scale_row(w->decayed + block * VALUES + t * DV, w->v + block * VALUES + t * DV, decay);
+        scale_row(w->decayed + block * VALUE_PANEL + t * DV, w->v + block * VALUE_PANEL + t * DV, decay);
     }
 }
 
-/* Pack a chunk: blocks of queries and keys, dealt out to the team. */
+/* Pack a chunk: blocks of queries, then of keys, dealt out to the team. */
 static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, int tokens,
                        const struct work *w, int rank, int team)
 {
     const int blocks = (tokens + T - 1) / T;
     const int64_t queries = group_of(a);
-    for (int64_t u = rank; u < queries * blocks; u += team) {
+    for (int64_t u = rank; u < (queries + 1) * blocks; u += team) {
         const int64_t g = u / blocks, block = u % blocks;
-        pack_queries(a, b, first + block * T, h * queries + g, block_tokens(tokens, (int)block),
-                     w->qx + (g * BLOCKS + block) * PANEL);
-    }
-    for (int block = rank; block < blocks; block += team) {
-        pack_keys(a, b, first + block * T, h, block_tokens(tokens, block), w->kx + block * PANEL,
-                  w->v + block * VALUES);
-        read_gates(a, b, first + block * T, h, block_tokens(tokens, block), &w->gates[block]);
+        const int here = block_tokens(tokens, (int)block);
+        if (g < queries) {
+            pack_queries(a, b, first + block * T, h * queries + g, here, w->qx + (g * BLOCKS + block) * PANEL);
+            continue;
+        }
+        pack_keys(a, b, first + block * T, h, here, w->kx + block * PANEL, w->v + block * VALUE_PANEL);
+        read_gates(a, b, first + block * T, h, here, &w->gates[block]);
     }
     team_wait(w, team);
     for (int block = rank; block < blocks; block += team)
@@ -1067,27 +944,58 @@ static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
     team_wait(w, team);
 }
 
-/* All slices of the state, dealt out to the team. A slice's partial result stands alone and is
- * added in the order of slices, so that bits do not depend on the team. */
-static void chunk_slices(struct pass *c, int rank, int team)
+/* ---- slices' parts of a chunk's outputs ----
+ *
+ * They are added pair by pair, groups of 2, 4, 8 slices from an even place on, whoever computed them: bits do not
+ * depend on the team. A member takes consecutive slices and adds up the groups that are all its own. */
+
+/* The sum of the group of slices that begins with `first`. Alone, one has no more of them than groups that wait. */
+static float *group_sum(const struct pass *c, int first, int team)
 {
-    const struct work *w = c->w;
-    const int64_t size = c->queries * BLOCKS * OUT;
-    for (int i = rank; i < SLICES; i += team) {
-        c->out = team > 1 ? w->partial + i * size : i ? w->partial : w->o;
-        memset(c->out, 0, sizeof(float) * size);
-        slice(i, c);
-        if (team == 1 && i)
-            add_panels(w->o, c->out, size);
-    }
-    team_wait(w, team);
+    const int place = team > 1 ? first : __builtin_popcount((unsigned)first);
+    return c->w->partial + place * (c->queries * BLOCKS * OUT);
 }
 
-/* out += scores times values, for a panel of keys */
-static void add_scored(const float *p, const float *v, float *out, int keys, int tokens)
+static int slice_owner(int number, int team)
 {
-    query_48(p, v, out, tokens);
-    (void)keys;
+    return ((number + 1) * team - 1) / SLICES;
+}
+
+/* Has a member added the halves of a group that begins with `first`, each of `half` slices? */
+static int is_added(int first, int half, int team)
+{
+    const int last = first + 2 * half - 1;
+    return last < SLICES && slice_owner(first, team) == slice_owner(last, team);
+}
+
+static void chunk_slices(struct pass *c, int rank, int team)
+{
+    const int64_t size = c->queries * BLOCKS * OUT;
+    const int begin = SLICES * rank / team, end = SLICES * (rank + 1) / team;
+    for (int i = begin; i < end; i++) {
+        c->out = group_sum(c, i, team);
+        if (c->read)
+            memset(c->out, 0, sizeof(float) * size);
+        slice(i, c);
+        for (int half = 1; c->read && i & half && i + 1 - 2 * half >= begin; half *= 2)
+            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), size);
+    }
+    team_wait(c->w, team);
+}
+
+/* Add what no member had all of, for the panel of outputs at `at`: the first group begins with it. */
+static void slices_sum(const struct pass *c, int64_t at, int team)
+{
+    for (int half = 1; half < SLICES; half *= 2)
+        for (int first = 0; first + half < SLICES; first += 2 * half)
+            if (!is_added(first, half, team))
+                add_panels(group_sum(c, first, team) + at, group_sum(c, first + half, team) + at, OUT);
+}
+
+/* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
+static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal, struct fetch *fetch)
+{
+    query(p, v, out, tokens, keys, causal, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -1102,17 +1010,18 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
 static void chunk_own(const struct pass *c, int block, const float *qx, float *out)
 {
     const struct work *w = c->w;
+    float *p = c->mine->p;
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
         float key_decay[T];
         const float between = (float)gates_between(w->gates, j + 1, block);
         for (int t = 0; t < T; t++)
             key_decay[t] = w->gates[j].suffix[t] * between;
-        scores_full(qx, w->kx + j * PANEL, c->p, T, lanes(tokens), key_decay, w->gates[block].prefix);
-        add_scored(c->p, w->v + j * VALUES, out, T, tokens);
+        scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens), key_decay, w->gates[block].prefix);
+        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
-    scores_diagonal(qx, w->kx + block * PANEL, c->p, tokens, w->gates[block].step);
-    add_scored(c->p, w->v + block * VALUES, out, tokens, tokens);
+    scores_diagonal(qx, w->kx + block * PANEL, p, tokens, w->gates[block].step);
+    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* What came from the state decays up to each token. */
@@ -1125,25 +1034,29 @@ static void decay_out(const struct work *w, int block, float *out)
     }
 }
 
-/* Add the partial results and the chunk's own part, normalise, store. */
+/* Who of a team takes unit n of units that are sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
+static int dealt_to(int64_t n, int team)
+{
+    const int place = (int)(n % team);
+    return n / team % 2 ? team - 1 - place : place;
+}
+
+/* Add the partial results and the chunk's own part, normalise, store. The last blocks see most keys. */
 static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c,
                          int rank, int team)
 {
     const struct work *w = c->w;
     const int blocks = (c->tokens + T - 1) / T;
-    const int64_t size = c->queries * BLOCKS * OUT;
-    for (int64_t u = rank; u < c->queries * blocks; u += team) {
-        const int64_t g = u / blocks;
-        const int block = (int)(u % blocks);
-        const int64_t at = (g * BLOCKS + block) * OUT;
-        float *out = w->o + at;
-        if (!c->read)
+    for (int64_t u = 0; u < c->queries * blocks; u++) {
+        const int64_t g = u % c->queries;
+        const int block = blocks - 1 - (int)(u / c->queries);
+        if (dealt_to(u, team) != rank)
+            continue;
+        float *out = w->partial + (g * BLOCKS + block) * OUT;
+        if (c->read)
+            slices_sum(c, (g * BLOCKS + block) * OUT, team);
+        else
             memset(out, 0, sizeof(float) * OUT);
-        else if (team > 1) {
-            memcpy(out, w->partial + at, sizeof(float) * OUT);
-            for (int i = 1; i < SLICES; i++)
-                add_panels(out, w->partial + i * size + at, OUT);
-        }
         decay_out(w, block, out);
         chunk_own(c, block, w->qx + (g * BLOCKS + block) * PANEL, out);
         store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
@@ -1151,18 +1064,41 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
     team_wait(w, team);
 }
 
+/* The tokens after chunk `first`, as a thread that has the head for itself asks for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+{
+    const int64_t token = first + CHUNK, left = a->length - token, group = group_of(a), size = sizeof(stored);
+    *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
+    if (!f->left)
+        return;
+    const int64_t *strides[STREAMS] = {a->q_stride, a->k_stride, a->v_stride, a->o_stride};
+    const void *bases[STREAMS] = {a->q, a->k, a->v, a->o};
+    const int64_t heads[STREAMS] = {h * group, h, h, h * group};
+    const int64_t widths[STREAMS] = {D_IN * group, D_IN, DV, DV * group};
+    for (int i = 0; i < STREAMS; i++) {
+        f->row[i] = (const char *)token_at(bases[i], strides[i], b, token, heads[i]);
+        f->stride[i] = size * strides[i][1];
+        f->bytes[i] = size * widths[i];
+    }
+}
+
 static void chunked_head(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
                          int rank, int team)
 {
     const int64_t b = index / a->heads, h = index % a->heads;
     float *s = state_memory(a, b, h, w);
+    struct fetch fetch;
     if (rank == 0)
         state_load(a, b, h, s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
-        struct pass c = {.w = w, .s = s, .z = s + (int64_t)FEATURES * DV, .p = mine->p, .queries = group_of(a)};
+        struct pass c = {.w = w, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = mine, .queries = group_of(a)};
         c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
         c.read = (first > 0 || a->state_in) && c.queries;
         c.write = first + CHUNK < a->length || a->state_out;
+        if (team == 1) {
+            fetch_begin(a, b, h, first, &fetch);
+            c.fetch = &fetch;
+        }
         chunk_pack(a, b, h, first, c.tokens, w, rank, team);
         c.decay = (float)gates_between(w->gates, 0, (c.tokens + T - 1) / T);
         chunk_slices(&c, rank, team);
@@ -1211,7 +1147,7 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
             scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens), key_decay, w->gates[i].prefix);
             between[i] *= key_gates->total;
         }
-        add_scored(w->p, w->v, out, keys, tokens);
+        add_scored(w->p, w->v, out, keys, tokens, at == mine, NULL);
     }
 }
 
@@ -1232,7 +1168,7 @@ static void unit_state(const struct fpa_launch *a, const struct unit *u, const s
     float *s = (float *)state_at((void *)a->state_in, a->state_in_stride, u->b, u->h);
     for (int i = 0; i < u->blocks; i++) {
         struct work one = *w;
-        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .p = w->p, .queries = 1, .read = 1};
+        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = w, .queries = 1, .read = 1};
         one.qx = w->qx + i * PANEL;
         c.tokens = block_tokens(u->tokens, i);
         c.out = w->partial;
@@ -1353,34 +1289,27 @@ struct token {
     float decay;
 };
 
-/* n features from number `first` on; the panel of features is formed. */
-static void token_tile(const struct token *c, int64_t first, int n)
+/* n features from number `first` on, in panel p. */
+static void token_tile(const struct token *c, const float *p, int64_t first, int n)
 {
     float *s = c->s + first * DV;
     int g = 0;
     if (c->write) {
-        advance_8_8_8_8(c->p, c->v + 0, s + 0, c->out + 0, n, c->decay);
+        advance_8_8_8_8(p, c->v + 0, s + 0, c->out + 0, n, c->decay);
         g = 1;
     }
     for (; g < c->queries; g++) {
-        recall_8_8_8_8(c->p, s + 0, c->out + g * DV + 0, n, g + 1);
+        recall_8_8_8_8(p, s + 0, c->out + g * DV + 0, n, g + 1);
     }
 }
 
 static const vi key_lane = {-1}; /* lane 0; the others are queries */
 
-static void token_slice_0(const struct token *c, int count, vi key)
-{
-    form_panel(features_0, c->x, c->p, count, key);
-    token_tile(c, 0, 32);
-}
-
 static void token_slice(int number, const struct token *c)
 {
-    switch (number) {
-    case 0:
-        token_slice_0(c, lanes(c->queries + 1), key_lane);
-        break;
+    for (const struct tile_place *t = tiles + first_tile[number]; t < tiles + first_tile[number + 1]; t++) {
+        const float *p = form_panel(t, c->x, c->p, lanes(c->queries + 1), key_lane);
+        token_tile(c, p, t->feature, t->features);
     }
 }
 
@@ -1477,7 +1406,7 @@ static double recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, in
             key_decay[j] = (float)(w->gates->suffix[j] * between);
         scores_full(w->qx, w->kx, w->p, keys, lanes(queries + 1), key_decay, ones);
         between *= w->gates->total;
-        add_scored(w->p, w->v, out, keys, queries + 1);
+        add_scored(w->p, w->v, out, keys, queries + 1, 0, NULL);
     }
     return between;
 }

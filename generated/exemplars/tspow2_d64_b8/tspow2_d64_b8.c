@@ -3297,9 +3297,39 @@ static void features_47(const float *restrict x, float *restrict p, vi key)
     set16(p + 47 * T, a * get16(x + 63 * T));
 }
 
-/* ---- products: register tiles of 6 rows by at most 4 vectors ---- */
+/* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-static void query48_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count)
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+
+/* Rows of q, k, v and o of the token that is asked for next. */
+struct fetch {
+    const char *row[STREAMS];
+    int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
+    int64_t left;                            /* tokens */
+    int stream;
+    int64_t at; /* byte of its row */
+};
+
+/* Ask for a few lines: more at once would wait for each other. */
+static inline void fetch_lines(struct fetch *f)
+{
+    for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
+        __builtin_prefetch(f->row[f->stream] + f->at);
+        f->at += LINE;
+        if (f->at < f->bytes[f->stream])
+            continue;
+        f->at = 0;
+        f->row[f->stream] += f->stride[f->stream];
+        if (++f->stream < STREAMS)
+            continue;
+        f->stream = 0;
+        f->left--;
+    }
+}
+
+/* ---- products: register tiles of 6 rows by at most 4 vectors of values, 8 by 3 of tokens ---- */
+
+static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         vec16 c0_0 = get16(c + 0 * DV + 0);
@@ -3326,87 +3356,41 @@ static void query48_16_16_16_16(const float *restrict a, const float *restrict b
         vec16 c5_1 = get16(c + 5 * DV + 16);
         vec16 c5_2 = get16(c + 5 * DV + 32);
         vec16 c5_3 = get16(c + 5 * DV + 48);
-#define STEP(k)                                                                         \
-    do {                                                                                \
-        const float *ak = a + (k) * T, *bk = b + (k) * DV;                              \
-        const vec16 b0 = get16(bk + 0);                                                 \
-        const vec16 b1 = get16(bk + 16);                                                \
-        const vec16 b2 = get16(bk + 32);                                                \
-        const vec16 b3 = get16(bk + 48);                                                \
-        c0_0 += ak[0] * b0;                                                             \
-        c0_1 += ak[0] * b1;                                                             \
-        c0_2 += ak[0] * b2;                                                             \
-        c0_3 += ak[0] * b3;                                                             \
-        c1_0 += ak[1] * b0;                                                             \
-        c1_1 += ak[1] * b1;                                                             \
-        c1_2 += ak[1] * b2;                                                             \
-        c1_3 += ak[1] * b3;                                                             \
-        c2_0 += ak[2] * b0;                                                             \
-        c2_1 += ak[2] * b1;                                                             \
-        c2_2 += ak[2] * b2;                                                             \
-        c2_3 += ak[2] * b3;                                                             \
-        c3_0 += ak[3] * b0;                                                             \
-        c3_1 += ak[3] * b1;                                                             \
-        c3_2 += ak[3] * b2;                                                             \
-        c3_3 += ak[3] * b3;                                                             \
-        c4_0 += ak[4] * b0;                                                             \
-        c4_1 += ak[4] * b1;                                                             \
-        c4_2 += ak[4] * b2;                                                             \
-        c4_3 += ak[4] * b3;                                                             \
-        c5_0 += ak[5] * b0;                                                             \
-        c5_1 += ak[5] * b1;                                                             \
-        c5_2 += ak[5] * b2;                                                             \
-        c5_3 += ak[5] * b3;                                                             \
-    } while (0)
-        STEP(0);
-        STEP(1);
-        STEP(2);
-        STEP(3);
-        STEP(4);
-        STEP(5);
-        STEP(6);
-        STEP(7);
-        STEP(8);
-        STEP(9);
-        STEP(10);
-        STEP(11);
-        STEP(12);
-        STEP(13);
-        STEP(14);
-        STEP(15);
-        STEP(16);
-        STEP(17);
-        STEP(18);
-        STEP(19);
-        STEP(20);
-        STEP(21);
-        STEP(22);
-        STEP(23);
-        STEP(24);
-        STEP(25);
-        STEP(26);
-        STEP(27);
-        STEP(28);
-        STEP(29);
-        STEP(30);
-        STEP(31);
-        STEP(32);
-        STEP(33);
-        STEP(34);
-        STEP(35);
-        STEP(36);
-        STEP(37);
-        STEP(38);
-        STEP(39);
-        STEP(40);
-        STEP(41);
-        STEP(42);
-        STEP(43);
-        STEP(44);
-        STEP(45);
-        STEP(46);
-        STEP(47);
-#undef STEP
+        const int last = causal && m + 6 < n ? m + 6 : n;
+        int k = 0;
+        do {
+            if (fetch && k % STEPS_BETWEEN == 0)
+                fetch_lines(fetch);
+            const float *ak = a + k * T, *bk = b + k * DV;
+            const vec16 b0 = get16(bk + 0);
+            const vec16 b1 = get16(bk + 16);
+            const vec16 b2 = get16(bk + 32);
+            const vec16 b3 = get16(bk + 48);
+            c0_0 += ak[0] * b0;
+            c0_1 += ak[0] * b1;
+            c0_2 += ak[0] * b2;
+            c0_3 += ak[0] * b3;
+            c1_0 += ak[1] * b0;
+            c1_1 += ak[1] * b1;
+            c1_2 += ak[1] * b2;
+            c1_3 += ak[1] * b3;
+            c2_0 += ak[2] * b0;
+            c2_1 += ak[2] * b1;
+            c2_2 += ak[2] * b2;
+            c2_3 += ak[2] * b3;
+            c3_0 += ak[3] * b0;
+            c3_1 += ak[3] * b1;
+            c3_2 += ak[3] * b2;
+            c3_3 += ak[3] * b3;
+            c4_0 += ak[4] * b0;
+            c4_1 += ak[4] * b1;
+            c4_2 += ak[4] * b2;
+            c4_3 += ak[4] * b3;
+            c5_0 += ak[5] * b0;
+            c5_1 += ak[5] * b1;
+            c5_2 += ak[5] * b2;
+            c5_3 += ak[5] * b3;
+        } while (++k < last);
         set16(c + 0 * DV + 0, c0_0);
         set16(c + 0 * DV + 16, c0_1);
         set16(c + 0 * DV + 32, c0_2);
@@ -3434,10 +3418,10 @@ static void query48_16_16_16_16(const float *restrict a, const float *restrict b
     }
 }
 
-/* o[t][e] += sum over 48 features (or keys) of p[f][t] s[f][e] */
-static void query_48(const float *restrict p, const float *restrict s, float *restrict o, int tokens)
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal, struct fetch *fetch)
 {
-    query48_16_16_16_16(p, s + 0, o + 0, tokens);
+    query_16_16_16_16(p, s + 0, o + 0, tokens, n, causal, fetch);
 }
 
 static void update6_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
@@ -3522,24 +3506,21 @@ static void update6_16_16_16_16(const float *restrict p, const float *restrict v
     set16(s + 5 * DV + 48, s5_3);
 }
 
-/* s[f][e] = s[f][e] + sum over tokens of p[f][t] v[t][e], 48 features */
-static void update_48(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
+/* s[f][e] = s[f][e] + sum over tokens of p[f][t] v[t][e], n features */
+static void update(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n)
 {
-    update6_16_16_16_16(p + 0 * T, v + 0, s + 0 * DV + 0, tokens);
-    update6_16_16_16_16(p + 6 * T, v + 0, s + 6 * DV + 0, tokens);
-    update6_16_16_16_16(p + 12 * T, v + 0, s + 12 * DV + 0, tokens);
-    update6_16_16_16_16(p + 18 * T, v + 0, s + 18 * DV + 0, tokens);
-    update6_16_16_16_16(p + 24 * T, v + 0, s + 24 * DV + 0, tokens);
-    update6_16_16_16_16(p + 30 * T, v + 0, s + 30 * DV + 0, tokens);
-    update6_16_16_16_16(p + 36 * T, v + 0, s + 36 * DV + 0, tokens);
-    update6_16_16_16_16(p + 42 * T, v + 0, s + 42 * DV + 0, tokens);
+    for (; n >= 6; n -= 6, p += 6 * T, s += 6 * DV) {
+        update6_16_16_16_16(p, v + 0, s + 0, tokens);
+    }
+    switch (n) {
+    }
 }
 
 /* ---- scores: p[key][token] = k(q_t, k_j) for a panel of keys and one of tokens ---- */
 
-static void dot0_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count)
+static void dot0_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
-    for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+    for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
         vec16 c0_2 = {0};
@@ -3558,96 +3539,43 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
         vec16 c5_0 = {0};
         vec16 c5_1 = {0};
         vec16 c5_2 = {0};
-#define STEP(k)                                                                         \
-    do {                                                                                \
-        const float *ak = a + (k) * T, *bk = b + (k) * T;                               \
-        const vec16 b0 = get16(bk + 0);                                                 \
-        const vec16 b1 = get16(bk + 16);                                                \
-        const vec16 b2 = get16(bk + 32);                                                \
-        c0_0 += ak[0] * b0;                                                             \
-        c0_1 += ak[0] * b1;                                                             \
-        c0_2 += ak[0] * b2;                                                             \
-        c1_0 += ak[1] * b0;                                                             \
-        c1_1 += ak[1] * b1;                                                             \
-        c1_2 += ak[1] * b2;                                                             \
-        c2_0 += ak[2] * b0;                                                             \
-        c2_1 += ak[2] * b1;                                                             \
-        c2_2 += ak[2] * b2;                                                             \
-        c3_0 += ak[3] * b0;                                                             \
-        c3_1 += ak[3] * b1;                                                             \
-        c3_2 += ak[3] * b2;                                                             \
-        c4_0 += ak[4] * b0;                                                             \
-        c4_1 += ak[4] * b1;                                                             \
-        c4_2 += ak[4] * b2;                                                             \
-        c5_0 += ak[5] * b0;                                                             \
-        c5_1 += ak[5] * b1;                                                             \
-        c5_2 += ak[5] * b2;                                                             \
-    } while (0)
-        STEP(0);
-        STEP(1);
-        STEP(2);
-        STEP(3);
-        STEP(4);
-        STEP(5);
-        STEP(6);
-        STEP(7);
-        STEP(8);
-        STEP(9);
-        STEP(10);
-        STEP(11);
-        STEP(12);
-        STEP(13);
-        STEP(14);
-        STEP(15);
-        STEP(16);
-        STEP(17);
-        STEP(18);
-        STEP(19);
-        STEP(20);
-        STEP(21);
-        STEP(22);
-        STEP(23);
-        STEP(24);
-        STEP(25);
-        STEP(26);
-        STEP(27);
-        STEP(28);
-        STEP(29);
-        STEP(30);
-        STEP(31);
-        STEP(32);
-        STEP(33);
-        STEP(34);
-        STEP(35);
-        STEP(36);
-        STEP(37);
-        STEP(38);
-        STEP(39);
-        STEP(40);
-        STEP(41);
-        STEP(42);
-        STEP(43);
-        STEP(44);
-        STEP(45);
-        STEP(46);
-        STEP(47);
-        STEP(48);
-        STEP(49);
-        STEP(50);
-        STEP(51);
-        STEP(52);
-        STEP(53);
-        STEP(54);
-        STEP(55);
-        STEP(56);
-        STEP(57);
-        STEP(58);
-        STEP(59);
-        STEP(60);
-        STEP(61);
-        STEP(62);
-        STEP(63);
-#undef STEP
+        vec16 c6_0 = {0};
+        vec16 c6_1 = {0};
+        vec16 c6_2 = {0};
+        vec16 c7_0 = {0};
+        vec16 c7_1 = {0};
+        vec16 c7_2 = {0};
+        int k = 0;
+        do {
+            const float *ak = a + k * T, *bk = b + k * T;
+            const vec16 b0 = get16(bk + 0);
+            const vec16 b1 = get16(bk + 16);
+            const vec16 b2 = get16(bk + 32);
+            c0_0 += ak[0] * b0;
+            c0_1 += ak[0] * b1;
+            c0_2 += ak[0] * b2;
+            c1_0 += ak[1] * b0;
+            c1_1 += ak[1] * b1;
+            c1_2 += ak[1] * b2;
+            c2_0 += ak[2] * b0;
+            c2_1 += ak[2] * b1;
+            c2_2 += ak[2] * b2;
+            c3_0 += ak[3] * b0;
+            c3_1 += ak[3] * b1;
+            c3_2 += ak[3] * b2;
+            c4_0 += ak[4] * b0;
+            c4_1 += ak[4] * b1;
+            c4_2 += ak[4] * b2;
+            c5_0 += ak[5] * b0;
+            c5_1 += ak[5] * b1;
+            c5_2 += ak[5] * b2;
+            c6_0 += ak[6] * b0;
+            c6_1 += ak[6] * b1;
+            c6_2 += ak[6] * b2;
+            c7_0 += ak[7] * b0;
+            c7_1 += ak[7] * b1;
+            c7_2 += ak[7] * b2;
+        } while (++k < n);
         set16(c + 0 * T + 0, c0_0);
         set16(c + 0 * T + 16, c0_1);
         set16(c + 0 * T + 32, c0_2);
@@ -3666,14 +3594,125 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
         set16(c + 5 * T + 0, c5_0);
         set16(c + 5 * T + 16, c5_1);
         set16(c + 5 * T + 32, c5_2);
+        set16(c + 6 * T + 0, c6_0);
+        set16(c + 6 * T + 16, c6_1);
+        set16(c + 6 * T + 32, c6_2);
+        set16(c + 7 * T + 0, c7_0);
+        set16(c + 7 * T + 16, c7_1);
+        set16(c + 7 * T + 32, c7_2);
     }
 }
 
-/* d[j][t] = the dot product over 64 rows, of key j and query t */
-static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int tokens)
+static void dot0_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
-    if (0 < tokens)
-        dot0_16_16_16(kx + 0 * T, qx + 0 * T + 0, d + 0, keys);
+    for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
+        vec16 c4_0 = {0};
+        vec16 c4_1 = {0};
+        vec16 c5_0 = {0};
+        vec16 c5_1 = {0};
+        vec16 c6_0 = {0};
+        vec16 c6_1 = {0};
+        vec16 c7_0 = {0};
+        vec16 c7_1 = {0};
+        int k = 0;
+        do {
+            const float *ak = a + k * T, *bk = b + k * T;
+            const vec16 b0 = get16(bk + 0);
+            const vec16 b1 = get16(bk + 16);
+            c0_0 += ak[0] * b0;
+            c0_1 += ak[0] * b1;
+            c1_0 += ak[1] * b0;
+            c1_1 += ak[1] * b1;
+            c2_0 += ak[2] * b0;
+            c2_1 += ak[2] * b1;
+            c3_0 += ak[3] * b0;
+            c3_1 += ak[3] * b1;
+            c4_0 += ak[4] * b0;
+            c4_1 += ak[4] * b1;
+            c5_0 += ak[5] * b0;
+            c5_1 += ak[5] * b1;
+            c6_0 += ak[6] * b0;
+            c6_1 += ak[6] * b1;
+            c7_0 += ak[7] * b0;
+            c7_1 += ak[7] * b1;
+        } while (++k < n);
+        set16(c + 0 * T + 0, c0_0);
+        set16(c + 0 * T + 16, c0_1);
+        set16(c + 1 * T + 0, c1_0);
+        set16(c + 1 * T + 16, c1_1);
+        set16(c + 2 * T + 0, c2_0);
+        set16(c + 2 * T + 16, c2_1);
+        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T + 16, c3_1);
+        set16(c + 4 * T + 0, c4_0);
+        set16(c + 4 * T + 16, c4_1);
+        set16(c + 5 * T + 0, c5_0);
+        set16(c + 5 * T + 16, c5_1);
+        set16(c + 6 * T + 0, c6_0);
+        set16(c + 6 * T + 16, c6_1);
+        set16(c + 7 * T + 0, c7_0);
+        set16(c + 7 * T + 16, c7_1);
+    }
+}
+
+static void dot0_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
+{
+    for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
+        vec16 c0_0 = {0};
+        vec16 c1_0 = {0};
+        vec16 c2_0 = {0};
+        vec16 c3_0 = {0};
+        vec16 c4_0 = {0};
+        vec16 c5_0 = {0};
+        vec16 c6_0 = {0};
+        vec16 c7_0 = {0};
+        int k = 0;
+        do {
+            const float *ak = a + k * T, *bk = b + k * T;
+            const vec16 b0 = get16(bk + 0);
+            c0_0 += ak[0] * b0;
+            c1_0 += ak[1] * b0;
+            c2_0 += ak[2] * b0;
+            c3_0 += ak[3] * b0;
+            c4_0 += ak[4] * b0;
+            c5_0 += ak[5] * b0;
+            c6_0 += ak[6] * b0;
+            c7_0 += ak[7] * b0;
+        } while (++k < n);
+        set16(c + 0 * T + 0, c0_0);
+        set16(c + 1 * T + 0, c1_0);
+        set16(c + 2 * T + 0, c2_0);
+        set16(c + 3 * T + 0, c3_0);
+        set16(c + 4 * T + 0, c4_0);
+        set16(c + 5 * T + 0, c5_0);
+        set16(c + 6 * T + 0, c6_0);
+        set16(c + 7 * T + 0, c7_0);
+    }
+}
+
+/* d[j][t] = the dot product over 64 rows, of key j and query t, for 'keys' keys and tokens first..tokens-1 */
+static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first, int tokens)
+{
+    kx += 0 * T, qx += 0 * T;
+    int t = first;
+    for (; t + 3 * VL <= tokens; t += 3 * VL)
+        dot0_16_16_16(kx, qx + t, d + t, keys, 64);
+    switch ((tokens - t) / VL) {
+    case 2:
+        dot0_16_16(kx, qx + t, d + t, keys, 64);
+        break;
+    case 1:
+        dot0_16(kx, qx + t, d + t, keys, 64);
+        break;
+    }
 }
 
 /* The kernel as a polynomial of its dot products. */
@@ -3682,38 +3721,49 @@ static inline vf kernel_of(vf d0)
     return d0 * d0;
 }
 
-/* The dots' panels: d[dot][key][token]; the first becomes the score. */
-static void all_dots(const float *qx, const float *kx, float *d, int keys, int tokens)
+/* The dots' panels: d[dot][key][token], of tokens first..tokens-1; the first becomes the score. */
+static void dots(const float *qx, const float *kx, float *d, int keys, int first, int tokens)
 {
-    dot_0(qx, kx, d + 0 * T * T, keys, tokens);
+    dot_0(qx, kx, d + 0 * T * T, keys, first, tokens);
 }
 
-/* Scores of keys that all queries see. Rows behind the last key are zero. */
+/* Scores of keys that all queries see */
 static void scores_full(const float *qx, const float *kx, float *p, int keys, int tokens)
 {
-    all_dots(qx, kx, p, keys, tokens);
+    dots(qx, kx, p, keys, 0, tokens);
     for (int j = 0; j < keys; j++)
         for (int t = 0; t < tokens; t += VL) {
             float *d = p + j * T + t;
             set16(d, kernel_of(get16(d + 0 * T * T)));
         }
-    memset(p + keys * T, 0, sizeof(float) * T * (T - keys));
 }
 
-/* Scores of a panel with itself: token t sees keys j <= t. */
+/* Dots of a panel with itself: of the vectors of tokens from a key's own on. */
+static void dots_diagonal(const float *qx, const float *kx, float *p, int keys, int tokens)
+{
+    for (int j = 0; j < keys; j += 8)
+        dots(qx, kx + j, p + j * T, 8, j / VL * VL, tokens);
+}
+
+/* Scores of a panel with itself: token t sees keys j <= t; others are 0. */
 static void scores_diagonal(const float *qx, const float *kx, float *p, int keys)
 {
     const vi lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     const int tokens = lanes(keys);
-    all_dots(qx, kx, p, keys, tokens);
+    dots_diagonal(qx, kx, p, keys, tokens);
     for (int t = 0; t < tokens; t += VL) {
-        for (int j = 0; j < keys; j++) {
-            const vi seen = lane + t >= j;
+        const int seen = t + VL < keys ? t + VL : keys;
+        for (int j = 0; j < (t < seen ? t : seen); j++) {
             float *d = p + j * T + t;
-            set16(d, (vf)((vi)kernel_of(get16(d + 0 * T * T)) & seen));
+            set16(d, kernel_of(get16(d + 0 * T * T)));
         }
+        for (int j = t; j < seen; j++) {
+            float *d = p + j * T + t;
+            set16(d, (vf)((vi)kernel_of(get16(d + 0 * T * T)) & (lane + t >= j)));
+        }
+        for (int j = seen; j < keys; j++)
+            set16(p + j * T + t, (vf){0});
     }
-    memset(p + keys * T, 0, sizeof(float) * T * (T - keys));
 }
 
 /* ---- outputs ---- */
@@ -3731,9 +3781,11 @@ static void store_token(const float *restrict o, stored *restrict to)
 
 enum {
     PANEL = ROWS * T,                 /* packed input of a panel */
-    VALUES = T * DV,                  /* values or outputs of a panel */
+    VALUES = T * DV,                  /* outputs of a panel */
+    VALUE_PANEL = T * DV,             /* values of a panel */
     OUT = T * (DV + 0),             /* the same with no sums of weights */
-    SLICES = 8,                   /* partial results, added in order */
+    SLICES = 8,                   /* partial results, added in a fixed order */
+    WAITING = 4,                  /* of them at a time, for a thread alone */
     QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
     STATE = FEATURES * (DV + 0),    /* of one (batch, head) */
     SCRATCH = T * 48         /* a panel of features, or of dots */
@@ -3748,10 +3800,10 @@ struct meeting {
 struct work {
     float *qx;      /* [queries][BLOCKS][ROWS][T], of the parallel form [QUERY_BLOCKS][ROWS][T] */
     float *kx;      /* [BLOCKS][ROWS][T] */
-    float *v;       /* [BLOCKS][T][DV] */
-    float *o;       /* [queries][BLOCKS] panels of OUT: values, then sums; of the recurrent form
+    float *v;       /* [BLOCKS] panels of [T][DV] */
+    float *o;       /* [QUERY_BLOCKS] panels of OUT: values, then sums, of the parallel form; of the recurrent form
                      * two buffers of [SLICES] partial results of one token */
-    float *partial; /* [partials][queries][BLOCKS] panels of OUT */
+    float *partial; /* [partials][queries][BLOCKS] panels of OUT: values, then sums */
     float *state;   /* [STATE], when the caller's cannot be used */
     float *p;       /* [SCRATCH] */
     struct meeting *meeting;
@@ -3783,8 +3835,8 @@ static char *work_layout(struct work *w, char *base, int64_t queries, int64_t pa
     char *at = base;
     w->qx = carve(&at, sizeof(float) * panels * PANEL);
     w->kx = carve(&at, sizeof(float) * BLOCKS * PANEL);
-    w->v = carve(&at, sizeof(float) * BLOCKS * VALUES);
-    w->o = carve(&at, sizeof(float) * larger(panels * OUT, 2 * SLICES * partial_size(queries)));
+    w->v = carve(&at, sizeof(float) * BLOCKS * VALUE_PANEL);
+    w->o = carve(&at, sizeof(float) * larger(QUERY_BLOCKS * OUT, 2 * SLICES * partial_size(queries)));
     w->partial = carve(&at, sizeof(float) * larger(partials * queries * BLOCKS, QUERY_BLOCKS) * OUT);
     w->state = carve(&at, sizeof(float) * STATE);
     w->p = carve(&at, sizeof(float) * SCRATCH);
@@ -3809,7 +3861,7 @@ static int64_t group_of(const struct fpa_launch *a)
 /* Partial results are kept apart only where several threads share a head. */
 static int64_t partials_for(const struct fpa_launch *a, int threads)
 {
-    return a->batch * a->heads % threads ? SLICES : 1;
+    return a->batch * a->heads % threads ? SLICES : WAITING;
 }
 
 static size_t work_size(const struct fpa_launch *a, int threads)
@@ -3887,7 +3939,8 @@ struct pass {
     const struct work *w;
     float *s, *z;     /* state: values, sums of features */
     float *out;       /* [queries][BLOCKS] panels of OUT, added to */
-    float *p;         /* this thread's panel of features */
+    const struct work *mine; /* this thread's own, for panels of features */
+    struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
     int64_t queries;  /* query heads that share this head's keys */
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
@@ -3899,141 +3952,103 @@ static int block_tokens(int tokens, int block)
     return left < T ? left : T;
 }
 
-/* A tile's panel, vector by vector. */
-static void form_panel(features_of *features, const float *x, float *p, int count, vi key)
+/* Tiles in order, and how each forms its features. */
+struct tile_place {
+    int32_t feature; /* its first */
+    int32_t features;
+    int32_t row;       /* whose features are consecutive rows as they are: the first of them */
+    features_of *form; /* or else what forms them */
+};
+
+static const struct tile_place tiles[48] = {
+    {0, 48, 0, features_0},
+    {48, 48, 0, features_1},
+    {96, 48, 0, features_2},
+    {144, 48, 0, features_3},
+    {192, 48, 0, features_4},
+    {240, 48, 0, features_5},
+    {288, 48, 0, features_6},
+    {336, 48, 0, features_7},
+    {384, 48, 0, features_8},
+    {432, 48, 0, features_9},
+    {480, 48, 0, features_10},
+    {528, 48, 0, features_11},
+    {576, 48, 0, features_12},
+    {624, 48, 0, features_13},
+    {672, 48, 0, features_14},
+    {720, 48, 0, features_15},
+    {768, 48, 0, features_16},
+    {816, 48, 0, features_17},
+    {864, 48, 0, features_18},
+    {912, 48, 0, features_19},
+    {960, 48, 0, features_20},
+    {1008, 48, 0, features_21},
+    {1056, 48, 0, features_22},
+    {1104, 48, 0, features_23},
+    {1152, 48, 0, features_24},
+    {1200, 48, 0, features_25},
+    {1248, 48, 0, features_26},
+    {1296, 48, 0, features_27},
+    {1344, 48, 0, features_28},
+    {1392, 48, 0, features_29},
+    {1440, 48, 0, features_30},
+    {1488, 48, 0, features_31},
+    {1536, 48, 0, features_32},
+    {1584, 48, 0, features_33},
+    {1632, 48, 0, features_34},
+    {1680, 48, 0, features_35},
+    {1728, 48, 0, features_36},
+    {1776, 48, 0, features_37},
+    {1824, 48, 0, features_38},
+    {1872, 48, 0, features_39},
+    {1920, 48, 0, features_40},
+    {1968, 48, 0, features_41},
+    {2016, 48, 0, features_42},
+    {2064, 48, 0, features_43},
+    {2112, 48, 0, features_44},
+    {2160, 48, 0, features_45},
+    {2208, 48, 0, features_46},
+    {2256, 48, 0, features_47},
+};
+
+/* The panel of a tile's features, of 'count' tokens: formed in p, or where it lies in x. */
+static const float *form_panel(const struct tile_place *place, const float *x, float *p, int count, vi key)
 {
+    if (!place->form)
+        return x + place->row * T;
     for (int t = 0; t < count; t += VL)
-        features(x + t, p + t, key);
+        place->form(x + t, p + t, key);
+    return p;
 }
 
-/* 48 features from number `first` on. */
-static void tile_48(const struct pass *c, features_of *features, int64_t first)
+/* One tile: queries read it, then keys add to it. */
+static void tile(const struct pass *c, const struct tile_place *place)
 {
+    const int64_t first = place->feature;
+    const int n = place->features;
     float *s = c->s + first * DV;
     const struct work *w = c->w;
-    const vi query = {0}, key = ~query;
+    const vi query_lanes = {0}, key_lanes = ~query_lanes;
     for (int64_t g = 0; c->read && g < c->queries; g++)
         for (int b = 0; b * T < c->tokens; b++) {
             const int tokens = block_tokens(c->tokens, b);
             float *out = c->out + (g * BLOCKS + b) * OUT;
-            form_panel(features, w->qx + (g * BLOCKS + b) * PANEL, c->p, lanes(tokens), query);
-            query_48(c->p, s, out, tokens);
+            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens), query_lanes);
+            query(p, s, out, tokens, n, 0, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
-        form_panel(features, w->kx + b * PANEL, c->p, lanes(tokens), key);
-        update_48(c->p, w->v + b * VALUES, s, tokens);
+        const float *p = form_panel(place, w->kx + b * PANEL, c->mine->p, lanes(tokens), key_lanes);
+        update(p, w->v + b * VALUES, s, tokens, n);
     }
 }
 
-static void slice_0(const struct pass *c)
-{
-    tile_48(c, features_0, 0);
-    tile_48(c, features_1, 48);
-    tile_48(c, features_2, 96);
-    tile_48(c, features_3, 144);
-    tile_48(c, features_4, 192);
-    tile_48(c, features_5, 240);
-}
-
-static void slice_1(const struct pass *c)
-{
-    tile_48(c, features_6, 288);
-    tile_48(c, features_7, 336);
-    tile_48(c, features_8, 384);
-    tile_48(c, features_9, 432);
-    tile_48(c, features_10, 480);
-    tile_48(c, features_11, 528);
-}
-
-static void slice_2(const struct pass *c)
-{
-    tile_48(c, features_12, 576);
-    tile_48(c, features_13, 624);
-    tile_48(c, features_14, 672);
-    tile_48(c, features_15, 720);
-    tile_48(c, features_16, 768);
-    tile_48(c, features_17, 816);
-}
-
-static void slice_3(const struct pass *c)
-{
-    tile_48(c, features_18, 864);
-    tile_48(c, features_19, 912);
-    tile_48(c, features_20, 960);
-    tile_48(c, features_21, 1008);
-    tile_48(c, features_22, 1056);
-    tile_48(c, features_23, 1104);
-}
-
-static void slice_4(const struct pass *c)
-{
-    tile_48(c, features_24, 1152);
-    tile_48(c, features_25, 1200);
-    tile_48(c, features_26, 1248);
-    tile_48(c, features_27, 1296);
-    tile_48(c, features_28, 1344);
-    tile_48(c, features_29, 1392);
-}
-
-static void slice_5(const struct pass *c)
-{
-    tile_48(c, features_30, 1440);
-    tile_48(c, features_31, 1488);
-    tile_48(c, features_32, 1536);
-    tile_48(c, features_33, 1584);
-    tile_48(c, features_34, 1632);
-    tile_48(c, features_35, 1680);
-}
-
-static void slice_6(const struct pass *c)
-{
-    tile_48(c, features_36, 1728);
-    tile_48(c, features_37, 1776);
-    tile_48(c, features_38, 1824);
-    tile_48(c, features_39, 1872);
-    tile_48(c, features_40, 1920);
-    tile_48(c, features_41, 1968);
-}
-
-static void slice_7(const struct pass *c)
-{
-    tile_48(c, features_42, 2016);
-    tile_48(c, features_43, 2064);
-    tile_48(c, features_44, 2112);
-    tile_48(c, features_45, 2160);
-    tile_48(c, features_46, 2208);
-    tile_48(c, features_47, 2256);
-}
+static const int32_t first_tile[SLICES + 1] = {0, 6, 12, 18, 24, 30, 36, 42, 48};
 
 static void slice(int number, const struct pass *c)
 {
-    switch (number) {
-    case 0:
-        slice_0(c);
-        break;
-    case 1:
-        slice_1(c);
-        break;
-    case 2:
-        slice_2(c);
-        break;
-    case 3:
-        slice_3(c);
-        break;
-    case 4:
-        slice_4(c);
-        break;
-    case 5:
-        slice_5(c);
-        break;
-    case 6:
-        slice_6(c);
-        break;
-    case 7:
-        slice_7(c);
-        break;
-    }
+    for (const struct tile_place *t = tiles + first_tile[number]; t < tiles + first_tile[number + 1]; t++)
+        tile(c, t);
 }
 
 /* to[i] += from[i]; count fills vectors */
@@ -4065,45 +4080,76 @@ static void pack_keys(const struct fpa_launch *a, int64_t b, int64_t token, int6
     pack_values(token_at(a->v, a->v_stride, b, token, h), a->v_stride[1], tokens, v);
 }
 
-/* Pack a chunk: blocks of queries and keys, dealt out to the team. */
+/* Pack a chunk: blocks of queries, then of keys, dealt out to the team. */
 static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, int tokens,
                        const struct work *w, int rank, int team)
 {
     const int blocks = (tokens + T - 1) / T;
     const int64_t queries = group_of(a);
-    for (int64_t u = rank; u < queries * blocks; u += team) {
+    for (int64_t u = rank; u < (queries + 1) * blocks; u += team) {
         const int64_t g = u / blocks, block = u % blocks;
-        pack_queries(a, b, first + block * T, h * queries + g, block_tokens(tokens, (int)block),
-                     w->qx + (g * BLOCKS + block) * PANEL);
-    }
-    for (int block = rank; block < blocks; block += team) {
-        pack_keys(a, b, first + block * T, h, block_tokens(tokens, block), w->kx + block * PANEL,
-                  w->v + block * VALUES);
+        const int here = block_tokens(tokens, (int)block);
+        if (g < queries) {
+            pack_queries(a, b, first + block * T, h * queries + g, here, w->qx + (g * BLOCKS + block) * PANEL);
+            continue;
+        }
+        pack_keys(a, b, first + block * T, h, here, w->kx + block * PANEL, w->v + block * VALUE_PANEL);
     }
     team_wait(w, team);
 }
 
-/* All slices of the state, dealt out to the team. A slice's partial result stands alone and is
- * added in the order of slices, so that bits do not depend on the team. */
+/* ---- slices' parts of a chunk's outputs ----
+ *
+ * They are added pair by pair, groups of 2, 4, 8 slices from an even place on, whoever computed them: bits do not
+ * depend on the team. A member takes consecutive slices and adds up the groups that are all its own. */
+
+/* The sum of the group of slices that begins with `first`. Alone, one has no more of them than groups that wait. */
+static float *group_sum(const struct pass *c, int first, int team)
+{
+    const int place = team > 1 ? first : __builtin_popcount((unsigned)first);
+    return c->w->partial + place * (c->queries * BLOCKS * OUT);
+}
+
+static int slice_owner(int number, int team)
+{
+    return ((number + 1) * team - 1) / SLICES;
+}
+
+/* Has a member added the halves of a group that begins with `first`, each of `half` slices? */
+static int is_added(int first, int half, int team)
+{
+    const int last = first + 2 * half - 1;
+    return last < SLICES && slice_owner(first, team) == slice_owner(last, team);
+}
+
 static void chunk_slices(struct pass *c, int rank, int team)
 {
-    const struct work *w = c->w;
     const int64_t size = c->queries * BLOCKS * OUT;
-    for (int i = rank; i < SLICES; i += team) {
-        c->out = team > 1 ? w->partial + i * size : i ? w->partial : w->o;
-        memset(c->out, 0, sizeof(float) * size);
+    const int begin = SLICES * rank / team, end = SLICES * (rank + 1) / team;
+    for (int i = begin; i < end; i++) {
+        c->out = group_sum(c, i, team);
+        if (c->read)
+            memset(c->out, 0, sizeof(float) * size);
         slice(i, c);
-        if (team == 1 && i)
-            add_panels(w->o, c->out, size);
+        for (int half = 1; c->read && i & half && i + 1 - 2 * half >= begin; half *= 2)
+            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), size);
     }
-    team_wait(w, team);
+    team_wait(c->w, team);
 }
 
-/* out += scores times values, for a panel of keys */
-static void add_scored(const float *p, const float *v, float *out, int keys, int tokens)
+/* Add what no member had all of, for the panel of outputs at `at`: the first group begins with it. */
+static void slices_sum(const struct pass *c, int64_t at, int team)
 {
-    query_48(p, v, out, tokens);
-    (void)keys;
+    for (int half = 1; half < SLICES; half *= 2)
+        for (int first = 0; first + half < SLICES; first += 2 * half)
+            if (!is_added(first, half, team))
+                add_panels(group_sum(c, first, team) + at, group_sum(c, first + half, team) + at, OUT);
+}
+
+/* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
+static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal, struct fetch *fetch)
+{
+    query(p, v, out, tokens, keys, causal, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -4118,38 +4164,61 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
 static void chunk_own(const struct pass *c, int block, const float *qx, float *out)
 {
     const struct work *w = c->w;
+    float *p = c->mine->p;
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
-        scores_full(qx, w->kx + j * PANEL, c->p, T, lanes(tokens));
-        add_scored(c->p, w->v + j * VALUES, out, T, tokens);
+        scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens));
+        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
-    scores_diagonal(qx, w->kx + block * PANEL, c->p, tokens);
-    add_scored(c->p, w->v + block * VALUES, out, tokens, tokens);
+    scores_diagonal(qx, w->kx + block * PANEL, p, tokens);
+    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
-/* Add the partial results and the chunk's own part, normalise, store. */
+/* Who of a team takes unit n of units that are sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
+static int dealt_to(int64_t n, int team)
+{
+    const int place = (int)(n % team);
+    return n / team % 2 ? team - 1 - place : place;
+}
+
+/* Add the partial results and the chunk's own part, normalise, store. The last blocks see most keys. */
 static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c,
                          int rank, int team)
 {
     const struct work *w = c->w;
     const int blocks = (c->tokens + T - 1) / T;
-    const int64_t size = c->queries * BLOCKS * OUT;
-    for (int64_t u = rank; u < c->queries * blocks; u += team) {
-        const int64_t g = u / blocks;
-        const int block = (int)(u % blocks);
-        const int64_t at = (g * BLOCKS + block) * OUT;
-        float *out = w->o + at;
-        if (!c->read)
+    for (int64_t u = 0; u < c->queries * blocks; u++) {
+        const int64_t g = u % c->queries;
+        const int block = blocks - 1 - (int)(u / c->queries);
+        if (dealt_to(u, team) != rank)
+            continue;
+        float *out = w->partial + (g * BLOCKS + block) * OUT;
+        if (c->read)
+            slices_sum(c, (g * BLOCKS + block) * OUT, team);
+        else
             memset(out, 0, sizeof(float) * OUT);
-        else if (team > 1) {
-            memcpy(out, w->partial + at, sizeof(float) * OUT);
-            for (int i = 1; i < SLICES; i++)
-                add_panels(out, w->partial + i * size + at, OUT);
-        }
         chunk_own(c, block, w->qx + (g * BLOCKS + block) * PANEL, out);
         store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
     }
     team_wait(w, team);
+}
+
+/* The tokens after chunk `first`, as a thread that has the head for itself asks for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+{
+    const int64_t token = first + CHUNK, left = a->length - token, group = group_of(a), size = sizeof(stored);
+    *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
+    if (!f->left)
+        return;
+    const int64_t *strides[STREAMS] = {a->q_stride, a->k_stride, a->v_stride, a->o_stride};
+    const void *bases[STREAMS] = {a->q, a->k, a->v, a->o};
+    const int64_t heads[STREAMS] = {h * group, h, h, h * group};
+    const int64_t widths[STREAMS] = {D_IN * group, D_IN, DV, DV * group};
+    for (int i = 0; i < STREAMS; i++) {
+        f->row[i] = (const char *)token_at(bases[i], strides[i], b, token, heads[i]);
+        f->stride[i] = size * strides[i][1];
+        f->bytes[i] = size * widths[i];
+    }
 }
 
 static void chunked_head(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
@@ -4157,13 +4226,18 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
 {
     const int64_t b = index / a->heads, h = index % a->heads;
     float *s = state_memory(a, b, h, w);
+    struct fetch fetch;
     if (rank == 0)
         state_load(a, b, h, s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
-        struct pass c = {.w = w, .s = s, .z = s + (int64_t)FEATURES * DV, .p = mine->p, .queries = group_of(a)};
+        struct pass c = {.w = w, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = mine, .queries = group_of(a)};
         c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
         c.read = (first > 0 || a->state_in) && c.queries;
         c.write = first + CHUNK < a->length || a->state_out;
+        if (team == 1) {
+            fetch_begin(a, b, h, first, &fetch);
+            c.fetch = &fetch;
+        }
         chunk_pack(a, b, h, first, c.tokens, w, rank, team);
         chunk_slices(&c, rank, team);
         chunk_finish(a, b, h, first, &c, rank, team);
@@ -4205,7 +4279,7 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
             scores_diagonal(w->qx + i * PANEL, w->kx, w->p, keys);
         else
             scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
-        add_scored(w->p, w->v, out, keys, tokens);
+        add_scored(w->p, w->v, out, keys, tokens, at == mine, NULL);
     }
 }
 
@@ -4225,7 +4299,7 @@ static void unit_state(const struct fpa_launch *a, const struct unit *u, const s
     float *s = (float *)state_at((void *)a->state_in, a->state_in_stride, u->b, u->h);
     for (int i = 0; i < u->blocks; i++) {
         struct work one = *w;
-        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .p = w->p, .queries = 1, .read = 1};
+        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = w, .queries = 1, .read = 1};
         one.qx = w->qx + i * PANEL;
         c.tokens = block_tokens(u->tokens, i);
         c.out = w->partial;
@@ -4338,177 +4412,27 @@ struct token {
     int write;        /* 0: the state has this token already */
 };
 
-/* n features from number `first` on; the panel of features is formed. */
-static void token_tile(const struct token *c, int64_t first, int n)
+/* n features from number `first` on, in panel p. */
+static void token_tile(const struct token *c, const float *p, int64_t first, int n)
 {
     float *s = c->s + first * DV;
     int g = 0;
     if (c->write) {
-        advance_16_16_16_16(c->p, c->v + 0, s + 0, c->out + 0, n);
+        advance_16_16_16_16(p, c->v + 0, s + 0, c->out + 0, n);
         g = 1;
     }
     for (; g < c->queries; g++) {
-        recall_16_16_16_16(c->p, s + 0, c->out + g * DV + 0, n, g + 1);
+        recall_16_16_16_16(p, s + 0, c->out + g * DV + 0, n, g + 1);
     }
 }
 
 static const vi key_lane = {-1}; /* lane 0; the others are queries */
 
-static void token_slice_0(const struct token *c, int count, vi key)
-{
-    form_panel(features_0, c->x, c->p, count, key);
-    token_tile(c, 0, 48);
-    form_panel(features_1, c->x, c->p, count, key);
-    token_tile(c, 48, 48);
-    form_panel(features_2, c->x, c->p, count, key);
-    token_tile(c, 96, 48);
-    form_panel(features_3, c->x, c->p, count, key);
-    token_tile(c, 144, 48);
-    form_panel(features_4, c->x, c->p, count, key);
-    token_tile(c, 192, 48);
-    form_panel(features_5, c->x, c->p, count, key);
-    token_tile(c, 240, 48);
-}
-
-static void token_slice_1(const struct token *c, int count, vi key)
-{
-    form_panel(features_6, c->x, c->p, count, key);
-    token_tile(c, 288, 48);
-    form_panel(features_7, c->x, c->p, count, key);
-    token_tile(c, 336, 48);
-    form_panel(features_8, c->x, c->p, count, key);
-    token_tile(c, 384, 48);
-    form_panel(features_9, c->x, c->p, count, key);
-    token_tile(c, 432, 48);
-    form_panel(features_10, c->x, c->p, count, key);
-    token_tile(c, 480, 48);
-    form_panel(features_11, c->x, c->p, count, key);
-    token_tile(c, 528, 48);
-}
-
-static void token_slice_2(const struct token *c, int count, vi key)
-{
-    form_panel(features_12, c->x, c->p, count, key);
-    token_tile(c, 576, 48);
-    form_panel(features_13, c->x, c->p, count, key);
-    token_tile(c, 624, 48);
-    form_panel(features_14, c->x, c->p, count, key);
-    token_tile(c, 672, 48);
-    form_panel(features_15, c->x, c->p, count, key);
-    token_tile(c, 720, 48);
-    form_panel(features_16, c->x, c->p, count, key);
-    token_tile(c, 768, 48);
-    form_panel(features_17, c->x, c->p, count, key);
-    token_tile(c, 816, 48);
-}
-
-static void token_slice_3(const struct token *c, int count, vi key)
-{
-    form_panel(features_18, c->x, c->p, count, key);
-    token_tile(c, 864, 48);
-    form_panel(features_19, c->x, c->p, count, key);
-    token_tile(c, 912, 48);
-    form_panel(features_20, c->x, c->p, count, key);
-    token_tile(c, 960, 48);
-    form_panel(features_21, c->x, c->p, count, key);
-    token_tile(c, 1008, 48);
-    form_panel(features_22, c->x, c->p, count, key);
-    token_tile(c, 1056, 48);
-    form_panel(features_23, c->x, c->p, count, key);
-    token_tile(c, 1104, 48);
-}
-
-static void token_slice_4(const struct token *c, int count, vi key)
-{
-    form_panel(features_24, c->x, c->p, count, key);
-    token_tile(c, 1152, 48);
-    form_panel(features_25, c->x, c->p, count, key);
-    token_tile(c, 1200, 48);
-    form_panel(features_26, c->x, c->p, count, key);
-    token_tile(c, 1248, 48);
-    form_panel(features_27, c->x, c->p, count, key);
-    token_tile(c, 1296, 48);
-    form_panel(features_28, c->x, c->p, count, key);
-    token_tile(c, 1344, 48);
-    form_panel(features_29, c->x, c->p, count, key);
-    token_tile(c, 1392, 48);
-}
-
-static void token_slice_5(const struct token *c, int count, vi key)
-{
-    form_panel(features_30, c->x, c->p, count, key);
-    token_tile(c, 1440, 48);
-    form_panel(features_31, c->x, c->p, count, key);
-    token_tile(c, 1488, 48);
-    form_panel(features_32, c->x, c->p, count, key);
-    token_tile(c, 1536, 48);
-    form_panel(features_33, c->x, c->p, count, key);
-    token_tile(c, 1584, 48);
-    form_panel(features_34, c->x, c->p, count, key);
-    token_tile(c, 1632, 48);
-    form_panel(features_35, c->x, c->p, count, key);
-    token_tile(c, 1680, 48);
-}
-
-static void token_slice_6(const struct token *c, int count, vi key)
-{
-    form_panel(features_36, c->x, c->p, count, key);
-    token_tile(c, 1728, 48);
-    form_panel(features_37, c->x, c->p, count, key);
-    token_tile(c, 1776, 48);
-    form_panel(features_38, c->x, c->p, count, key);
-    token_tile(c, 1824, 48);
-    form_panel(features_39, c->x, c->p, count, key);
-    token_tile(c, 1872, 48);
-    form_panel(features_40, c->x, c->p, count, key);
-    token_tile(c, 1920, 48);
-    form_panel(features_41, c->x, c->p, count, key);
-    token_tile(c, 1968, 48);
-}
-
-static void token_slice_7(const struct token *c, int count, vi key)
-{
-    form_panel(features_42, c->x, c->p, count, key);
-    token_tile(c, 2016, 48);
-    form_panel(features_43, c->x, c->p, count, key);
-    token_tile(c, 2064, 48);
-    form_panel(features_44, c->x, c->p, count, key);
-    token_tile(c, 2112, 48);
-    form_panel(features_45, c->x, c->p, count, key);
-    token_tile(c, 2160, 48);
-    form_panel(features_46, c->x, c->p, count, key);
-    token_tile(c, 2208, 48);
-    form_panel(features_47, c->x, c->p, count, key);
-    token_tile(c, 2256, 48);
-}
-
 static void token_slice(int number, const struct token *c)
 {
-    switch (number) {
-    case 0:
-        token_slice_0(c, lanes(c->queries + 1), key_lane);
-        break;
-    case 1:
-        token_slice_1(c, lanes(c->queries + 1), key_lane);
-        break;
-    case 2:
-        token_slice_2(c, lanes(c->queries + 1), key_lane);
-        break;
-    case 3:
-        token_slice_3(c, lanes(c->queries + 1), key_lane);
-        break;
-    case 4:
-        token_slice_4(c, lanes(c->queries + 1), key_lane);
-        break;
-    case 5:
-        token_slice_5(c, lanes(c->queries + 1), key_lane);
-        break;
-    case 6:
-        token_slice_6(c, lanes(c->queries + 1), key_lane);
-        break;
-    case 7:
-        token_slice_7(c, lanes(c->queries + 1), key_lane);
-        break;
+    for (const struct tile_place *t = tiles + first_tile[number]; t < tiles + first_tile[number + 1]; t++) {
+        const float *p = form_panel(t, c->x, c->p, lanes(c->queries + 1), key_lane);
+        token_tile(c, p, t->feature, t->features);
     }
 }
 
@@ -4596,7 +4520,7 @@ static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int 
         const int keys = (int)(end < T ? end : T);
         pack_keys(a, b, end - keys, h, keys, w->kx, w->v);
         scores_full(w->qx, w->kx, w->p, keys, lanes(queries + 1));
-        add_scored(w->p, w->v, out, keys, queries + 1);
+        add_scored(w->p, w->v, out, keys, queries + 1, 0, NULL);
     }
 }
 
