@@ -9,6 +9,7 @@ enum {
     SUMS_OF_TWO = 200,   /* and of two */
     MOST_COLUMNS = 16,   /* tiles of 8 */
     MOST_DOTS = 4,
+    SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
     KEY_STAGES = 4,
     LEAST_TILES = 4, /* stages of the state */
@@ -150,8 +151,9 @@ static bool registers_fit(const fpa_plan *plan, int warpgroups, int query_tiles,
 {
     const int dots = plan->score->dot_count > 1 ? plan->score->dot_count : 1;
     const int sums = 4 * plan->cuda.all_tiles * query_tiles, rest = warpgroup_registers(warpgroups) - 28;
-    *places = query_tiles > 1 && sums + 32 * dots + 32 <= rest ? 2 : 1;
-    return sums + 10 * query_tiles + 16 <= rest && sums + 32 * dots + 16 * *places <= rest;
+    const int values = 32 * dots + (plan->score->monomial_count > 1 ? SEVERAL_MONOMIALS : 0);
+    *places = query_tiles > 1 && sums + values + 32 <= rest ? 2 : 1;
+    return sums + 10 * query_tiles + 16 <= rest && sums + values + 16 * *places <= rest;
 }
 
 /* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */

@@ -1913,8 +1913,7 @@ __device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
 #pragma unroll
     for (int i = 0; i < 32; i += 2) {
         const int left = last - (i / 4 * 8 + lane_column() * 2) + (i >> 1 & 1) * 8;
-        u32 &both = a[i / 8][i / 2 % 4];
-        both = left > 0 ? both : left == 0 ? both & 0xffff : 0;
+        a[i / 8][i / 2 % 4] &= left > 0 ? 0xffffffffu : left == 0 ? 0xffffu : 0;
     }
 }
 
