@@ -110,8 +110,9 @@ static bool has_object(const fpa_bundle_entry *entry, const char *name, const fp
 /* Does code for a target run where `best` is the best there is? */
 static bool runs_beside(const fpa_target *its, const fpa_target *best)
 {
-    if (best->capability)
-        return its->capability / 10 == best->capability / 10 && its->capability <= best->capability;
+    if (best->capability) /* warpgroups' code runs on one generation only, where it is the best */
+        return its == best || (!its->warpgroups && its->capability / 10 == best->capability / 10 &&
+                               its->capability <= best->capability);
     return target_runs(its);
 }
 
@@ -119,7 +120,8 @@ static bool is_better(const fpa_target *its, const fpa_bundle_entry *entry)
 {
     const fpa_target *other = entry ? target_find(entry->facts.target) : NULL;
     return !other || its->vector > other->vector || its->capability > other->capability ||
-           (its->vector == other->vector && its->pairs && !other->pairs);
+           (its->vector == other->vector && its->pairs && !other->pairs) ||
+           (its->capability == other->capability && its->warpgroups && !other->warpgroups);
 }
 
 /* "c:avx2, cuda:sm_80": what the head has objects for. */
@@ -145,7 +147,7 @@ static fpa_status refuse_target(const opening *o, const char *name, const char *
 }
 
 /* The named target, or of the entries that run here the one with the widest vectors, and pairs of bf16,
- * or for the newest GPU. */
+ * or for the newest GPU, and its warpgroups. */
 static fpa_status choose_entry(opening *o, const char *name, fpa_error *error)
 {
     const char *wanted = o->options && o->options->target ? o->options->target : "c";

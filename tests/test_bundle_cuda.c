@@ -92,9 +92,16 @@ static bool the_fake_gpu_of_8_9_gets_sm_86(fixture *f)
            ends_in(f, "cuda:sm_100", FPA_UNSUPPORTED, "cuda:sm_100", "does not run on");
 }
 
+static bool the_fake_gpu_gets_sm_90a(fixture *f)
+{
+    return chooses(f, "cuda", "toy.sm_90a.cubin") && chooses(f, "cuda:sm_90", "toy.sm_90.cubin");
+}
+
 static void the_newest_object_that_the_gpu_runs_is_taken(void **state)
 {
     static const char *const targets[] = {"cuda:sm_80", "cuda:sm_86", "cuda:sm_90", "cuda:sm_100"};
+    static const char *const warpgroups[2][2] = {{"cuda:sm_90", "cuda:sm_90a"},
+                                                 {"cuda:sm_90a", "cuda:sm_90"}};
     fixture *f = *state;
     char library[128];
     snprintf(library, sizeof library, "%s/libcuda.so.1", f->folder);
@@ -105,6 +112,10 @@ static void the_newest_object_that_the_gpu_runs_is_taken(void **state)
     pretend_targets(f, targets, 4);
     assert_true(holds_with("FPA_LIBCUDA", library, the_fake_gpu_gets_sm_90, f));
     assert_true(holds_with("FPA_LIBCUDA", library, the_fake_gpu_of_8_9_gets_sm_86, f));
+    for (int i = 0; i < 2; i++) { /* whichever comes first */
+        pretend_targets(f, warpgroups[i], 2);
+        assert_true(holds_with("FPA_LIBCUDA", library, the_fake_gpu_gets_sm_90a, f));
+    }
 }
 
 static bool has_nvrtc(void)
