@@ -51,8 +51,8 @@ enum {
     WARPS = 4,
     QUERY_TILES = 2,     /* of 16 queries a warp */
     QUERY_TOKENS = 128,  /* a block */
-    PANEL = 64,          /* tokens of a panel of keys */
     CHUNK = 128,         /* tokens between copies of the state in the chunked form */
+    PANEL = 64,          /* tokens of a panel of keys */
     WARP_UNITS = 1,      /* that a warp of the state kernel owns */
     SLICES = 1,          /* blocks of the state kernel a head and block of columns */
     GROUP = 4,              /* units in a tile of the state */

@@ -68,12 +68,9 @@ enum {
     THREADS = 128,          /* of a block of pack: 4 warps */
     WARPS = 4,
     QUERY_TOKENS = 384,  /* a block */
-    PANEL = 64,          /* tokens of a panel of keys */
     CHUNK = 384,         /* tokens between copies of the state in the chunked form */
     /* bytes */
-    ELEMENT = 2,            /* of an operand of the products */
-    KEY_PITCH = 144,        /* a row of a panel of keys */
-    RAW_PITCH = 80        /* a token as it lies in memory */
+    ELEMENT = 2             /* of an operand of the products */
 };
 
 /* cuda_call: what emitted CUDA kernels and the code that launches them agree on. This text is
@@ -420,7 +417,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     256, 16, 72872, 8, 1,
     64,
     0, 0, 0, 1, 0,
-    32, 0, 64, 0, DV,
+    32, 0, 512, 0, DV,
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
