@@ -8,7 +8,7 @@
 enum {
     WARPGROUP_THREADS = 128,
     WARPGROUP_KERNELS = 2, /* state kernels, of blocks of several sizes */
-    PACK_TOKENS = 512,     /* of a block that packs vectors */
+    PACK_TOKENS = 1024,    /* of a block that packs vectors */
 };
 
 /* A state kernel, of which a block has groups x stars stars. */

@@ -417,7 +417,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     256, 16, 72872, 8, 1,
     64,
     0, 0, 0, 1, 0,
-    32, 0, 512, 0, DV,
+    32, 0, 1024, 0, DV,
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
@@ -1577,12 +1577,11 @@ extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_carry(const
 
 /* o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
  * same sum with v = 1 when the head is normalised. Blocks stay and take QUERY_TOKENS queries of one head after the
- * other. Their tiles of 64 go to the warpgroups in turn, so that all see about equally many keys; one more warpgroup
- * fetches: one warp tiles of the state, three warps queries, keys and values. */
+ * other. Their tiles of 64 go to the warpgroups forwards, then backwards (0 1 2 2 1 0), so that all see equally many keys;
+ * one more warpgroup fetches: one warp tiles of the state, three warps queries, keys and values. */
 enum {
     ATTEND_GROUPS = 3,       /* warpgroups that multiply */
     QUERY_TILES64 = QUERY_TOKENS / 64 / ATTEND_GROUPS, /* of a warpgroup */
-    NEXT_TILE = ATTEND_GROUPS * SLAB64, /* bytes from one of a warpgroup's tiles of queries to the next, in a slab */
     NEXT_SLAB = QUERY_TOKENS * 128,
     QUERY_BYTES = ROW_SLABS * NEXT_SLAB,
     QUERY_STAGES = 2,
@@ -1603,6 +1602,14 @@ enum {
     ITEM_BYTES = 64,
     ATTEND_THREADS = 128 * ATTEND_GROUPS + 128
 };
+
+static_assert(QUERY_TILES64 <= 2, "tiles go forwards and backwards once");
+
+/* Tiles from a warpgroup's first one of queries to its second. */
+__device__ __forceinline__ int next_tile(void)
+{
+    return 2 * ATTEND_GROUPS - 1 - 2 * (int)(threadIdx.x >> 7);
+}
 
 /* QUERY_TOKENS queries of one head and block of columns. */
 struct item {
@@ -1787,11 +1794,12 @@ __device__ __forceinline__ u32 query_place(int query, int block)
 __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int group)
 {
     { /* factor 0: 8 consecutive rows */
+        const int next = next_tile() * SLAB64;
         const u32 from = queries + query_place(threadIdx.x & 15, group_centre[group][0][0] >> 3);
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++) {
             u32 row[2];
-            load_matrices2(row, from + m * NEXT_TILE);
+            load_matrices2(row, from + m * next);
 #pragma unroll
             for (int s = 0; s < 4; s++)
 #pragma unroll
@@ -1804,12 +1812,11 @@ __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int g
 /* leaf[m][half]: rows 2t and 2t + 1 of a leaf block. */
 __device__ __forceinline__ void fetch_leaf(u32 (*leaf)[2], u32 queries, int block)
 {
-    const u32 from = queries + query_place(threadIdx.x & 15, block) + (threadIdx.x >> 4 & 1) * NEXT_TILE;
-#pragma unroll
-    for (int m = 0; m + 1 < QUERY_TILES64; m += 2)
-        load_matrices(leaf[m], from + m * NEXT_TILE);
-    if (QUERY_TILES64 % 2)
-        load_matrices2(leaf[QUERY_TILES64 - 1], from + (QUERY_TILES64 - 1) * NEXT_TILE);
+    const u32 from = queries + query_place(threadIdx.x & 15, block);
+    if (QUERY_TILES64 == 2)
+        load_matrices(leaf[0], from + (threadIdx.x >> 4 & 1) * (next_tile() * SLAB64));
+    else
+        load_matrices2(leaf[0], from);
 }
 
 /* Tiles of queries whose features are formed together. */
@@ -1927,7 +1934,7 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
 /* A warpgroup's way through the tiles of keys of an item. */
 struct keys_way {
     int count;             /* tiles of keys */
-    int own;               /* tile of keys that lies beside the warpgroup's first tile of queries */
+    int own[2];            /* tiles of keys that lie beside the warpgroup's tiles of queries */
     int tiles;             /* of queries that there are: behind the last one is nothing to do */
 };
 
@@ -1935,18 +1942,18 @@ __device__ __forceinline__ struct keys_way find_way(const struct item &item, int
 {
     struct keys_way way;
     const int warpgroup = from_lane(threadIdx.x >> 7, 0); /* one number for all lanes, so that branches are the warp's */
-    const int left = (length - item.first + 63) / 64 - warpgroup;
+    const int left = (length - item.first + 63) / 64, next = 2 * ATTEND_GROUPS - 1 - warpgroup;
     way.count = (item.end_key - item.first_key + 63) / 64;
-    way.tiles = left <= 0 ? 0 : (left + ATTEND_GROUPS - 1) / ATTEND_GROUPS;
-    way.tiles = way.tiles < QUERY_TILES64 ? way.tiles : QUERY_TILES64;
-    way.own = (item.first - item.first_key) / 64 + warpgroup;
+    way.tiles = (warpgroup < left) + (QUERY_TILES64 > 1 && next < left);
+    way.own[0] = (item.first - item.first_key) / 64 + warpgroup;
+    way.own[1] = way.own[0] + next - warpgroup;
     return way;
 }
 
 /* The first of the warpgroup's tiles of queries that sees a tile of keys. */
 __device__ __forceinline__ int first_query_tile(const struct keys_way &way, int tile)
 {
-    return tile > way.own ? (tile - way.own + ATTEND_GROUPS - 1) / ATTEND_GROUPS : 0;
+    return (tile > way.own[0]) + (tile > way.own[1]);
 }
 
 /* Places for scores: with two, some are formed while others multiply. */
@@ -1959,7 +1966,8 @@ template <int first, int end> __device__ __forceinline__ void read_key_tile(floa
 {
     float d[1][32];
     u32 a[SCORE_PLACES][4][4];
-    multiply_rows(d, queries + first * NEXT_TILE, stage);
+    const int next = next_tile() * SLAB64;
+    multiply_rows(d, queries + first * next, stage);
     multiply_wait<0>();
 #pragma unroll
     for (int m = first; m < end; m++) {
@@ -1970,13 +1978,13 @@ template <int first, int end> __device__ __forceinline__ void read_key_tile(floa
         if (m == first && masked)
             mask_scores(a[m % SCORE_PLACES], last_key);
         if (SCORE_PLACES > 1 && m + 1 < end)
-            multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
+            multiply_rows(d, queries + (m + 1) * next, stage);
         read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_wait<1>();
         if (SCORE_PLACES == 1 && m + 1 < end) {
             multiply_wait<0>();
-            multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
+            multiply_rows(d, queries + (m + 1) * next, stage);
             multiply_wait<0>();
         }
     }
@@ -1990,7 +1998,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
     for (int tile = 0; tile < way.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
         const int first = first_query_tile(way, tile);
-        const bool masked = tile == way.own + first * ATTEND_GROUPS;
+        const bool masked = tile == way.own[0] || tile == way.own[1];
         const int last_key = (threadIdx.x >> 5 & 3) * 16 + lane_row();
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
         if (first == 0 && way.tiles == 1)
@@ -2062,7 +2070,7 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
     for (int m = 0; m < QUERY_TILES64; m++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const int token = first + m * ATTEND_GROUPS * 64 + i * 8;
+            const int token = first + m * next_tile() * 64 + i * 8;
             float factor = 1;
             const float sum = __shfl_sync(0xffffffffu, c[m][4 * COLUMN_TILES + 2 * i], threadIdx.x & 28);
             factor = 1.0f / (sum + 0.001f);
@@ -2308,28 +2316,67 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
     __syncthreads();
 }
 
-/* Features first.. of the head: key[i], query[i][g]. */
-template <int QUERIES>
-__device__ __forceinline__ void step_features(float *key, float *query, int first, int count)
+/* ---- features ---- */
+
+/* The packed rows that the first features of a block are products of, number threadIdx.x and, in the upper half,
+ * threadIdx.x + STEP_THREADS. They are asked for before the state is, behind which they would wait. */
+struct step_names {
+    u32 rows[FACTORS];
+    float weight[2];
+};
+
+__device__ __forceinline__ void step_ask_names(const struct step_task &task, struct step_names &names)
 {
-#pragma unroll(QUERIES == 1 ? 4 : 1)
-    for (int i = threadIdx.x; i < count; i += STEP_THREADS) {
-        float a[1 + QUERIES];
+    const int f = (int)threadIdx.x < task.count ? task.first + threadIdx.x : 0;
+    const int next = (int)threadIdx.x + STEP_THREADS < task.count ? f + STEP_THREADS : 0;
+#pragma unroll
+    for (int l = 0; l < FACTORS; l++)
+        names.rows[l] = feature_rows[l][f] | (u32)feature_rows[l][next] << 16;
+    names.weight[0] = feature_weights[f];
+    names.weight[1] = feature_weights[next];
+}
+
+/* Feature i of a pass, the product of the packed rows `row`: key[i], query[i][g]; weight: on the key side. */
+template <int QUERIES>
+__device__ __forceinline__ void step_feature(float *key, float *query, int i, const u32 *row, float weight)
+{
+    float a[1 + QUERIES];
+#pragma unroll
+    for (int g = 0; g < 1 + QUERIES; g++)
+        a[g] = g == 0 ? weight : 1.0f;
+#pragma unroll
+    for (int l = 0; l < FACTORS; l++)
 #pragma unroll
         for (int g = 0; g < 1 + QUERIES; g++)
-            a[g] = 1.0f;
-        a[0] = feature_weights[first + i];
+            a[g] *= step_packed()[row[l] + g * ROWS];
+    key[i] = a[0];
 #pragma unroll
-        for (int l = 0; l < FACTORS; l++) {
-            const float *row = step_packed() + feature_rows[l][first + i];
+    for (int g = 0; g < QUERIES; g++)
+        query[i * QUERIES + g] = a[1 + g];
+}
+
+/* Call form(i, row, weight) for the thread's features first.. of the head, of which a pass has count. */
+template <int UNROLLED, typename former>
+__device__ __forceinline__ void step_each_feature(const struct step_task &task, const struct step_names &names, int first,
+                                                  int count, const former &form)
+{
+    u32 row[FACTORS];
+    int i = threadIdx.x;
+    if (first == task.first)
 #pragma unroll
-            for (int g = 0; g < 1 + QUERIES; g++)
-                a[g] *= row[g * ROWS];
+        for (int u = 0; u < 2; u++, i += STEP_THREADS) {
+#pragma unroll
+            for (int l = 0; l < FACTORS; l++)
+                row[l] = names.rows[l] >> u * 16 & 0xffff;
+            if (i < count)
+                form(i, row, names.weight[u]);
         }
-        key[i] = a[0];
+#pragma unroll(UNROLLED)
+    for (; i < count; i += STEP_THREADS) {
 #pragma unroll
-        for (int g = 0; g < QUERIES; g++)
-            query[i * QUERIES + g] = a[1 + g];
+        for (int l = 0; l < FACTORS; l++)
+            row[l] = feature_rows[l][first + i];
+        form(i, row, feature_weights[first + i]);
     }
 }
 
@@ -2390,10 +2437,10 @@ __device__ __forceinline__ void step_fetch(const number *from, int f, int count,
     copy_commit();
 }
 
-/* Bring the block's part of the tables near. */
+/* Bring the rest of the block's part of the tables near. */
 __device__ __forceinline__ void step_ask_tables(const struct step_task &task)
 {
-    for (int i = threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
+    for (int i = 2 * STEP_THREADS + threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
 #pragma unroll
         for (int l = 0; l < FACTORS; l++)
             prefetch(&feature_rows[l][task.first + i]);
@@ -2700,8 +2747,8 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
 
 /* The query heads of one pass: from and to are the head's states. */
 template <int QUERIES, bool WIDE, typename number>
-__device__ __forceinline__ void step_pass(const struct fpa_cuda_call &call, struct step_task &task,
-                                                 const number *from, number *to)
+__device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names &names, const number *from,
+                                          number *to)
 {
     typedef step_grid<WIDE, number> grid;
     enum { TILE = STEP_ROOM / (1 + QUERIES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
@@ -2718,7 +2765,9 @@ __device__ __forceinline__ void step_pass(const struct fpa_cuda_call &call, stru
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        step_features<QUERIES>(key, query, task.first + at, count);
+        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+            step_feature<QUERIES>(key, query, i, row, weight);
+        });
         __syncthreads();
         const long long sums = FEATURES * DV - task.first * DV + task.first + at;
         step_sums<QUERIES>(from ? from + sums : from, to ? to + sums : to, key, query, count, den);
@@ -2766,23 +2815,23 @@ __device__ __forceinline__ void step_copy(const struct step_task &task, const so
 }
 
 template <bool WIDE, typename number>
-__device__ __forceinline__ void step_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
-                                             const number *from, number *to)
+__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names &names, const number *from,
+                                             number *to)
 {
     if (task.vectors == 2)
-        step_pass<1, WIDE>(call, task, from, to);
+        step_pass<1, WIDE>(task, names, from, to);
     else
-        step_pass<STEP_QUERIES, WIDE>(call, task, from, to);
+        step_pass<STEP_QUERIES, WIDE>(task, names, from, to);
 }
 
 template <typename number>
-__device__ __forceinline__ void step_pass_of(const struct fpa_cuda_call &call, struct step_task &task, bool wide,
+__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names &names, bool wide,
                                              const number *from, number *to)
 {
     if constexpr (step_has_pieces<number>())
         if (wide)
-            return step_pass_of<true>(call, task, from, to);
-    step_pass_of<false>(call, task, from, to);
+            return step_pass_of<true>(task, names, from, to);
+    step_pass_of<false>(task, names, from, to);
 }
 
 /* Ask for what a pass reads first, before anything is waited for. */
@@ -2807,47 +2856,71 @@ __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, str
     task.queries = left < task.vectors ? left : task.vectors - 1;
 }
 
+/* To the next pass; the first one has begun with the block. */
+__device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, struct step_task &task, long long token, int done)
+{
+    if (token == 0 && done == 0)
+        return;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        step_begin(call, task, token, done);
+    __syncthreads();
+}
+
 /* One token: all query heads of the key's head, as many at a time as there are vectors for; once when there is none,
  * for the state's sake. Every pass reads the state before the token and adds the key's part for itself; only the last
  * one keeps the sum, so that the state may be updated in place. */
 __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, struct step_task &task,
-                                           const struct step_states &states, long long token)
+                                           const struct step_states &states, const struct step_names &names,
+                                           long long token)
 {
     const int group = (int)call.query_heads / (int)call.heads;
     int done = 0;
     do {
         struct step_inputs inputs;
-        __syncthreads();
-        if (threadIdx.x == 0)
-            step_begin(call, task, token, done);
-        __syncthreads();
+        step_turn(call, task, token, done);
         step_load(call, task, inputs);
         step_ahead(task, states);
         step_pack(task, inputs);
         done += task.queries;
         const bool keeps = done == group;
         if (states.running)
-            step_pass_of(call, task, states.wide, (const float *)states.running, keeps ? states.running : nullptr);
+            step_pass_of(task, names, states.wide, (const float *)states.running, keeps ? states.running : nullptr);
         else
-            step_pass_of(call, task, states.wide, states.in, keeps ? states.out : nullptr);
+            step_pass_of(task, names, states.wide, states.in, keeps ? states.out : nullptr);
         __syncthreads();
         step_finish(call, task);
     } while (done < group);
 }
 
-/* A block's work, and what comes before any: the kernel that ran before is waited for here. */
+/* The block's rows into the second-level cache, where writes of the kernel before this one are seen too: while that one
+ * ends, memory is at work for this one. */
+__device__ __forceinline__ void step_bring_near(const struct step_task &task, const struct step_states &states)
+{
+    if constexpr (step_has_pieces<state_element>())
+        if (states.in && states.wide && task.count > 0)
+            asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
+                         : : "l"(states.in + task.first * DV), "r"(task.count * DV * (int)sizeof(state_element)) : "memory");
+}
+
+/* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
 __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, struct step_task &task,
-                                           struct step_states &states)
+                                           struct step_states &states, struct step_names &names)
 {
     if (threadIdx.x == 0) {
         task = step_task_of(call);
         states = step_states_of(call, task);
+        step_begin(call, task, 0, 0);
     }
     launch_next();
     __syncthreads();
+    step_ask_names(task, names);
     step_ask_tables(task);
-    if (call.joined)
+    if (call.joined) {
         cluster_arrive();
+        if (threadIdx.x == 0)
+            step_bring_near(task, states);
+    }
     wait_for_last();
 }
 
@@ -2857,13 +2930,16 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) tspow2_d32_bf16_st
 {
     __shared__ struct step_task task; /* one for all threads: registers are for rows */
     __shared__ struct step_states states;
-    step_start(call, task, states);
+    struct step_names names;
+    step_start(call, task, states, names);
     if (call.length == 0)
         step_copy(task, states.in, states.out);
     step_copy(task, states.in, states.running);
+    if (states.running)
+        __syncthreads(); /* other threads read it */
 #pragma unroll 1
     for (long long token = 0; token < call.length; token++)
-        step_token(call, task, states, token);
+        step_token(call, task, states, names, token);
     if (states.running)
         step_copy(task, states.running, states.out);
 }
@@ -2948,25 +3024,24 @@ __device__ __forceinline__ void recall_tokens(const struct fpa_cuda_call &call, 
     __syncthreads();
 }
 
-/* Features first.. of the queries, times what is left of the state: query[i][g]. */
+/* Feature i of a pass of the queries, times what is left of the state: query[i][g]. */
 template <int QUERIES>
-__device__ __forceinline__ void recall_features(float *query, int first, int count)
+__device__ __forceinline__ void recall_feature(float *query, int i, const u32 *row)
 {
-    for (int i = threadIdx.x; i < count; i += STEP_THREADS)
 #pragma unroll
-        for (int g = 0; g < QUERIES; g++) {
-            float a = 1.0f;
+    for (int g = 0; g < QUERIES; g++) {
+        float a = 1.0f;
 #pragma unroll
-            for (int l = 0; l < FACTORS; l++)
-                a *= step_packed()[(1 + g) * ROWS + feature_rows[l][first + i]];
-            query[i * QUERIES + g] = a;
-        }
+        for (int l = 0; l < FACTORS; l++)
+            a *= step_packed()[(1 + g) * ROWS + row[l]];
+        query[i * QUERIES + g] = a;
+    }
 }
 
 /* The query heads of one pass; from: the head's state. */
 template <int QUERIES, bool WIDE>
 __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, struct step_task &task,
-                                            const state_element *from)
+                                            const struct step_names &names, const state_element *from)
 {
     typedef step_grid<WIDE, state_element> grid;
     enum { TILE = STEP_ROOM / QUERIES / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
@@ -2980,7 +3055,9 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        recall_features<QUERIES>(query, task.first + at, count);
+        step_each_feature<1>(task, names, task.first + at, count, [&](int i, const u32 *row, float) {
+            recall_feature<QUERIES>(query, i, row);
+        });
         __syncthreads();
         for (int f = threadIdx.x; f < count; f += STEP_THREADS)
 #pragma unroll
@@ -2999,36 +3076,34 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
 
 template <bool WIDE>
 __device__ __forceinline__ void recall_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
-                                               const state_element *from)
+                                               const struct step_names &names, const state_element *from)
 {
     if (task.vectors == 2)
-        recall_pass<1, WIDE>(call, task, from);
+        recall_pass<1, WIDE>(call, task, names, from);
     else
-        recall_pass<STEP_QUERIES, WIDE>(call, task, from);
+        recall_pass<STEP_QUERIES, WIDE>(call, task, names, from);
 }
 
 extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_recall(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task;
     __shared__ struct step_states states;
-    step_start(call, task, states);
+    struct step_names names;
+    step_start(call, task, states, names);
     const int group = (int)call.query_heads / (int)call.heads;
     for (int done = 0; done < group; done += STEP_QUERIES) {
         struct step_inputs inputs;
-        __syncthreads();
-        if (threadIdx.x == 0)
-            step_begin(call, task, 0, done);
-        __syncthreads();
+        step_turn(call, task, 0, done);
         step_load(call, task, inputs);
         step_ahead(task, states);
         step_pack(task, inputs);
         if constexpr (step_has_pieces<state_element>()) {
             if (states.wide)
-                recall_pass_of<true>(call, task, states.in);
+                recall_pass_of<true>(call, task, names, states.in);
             else
-                recall_pass_of<false>(call, task, states.in);
+                recall_pass_of<false>(call, task, names, states.in);
         } else {
-            recall_pass_of<false>(call, task, states.in);
+            recall_pass_of<false>(call, task, names, states.in);
         }
         __syncthreads();
         step_finish(call, task);
