@@ -1577,11 +1577,12 @@ extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_carry(const
 
 /* o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
  * same sum with v = 1 when the head is normalised. Blocks stay and take QUERY_TOKENS queries of one head after the
- * other. Their tiles of 64 go to the warpgroups forwards, then backwards (0 1 2 2 1 0), so that all see equally many keys;
- * one more warpgroup fetches: one warp tiles of the state, three warps queries, keys and values. */
+ * other. Their tiles of 64 go to the warpgroups in turn, so that all see about equally many keys; one more warpgroup
+ * fetches: one warp tiles of the state, three warps queries, keys and values. */
 enum {
     ATTEND_GROUPS = 3,       /* warpgroups that multiply */
     QUERY_TILES64 = QUERY_TOKENS / 64 / ATTEND_GROUPS, /* of a warpgroup */
+    NEXT_TILE = ATTEND_GROUPS * SLAB64, /* bytes from one of a warpgroup's tiles of queries to the next, in a slab */
     NEXT_SLAB = QUERY_TOKENS * 128,
     QUERY_BYTES = ROW_SLABS * NEXT_SLAB,
     QUERY_STAGES = 2,
@@ -1602,14 +1603,6 @@ enum {
     ITEM_BYTES = 64,
     ATTEND_THREADS = 128 * ATTEND_GROUPS + 128
 };
-
-static_assert(QUERY_TILES64 <= 2, "tiles go forwards and backwards once");
-
-/* Tiles from a warpgroup's first one of queries to its second. */
-__device__ __forceinline__ int next_tile(void)
-{
-    return 2 * ATTEND_GROUPS - 1 - 2 * (int)(threadIdx.x >> 7);
-}
 
 /* QUERY_TOKENS queries of one head and block of columns. */
 struct item {
@@ -1794,12 +1787,11 @@ __device__ __forceinline__ u32 query_place(int query, int block)
 __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int group)
 {
     { /* factor 0: 8 consecutive rows */
-        const int next = next_tile() * SLAB64;
         const u32 from = queries + query_place(threadIdx.x & 15, group_centre[group][0][0] >> 3);
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++) {
             u32 row[2];
-            load_matrices2(row, from + m * next);
+            load_matrices2(row, from + m * NEXT_TILE);
 #pragma unroll
             for (int s = 0; s < 4; s++)
 #pragma unroll
@@ -1812,11 +1804,12 @@ __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int g
 /* leaf[m][half]: rows 2t and 2t + 1 of a leaf block. */
 __device__ __forceinline__ void fetch_leaf(u32 (*leaf)[2], u32 queries, int block)
 {
-    const u32 from = queries + query_place(threadIdx.x & 15, block);
-    if (QUERY_TILES64 == 2)
-        load_matrices(leaf[0], from + (threadIdx.x >> 4 & 1) * (next_tile() * SLAB64));
-    else
-        load_matrices2(leaf[0], from);
+    const u32 from = queries + query_place(threadIdx.x & 15, block) + (threadIdx.x >> 4 & 1) * NEXT_TILE;
+#pragma unroll
+    for (int m = 0; m + 1 < QUERY_TILES64; m += 2)
+        load_matrices(leaf[m], from + m * NEXT_TILE);
+    if (QUERY_TILES64 % 2)
+        load_matrices2(leaf[QUERY_TILES64 - 1], from + (QUERY_TILES64 - 1) * NEXT_TILE);
 }
 
 /* Tiles of queries whose features are formed together. */
@@ -1934,7 +1927,7 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
 /* A warpgroup's way through the tiles of keys of an item. */
 struct keys_way {
     int count;             /* tiles of keys */
-    int own[2];            /* tiles of keys that lie beside the warpgroup's tiles of queries */
+    int own;               /* tile of keys that lies beside the warpgroup's first tile of queries */
     int tiles;             /* of queries that there are: behind the last one is nothing to do */
 };
 
@@ -1942,18 +1935,18 @@ __device__ __forceinline__ struct keys_way find_way(const struct item &item, int
 {
     struct keys_way way;
     const int warpgroup = from_lane(threadIdx.x >> 7, 0); /* one number for all lanes, so that branches are the warp's */
-    const int left = (length - item.first + 63) / 64, next = 2 * ATTEND_GROUPS - 1 - warpgroup;
+    const int left = (length - item.first + 63) / 64 - warpgroup;
     way.count = (item.end_key - item.first_key + 63) / 64;
-    way.tiles = (warpgroup < left) + (QUERY_TILES64 > 1 && next < left);
-    way.own[0] = (item.first - item.first_key) / 64 + warpgroup;
-    way.own[1] = way.own[0] + next - warpgroup;
+    way.tiles = left <= 0 ? 0 : (left + ATTEND_GROUPS - 1) / ATTEND_GROUPS;
+    way.tiles = way.tiles < QUERY_TILES64 ? way.tiles : QUERY_TILES64;
+    way.own = (item.first - item.first_key) / 64 + warpgroup;
     return way;
 }
 
 /* The first of the warpgroup's tiles of queries that sees a tile of keys. */
 __device__ __forceinline__ int first_query_tile(const struct keys_way &way, int tile)
 {
-    return (tile > way.own[0]) + (tile > way.own[1]);
+    return tile > way.own ? (tile - way.own + ATTEND_GROUPS - 1) / ATTEND_GROUPS : 0;
 }
 
 /* Places for scores: with two, some are formed while others multiply. */
@@ -1966,8 +1959,7 @@ template <int first, int end> __device__ __forceinline__ void read_key_tile(floa
 {
     float d[1][32];
     u32 a[SCORE_PLACES][4][4];
-    const int next = next_tile() * SLAB64;
-    multiply_rows(d, queries + first * next, stage);
+    multiply_rows(d, queries + first * NEXT_TILE, stage);
     multiply_wait<0>();
 #pragma unroll
     for (int m = first; m < end; m++) {
@@ -1978,13 +1970,13 @@ template <int first, int end> __device__ __forceinline__ void read_key_tile(floa
         if (m == first && masked)
             mask_scores(a[m % SCORE_PLACES], last_key);
         if (SCORE_PLACES > 1 && m + 1 < end)
-            multiply_rows(d, queries + (m + 1) * next, stage);
+            multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
         read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_wait<1>();
         if (SCORE_PLACES == 1 && m + 1 < end) {
             multiply_wait<0>();
-            multiply_rows(d, queries + (m + 1) * next, stage);
+            multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
             multiply_wait<0>();
         }
     }
@@ -1998,7 +1990,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
     for (int tile = 0; tile < way.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
         const int first = first_query_tile(way, tile);
-        const bool masked = tile == way.own[0] || tile == way.own[1];
+        const bool masked = tile == way.own + first * ATTEND_GROUPS;
         const int last_key = (threadIdx.x >> 5 & 3) * 16 + lane_row();
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
         if (first == 0 && way.tiles == 1)
@@ -2070,7 +2062,7 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
     for (int m = 0; m < QUERY_TILES64; m++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const int token = first + m * next_tile() * 64 + i * 8;
+            const int token = first + m * ATTEND_GROUPS * 64 + i * 8;
             float factor = 1;
             const float sum = __shfl_sync(0xffffffffu, c[m][4 * COLUMN_TILES + 2 * i], threadIdx.x & 28);
             factor = 1.0f / (sum + 0.001f);
