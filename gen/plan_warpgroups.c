@@ -17,7 +17,7 @@ enum {
     ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
     BARRIERS = 16,        /* bytes, of a stage */
     OTHER_REGISTERS = 64, /* of a thread of the state kernel: addresses, counters, centres */
-    GATES = 784,          /* of a tile of keys */
+    GATES = 1040,         /* of a tile of keys */
     SLAB = 128,           /* bytes of 64 numbers of a token */
 };
 
