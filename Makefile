@@ -55,13 +55,14 @@ PROGRAM_LIBS = $(LUA_PROGRAM) $(MD_PROGRAM) $(LIBS)
 library_sources := $(sort $(wildcard gen/*.c runtime/*.c))
 command_sources := $(sort $(wildcard command/*.c))
 template_files  := $(sort $(wildcard templates/*/*.in))
+generator_files := $(sort $(wildcard gen/*.[ch])) gen/prelude.lua $(template_files)
 embedded_files  := gen/prelude.lua gen/launch.h gen/cuda_call.h $(template_files)
 test_sources    := $(sort $(wildcard tests/test_*.c))
 fuzz_sources    := $(sort $(wildcard tests/fuzz_*.c))
 helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcard tests/*.c tests/emulate/*.c)))
 
 objects          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o
+library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o
 command_objects := $(call objects,$(command_sources))
 helper_objects  := $(call objects,$(helper_sources))
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
@@ -109,7 +110,13 @@ $(BUILD)/embedded.c: $(BUILD)/embed $(embedded_files)
 	$(call say,embed)
 	$(quiet)$< $@ $(foreach file,$(embedded_files),$(call symbol,$(file)))
 
-$(BUILD)/obj/embedded.o: $(BUILD)/embedded.c
+# Cached modules are known by the generator that made them: by the text of its files.
+$(BUILD)/generator.c: $(generator_files)
+	$(call say,digest)
+	$(quiet)printf '#include "gen.h"\nconst char generator_digest[] = "%s";\n' \
+		"$$(cat $^ | sha256sum | cut -c 1-64)" >$@
+
+$(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o: $(BUILD)/obj/%.o: $(BUILD)/%.c
 	@mkdir -p $(@D)
 	$(call say,cc)
 	$(quiet)$(compile) -MMD -MP -c -o $@ $<

@@ -14,7 +14,7 @@ typedef struct opening {
     const fpa_backend *backend;
     fpa_cache cache;
     fpa_head *head; /* given to the kernel in the end */
-    fpa_source source;
+    fpa_facts facts;
     char key[KEY_TEXT];
     bool cached; /* object and verdict are from the cache */
     fpa_object object;
@@ -42,8 +42,9 @@ static fpa_status take_head(fpa_head_list *list, const char *name, const char *w
     return status;
 }
 
-/* The key covers all that decides the object's bytes and whether its verdict holds: the head as
- * written, because two heads may have one source, and the device, because a verdict is its own. */
+/* The key covers all that decides the object's bytes and whether its verdict holds: what the emitted text
+ * is a function of (head as written, target, generator), so that it need not be emitted to find the object;
+ * the compiler; and the device, because a verdict is its own. */
 static fpa_status make_key(opening *o, fpa_error *error)
 {
     char digest[DIGEST_TEXT];
@@ -55,7 +56,7 @@ static fpa_status make_key(opening *o, fpa_error *error)
         status = o->backend->device(o->options, &device, error);
     if (!status) {
         const char *const fields[] = {
-            "fpac module 1 of " FPA_VERSION, digest, o->target->name, identity, device, o->source.code};
+            "fpac module 2 of " FPA_VERSION, digest, o->target->name, generator_digest, identity, device};
         cache_key(fields, sizeof fields / sizeof *fields, o->key);
     }
     free(identity);
@@ -65,12 +66,15 @@ static fpa_status make_key(opening *o, fpa_error *error)
 
 static fpa_status compile(opening *o, fpa_error *error)
 {
-    fpa_status status = o->backend->compile(o->options, &o->source, &o->object, error);
+    fpa_source source;
+    fpa_status status = source_generate(o->head, o->target->name, &source, error);
     if (!status)
-        log_line(o->options, "%s: compiled for %s (%zu bytes)", o->head->name, o->target->name,
-                 o->object.size);
-    return status ? status
-                  : o->backend->load(o->options, &o->object, o->source.facts.name, &o->module, error);
+        status = o->backend->compile(o->options, &source, &o->object, error);
+    source_free(&source);
+    if (status)
+        return status;
+    log_line(o->options, "%s: compiled for %s (%zu bytes)", o->head->name, o->target->name, o->object.size);
+    return o->backend->load(o->options, &o->object, o->facts.name, &o->module, error);
 }
 
 static void forget_object(opening *o)
@@ -92,7 +96,7 @@ static fpa_status load(opening *o, fpa_error *error)
         return status;
     if (!o->cached)
         return compile(o, error);
-    status = o->backend->load(o->options, &o->object, o->source.facts.name, &o->module, &reason);
+    status = o->backend->load(o->options, &o->object, o->facts.name, &o->module, &reason);
     if (status == FPA_OK)
         return FPA_OK;
     log_line(o->options, "%s: the cached module is built again: %s", o->head->name, reason.message);
@@ -107,7 +111,7 @@ static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
     fpa_module module = o->module;
     o->head = NULL;
     o->module = (fpa_module){0};
-    return verify_kernel(head, &o->source.facts, &module, o->verdict, o->cached, kernel, error);
+    return verify_kernel(head, &o->facts, &module, o->verdict, o->cached, kernel, error);
 }
 
 /* Only what passed is stored. A cache that cannot be written costs time, not the kernel. */
@@ -136,7 +140,6 @@ static void finish(opening *o)
     if (o->module.backend)
         o->backend->unload(&o->module);
     head_free(o->head);
-    source_free(&o->source);
     forget_object(o);
     cache_close(&o->cache);
 }
@@ -148,7 +151,7 @@ fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kern
     *kernel = NULL;
     fpa_status status = choose_target(&o, error);
     if (!status)
-        status = source_generate(o.head, o.target->name, &o.source, error);
+        status = source_describe(o.head, o.target->name, &o.facts, error);
     if (!status)
         status = open_cache(&o, error);
     if (!status)

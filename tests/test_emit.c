@@ -75,6 +75,35 @@ static void the_same_head_gives_the_same_bytes(void **state)
     each_head(check_same);
 }
 
+/* What a cached module is used with, whose source is not emitted again. */
+static void check_facts(const fpa_head *head)
+{
+    static const char *const targets[] = {"c:avx2", "cuda:sm_80", "cuda:sm_90a"};
+    for (int i = 0; i < 3; i++) {
+        fpa_source source;
+        fpa_facts facts;
+        fpa_error error = {0};
+        fpa_status status = source_generate(head, targets[i], &source, &error);
+        assert_int_equal(source_describe(head, targets[i], &facts, &error), status);
+        assert_string_equal(facts.name, source.facts.name);
+        assert_string_equal(facts.target, source.facts.target);
+        assert_int_equal(facts.arithmetic, source.facts.arithmetic);
+        assert_int_equal(facts.state_elements, source.facts.state_elements);
+        assert_int_equal(facts.chunk, source.facts.chunk);
+        assert_int_equal(facts.forms, source.facts.forms);
+        assert_int_equal(facts.crossover, source.facts.crossover);
+        assert_memory_equal(facts.flop, source.facts.flop, sizeof facts.flop);
+        source_free(&source);
+    }
+}
+
+static void facts_without_text_are_those_of_the_source(void **state)
+{
+    (void)state;
+    each_head(check_facts);
+    assert_int_equal(strlen(generator_digest), 64);
+}
+
 static bool on_path(const char *program)
 {
     char command[256];
@@ -251,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_head_gives_the_same_bytes),
+        cmocka_unit_test(facts_without_text_are_those_of_the_source),
         cmocka_unit_test(gcc_and_clang_accept_every_head_for_every_target_without_a_warning),
         cmocka_unit_test(register_tiles_are_registers),
         cmocka_unit_test(the_header_stands_alone),
