@@ -19,6 +19,19 @@
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
+/* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several programs
+ * at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels. */
+#define FPA_CUDA_WALK 1   /* NAME_gates, _pack, _state, _state2, _carry */
+#define FPA_CUDA_ATTEND 2 /* NAME_attend, _flow */
+#define FPA_CUDA_STEP 3   /* NAME_step, _gather */
+#define FPA_CUDA_RECALL 4 /* NAME_recall */
+#define FPA_CUDA_PARTS 4
+#ifdef FPA_CUDA_PART
+#define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
+#else
+#define FPA_CUDA_HAS(part) 1
+#endif
+
 /* The kernels' own constants; NAME_geometry in the module. */
 struct fpa_cuda_geometry {
     int version;        /* FPA_CUDA_VERSION of the generator */

@@ -1,6 +1,8 @@
 #include "backend_cuda.h"
 #include "driver.h"
+#include "image_cuda.h"
 #include "module_cuda.h"
+#include "parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,25 +88,97 @@ fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bo
                         nvrtc_report *report, fpa_error *error)
 {
     char file[HEAD_MAX_NAME + 8];
-    const fpa_target *target;
+    nvrtc_input input = {.code = source->code, .file = file, .ptx = ptx};
     memset(object, 0, sizeof *object);
     memset(report, 0, sizeof *report);
+    fpa_status status = find_target(source->facts.target, &input.target, error);
+    if (status)
+        return status;
+    snprintf(file, sizeof file, "%s.cu", source->facts.name);
+    status = nvrtc_compile(&input, object, report, error);
+    if (!status)
+        log_report(options, source->facts.name, input.target, report);
+    return status;
+}
+
+/* One program of several that have a file's kernels between them. */
+typedef struct part {
+    nvrtc_input input;
+    fpa_object object;
+    nvrtc_report report;
+    fpa_status status;
+    fpa_error error;
+} part;
+
+static void compile_part(int index, void *user)
+{
+    part *p = (part *)user + index;
+    p->status = nvrtc_compile(&p->input, &p->object, &p->report, &p->error);
+}
+
+/* Only causal heads have a recurrent form. */
+static int part_count(const fpa_facts *facts)
+{
+    return facts->forms & 1 << FORM_RECURRENT ? FPA_CUDA_PARTS : FPA_CUDA_ATTEND;
+}
+
+/* What the programs said, as of one that took as long as the longest. */
+static void log_parts(const fpa_options *options, const char *name, part parts[], int count)
+{
+    nvrtc_report all = parts[0].report;
+    char *log = NULL;
+    size_t size = 0;
+    FILE *text = open_memstream(&log, &size);
+    for (int i = 0; i < count; i++) {
+        const nvrtc_report *its = &parts[i].report;
+        all.seconds = its->seconds > all.seconds ? its->seconds : all.seconds;
+        all.registers = its->registers > all.registers ? its->registers : all.registers;
+        all.spill_bytes += i > 0 ? its->spill_bytes : 0;
+        if (text && its->log)
+            fprintf(text, "%s\n", its->log);
+    }
+    all.log = text && fclose(text) == 0 ? log : NULL;
+    log_report(options, name, parts[0].input.target, &all);
+    free(log);
+}
+
+/* The first part that failed speaks for all. */
+static fpa_status join_parts(const fpa_options *options, const char *name, part parts[], int count,
+                             fpa_object *object, fpa_error *error)
+{
+    fpa_object images[FPA_CUDA_PARTS];
+    for (int i = 0; i < count; i++) {
+        images[i] = parts[i].object;
+        if (parts[i].status && error)
+            *error = parts[i].error;
+        if (parts[i].status)
+            return parts[i].status;
+    }
+    log_parts(options, name, parts, count);
+    return image_join(images, count, object, error);
+}
+
+/* All parts at once: a compiler's time for the largest instead of for all. */
+static fpa_status compile(const fpa_options *options, const fpa_source *source, fpa_object *object,
+                          fpa_error *error)
+{
+    char file[HEAD_MAX_NAME + 8];
+    const fpa_target *target;
+    part parts[FPA_CUDA_PARTS];
+    int count = part_count(&source->facts);
+    *object = (fpa_object){NULL, 0};
     fpa_status status = find_target(source->facts.target, &target, error);
     if (status)
         return status;
     snprintf(file, sizeof file, "%s.cu", source->facts.name);
-    status = nvrtc_compile(source->code, file, target, ptx, object, report, error);
-    if (!status)
-        log_report(options, source->facts.name, target, report);
-    return status;
-}
-
-static fpa_status compile(const fpa_options *options, const fpa_source *source, fpa_object *object,
-                          fpa_error *error)
-{
-    nvrtc_report report;
-    fpa_status status = cuda_compile(options, source, false, object, &report, error);
-    nvrtc_report_free(&report);
+    for (int i = 0; i < count; i++)
+        parts[i] = (part){.input = {source->code, file, target, false, i + 1}};
+    parallel_run(count, compile_part, parts);
+    status = join_parts(options, source->facts.name, parts, count, object, error);
+    for (int i = 0; i < count; i++) {
+        free(parts[i].object.bytes);
+        nvrtc_report_free(&parts[i].report);
+    }
     return status;
 }
 

@@ -5,8 +5,9 @@
 #include "backend.h"
 #include "nvrtc.h"
 
-/* backend_cuda.compile, to a cubin or to PTX text, with its report, which is always set:
- * nvrtc_report_free. Logs what backend_cuda.compile logs. Needs no GPU. */
+/* All kernels to one cubin, or to PTX text, as files are kept; backend_cuda.compile makes several cubins at
+ * once (image_cuda.h). report is always set: nvrtc_report_free. Logs what backend_cuda.compile logs. Needs
+ * no GPU. */
 fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bool ptx, fpa_object *object,
                         nvrtc_report *report, fpa_error *error);
 

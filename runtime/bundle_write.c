@@ -94,13 +94,25 @@ static fpa_status ask_whether_it_runs(const bundle *b, const fpa_backend *backen
     return FPA_OK;
 }
 
+/* A file has one cubin with all kernels, which other tools read too. */
+static fpa_status compile(const bundle *b, const fpa_backend *backend, const fpa_source *source,
+                          fpa_object *object, fpa_error *error)
+{
+    nvrtc_report report;
+    if (backend != &backend_cuda)
+        return backend->compile(b->options, source, object, error);
+    fpa_status status = cuda_compile(b->options, source, false, object, &report, error);
+    nvrtc_report_free(&report);
+    return status;
+}
+
 static fpa_status write_object(const bundle *b, const fpa_head *head, const fpa_source *source,
                                const fpa_target *target, fpa_bundle_entry *entry, fpa_error *error)
 {
     const fpa_backend *backend = backend_find(target->name);
     fpa_object object = {NULL, 0};
     bool runs = false;
-    fpa_status status = backend->compile(b->options, source, &object, error);
+    fpa_status status = compile(b, backend, source, &object, error);
     if (!status)
         status = ask_whether_it_runs(b, backend, head, target, &runs, error);
     if (!status && runs)

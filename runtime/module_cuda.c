@@ -1,49 +1,14 @@
 #include "module_cuda.h"
+#include "image_cuda.h"
 #include "launch_cuda.h"
 
-#include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MACHINE_CUDA = 190, MOST_THREADS = 1024 };
-
-static bool is_inside(const fpa_object *object, uint64_t offset, uint64_t size)
-{
-    return offset <= object->size && size <= object->size - offset;
-}
-
-/* The driver is not told how long the bytes are and trusts the headers: it would read past the end
- * of a file that was cut. */
-static bool is_whole(const fpa_object *object)
-{
-    Elf64_Ehdr header;
-    if (object->size < sizeof header)
-        return false;
-    memcpy(&header, object->bytes, sizeof header);
-    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_machine != MACHINE_CUDA || header.e_shnum == 0 || header.e_shstrndx >= header.e_shnum ||
-        header.e_shentsize != sizeof(Elf64_Shdr) ||
-        !is_inside(object, header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr)) ||
-        (header.e_phnum > 0 && header.e_phentsize != sizeof(Elf64_Phdr)) ||
-        !is_inside(object, header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)))
-        return false;
-    for (int i = 0; i < header.e_shnum; i++) {
-        Elf64_Shdr section;
-        memcpy(&section, object->bytes + header.e_shoff + (size_t)i * sizeof section, sizeof section);
-        if (section.sh_type != SHT_NOBITS && !is_inside(object, section.sh_offset, section.sh_size))
-            return false;
-    }
-    for (int i = 0; i < header.e_phnum; i++) {
-        Elf64_Phdr segment;
-        memcpy(&segment, object->bytes + header.e_phoff + (size_t)i * sizeof segment, sizeof segment);
-        if (!is_inside(object, segment.p_offset, segment.p_filesz))
-            return false;
-    }
-    return true;
-}
+enum { MOST_THREADS = 1024 };
 
 static fpa_status open_device(struct fpa_cuda_module *cuda, fpa_error *error)
 {
@@ -64,14 +29,16 @@ static fpa_status open_device(struct fpa_cuda_module *cuda, fpa_error *error)
     return driver_fail(driver, result, cuda->name, "the GPU's primary context cannot be had", error);
 }
 
-static fpa_status load_image(struct fpa_cuda_module *cuda, const fpa_object *object, fpa_error *error)
+static fpa_status load_image(struct fpa_cuda_module *cuda, const fpa_object *image, fpa_error *error)
 {
     char what[96];
     const fpa_driver *driver = cuda->driver;
-    CUresult result = driver->cuModuleLoadDataEx(&cuda->module, object->bytes, 0, NULL, NULL);
-    if (!result)
+    CUresult result =
+        driver->cuModuleLoadDataEx(&cuda->modules[cuda->module_count], image->bytes, 0, NULL, NULL);
+    if (!result) {
+        cuda->module_count++;
         return FPA_OK;
-    cuda->module = NULL;
+    }
     snprintf(what, sizeof what, "the driver, which serves CUDA %d.%d, refuses the module",
              driver->version / 1000, driver->version % 1000 / 10);
     fpa_status status = driver_fail(driver, result, cuda->name, what, error);
@@ -83,6 +50,16 @@ static fpa_status load_image(struct fpa_cuda_module *cuda, const fpa_object *obj
     return status;
 }
 
+static fpa_status load_images(struct fpa_cuda_module *cuda, const fpa_object *object, fpa_error *error)
+{
+    fpa_object images[FPA_CUDA_PARTS];
+    int count = image_split(object, images, FPA_CUDA_PARTS);
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < count && !status; i++)
+        status = load_image(cuda, &images[i], error);
+    return status;
+}
+
 /* Launches take numbers from it unseen, so that it must be what this version means by it. */
 static fpa_status read_geometry(struct fpa_cuda_module *cuda, fpa_error *error)
 {
@@ -91,7 +68,7 @@ static fpa_status read_geometry(struct fpa_cuda_module *cuda, fpa_error *error)
     size_t size = 0;
     struct fpa_cuda_geometry *g = &cuda->geometry;
     snprintf(symbol, sizeof symbol, "%s_geometry", cuda->name);
-    CUresult result = cuda->driver->cuModuleGetGlobal(&address, &size, cuda->module, symbol);
+    CUresult result = cuda->driver->cuModuleGetGlobal(&address, &size, cuda->modules[0], symbol);
     if (result == CUDA_ERROR_NOT_FOUND)
         return fail(error, FPA_LOAD, cuda->name,
                     "the module does not export %s; it was not generated for this head", symbol);
@@ -115,7 +92,9 @@ static fpa_status find_kernel(struct fpa_cuda_module *cuda, const char *suffix, 
 {
     char symbol[HEAD_MAX_NAME + 16];
     snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, suffix);
-    CUresult result = cuda->driver->cuModuleGetFunction(function, cuda->module, symbol);
+    CUresult result = CUDA_ERROR_NOT_FOUND;
+    for (int i = 0; i < cuda->module_count && result == CUDA_ERROR_NOT_FOUND; i++)
+        result = cuda->driver->cuModuleGetFunction(function, cuda->modules[i], symbol);
     if (result == CUDA_ERROR_NOT_FOUND)
         return fail(error, FPA_LOAD, cuda->name,
                     "the module has no kernel %s; it was not generated for this head", symbol);
@@ -241,7 +220,7 @@ static fpa_status load_in_context(struct fpa_cuda_module *cuda, const fpa_object
     fpa_status status = cuda_enter(cuda, error);
     if (status)
         return status;
-    status = load_image(cuda, object, error);
+    status = load_images(cuda, object, error);
     if (!status)
         status = read_geometry(cuda, error);
     if (!status)
@@ -257,7 +236,8 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
 {
     const fpa_driver *driver;
     memset(module, 0, sizeof *module);
-    if (!is_whole(object))
+    fpa_object images[FPA_CUDA_PARTS];
+    if (!image_split(object, images, FPA_CUDA_PARTS))
         return fail(error, FPA_LOAD, name, "the module is no whole cubin (%zu bytes)", object->size);
     fpa_status status = driver_find(&driver, error);
     if (status)
@@ -286,8 +266,9 @@ void cuda_module_unload(fpa_module *module)
     struct fpa_cuda_module *cuda = module->handle;
     if (!cuda)
         return;
-    if (cuda->module && cuda_enter(cuda, NULL) == FPA_OK) {
-        cuda->driver->cuModuleUnload(cuda->module);
+    if (cuda->module_count > 0 && cuda_enter(cuda, NULL) == FPA_OK) {
+        for (int i = 0; i < cuda->module_count; i++)
+            cuda->driver->cuModuleUnload(cuda->modules[i]);
         cuda_leave(cuda);
     }
     if (cuda->context)

@@ -1,4 +1,4 @@
-/* module_cuda: bytes of a cubin -> kernels on a GPU, and the memory that they compute on. */
+/* module_cuda: bytes of cubins -> kernels on a GPU, and the memory that they compute on. */
 #ifndef FPAC_RUNTIME_MODULE_CUDA_H
 #define FPAC_RUNTIME_MODULE_CUDA_H
 
@@ -11,7 +11,8 @@ struct fpa_cuda_module {
     int device;        /* as the driver counts them: fpa_options.device */
     CUdevice gpu;      /* the driver's own handle of it */
     CUcontext context; /* the device's primary one, kept until unload */
-    CUmodule module;
+    CUmodule modules[FPA_CUDA_PARTS]; /* which have the kernels between them; each has the geometry */
+    int module_count;
     struct fpa_cuda_geometry geometry;
     CUfunction gates, pack, state, second_state, carry, attend, flow, step, recall,
         gather; /* NULL: the head has no such kernel */

@@ -240,36 +240,56 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+enum { MOST_OPTIONS = 2 + FIXED_OPTIONS };
+
+/* What differs from file to file, then what does not. */
+static int make_options(const nvrtc_input *input, char architecture[64], char part[64],
+                        const char *options[MOST_OPTIONS])
+{
+    int count = 0;
+    snprintf(architecture, 64, "--gpu-architecture=%s%s", input->ptx ? "compute_" : "sm_",
+             input->target->march + strlen("sm_"));
+    snprintf(part, 64, "--define-macro=FPA_CUDA_PART=%d", input->part);
+    options[count++] = architecture;
+    if (input->part > 0)
+        options[count++] = part;
+    memcpy(options + count, fixed_options, sizeof fixed_options);
+    return count + FIXED_OPTIONS;
+}
+
+static fpa_status run(const struct nvrtc_library *nvrtc, const nvrtc_input *input, fpa_object *object,
+                      nvrtc_report *report, fpa_error *error)
+{
+    char architecture[64], part[64];
+    const char *options[MOST_OPTIONS];
+    nvrtcProgram program = NULL;
+    int count = make_options(input, architecture, part, options);
+    double start = seconds_now();
+    nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, input->code, input->file, 0, NULL, NULL);
+    if (result)
+        return judge(nvrtc, result, input->file, report, error);
+    result = nvrtc->nvrtcCompileProgram(program, count, options);
+    report->seconds = seconds_now() - start;
+    read_log(nvrtc, program, report);
+    fpa_status status = judge(nvrtc, result, input->file, report, error);
+    if (!status)
+        status = read_result(nvrtc, program, input->file, input->ptx, object, error);
+    nvrtc->nvrtcDestroyProgram(&program);
+    return status;
+}
+
 /* Programs are independent of each other: NVRTC compiles on several threads at once, and no lock is ours
  * to hold ("Thread Safety" in its guide). */
-fpa_status nvrtc_compile(const char *code, const char *file, const fpa_target *target, bool ptx,
-                         fpa_object *object, nvrtc_report *report, fpa_error *error)
+fpa_status nvrtc_compile(const nvrtc_input *input, fpa_object *object, nvrtc_report *report, fpa_error *error)
 {
     const struct nvrtc_library *nvrtc;
-    char architecture[64];
-    const char *options[1 + FIXED_OPTIONS] = {architecture};
-    nvrtcProgram program = NULL;
     memset(object, 0, sizeof *object);
     memset(report, 0, sizeof *report);
     fpa_status status = nvrtc_library_find(&nvrtc, error);
     if (!status)
-        status = check_target(nvrtc, target, error);
+        status = check_target(nvrtc, input->target, error);
     if (status)
         return status;
     snprintf(report->version, sizeof report->version, "%s", nvrtc->version);
-    snprintf(architecture, sizeof architecture, "--gpu-architecture=%s%s", ptx ? "compute_" : "sm_",
-             target->march + strlen("sm_"));
-    memcpy(options + 1, fixed_options, sizeof fixed_options);
-    double start = seconds_now();
-    nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, code, file, 0, NULL, NULL);
-    if (result)
-        return judge(nvrtc, result, file, report, error);
-    result = nvrtc->nvrtcCompileProgram(program, 1 + FIXED_OPTIONS, options);
-    report->seconds = seconds_now() - start;
-    read_log(nvrtc, program, report);
-    status = judge(nvrtc, result, file, report, error);
-    if (!status)
-        status = read_result(nvrtc, program, file, ptx, object, error);
-    nvrtc->nvrtcDestroyProgram(&program);
-    return status;
+    return run(nvrtc, input, object, report, error);
 }

@@ -23,11 +23,17 @@ fpa_status nvrtc_find(const char **version, fpa_error *error);
 /* What decides its bytes besides source and target, one field a line; malloc'ed. */
 fpa_status nvrtc_identity(const fpa_target *target, char **identity, fpa_error *error);
 
-/* Compile to a cubin, or to PTX text (object->bytes then ends in a 0 that object->size leaves out). file
- * is the name in messages, without a folder. UNSUPPORTED when this NVRTC does not know the target, COMPILE
- * with its first lines when it refuses the source. report is always set; nvrtc_report_free. */
-fpa_status nvrtc_compile(const char *code, const char *file, const fpa_target *target, bool ptx,
-                         fpa_object *object, nvrtc_report *report, fpa_error *error);
+typedef struct nvrtc_input {
+    const char *code, *file; /* file: the name in messages, without a folder */
+    const fpa_target *target;
+    bool ptx; /* to PTX text, which ends in a 0 that object->size leaves out; else to a cubin */
+    int part; /* FPA_CUDA_PART of cuda_call.h; 0: all of the file */
+} nvrtc_input;
+
+/* Compile. UNSUPPORTED when this NVRTC does not know the target, COMPILE with its first lines when it
+ * refuses the source. report is always set; nvrtc_report_free. */
+fpa_status nvrtc_compile(const nvrtc_input *input, fpa_object *object, nvrtc_report *report,
+                         fpa_error *error);
 
 /* What a person should see of the log: warnings, and the kernels that spill, joined to one line. false:
  * there is nothing. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernel.h"
+#include "parallel.h"
 #include "verify_check.h"
 
 /* FLOP of one run. Shapes of more are cut to one (batch, head); what is still ten times above
@@ -84,26 +85,68 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const row *
     return true;
 }
 
-static fpa_status run_row(const fpa_head *head, const fpa_facts *facts, const fpa_module *module, int index,
-                          fpa_measure measures[FORMS], int *problems, fpa_error *error)
-{
-    fpa_shape shape;
-    fpa_trial trial = {0};
-    bool any = false;
-    fpa_status status;
+/* What a row asks of the module: inputs, and what the formula gives for them. */
+typedef struct problem {
+    bool posed; /* false: nothing is asked */
+    fpa_trial trial;
+    fpa_status status; /* of making it */
+    fpa_error error;
+} problem;
 
-    if (!make_shape(head, facts, &rows[index], &shape))
-        return FPA_OK;
+typedef struct examination {
+    const fpa_head *head;
+    const fpa_facts *facts;
+    problem problems[ROWS];
+} examination;
+
+static void pose(int index, void *user)
+{
+    examination *x = user;
+    problem *p = &x->problems[index];
+    fpa_shape shape;
+
+    if (!make_shape(x->head, x->facts, &rows[index], &shape))
+        return;
     for (int form = 0; form < FORMS; form++)
-        any = any || affordable(head, facts, &shape, form);
-    if (!any)
-        return FPA_OK;
-    status = trial_make(&trial, head, facts, shape, SEED + (uint64_t)index, error);
+        p->posed = p->posed || affordable(x->head, x->facts, &shape, form);
+    if (p->posed)
+        p->status = trial_make(&p->trial, x->head, x->facts, shape, SEED + (uint64_t)index, &p->error);
+}
+
+static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measures[FORMS], fpa_error *error)
+{
+    const fpa_trial *t = &p->trial;
+    fpa_status status = p->status;
+
+    if (status != FPA_OK && error)
+        *error = p->error;
     for (int form = 0; form < FORMS && status == FPA_OK; form++)
-        if (affordable(head, facts, &shape, form))
-            status = check_trial(&trial, module, (fpa_form_index)form, &measures[form], error);
-    trial_free(&trial);
-    (*problems)++;
+        if (affordable(t->head, t->facts, &t->shape, form))
+            status = check_trial(&p->trial, module, (fpa_form_index)form, &measures[form], error);
+    return status;
+}
+
+/* The formula takes most of the time and needs no module: all rows at once. The module is then asked one
+ * thing after the other. */
+static fpa_status examine(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
+                          fpa_measure measures[FORMS], int *count, fpa_error *error)
+{
+    examination *x = calloc(1, sizeof *x);
+    fpa_status status = FPA_OK;
+
+    if (!x)
+        return fail_memory(error);
+    x->head = head;
+    x->facts = facts;
+    parallel_run(ROWS, pose, x);
+    for (int i = 0; i < ROWS && status == FPA_OK; i++)
+        if (x->problems[i].posed) {
+            status = answer(&x->problems[i], module, measures, error);
+            ++*count;
+        }
+    for (int i = 0; i < ROWS; i++)
+        trial_free(&x->problems[i].trial);
+    free(x);
     return status;
 }
 
@@ -155,13 +198,12 @@ fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa
                          fpa_verdict *verdict, fpa_error *error)
 {
     fpa_measure measures[FORMS] = {0};
-    fpa_status status = FPA_OK;
+    fpa_status status;
 
     *verdict = (fpa_verdict){0};
     if (!(facts->forms & ((1 << FORMS) - 1)))
         return fail(error, FPA_REFUSED, head->name, "the module has no form that could be checked");
-    for (int i = 0; i < ROWS && status == FPA_OK; i++)
-        status = run_row(head, facts, module, i, measures, &verdict->problems, error);
+    status = examine(head, facts, module, measures, &verdict->problems, error);
     for (int form = 0; form < FORMS && status == FPA_OK; form++)
         if (facts->forms & 1 << form)
             status = conclude(head, (fpa_form_index)form, &measures[form], &verdict->form[form], error);

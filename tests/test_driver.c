@@ -1,4 +1,5 @@
 #include "../runtime/backend.h"
+#include "../runtime/image_cuda.h"
 #include "../runtime/module_cuda.h"
 #include "driver/fake_libcuda.h"
 #include "program.h"
@@ -445,6 +446,38 @@ static void bytes_that_are_no_whole_cubin_never_reach_the_driver(void **state)
     in_child(fake_path, whole_only);
 }
 
+/* As kernels that were compiled in parts are kept. */
+static int each_image_is_a_module(void)
+{
+    fpa_error error = {0};
+    fpa_module module;
+    fpa_object joined, images[FPA_CUDA_PARTS];
+    struct fake_state *f = fake_with_geometry();
+    image one = make_image();
+    const fpa_object several[] = {{(unsigned char *)&one, sizeof one}, {(unsigned char *)&one, sizeof one}};
+    HOLDS(image_join(several, 2, &joined, &error) == FPA_OK);
+    HOLDS(image_split(&joined, images, FPA_CUDA_PARTS) == 2 && images[1].size == sizeof one);
+    HOLDS(memcmp(images[1].bytes, &one, sizeof one) == 0);
+    HOLDS(backend_cuda.load(NULL, &joined, "toy", &module, &error) == FPA_OK && f->modules == 2);
+    backend_cuda.unload(&module);
+    HOLDS(nothing_is_held(f));
+    joined.size--; /* of the second */
+    f->calls = 0;
+    HOLDS(backend_cuda.load(NULL, &joined, "toy", &module, &error) == FPA_LOAD && f->calls == 0);
+    joined.size++;
+    HOLDS(image_split(&joined, images, 1) == 0); /* more than there may be */
+    free(joined.bytes);
+    one.header.e_machine = 62;
+    HOLDS(image_join(several, 2, &joined, &error) == FPA_COMPILE && !joined.bytes);
+    return 0;
+}
+
+static void a_module_of_several_images_is_loaded_and_unloaded_whole(void **state)
+{
+    (void)state;
+    in_child(fake_path, each_image_is_a_module);
+}
+
 static int memory_is_copied_there_and_back(void)
 {
     fpa_error error = {0};
@@ -500,6 +533,7 @@ int main(void)
         cmocka_unit_test(a_module_of_another_head_version_or_gpu_is_refused),
         cmocka_unit_test(when_any_call_of_a_load_fails_nothing_stays_held),
         cmocka_unit_test(bytes_that_are_no_whole_cubin_never_reach_the_driver),
+        cmocka_unit_test(a_module_of_several_images_is_loaded_and_unloaded_whole),
         cmocka_unit_test(device_memory_is_copied_to_and_from_in_the_modules_context),
     };
     return cmocka_run_group_tests(tests, compile_fake, remove_fake);

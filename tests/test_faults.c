@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,16 +24,16 @@ static struct {
     bool armed;
     bool lasting; /* all later ones fail too */
     fault_kind kind;
-    long at;    /* which one fails, from 1; 0: none, they are only counted */
-    long calls; /* of the kind, since it was armed */
+    long at;           /* which one fails, from 1; 0: none, they are only counted */
+    atomic_long calls; /* of the kind, since it was armed; several threads make them */
 } fault;
 
 static bool strikes(fault_kind kind)
 {
     if (!fault.armed || fault.kind != kind)
         return false;
-    fault.calls++;
-    return fault.at > 0 && (fault.lasting ? fault.calls >= fault.at : fault.calls == fault.at);
+    long call = atomic_fetch_add(&fault.calls, 1) + 1;
+    return fault.at > 0 && (fault.lasting ? call >= fault.at : call == fault.at);
 }
 
 void *__real_malloc(size_t size);

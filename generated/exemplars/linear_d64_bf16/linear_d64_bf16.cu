@@ -89,6 +89,19 @@ enum {
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
+/* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several programs
+ * at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels. */
+#define FPA_CUDA_WALK 1   /* NAME_gates, _pack, _state, _state2, _carry */
+#define FPA_CUDA_ATTEND 2 /* NAME_attend, _flow */
+#define FPA_CUDA_STEP 3   /* NAME_step, _gather */
+#define FPA_CUDA_RECALL 4 /* NAME_recall */
+#define FPA_CUDA_PARTS 4
+#ifdef FPA_CUDA_PART
+#define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
+#else
+#define FPA_CUDA_HAS(part) 1
+#endif
+
 /* The kernels' own constants; NAME_geometry in the module. */
 struct fpa_cuda_geometry {
     int version;        /* FPA_CUDA_VERSION of the generator */
@@ -848,6 +861,7 @@ __device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], floa
         }
 }
 
+#if FPA_CUDA_HAS(FPA_CUDA_WALK)
 extern "C" __global__ void __launch_bounds__(THREADS, 4) linear_d64_bf16_state(const __grid_constant__ struct fpa_cuda_call call)
 {
     const int block = blockIdx.x % COLUMN_BLOCKS, slice = blockIdx.x / COLUMN_BLOCKS % SLICES;
@@ -906,6 +920,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) linear_d64_bf16_state(c
     else if (call.state_out)
         store_state(c, (state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1], unit, block);
 }
+#endif
 
 /* ---- carry ---- */
 
@@ -953,6 +968,7 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
+#if FPA_CUDA_HAS(FPA_CUDA_WALK)
 extern "C" __global__ void __launch_bounds__(256, 2) linear_d64_bf16_carry(const __grid_constant__ struct fpa_cuda_call call)
 {
     const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048, segments = (u32)call.segments;
@@ -979,6 +995,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) linear_d64_bf16_carry(const
         store_final((state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1], base, element);
     }
 }
+#endif
 
 /* ---- attend ---- */
 
@@ -1089,6 +1106,7 @@ template <int tiles> __device__ __forceinline__ void store_output(const float (*
     flush_output<tiles>(shared, o, stride, count, block, aligned);
 }
 
+#if FPA_CUDA_HAS(FPA_CUDA_ATTEND)
 extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_attend(const __grid_constant__ struct fpa_cuda_call call)
 {
     /* the last blocks of a chunk have the most keys: they start first */
@@ -1144,6 +1162,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_attend(
     element *o = (element *)call.o + b * call.o_stride[0] + query_head * call.o_stride[2] + (i64)first * call.o_stride[1];
     store_output<QUERY_TILES>(c, shared, o, call.o_stride[1], length - first, block, is_aligned(call.o, call.o_stride, DV));
 }
+#endif
 
 /* ---- flow ---- */
 
@@ -1195,6 +1214,7 @@ __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 
         }
 }
 
+#if FPA_CUDA_HAS(FPA_CUDA_ATTEND)
 extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(const __grid_constant__ struct fpa_cuda_call call)
 {
     const int block = blockIdx.x % COLUMN_BLOCKS, unit = (threadIdx.x >> 5) * WARP_UNITS;
@@ -1276,6 +1296,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
     if (segment == call.segments - 1 && call.state_out && query_head % group == 0)
         leave_state(call, c, b, head, unit, block);
 }
+#endif
 
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
@@ -2001,6 +2022,7 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
 
 /* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
  * it; of several, in fp32 in between. */
+#if FPA_CUDA_HAS(FPA_CUDA_STEP)
 extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) linear_d64_bf16_step(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task; /* one for all threads: registers are for rows */
@@ -2018,6 +2040,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) linear_d64_bf16_st
     if (states.running)
         step_copy(task, states.running, states.out);
 }
+#endif
 
 /* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j ----
  *
@@ -2150,6 +2173,7 @@ __device__ __forceinline__ void recall_pass_of(const struct fpa_cuda_call &call,
         recall_pass<STEP_QUERIES, WIDE>(call, task, names, from);
 }
 
+#if FPA_CUDA_HAS(FPA_CUDA_RECALL)
 extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) linear_d64_bf16_recall(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task;
@@ -2175,6 +2199,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) linear_d64_bf16_re
         step_finish(call, task);
     }
 }
+#endif
 
 /* ---- add up the parts of o that blocks of linear_d64_bf16_step left ----
  *
@@ -2183,7 +2208,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) linear_d64_bf16_re
 enum { GATHER_THREADS = 64 };
 
 /* The sum over slices of one number of a part. */
-static __device__ __forceinline__ float gather_sum(const float *part, long long slices)
+__device__ __forceinline__ float gather_sum(const float *part, long long slices)
 {
     float sum = 0;
 #pragma unroll 8
@@ -2192,6 +2217,7 @@ static __device__ __forceinline__ float gather_sum(const float *part, long long 
     return sum;
 }
 
+#if FPA_CUDA_HAS(FPA_CUDA_STEP)
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS) linear_d64_bf16_gather(const __grid_constant__ struct fpa_cuda_call call)
 {
     launch_next();
@@ -2203,3 +2229,4 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS) linear_d64_bf16_gat
     for (int column = threadIdx.x; column < DV; column += GATHER_THREADS)
         o[column] = from_float(gather_sum(parts + column, call.slices));
 }
+#endif

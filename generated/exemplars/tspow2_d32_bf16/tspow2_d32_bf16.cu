@@ -94,6 +94,19 @@ enum {
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
+/* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several programs
+ * at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels. */
+#define FPA_CUDA_WALK 1   /* NAME_gates, _pack, _state, _state2, _carry */
+#define FPA_CUDA_ATTEND 2 /* NAME_attend, _flow */
+#define FPA_CUDA_STEP 3   /* NAME_step, _gather */
+#define FPA_CUDA_RECALL 4 /* NAME_recall */
+#define FPA_CUDA_PARTS 4
+#ifdef FPA_CUDA_PART
+#define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
+#else
+#define FPA_CUDA_HAS(part) 1
+#endif
+
 /* The kernels' own constants; NAME_geometry in the module. */
 struct fpa_cuda_geometry {
     int version;        /* FPA_CUDA_VERSION of the generator */
@@ -862,8 +875,9 @@ static __device__ const int tile_feature[TILES * 64] = {
     624, 625, 626, 627, 628, 629, 630, 631, 632, 633, 634, 635, 636, 637, 638, 639,
 };
 
-/* What a row of a tile is multiplied by: as given in and out, and in copies, which have the scale of q too. */
-static __device__ const float state_weight[TILES * 64] = {
+/* What a row of a tile is multiplied by: as given in and out, and in copies, which have the scale of q too. Some parts
+ * (FPA_CUDA_PART) need one of them. */
+[[maybe_unused]] static __device__ const float state_weight[TILES * 64] = {
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
@@ -906,7 +920,7 @@ static __device__ const float state_weight[TILES * 64] = {
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
 };
 
-static __device__ const float copy_weight[TILES * 64] = {
+[[maybe_unused]] static __device__ const float copy_weight[TILES * 64] = {
     0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
     0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
     0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
@@ -1488,10 +1502,12 @@ template <class sizes, int registers, int feed_registers> __device__ __forceinli
 }
 
 /* Blocks of 3 warpgroups and 3 stars: 9 tiles. */
+#if FPA_CUDA_HAS(FPA_CUDA_WALK)
 extern "C" __global__ void __launch_bounds__(512, 1) tspow2_d32_bf16_state(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
 {
     walk_keys<walk_sizes<3, 1, 8, 1, 1>, 160, 32>(call, maps);
 }
+#endif
 
 /* ---- carry ---- */
 
@@ -1545,6 +1561,7 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
+#if FPA_CUDA_HAS(FPA_CUDA_WALK)
 extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_carry(const __grid_constant__ struct fpa_cuda_call call)
 {
     const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048, segments = (u32)call.segments;
@@ -1572,6 +1589,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_carry(const
         store_final((state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1], base, element);
     }
 }
+#endif
 
 /* ---- attend ---- */
 
@@ -2108,6 +2126,7 @@ __device__ __forceinline__ void init_barriers(u32 barriers, int stages, int full
     }
 }
 
+#if FPA_CUDA_HAS(FPA_CUDA_ATTEND)
 extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_attend(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
 {
     const u32 shared = shared_address();
@@ -2130,6 +2149,7 @@ extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_
         follow_items(call, shared);
     }
 }
+#endif
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
  * A block owns a run of features of one head for all tokens. Its rows of the state stream through it: a thread has
@@ -2918,6 +2938,7 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
 
 /* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
  * it; of several, in fp32 in between. */
+#if FPA_CUDA_HAS(FPA_CUDA_STEP)
 extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) tspow2_d32_bf16_step(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task; /* one for all threads: registers are for rows */
@@ -2935,6 +2956,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) tspow2_d32_bf16_st
     if (states.running)
         step_copy(task, states.running, states.out);
 }
+#endif
 
 /* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j ----
  *
@@ -3076,6 +3098,7 @@ __device__ __forceinline__ void recall_pass_of(const struct fpa_cuda_call &call,
         recall_pass<STEP_QUERIES, WIDE>(call, task, names, from);
 }
 
+#if FPA_CUDA_HAS(FPA_CUDA_RECALL)
 extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_recall(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task;
@@ -3101,6 +3124,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_re
         step_finish(call, task);
     }
 }
+#endif
 
 /* ---- add up the parts of o that blocks of tspow2_d32_bf16_step left ----
  *
@@ -3109,7 +3133,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_re
 enum { GATHER_THREADS = 64 };
 
 /* The sum over slices of one number of a part. */
-static __device__ __forceinline__ float gather_sum(const float *part, long long slices)
+__device__ __forceinline__ float gather_sum(const float *part, long long slices)
 {
     float sum = 0;
 #pragma unroll 8
@@ -3118,6 +3142,7 @@ static __device__ __forceinline__ float gather_sum(const float *part, long long 
     return sum;
 }
 
+#if FPA_CUDA_HAS(FPA_CUDA_STEP)
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS) tspow2_d32_bf16_gather(const __grid_constant__ struct fpa_cuda_call call)
 {
     launch_next();
@@ -3130,3 +3155,4 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS) tspow2_d32_bf16_gat
     for (int column = threadIdx.x; column < DV; column += GATHER_THREADS)
         o[column] = from_float(gather_sum(parts + column, call.slices) / divisor);
 }
+#endif
