@@ -1,12 +1,17 @@
 /* bench_cuda_open: how long the first fpa_open of each head of a spec takes on a GPU, and how long one
- * from the cache: bench_cuda_open SPEC... One kernel stays open meanwhile, as the GPU's context does in a
- * program that uses it. */
+ * from the cache: bench_cuda_open SPEC... Then, of the heads that took longest, where the time goes. One
+ * kernel stays open meanwhile, as the GPU's context does in a program that uses it. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "../gen/gen.h"
+#include "../runtime/backend.h"
 #include "../runtime/fpa.h"
+#include "../runtime/verify.h"
+
+static const fpa_options options = {.target = "cuda"};
 
 static double now(void)
 {
@@ -15,14 +20,19 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+static int complain(const fpa_error *error)
+{
+    fprintf(stderr, "bench_cuda_open: %s: %s\n", error->where, error->message);
+    return 1;
+}
+
 static double open_once(const char *spec, const char *head, int *cached)
 {
-    const fpa_options options = {.target = "cuda"};
     fpa_kernel *kernel;
     fpa_error error;
     double start = now();
     if (fpa_open(spec, head, &options, &kernel, &error)) {
-        fprintf(stderr, "bench_cuda_open: %s: %s\n", error.where, error.message);
+        complain(&error);
         return -1;
     }
     double seconds = now() - start;
@@ -31,40 +41,141 @@ static double open_once(const char *spec, const char *head, int *cached)
     return seconds;
 }
 
-static int open_all(const char *spec)
+/* The head that took longest to open in one of the two ways. */
+typedef struct slowest {
+    double seconds;
+    const char *spec;
+    char head[HEAD_MAX_NAME + 1];
+} slowest;
+
+static void keep_slowest(slowest *s, double seconds, const char *spec, const char *head)
+{
+    if (seconds <= s->seconds)
+        return;
+    s->seconds = seconds;
+    s->spec = spec;
+    snprintf(s->head, sizeof s->head, "%s", head);
+}
+
+static int open_all(const char *spec, slowest *first, slowest *again)
 {
     fpa_head_list list;
     fpa_error error;
     if (spec_load(spec, &list, &error))
-        return fprintf(stderr, "bench_cuda_open: %s: %s\n", error.where, error.message), 1;
+        return complain(&error);
     for (int i = 0; i < list.count; i++) {
+        const char *name = list.heads[i]->name;
         int first_cached, again_cached;
-        double first = open_once(spec, list.heads[i]->name, &first_cached);
-        double again = open_once(spec, list.heads[i]->name, &again_cached);
-        if (first < 0 || again < 0)
+        double first_seconds = open_once(spec, name, &first_cached);
+        double again_seconds = open_once(spec, name, &again_cached);
+        if (first_seconds < 0 || again_seconds < 0)
             return 1;
-        printf("%-28s d %3d  first %6.2f s%s  from the cache %6.1f ms%s\n", list.heads[i]->name,
-               list.heads[i]->d, first, first_cached ? " (was cached)" : "", 1e3 * again,
+        printf("%-28s d %3d  first %6.2f s%s  from the cache %6.1f ms%s\n", name, list.heads[i]->d,
+               first_seconds, first_cached ? " (was cached)" : "", 1e3 * again_seconds,
                again_cached ? "" : " (was not cached)");
         fflush(stdout);
+        keep_slowest(first, first_seconds, spec, name);
+        keep_slowest(again, again_seconds, spec, name);
     }
     head_list_free(&list);
     return 0;
 }
 
+/* What the stages of an opening make. */
+typedef struct stages {
+    fpa_head_list list;
+    const fpa_head *head;
+    const fpa_backend *backend;
+    const fpa_target *target;
+    fpa_facts facts;
+    fpa_source source;
+    fpa_object object;
+    fpa_module module;
+} stages;
+
+static fpa_status read_spec(stages *s, const slowest *which, fpa_error *error)
+{
+    fpa_status status = spec_load(which->spec, &s->list, error);
+    if (!status)
+        status = head_list_find(&s->list, which->head, which->spec, &s->head, error);
+    return status ? status : backend_choose(&options, options.target, &s->backend, &s->target, error);
+}
+
+static fpa_status plan(stages *s, const slowest *which, fpa_error *error)
+{
+    (void)which;
+    return source_describe(s->head, s->target->name, &s->facts, error);
+}
+
+static fpa_status generate(stages *s, const slowest *which, fpa_error *error)
+{
+    (void)which;
+    return source_generate(s->head, s->target->name, &s->source, error);
+}
+
+static fpa_status compile(stages *s, const slowest *which, fpa_error *error)
+{
+    (void)which;
+    return s->backend->compile(&options, &s->source, &s->object, error);
+}
+
+static fpa_status load(stages *s, const slowest *which, fpa_error *error)
+{
+    (void)which;
+    return s->backend->load(&options, &s->object, s->facts.name, &s->module, error);
+}
+
+static fpa_status verify(stages *s, const slowest *which, fpa_error *error)
+{
+    fpa_verdict verdict;
+    (void)which;
+    return verify_module(s->head, &s->facts, &s->module, &verdict, error);
+}
+
+/* All of them: a first opening. The first two, reading and checking the entry, and load: one from the cache.
+ */
+static int time_stages(const slowest *which)
+{
+    static const struct {
+        const char *name;
+        fpa_status (*run)(stages *s, const slowest *which, fpa_error *error);
+    } all[] = {{"spec", read_spec},  {"plan", plan}, {"generate", generate},
+               {"compile", compile}, {"load", load}, {"verify", verify}};
+    stages s = {0};
+    fpa_error error;
+    int failed = 0;
+    printf("%-28s", which->head);
+    for (size_t i = 0; i < sizeof all / sizeof *all && !failed; i++) {
+        double start = now();
+        failed = all[i].run(&s, which, &error) && complain(&error);
+        printf("  %s %.1f", all[i].name, 1e3 * (now() - start));
+    }
+    printf(" ms; object %zu bytes\n", s.object.size);
+    if (s.module.backend)
+        s.module.backend->unload(&s.module);
+    free(s.object.bytes);
+    source_free(&s.source);
+    head_list_free(&s.list);
+    return failed;
+}
+
 int main(int count, char **arguments)
 {
-    const fpa_options options = {.target = "cuda"};
     fpa_kernel *kernel;
     fpa_error error;
+    slowest first = {0}, again = {0};
     int failed = 0;
     if (count < 2)
         return fprintf(stderr, "usage: bench_cuda_open SPEC...  (set FPA_CACHE_DIR to a new folder)\n"), 2;
     if (fpa_open_text("first.lua", "return head { name = 'first', d = 16, terms = linear {} }", NULL,
                       &options, &kernel, &error))
-        return fprintf(stderr, "bench_cuda_open: %s: %s\n", error.where, error.message), 1;
+        return complain(&error);
     for (int i = 1; i < count; i++)
-        failed |= open_all(arguments[i]);
+        failed |= open_all(arguments[i], &first, &again);
+    if (first.spec)
+        failed |= time_stages(&first);
+    if (again.spec && strcmp(first.head, again.head) != 0)
+        failed |= time_stages(&again);
     fpa_close(kernel);
     return failed;
 }
