@@ -36,7 +36,7 @@ export FPA_CFLAGS := -O1 -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
                      -fno-sanitize=null,object-size,pointer-overflow
 endif
 
-compile   = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS)
+compile   = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(speed)
 link      = $(CC) $(cflags) $(CFLAGS) $(ldflags) $(LDFLAGS)
 
 LUA_INCLUDE := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
@@ -86,6 +86,9 @@ $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped)
 all: $(BUILD)/fpac $(BUILD)/libfpa.a $(BUILD)/libfpa.so $(example_programs)
 
 # Building
+
+# The formula is evaluated when a head is opened: loops over columns become vectors.
+$(BUILD)/obj/runtime/reference%.o: speed := -O3
 
 # Says which package is missing before the compiler complains about a header.
 $(BUILD)/dependencies: tools/install-deps.sh

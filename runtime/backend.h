@@ -31,6 +31,7 @@ typedef struct fpa_module {
 typedef struct fpa_memory {
     fpa_status (*allocate)(const fpa_module *module, size_t size, void **address, fpa_error *error);
     void (*release)(const fpa_module *module, void *address); /* NULL is fine */
+    fpa_status (*fill)(const fpa_module *module, void *to, int byte, size_t size, fpa_error *error);
     fpa_status (*upload)(const fpa_module *module, void *to, const void *from, size_t size, fpa_error *error);
     fpa_status (*download)(const fpa_module *module, void *to, const void *from, size_t size,
                            fpa_error *error);

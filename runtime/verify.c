@@ -139,13 +139,15 @@ static fpa_status examine(const fpa_head *head, const fpa_facts *facts, const fp
     x->head = head;
     x->facts = facts;
     parallel_run(ROWS, pose, x);
-    for (int i = 0; i < ROWS && status == FPA_OK; i++)
-        if (x->problems[i].posed) {
-            status = answer(&x->problems[i], module, measures, error);
+    for (int i = 0; i < ROWS; i++) {
+        problem *p = &x->problems[i];
+
+        if (p->posed && status == FPA_OK) {
+            status = answer(p, module, measures, error);
             ++*count;
         }
-    for (int i = 0; i < ROWS; i++)
-        trial_free(&x->problems[i].trial);
+        trial_free(&p->trial);
+    }
     free(x);
     return status;
 }

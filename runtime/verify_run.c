@@ -9,7 +9,7 @@
 
 /* Bytes before and behind a workspace: as device memory is aligned, and a multiple of what a CPU's
  * workspace is, so that it is aligned no better than it has to be. */
-enum { GUARD = 256, ALIGNMENT = 64 };
+enum { GUARD = 256, ALIGNMENT = 64, POISON = 0xff };
 
 /* What one call works on. */
 typedef struct run {
@@ -88,7 +88,6 @@ static fpa_status make_workspace(run *r, fpa_form_index form, fpa_error *error)
         return fail(error, FPA_NO_MEMORY, r->trial->head->name, "%s: no memory for a workspace of %zu bytes",
                     text, size);
     }
-    memset(r->workspace, 0xff, all);
     r->workspace_bytes = all;
     r->launch.workspace = r->workspace + GUARD;
     r->launch.workspace_size = size;
@@ -126,7 +125,7 @@ static fpa_status take_operands(run *r, fpa_error *error)
     enum { OTHERS = 8 }; /* operands that are no weights */
     const fpa_trial *t = r->trial;
     struct fpa_launch *a = &r->launch;
-    fpa_status status = place_make(&r->place, r->module, OTHERS + t->head->matrix_count, error);
+    fpa_status status = place_make(&r->place, r->module, t->spares, OTHERS + t->head->matrix_count, error);
 
     if (status != FPA_OK)
         return status;
@@ -137,7 +136,9 @@ static fpa_status take_operands(run *r, fpa_error *error)
     a->log_gate = take_field(r, &t->gate_field, false, a->log_gate, error);
     a->state_in = take_field(r, r->state_in, false, a->state_in, error);
     a->state_out = take_field(r, r->state_out, true, a->state_out, error);
-    a->workspace = place_take(&r->place, r->workspace, r->workspace_bytes, true, a->workspace, error);
+    unsigned char *first = a->workspace;
+    a->workspace = place_take_scratch(&r->place, r->workspace, r->workspace_bytes, POISON, first,
+                                      first + a->workspace_size, error);
     take_weights(r, error);
     return r->place.status;
 }
@@ -174,7 +175,7 @@ static fpa_status tell_failure(const run *r, fpa_form_index form, fpa_status sta
 static bool all_poison(const unsigned char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
-        if (bytes[i] != 0xff)
+        if (bytes[i] != POISON)
             return false;
     return true;
 }

@@ -8,6 +8,7 @@
 #include "half.h"
 #include "reference.h"
 #include "verify_inputs.h"
+#include "verify_place.h"
 
 /* Operations that one trial may spend on the reference: a few hundredths of a second. Above, the
  * formula is evaluated at some tokens only. */
@@ -178,12 +179,13 @@ fpa_status trial_make(fpa_trial *t, const fpa_head *head, const fpa_facts *facts
     fpa_status status;
 
     *t = (fpa_trial){.head = head, .facts = facts, .shape = shape};
+    t->spares = calloc(1, sizeof *t->spares);
     t->judged = calloc(count, 1);
     t->compared = calloc(count, 1);
     t->loose = calloc(count, 1);
     t->reference = calloc(count * (size_t)head->dv, sizeof(double));
     t->magnitude = calloc(count * (size_t)head->dv, sizeof(double));
-    if (!t->judged || !t->compared || !t->loose || !t->reference || !t->magnitude)
+    if (!t->spares || !t->judged || !t->compared || !t->loose || !t->reference || !t->magnitude)
         return fail_memory(error);
     status = inputs_draw(t, seed, error);
     if (status == FPA_OK)
@@ -205,6 +207,9 @@ fpa_status trial_make(fpa_trial *t, const fpa_head *head, const fpa_facts *facts
 void trial_free(fpa_trial *t)
 {
     inputs_free(t);
+    if (t->spares)
+        spares_free(t->spares);
+    free(t->spares);
     field_free(&t->q_field);
     field_free(&t->k_field);
     field_free(&t->v_field);

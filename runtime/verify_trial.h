@@ -43,6 +43,7 @@ typedef struct fpa_trial {
     unsigned char *loose;          /* the same shape: a normaliser near zero lets the output be anything */
     double *reference, *magnitude; /* [batch, length, query_heads, dv] where compared */
     fpa_plain plain;
+    struct fpa_spares *spares; /* device memory of its runs */
 } fpa_trial;
 
 /* A seeded trial. The caller frees it, also after an error. */

@@ -340,6 +340,15 @@ static fpa_status upload(const fpa_module *module, void *to, const void *from, s
     return FPA_OK;
 }
 
+static fpa_status fill(const fpa_module *module, void *to, int byte, size_t size, fpa_error *error)
+{
+    (void)module;
+    if (call_device(error) != FPA_OK)
+        return FPA_DEVICE;
+    memset(bytes_at(to, size), byte, size);
+    return FPA_OK;
+}
+
 static fpa_status download(const fpa_module *module, void *to, const void *from, size_t size,
                            fpa_error *error)
 {
@@ -402,6 +411,7 @@ static fpa_status run_device_module(const fpa_module *module, int form, const st
 static const fpa_memory device_memory = {
     .allocate = allocate,
     .release = release,
+    .fill = fill,
     .upload = upload,
     .download = download,
     .enter = enter,
