@@ -71,15 +71,18 @@ static fpa_status cuda_identity(const fpa_options *options, const char *name, ch
     return status ? status : nvrtc_identity(target, identity, error);
 }
 
+/* parts: programs that were compiled at once; the report has the time of the longest. */
 static void log_report(const fpa_options *options, const char *name, const fpa_target *target,
-                       const nvrtc_report *report)
+                       const nvrtc_report *report, int parts)
 {
-    char figures[96] = "", remarks[800];
+    char figures[96] = "", longest[48] = "", remarks[800];
+    if (parts > 1)
+        snprintf(longest, sizeof longest, ", the longest of %d programs", parts);
     if (report->registers > 0)
         snprintf(figures, sizeof figures, ", at most %d registers, %lld bytes of spills", report->registers,
                  report->spill_bytes);
-    log_line(options, "%s: NVRTC %s for %s: %.2f s%s", name, report->version, target->march, report->seconds,
-             figures);
+    log_line(options, "%s: NVRTC %s for %s: %.2f s%s%s", name, report->version, target->march,
+             report->seconds, longest, figures);
     if (nvrtc_remarks(report, remarks, sizeof remarks))
         log_line(options, "%s: warning: %s", name, remarks);
 }
@@ -97,7 +100,7 @@ fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bo
     snprintf(file, sizeof file, "%s.cu", source->facts.name);
     status = nvrtc_compile(&input, object, report, error);
     if (!status)
-        log_report(options, source->facts.name, input.target, report);
+        log_report(options, source->facts.name, input.target, report, 1);
     return status;
 }
 
@@ -122,23 +125,24 @@ static int part_count(const fpa_facts *facts)
     return facts->forms & 1 << FORM_RECURRENT ? FPA_CUDA_PARTS : FPA_CUDA_ATTEND;
 }
 
-/* What the programs said, as of one that took as long as the longest. */
+/* What all programs said. */
 static void log_parts(const fpa_options *options, const char *name, part parts[], int count)
 {
-    nvrtc_report all = parts[0].report;
+    nvrtc_report all = parts[0].report; /* its version too */
     char *log = NULL;
     size_t size = 0;
     FILE *text = open_memstream(&log, &size);
+    all.spill_bytes = 0;
     for (int i = 0; i < count; i++) {
         const nvrtc_report *its = &parts[i].report;
         all.seconds = its->seconds > all.seconds ? its->seconds : all.seconds;
         all.registers = its->registers > all.registers ? its->registers : all.registers;
-        all.spill_bytes += i > 0 ? its->spill_bytes : 0;
+        all.spill_bytes += its->spill_bytes;
         if (text && its->log)
             fprintf(text, "%s\n", its->log);
     }
     all.log = text && fclose(text) == 0 ? log : NULL;
-    log_report(options, name, parts[0].input.target, &all);
+    log_report(options, name, parts[0].input.target, &all, count);
     free(log);
 }
 

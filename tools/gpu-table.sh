@@ -262,6 +262,7 @@ print_opens() {
             sprintf("%.2f s / %.1f ms", first, cached), "2.50 s / 10 ms", "-",
             first <= 2.5 && cached <= 10 ? "yes" : "no"
     }' "$opens"
+    sed -n 's/^\([^ ]*\)  *\(spec [0-9].* ms; .*\)$/fpa_open of \1: \2/p' "$opens" # where its time goes
 }
 
 print_skipped() {
