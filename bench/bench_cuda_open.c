@@ -87,7 +87,6 @@ typedef struct stages {
     const fpa_head *head;
     const fpa_backend *backend;
     const fpa_target *target;
-    fpa_facts facts;
     fpa_source source;
     fpa_object object;
     fpa_module module;
@@ -99,12 +98,6 @@ static fpa_status read_spec(stages *s, const slowest *which, fpa_error *error)
     if (!status)
         status = head_list_find(&s->list, which->head, which->spec, &s->head, error);
     return status ? status : backend_choose(&options, options.target, &s->backend, &s->target, error);
-}
-
-static fpa_status plan(stages *s, const slowest *which, fpa_error *error)
-{
-    (void)which;
-    return source_describe(s->head, s->target->name, &s->facts, error);
 }
 
 static fpa_status generate(stages *s, const slowest *which, fpa_error *error)
@@ -122,25 +115,27 @@ static fpa_status compile(stages *s, const slowest *which, fpa_error *error)
 static fpa_status load(stages *s, const slowest *which, fpa_error *error)
 {
     (void)which;
-    return s->backend->load(&options, &s->object, s->facts.name, &s->module, error);
+    return s->backend->load(&options, &s->object, s->source.facts.name, &s->module, error);
 }
 
 static fpa_status verify(stages *s, const slowest *which, fpa_error *error)
 {
     fpa_verdict verdict;
     (void)which;
-    return verify_module(s->head, &s->facts, &s->module, &verdict, error);
+    return verify_module(s->head, &s->source.facts, &s->module, &verdict, error);
 }
 
-/* All of them: a first opening. The first two, reading and checking the entry, and load: one from the cache.
- */
+/* All of them: a first opening. The first, reading and checking the entry, and load: one from the cache. */
 static int time_stages(const slowest *which)
 {
     static const struct {
         const char *name;
         fpa_status (*run)(stages *s, const slowest *which, fpa_error *error);
-    } all[] = {{"spec", read_spec},  {"plan", plan}, {"generate", generate},
-               {"compile", compile}, {"load", load}, {"verify", verify}};
+    } all[] = {{"spec", read_spec},
+               {"generate", generate},
+               {"compile", compile},
+               {"load", load},
+               {"verify", verify}};
     stages s = {0};
     fpa_error error;
     int failed = 0;

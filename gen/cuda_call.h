@@ -21,11 +21,13 @@
 
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several programs
  * at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels. */
-#define FPA_CUDA_WALK 1   /* NAME_gates, _pack, _state, _state2, _carry */
-#define FPA_CUDA_ATTEND 2 /* NAME_attend, _flow */
-#define FPA_CUDA_STEP 3   /* NAME_step, _gather */
-#define FPA_CUDA_RECALL 4 /* NAME_recall */
-#define FPA_CUDA_PARTS 4
+#define FPA_CUDA_STEP 1   /* NAME_step, _gather */
+#define FPA_CUDA_RECALL 2 /* NAME_recall */
+#define FPA_CUDA_ATTEND 3 /* NAME_attend */
+#define FPA_CUDA_FLOW 4   /* NAME_flow */
+#define FPA_CUDA_WALK 5   /* NAME_gates, _pack, _state, _carry */
+#define FPA_CUDA_WALK2 6  /* NAME_state2 */
+#define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else

@@ -41,8 +41,6 @@ typedef struct fpa_source {
 
 /* head -> simplify -> plan -> emit. target is a name that target_find knows. */
 fpa_status source_generate(const fpa_head *head, const char *target, fpa_source *source, fpa_error *error);
-/* The facts alone: no text is emitted, which takes most of the time. */
-fpa_status source_describe(const fpa_head *head, const char *target, fpa_facts *facts, fpa_error *error);
 void source_free(fpa_source *source);
 
 /* SHA-256 of the generator's own files, templates included. A head as written, a target and this decide

@@ -6,47 +6,27 @@
 #include "plan.h"
 #include "simplify.h"
 
-/* What simplify and plan make of a head. */
-typedef struct planned {
-    fpa_simplified simple;
-    fpa_plan plan;
-} planned;
-
-static void planned_free(planned *p)
-{
-    plan_free(&p->plan);
-    simplified_free(&p->simple);
-}
-
-static fpa_status make_plan(const fpa_head *head, const char *target_name, planned *p, fpa_error *error)
+/* head -> simplify -> plan -> emit */
+fpa_status source_generate(const fpa_head *head, const char *target_name, fpa_source *source,
+                           fpa_error *error)
 {
     const fpa_target *target = target_find(target_name);
-    *p = (planned){0};
+    fpa_simplified simple = {0};
+    fpa_plan plan = {0};
+    *source = (fpa_source){0};
     if (!target)
         return fail(error, FPA_UNSUPPORTED, target_name, "no such target; `fpac gen --help` lists them");
-    fpa_status status = simplify(head, &p->simple, error);
-    return status ? status : plan_choose(&p->simple, head, target, &p->plan, error);
-}
-
-fpa_status source_generate(const fpa_head *head, const char *target, fpa_source *source, fpa_error *error)
-{
-    planned p;
-    *source = (fpa_source){0};
-    fpa_status status = make_plan(head, target, &p, error);
-    if (!status)
-        status = emit_source(&p.plan, head, &source->code, &source->header, error);
-    if (!status)
-        source->facts = p.plan.facts;
-    planned_free(&p);
-    return status;
-}
-
-fpa_status source_describe(const fpa_head *head, const char *target, fpa_facts *facts, fpa_error *error)
-{
-    planned p;
-    fpa_status status = make_plan(head, target, &p, error);
-    *facts = status ? (fpa_facts){0} : p.plan.facts;
-    planned_free(&p);
+    fpa_status status = simplify(head, &simple, error);
+    if (status)
+        return status;
+    if ((status = plan_choose(&simple, head, target, &plan, error)))
+        goto out;
+    if ((status = emit_source(&plan, head, &source->code, &source->header, error)))
+        goto out;
+    source->facts = plan.facts;
+out:
+    plan_free(&plan);
+    simplified_free(&simple);
     return status;
 }
 

@@ -119,21 +119,15 @@ static void compile_part(int index, void *user)
     p->status = nvrtc_compile(&p->input, &p->object, &p->report, &p->error);
 }
 
-/* Only causal heads have a recurrent form. */
-static int part_count(const fpa_facts *facts)
-{
-    return facts->forms & 1 << FORM_RECURRENT ? FPA_CUDA_PARTS : FPA_CUDA_ATTEND;
-}
-
 /* What all programs said. */
-static void log_parts(const fpa_options *options, const char *name, part parts[], int count)
+static void log_parts(const fpa_options *options, const char *name, const part parts[])
 {
     nvrtc_report all = parts[0].report; /* its version too */
     char *log = NULL;
     size_t size = 0;
     FILE *text = open_memstream(&log, &size);
     all.spill_bytes = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < FPA_CUDA_PARTS; i++) {
         const nvrtc_report *its = &parts[i].report;
         all.seconds = its->seconds > all.seconds ? its->seconds : all.seconds;
         all.registers = its->registers > all.registers ? its->registers : all.registers;
@@ -142,23 +136,25 @@ static void log_parts(const fpa_options *options, const char *name, part parts[]
             fprintf(text, "%s\n", its->log);
     }
     all.log = text && fclose(text) == 0 ? log : NULL;
-    log_report(options, name, parts[0].input.target, &all, count);
+    log_report(options, name, parts[0].input.target, &all, FPA_CUDA_PARTS);
     free(log);
 }
 
-/* The first part that failed speaks for all. */
-static fpa_status join_parts(const fpa_options *options, const char *name, part parts[], int count,
+/* The first part that failed speaks for all. A head need not have kernels in every part. */
+static fpa_status join_parts(const fpa_options *options, const char *name, const part parts[],
                              fpa_object *object, fpa_error *error)
 {
     fpa_object images[FPA_CUDA_PARTS];
-    for (int i = 0; i < count; i++) {
-        images[i] = parts[i].object;
+    int count = 0;
+    for (int i = 0; i < FPA_CUDA_PARTS; i++) {
         if (parts[i].status && error)
             *error = parts[i].error;
         if (parts[i].status)
             return parts[i].status;
+        if (!image_is_empty(&parts[i].object))
+            images[count++] = parts[i].object;
     }
-    log_parts(options, name, parts, count);
+    log_parts(options, name, parts);
     return image_join(images, count, object, error);
 }
 
@@ -169,17 +165,16 @@ static fpa_status compile(const fpa_options *options, const fpa_source *source, 
     char file[HEAD_MAX_NAME + 8];
     const fpa_target *target;
     part parts[FPA_CUDA_PARTS];
-    int count = part_count(&source->facts);
     *object = (fpa_object){NULL, 0};
     fpa_status status = find_target(source->facts.target, &target, error);
     if (status)
         return status;
     snprintf(file, sizeof file, "%s.cu", source->facts.name);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < FPA_CUDA_PARTS; i++)
         parts[i] = (part){.input = {source->code, file, target, false, i + 1}};
-    parallel_run(count, compile_part, parts);
-    status = join_parts(options, source->facts.name, parts, count, object, error);
-    for (int i = 0; i < count; i++) {
+    parallel_run(FPA_CUDA_PARTS, compile_part, parts);
+    status = join_parts(options, source->facts.name, parts, object, error);
+    for (int i = 0; i < FPA_CUDA_PARTS; i++) {
         free(parts[i].object.bytes);
         nvrtc_report_free(&parts[i].report);
     }

@@ -57,6 +57,21 @@ size_t image_size(const unsigned char *bytes, size_t size)
     return (size_t)end;
 }
 
+bool image_is_empty(const fpa_object *image)
+{
+    Elf64_Ehdr header;
+    if (image_size(image->bytes, image->size) == 0)
+        return false;
+    memcpy(&header, image->bytes, sizeof header);
+    for (int i = 0; i < header.e_shnum; i++) {
+        Elf64_Shdr section;
+        memcpy(&section, image->bytes + header.e_shoff + (size_t)i * sizeof section, sizeof section);
+        if (section.sh_flags & SHF_EXECINSTR && section.sh_size > 0)
+            return false;
+    }
+    return true;
+}
+
 static size_t filled_up(size_t size)
 {
     return (size + IMAGE_UNIT - 1) / IMAGE_UNIT * IMAGE_UNIT;

@@ -65,33 +65,56 @@ static void print_field(FILE *text, const struct field *field, const fpa_facts *
         fprintf(text, "%s %a\n", field->name, *(const double *)value);
 }
 
+static void print_facts(FILE *text, const void *what)
+{
+    const fpa_facts *facts = what;
+    fprintf(text, "entry %s %s\n", facts->name, facts->target);
+    for (int f = 0; f < FIELDS; f++)
+        print_field(text, &fields[f], facts);
+}
+
 static void print_entry(FILE *text, const fpa_bundle_entry *entry)
 {
-    fprintf(text, "entry %s %s\n", entry->facts.name, entry->facts.target);
-    for (int f = 0; f < FIELDS; f++)
-        print_field(text, &fields[f], &entry->facts);
+    print_facts(text, &entry->facts);
     for (int f = 0; f < MANIFEST_FILES; f++)
         if (entry->files[f].name[0])
             fprintf(text, "%s %s %s\n", file_words[f], entry->files[f].name, entry->files[f].digest);
     fprintf(text, "end\n");
 }
 
-char *manifest_print(const fpa_manifest *manifest)
+static void print_manifest(FILE *text, const void *manifest)
+{
+    const fpa_manifest *m = manifest;
+    fprintf(text, "%s\nentries %d\n", first_line, m->count);
+    for (int i = 0; i < m->count; i++)
+        print_entry(text, &m->entries[i]);
+}
+
+/* What print writes of something, malloc'ed, or NULL. */
+static char *printed(void (*print)(FILE *text, const void *what), const void *what)
 {
     char *bytes = NULL;
     size_t size = 0;
     FILE *text = open_memstream(&bytes, &size);
     if (!text)
         return NULL;
-    fprintf(text, "%s\nentries %d\n", first_line, manifest->count);
-    for (int i = 0; i < manifest->count; i++)
-        print_entry(text, &manifest->entries[i]);
+    print(text, what);
     bool fine = !ferror(text);
     if (fclose(text) != 0 || !fine) {
         free(bytes);
         return NULL;
     }
     return bytes;
+}
+
+char *manifest_print(const fpa_manifest *manifest)
+{
+    return printed(print_manifest, manifest);
+}
+
+char *facts_print(const fpa_facts *facts)
+{
+    return printed(print_facts, facts);
 }
 
 /* The text, line by line. */
@@ -248,11 +271,27 @@ static bool parse_title(reader *r, fpa_facts *facts)
            copy_word(facts->target, sizeof facts->target, target);
 }
 
+static fpa_status parse_facts(reader *r, fpa_facts *facts)
+{
+    fpa_status status = parse_title(r, facts) ? FPA_OK : refuse(r, "entry NAME TARGET");
+    for (int f = 0; !status && f < FIELDS; f++)
+        status = parse_field(r, &fields[f], facts);
+    return status;
+}
+
+fpa_status facts_parse(const char *where, const char *text, fpa_facts *facts, const char **rest,
+                       fpa_error *error)
+{
+    reader r = {.where = where, .next = text, .error = error};
+    *facts = (fpa_facts){0};
+    fpa_status status = parse_facts(&r, facts);
+    *rest = r.next;
+    return status;
+}
+
 static fpa_status parse_entry(reader *r, fpa_bundle_entry *entry)
 {
-    fpa_status status = parse_title(r, &entry->facts) ? FPA_OK : refuse(r, "entry NAME TARGET");
-    for (int f = 0; !status && f < FIELDS; f++)
-        status = parse_field(r, &fields[f], &entry->facts);
+    fpa_status status = parse_facts(r, &entry->facts);
     return status ? status : parse_files(r, entry);
 }
 

@@ -50,6 +50,12 @@ fpa_status manifest_parse(const char *where, const char *text, size_t size, fpa_
                           fpa_error *error);
 void manifest_free(fpa_manifest *manifest);
 
+/* The part of an entry up to its files, which the cache keeps too: malloc'ed text, or NULL; and back. *rest:
+ * what comes behind it. */
+char *facts_print(const fpa_facts *facts);
+fpa_status facts_parse(const char *where, const char *text, fpa_facts *facts, const char **rest,
+                       fpa_error *error);
+
 /* SHA-256 of bytes, in hexadecimal. */
 void manifest_digest(const void *bytes, size_t size, char digest[DIGEST_TEXT]);
 

@@ -2,8 +2,10 @@
 #include "open.h"
 #include "cache.h"
 #include "kernel.h"
+#include "manifest.h"
 #include "verify.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +15,14 @@ typedef struct opening {
     const fpa_target *target;
     const fpa_backend *backend;
     fpa_cache cache;
-    fpa_head *head; /* given to the kernel in the end */
-    fpa_facts facts;
+    fpa_head *head;  /* given to the kernel in the end */
+    fpa_facts facts; /* of the object */
     char key[KEY_TEXT];
     bool cached; /* object and verdict are from the cache */
     fpa_object object;
-    char *verdict;     /* stored with the object; NULL when it is new */
-    fpa_module module; /* given to the kernel in the end */
+    char *kept;          /* with a cached object: its facts, then the verdict */
+    const char *verdict; /* NULL: of a new object there is none yet */
+    fpa_module module;   /* given to the kernel in the end */
 } opening;
 
 static fpa_status choose_target(opening *o, fpa_error *error)
@@ -70,6 +73,7 @@ static fpa_status compile(opening *o, fpa_error *error)
     fpa_status status = source_generate(o->head, o->target->name, &source, error);
     if (!status)
         status = o->backend->compile(o->options, &source, &o->object, error);
+    o->facts = source.facts;
     source_free(&source);
     if (status)
         return status;
@@ -80,10 +84,18 @@ static fpa_status compile(opening *o, fpa_error *error)
 static void forget_object(opening *o)
 {
     free(o->object.bytes);
-    free(o->verdict);
+    free(o->kept);
     o->object = (fpa_object){NULL, 0};
+    o->kept = NULL;
     o->verdict = NULL;
     o->cached = false;
+}
+
+static fpa_status load_cached(opening *o, fpa_error *error)
+{
+    fpa_status status =
+        facts_parse("the cached module", o->kept ? o->kept : "", &o->facts, &o->verdict, error);
+    return status ? status : o->backend->load(o->options, &o->object, o->facts.name, &o->module, error);
 }
 
 /* A cached object that does not load (the folder is shared with a machine that has other
@@ -91,13 +103,12 @@ static void forget_object(opening *o)
 static fpa_status load(opening *o, fpa_error *error)
 {
     fpa_error reason;
-    fpa_status status = cache_load(&o->cache, o->options, o->key, &o->cached, &o->object, &o->verdict, error);
+    fpa_status status = cache_load(&o->cache, o->options, o->key, &o->cached, &o->object, &o->kept, error);
     if (status)
         return status;
     if (!o->cached)
         return compile(o, error);
-    status = o->backend->load(o->options, &o->object, o->facts.name, &o->module, &reason);
-    if (status == FPA_OK)
+    if (load_cached(o, &reason) == FPA_OK)
         return FPA_OK;
     log_line(o->options, "%s: the cached module is built again: %s", o->head->name, reason.message);
     forget_object(o);
@@ -118,12 +129,20 @@ static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
 static void store(const opening *o, const fpa_kernel *kernel)
 {
     fpa_error reason;
+    char *facts, *kept = NULL;
     const fpa_description *description = fpa_describe(kernel);
-    if (o->cached && o->verdict)
+    if (o->cached)
         return;
     log_line(o->options, "%s: verified: %s", description->name, description->verdict);
-    if (cache_store(&o->cache, o->key, &o->object, description->verdict, &reason))
+    facts = facts_print(&o->facts);
+    if (!facts || asprintf(&kept, "%s%s", facts, description->verdict) < 0) {
+        kept = NULL;
+        log_line(o->options, "cache: %s is not stored: out of memory", description->name);
+    } else if (cache_store(&o->cache, o->key, &o->object, kept, &reason)) {
         log_line(o->options, "cache: %s %s", reason.where, reason.message);
+    }
+    free(facts);
+    free(kept);
 }
 
 static fpa_status open_cache(opening *o, fpa_error *error)
@@ -150,8 +169,6 @@ fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kern
     opening o = {.options = options, .head = head};
     *kernel = NULL;
     fpa_status status = choose_target(&o, error);
-    if (!status)
-        status = source_describe(o.head, o.target->name, &o.facts, error);
     if (!status)
         status = open_cache(&o, error);
     if (!status)

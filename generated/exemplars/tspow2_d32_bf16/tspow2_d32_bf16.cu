@@ -96,11 +96,13 @@ enum {
 
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several programs
  * at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels. */
-#define FPA_CUDA_WALK 1   /* NAME_gates, _pack, _state, _state2, _carry */
-#define FPA_CUDA_ATTEND 2 /* NAME_attend, _flow */
-#define FPA_CUDA_STEP 3   /* NAME_step, _gather */
-#define FPA_CUDA_RECALL 4 /* NAME_recall */
-#define FPA_CUDA_PARTS 4
+#define FPA_CUDA_STEP 1   /* NAME_step, _gather */
+#define FPA_CUDA_RECALL 2 /* NAME_recall */
+#define FPA_CUDA_ATTEND 3 /* NAME_attend */
+#define FPA_CUDA_FLOW 4   /* NAME_flow */
+#define FPA_CUDA_WALK 5   /* NAME_gates, _pack, _state, _carry */
+#define FPA_CUDA_WALK2 6  /* NAME_state2 */
+#define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -2851,10 +2853,7 @@ __device__ __forceinline__ void step_ahead(const struct step_task &task, const s
 {
     if (!states.wide)
         return;
-    if (states.running)
-        step_ask(task, (const float *)states.running);
-    else
-        step_ask(task, states.in);
+    step_ask(task, states.running ? (const float *)states.running : states.in);
 }
 
 /* Query heads of a token from number `done` of the key's head on. */
@@ -2896,10 +2895,9 @@ __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, str
         step_pack(task, inputs);
         done += task.queries;
         const bool keeps = done == group;
-        if (states.running)
-            step_pass_of(task, names, states.wide, (const float *)states.running, keeps ? states.running : nullptr);
-        else
-            step_pass_of(task, names, states.wide, states.in, keeps ? states.out : nullptr);
+        const float *from = states.running ? states.running : states.in;
+        float *to = states.running ? states.running : states.out;
+        step_pass_of(task, names, states.wide, from, keeps ? to : nullptr);
         __syncthreads();
         step_finish(call, task);
     } while (done < group);
