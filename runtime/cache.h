@@ -1,8 +1,9 @@
 /* cache: a content-addressed store of compiled modules (DESIGN 9).
  *
- * One file an entry, named by its key: a header with the SHA-256 of the rest, the verdict, with what the
- * caller keeps beside it, and the object's bytes. Written to a temporary file in the same folder, fsynced, renamed: readers see a whole
- * entry or none, and two writers of one key both win. Losing the cache loses only time. */
+ * One file an entry, named by its key: a header with the SHA-256 of the rest; the verdict, with what the
+ * caller keeps beside it; the object's bytes. Written to a temporary file in the same folder, fsynced,
+ * renamed: readers see a whole entry or none, and two writers of one key both win. Losing the cache loses
+ * only time. */
 #ifndef FPAC_RUNTIME_CACHE_H
 #define FPAC_RUNTIME_CACHE_H
 
