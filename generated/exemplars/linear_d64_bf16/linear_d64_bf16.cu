@@ -89,8 +89,9 @@ enum {
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
-/* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several programs
- * at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels. */
+/* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
+ * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
+ */
 #define FPA_CUDA_STEP 1   /* NAME_step, _gather */
 #define FPA_CUDA_RECALL 2 /* NAME_recall */
 #define FPA_CUDA_ATTEND 3 /* NAME_attend */
