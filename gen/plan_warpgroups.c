@@ -7,6 +7,8 @@
 enum {
     SUMS_OF_THREE = 108, /* registers of a thread for sums, in blocks of three warpgroups that multiply */
     SUMS_OF_TWO = 200,   /* and of two */
+    SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share stars */
+    SHARED_FEED_REGISTERS = 24,
     MOST_COLUMNS = 16,   /* tiles of 8 */
     MOST_DOTS = 4,
     SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
@@ -16,7 +18,7 @@ enum {
     TILE_STAGES = 8,
     ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
     BARRIERS = 16,        /* bytes, of a stage */
-    OTHER_REGISTERS = 64, /* of a thread of the state kernel: addresses, counters, centres */
+    OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
     GATES = 784,          /* of a tile of keys */
     SLAB = 128,           /* bytes of 64 numbers of a token */
 };
@@ -66,27 +68,36 @@ static int ones_bytes(const fpa_plan *plan)
     return plan->cuda.column_tiles == 8 ? 16 * SLAB : 256;
 }
 
-/* Words of a thread for the rows of one step: a star's leaves, and of each factor the blocks of two centres.
- */
-static int step_words(const fpa_hopper_plan *hopper)
+/* True when every `run` centres of a group that follow each other have their rows in one block, factor by
+ * factor. */
+static bool runs_share_blocks(const fpa_hopper_plan *hopper, int run)
 {
-    return (hopper->star_leaves + 2 * hopper->centre_factors + 1) / 2 * 4;
+    const int factors = hopper->centre_factors;
+    for (int g = 0; g < hopper->groups; g++)
+        for (int c = 0; c < HOPPER_BLOCK; c++)
+            for (int l = 0; l < factors; l++) {
+                const int *centre = hopper->centre + g * HOPPER_BLOCK * factors + l;
+                if (centre[c * factors] / HOPPER_BLOCK != centre[c / run * run * factors] / HOPPER_BLOCK)
+                    return false;
+            }
+    return true;
 }
 
-/* How far ahead of the products features and the rows they are made of can be, beside all sums. */
+/* How far ahead of the products features can be, beside all sums. */
 static void choose_depth(const fpa_plan *plan, fpa_state_kernel *kernel)
 {
     const fpa_hopper_plan *hopper = &plan->hopper;
+    kernel->registers = kernel->shares > 1 ? SHARED_REGISTERS : warpgroup_registers(kernel->groups);
+    kernel->feed_registers =
+        kernel->shares > 1 ? SHARED_FEED_REGISTERS : warpgroup_feed_registers(kernel->groups);
     const int sums = 4 * plan->cuda.all_tiles * hopper->star_leaves * kernel->stars;
-    const int features = 4 * hopper->star_leaves;
-    const int rest = warpgroup_registers(kernel->groups) - OTHER_REGISTERS - sums;
-    if (kernel->groups == 3) {
-        kernel->places = sums <= 96 ? 2 : 1;
-        kernel->ahead = 1;
-        return;
-    }
-    kernel->places = rest >= 2 * features + step_words(hopper) ? 2 : 1;
-    kernel->ahead = rest >= 2 * (features + step_words(hopper)) ? 2 : 1;
+    const int centres = 2 * kernel->shares;
+    kernel->centre_blocks = runs_share_blocks(hopper, centres) ? 1 : centres;
+    kernel->portion = kernel->shares > 1 ? 2 : hopper->star_leaves;
+    const int features = 4 * kernel->portion;
+    const int rows = 2 * (hopper->star_leaves + hopper->centre_factors * kernel->centre_blocks + centres);
+    const int rest = kernel->registers - OTHER_REGISTERS - sums - rows;
+    kernel->places = rest >= 2 * features ? 2 : 1;
 }
 
 /* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
@@ -104,6 +115,16 @@ static bool size_state(const fpa_plan *plan, fpa_state_kernel *kernel)
     return kernel->stages >= 2;
 }
 
+/* Two warpgroups of twice as many stars, of which each warp works on half with twice as many centres, read
+ * less for a product; where their registers hold that. */
+static bool choose_shared(fpa_plan *plan, fpa_state_kernel *kernel)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    const int stars = SUMS_OF_TWO / (4 * plan->cuda.all_tiles * hopper->star_leaves);
+    *kernel = (fpa_state_kernel){.groups = 2, .stars = 2, .shares = 2};
+    return stars == 2 && size_state(plan, kernel) && kernel->centre_blocks == 1 && kernel->places == 2;
+}
+
 /* As many stars a warpgroup as it can keep. For few heads there are smaller blocks, if more of them: of one
  * star a warpgroup, or of fewer warpgroups, whose threads have more registers. */
 static bool choose_state(fpa_plan *plan)
@@ -112,8 +133,10 @@ static bool choose_state(fpa_plan *plan)
     const int tiles = plan->cuda.all_tiles, count = warpgroup_count(tiles);
     const int most = warpgroup_tiles(tiles) / plan->hopper.star_leaves;
     fpa_state_kernel *large = &groups->state[0], *small = &groups->state[1];
-    *large = (fpa_state_kernel){.groups = count, .stars = most};
-    *small = (fpa_state_kernel){.groups = most > 1 ? count : 2, .stars = 1};
+    const bool shared = choose_shared(plan, large);
+    if (!shared)
+        *large = (fpa_state_kernel){.groups = count, .stars = most, .shares = 1};
+    *small = (fpa_state_kernel){.groups = shared || most > 1 ? count : 2, .stars = 1, .shares = 1};
     if (!size_state(plan, large) || !size_state(plan, small))
         return false;
     groups->kernels = small->slices > large->slices ? 2 : 1;

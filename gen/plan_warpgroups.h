@@ -17,8 +17,11 @@ typedef struct fpa_state_kernel {
     int stars;  /* of a warpgroup */
     int slices; /* blocks of a head and block of columns */
     int stages, bytes;
-    int places; /* for a star's features: with two, some are formed while others are multiplied */
-    int ahead;  /* steps of 16 tokens before its own that a step's rows are read from shared memory */
+    int shares; /* stars that a warpgroup's warps have side by side, so many times as many centres each */
+    int centre_blocks; /* of rows, that a factor of a warp's centres lies in: 1, or one for each centre */
+    int portion;       /* products that are begun together */
+    int places;        /* for a portion's features: with two, some are formed while others are multiplied */
+    int registers, feed_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_state_kernel;
 
 typedef struct fpa_warpgroup_plan {
