@@ -116,6 +116,7 @@ static void push_state(lua_State *L, const fpa_warpgroup_plan *groups)
         set_integer(L, "portion", kernel->portion);
         set_integer(L, "threads", WARPGROUP_THREADS * (kernel->groups + 1));
         set_integer(L, "registers", kernel->registers);
+        set_integer(L, "clocks", kernel->clocks);
         set_integer(L, "feed_registers", kernel->feed_registers);
         lua_rawseti(L, -2, i + 1);
     }

@@ -224,16 +224,18 @@ static int balance(flow *f, int leaves)
     return stars;
 }
 
-/* Work of the state kernel, in halves of a tile's. A warpgroup reads v once for the whole stars that it
- * holds, about a tile's worth; forming the centres hides behind the products of three tiles, but not of
- * fewer: about half a tile's worth. */
-static int64_t star_cost(int stars, int leaves, int warpgroup_tiles)
+/* Clocks of the state kernel for 16 tokens, as estimate_clocks has them: the products' or shared memory's, for
+ * the blocks of three warpgroups that hold `held` stars each. Warps of two stars have twice as many centres. */
+static int64_t star_cost(const fpa_plan *plan, int factors, int stars, int leaves, int held)
 {
-    const int held = warpgroup_tiles / leaves;
-    return 2ll * leaves * stars + 2ll * ((stars + held - 1) / held) + (leaves < 3 ? stars : 0);
+    enum { FETCH = 32 };
+    const int columns = plan->cuda.all_tiles, centres = held % 2 ? 2 : 4, block = 3 * held;
+    const int words = 2 * (leaves + factors * (1 + centres)) * 8 / centres;
+    const int tensor = 4 * columns * leaves, shared = 2 * columns * leaves + words;
+    return (int64_t)stars * (tensor > shared ? tensor : shared) + (int64_t)FETCH * ((stars + block - 1) / block);
 }
 
-static int choose_leaves(flow *f, int warpgroup_tiles)
+static int choose_leaves(const fpa_plan *plan, flow *f, int warpgroup_tiles)
 {
     static const int sizes[] = {3, 6, 4, 2, 1}; /* the first of equals */
     int best = 1;
@@ -241,7 +243,8 @@ static int choose_leaves(flow *f, int warpgroup_tiles)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (sizes[i] > warpgroup_tiles)
             continue;
-        const int64_t cost = star_cost(balance(f, sizes[i]), sizes[i], warpgroup_tiles);
+        const int64_t cost =
+            star_cost(plan, f->tiling->factors, balance(f, sizes[i]), sizes[i], warpgroup_tiles / sizes[i]);
         if (cost < least) {
             least = cost;
             best = sizes[i];
@@ -376,7 +379,7 @@ fpa_status tiles_to_stars(fpa_plan *plan, const hopper_tiling *tiling, int warpg
     fpa_status status = flow_new(&f, tiling, memory, error);
     if (status)
         return status;
-    hopper->star_leaves = choose_leaves(&f, warpgroup_tiles);
+    hopper->star_leaves = choose_leaves(plan, &f, warpgroup_tiles);
     const int stars = balance(&f, hopper->star_leaves);
     const hopper_tile *tiles = flip_tiles(&f, memory);
     if (!tiles)

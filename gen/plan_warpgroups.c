@@ -19,6 +19,8 @@ enum {
     ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
     BARRIERS = 16,        /* bytes, of a stage */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
+    LEAST_OF_TWO = 295,   /* clocks for 16 tokens of so many warpgroups: measured on an H200 */
+    LEAST_OF_THREE = 200, /* and not measured */
     GATES = 784,          /* of a tile of keys */
     SLAB = 128,           /* bytes of 64 numbers of a token */
 };
@@ -83,21 +85,40 @@ static bool runs_share_blocks(const fpa_hopper_plan *hopper, int run)
     return true;
 }
 
-/* How far ahead of the products features can be, beside all sums. */
+/* Words of a thread for a step's rows: leaves, blocks of factors, and centres. */
+static int row_words(const fpa_hopper_plan *hopper, const fpa_state_kernel *kernel)
+{
+    return 2 * (hopper->star_leaves + hopper->centre_factors * kernel->centre_blocks + 2 * kernel->shares);
+}
+
+/* How many products are begun together, and how far ahead of them features can be, beside all sums. */
 static void choose_depth(const fpa_plan *plan, fpa_state_kernel *kernel)
 {
     const fpa_hopper_plan *hopper = &plan->hopper;
-    kernel->registers = kernel->shares > 1 ? SHARED_REGISTERS : warpgroup_registers(kernel->groups);
-    kernel->feed_registers =
-        kernel->shares > 1 ? SHARED_FEED_REGISTERS : warpgroup_feed_registers(kernel->groups);
-    const int sums = 4 * plan->cuda.all_tiles * hopper->star_leaves * kernel->stars;
-    const int centres = 2 * kernel->shares;
-    kernel->centre_blocks = runs_share_blocks(hopper, centres) ? 1 : centres;
-    kernel->portion = kernel->shares > 1 ? 2 : hopper->star_leaves;
-    const int features = 4 * kernel->portion;
-    const int rows = 2 * (hopper->star_leaves + hopper->centre_factors * kernel->centre_blocks + centres);
-    const int rest = kernel->registers - OTHER_REGISTERS - sums - rows;
-    kernel->places = rest >= 2 * features ? 2 : 1;
+    const int leaves = hopper->star_leaves, sums = 4 * plan->cuda.all_tiles * leaves * kernel->stars;
+    kernel->centre_blocks = runs_share_blocks(hopper, 2 * kernel->shares) ? 1 : 2 * kernel->shares;
+    const int rest = kernel->registers - OTHER_REGISTERS - sums - row_words(hopper, kernel);
+    kernel->portion = leaves;
+    while (kernel->shares > 1 && kernel->portion > 2 && rest < 2 * 4 * kernel->portion)
+        kernel->portion--;
+    kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
+}
+
+/* A product of 64 features and 16 tokens takes 4 clocks for 8 columns; meanwhile 128 bytes of shared memory
+ * pass in a clock: values for each product, rows and shuffled words for each warp, and what is fetched. Blocks
+ * reach about 85 % of the larger bound, and waits for each other's results take the least. */
+static int estimate_clocks(const fpa_plan *plan, const fpa_state_kernel *kernel)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    const int factors = hopper->centre_factors, columns = plan->cuda.all_tiles;
+    const int products = kernel->groups * kernel->stars * hopper->star_leaves;
+    const int words = 2 * (hopper->star_leaves + factors * (kernel->centre_blocks + 2 * kernel->shares));
+    const int rounds = 4 * kernel->groups * kernel->stars / kernel->shares;
+    const int tensor = 4 * columns * products;
+    const int shared = 2 * columns * products + words * rounds + fetched_bytes(plan) / (4 * 128);
+    const int least = kernel->groups == 3 ? LEAST_OF_THREE : LEAST_OF_TWO;
+    const int clocks = (tensor > shared ? tensor : shared) * 20 / 17;
+    return clocks > least ? clocks : least;
 }
 
 /* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
@@ -112,17 +133,31 @@ static bool size_state(const fpa_plan *plan, fpa_state_kernel *kernel)
     kernel->stages = room / stage < STAGES ? room / stage : STAGES;
     kernel->bytes = rest + kernel->stages * stage;
     choose_depth(plan, kernel);
+    kernel->clocks = estimate_clocks(plan, kernel);
     return kernel->stages >= 2;
 }
 
-/* Two warpgroups of twice as many stars, of which each warp works on half with twice as many centres, read
- * less for a product; where their registers hold that. */
-static bool choose_shared(fpa_plan *plan, fpa_state_kernel *kernel)
+/* Warps of a warpgroup that has an even number of stars share them where their centres then lie in one block a
+ * factor. */
+static bool make_state(fpa_plan *plan, int groups, int stars, fpa_state_kernel *kernel)
 {
-    const fpa_hopper_plan *hopper = &plan->hopper;
-    const int stars = SUMS_OF_TWO / (4 * plan->cuda.all_tiles * hopper->star_leaves);
-    *kernel = (fpa_state_kernel){.groups = 2, .stars = 2, .shares = 2};
-    return stars == 2 && size_state(plan, kernel) && kernel->centre_blocks == 1 && kernel->places == 2;
+    const bool shared = stars % 2 == 0 && runs_share_blocks(&plan->hopper, 4);
+    *kernel = (fpa_state_kernel){.groups = groups, .stars = stars, .shares = shared ? 2 : 1};
+    kernel->registers = warpgroup_registers(groups);
+    kernel->feed_registers = warpgroup_feed_registers(groups);
+    if (groups == 2 && shared) {
+        kernel->registers = SHARED_REGISTERS;
+        kernel->feed_registers = SHARED_FEED_REGISTERS;
+    }
+    return size_state(plan, kernel);
+}
+
+/* Two warpgroups that share two stars each read less for a product than three of one star. */
+static bool make_pairs(fpa_plan *plan, fpa_state_kernel *kernel)
+{
+    const int star = 4 * plan->cuda.all_tiles * plan->hopper.star_leaves;
+    return SUMS_OF_TWO / star == 2 && SUMS_OF_THREE / star == 1 && make_state(plan, 2, 2, kernel) &&
+           kernel->shares == 2 && kernel->places == 2;
 }
 
 /* As many stars a warpgroup as it can keep. For few heads there are smaller blocks, if more of them: of one
@@ -133,11 +168,10 @@ static bool choose_state(fpa_plan *plan)
     const int tiles = plan->cuda.all_tiles, count = warpgroup_count(tiles);
     const int most = warpgroup_tiles(tiles) / plan->hopper.star_leaves;
     fpa_state_kernel *large = &groups->state[0], *small = &groups->state[1];
-    const bool shared = choose_shared(plan, large);
-    if (!shared)
-        *large = (fpa_state_kernel){.groups = count, .stars = most, .shares = 1};
-    *small = (fpa_state_kernel){.groups = shared || most > 1 ? count : 2, .stars = 1, .shares = 1};
-    if (!size_state(plan, large) || !size_state(plan, small))
+    const bool pairs = make_pairs(plan, large);
+    if (!pairs && !make_state(plan, count, most, large))
+        return false;
+    if (!make_state(plan, pairs || most > 1 ? count : 2, 1, small))
         return false;
     groups->kernels = small->slices > large->slices ? 2 : 1;
     return true;

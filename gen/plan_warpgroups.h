@@ -21,6 +21,7 @@ typedef struct fpa_state_kernel {
     int centre_blocks; /* of rows, that a factor of a warp's centres lies in: 1, or one for each centre */
     int portion;       /* products that are begun together */
     int places;        /* for a portion's features: with two, some are formed while others are multiplied */
+    int clocks;                    /* estimate for 16 tokens, without what chunks' ends take */
     int registers, feed_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_state_kernel;
 
