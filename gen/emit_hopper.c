@@ -28,31 +28,16 @@ static void push_stars(lua_State *L, const fpa_hopper_plan *hopper)
     set_integer(L, "stars", hopper->stars);
 }
 
-static const int *centre_row(const fpa_hopper_plan *hopper, int group, int centre)
-{
-    return hopper->centre + (group * 8 + centre) * hopper->centre_factors;
-}
-
-/* True when factor l of every group's centres is a whole block, in order. */
-static bool centres_are_blocks(const fpa_hopper_plan *hopper, int l)
-{
-    for (int g = 0; g < hopper->groups; g++)
-        for (int c = 0; c < 8; c++)
-            if (centre_row(hopper, g, 0)[l] % 8 ||
-                centre_row(hopper, g, c)[l] != centre_row(hopper, g, 0)[l] + c)
-                return false;
-    return true;
-}
-
 static void push_groups(lua_State *L, const fpa_hopper_plan *hopper)
 {
+    static const char *const kinds[] = {[CENTRE_ANY] = "any", [CENTRE_BLOCK] = "block", [CENTRE_ROW] = "row"};
     set_integer(L, "groups", hopper->groups);
     set_integer(L, "centre_factors", hopper->centre_factors);
     set_integers(L, "group_first", hopper->group_first, hopper->groups + 1);
     set_integers(L, "centre", hopper->centre, hopper->groups * 8 * hopper->centre_factors);
     lua_createtable(L, hopper->centre_factors, 0);
     for (int l = 0; l < hopper->centre_factors; l++) {
-        lua_pushstring(L, centres_are_blocks(hopper, l) ? "block" : "any");
+        lua_pushstring(L, kinds[hopper_centre_kind(hopper, l)]);
         lua_rawseti(L, -2, l + 1);
     }
     lua_setfield(L, -2, "centre_kind");

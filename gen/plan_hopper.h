@@ -54,6 +54,15 @@ typedef struct fpa_hopper_plan {
     int *dot_step;  /* 16 rows each, all the dot's or zero */
 } fpa_hopper_plan;
 
+/* What factor l of a group's centres is, in every group. */
+typedef enum fpa_centre_kind {
+    CENTRE_ANY,
+    CENTRE_BLOCK, /* the rows of a whole block, in order */
+    CENTRE_ROW    /* one row */
+} fpa_centre_kind;
+
+fpa_centre_kind hopper_centre_kind(const fpa_hopper_plan *hopper, int l);
+
 /* Fills *hopper from the rows, pieces and dots of plan, with memory of plan's arena. warpgroup_tiles:
  * tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles do not suit gives
  * FPA_OK and used = false. FPA_NO_MEMORY is the only error. */

@@ -110,9 +110,11 @@ static void choose_depth(const fpa_plan *plan, fpa_state_kernel *kernel)
 static int estimate_clocks(const fpa_plan *plan, const fpa_state_kernel *kernel)
 {
     const fpa_hopper_plan *hopper = &plan->hopper;
-    const int factors = hopper->centre_factors, columns = plan->cuda.all_tiles;
+    const int columns = plan->cuda.all_tiles;
     const int products = kernel->groups * kernel->stars * hopper->star_leaves;
-    const int words = 2 * (hopper->star_leaves + factors * (kernel->centre_blocks + 2 * kernel->shares));
+    int words = 2 * (hopper->star_leaves + hopper->centre_factors * kernel->centre_blocks);
+    for (int l = 0; l < hopper->centre_factors; l++)
+        words += (hopper_centre_kind(hopper, l) == CENTRE_ROW ? 2 : 4) * kernel->shares;
     const int rounds = 4 * kernel->groups * kernel->stars / kernel->shares;
     const int tensor = 4 * columns * products;
     const int shared = 2 * columns * products + words * rounds + fetched_bytes(plan) / (4 * 128);
