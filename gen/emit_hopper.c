@@ -26,6 +26,7 @@ static void push_stars(lua_State *L, const fpa_hopper_plan *hopper)
     set_integers(L, "star_group", hopper->star_group, hopper->stars);
     set_integer(L, "star", hopper->star_leaves);
     set_integer(L, "stars", hopper->stars);
+    set_integer(L, "own_stars", hopper->own_stars);
 }
 
 static void push_groups(lua_State *L, const fpa_hopper_plan *hopper)

@@ -295,7 +295,7 @@ static fpa_status allocate(arena *memory, int groups, int tiles, int stars, fpa_
     hopper->weight = arena_array(memory, slots, sizeof *hopper->weight);
     hopper->degree = arena_array(memory, slots, sizeof *hopper->degree);
     hopper->star_group = arena_array(memory, stars, sizeof *hopper->star_group);
-    hopper->star_tile = arena_array(memory, (size_t)stars * hopper->star_leaves, sizeof *hopper->star_tile);
+    hopper->star_tile = arena_array(memory, (size_t)(stars + 1) * hopper->star_leaves, sizeof *hopper->star_tile);
     if (!hopper->centre || !hopper->group_first || !hopper->tile_leaf || !hopper->feature ||
         !hopper->weight || !hopper->degree || !hopper->star_group || !hopper->star_tile)
         return fail_memory(error);
@@ -318,16 +318,47 @@ static void fill_tiles(const hopper_tiling *tiling, const hopper_tile *tiles, fp
     hopper->group_first[hopper->groups] = hopper->tiles;
 }
 
-static void fill_stars(fpa_hopper_plan *hopper)
+/* Tile t and those of its group that follow; the one with leaf `first` comes first. True when it is there. */
+static bool fill_star(const fpa_hopper_plan *hopper, int g, int t, int first, int *star)
+{
+    bool own = false;
+    for (int i = 0; i < hopper->star_leaves; i++) {
+        star[i] = t + i < hopper->group_first[g + 1] ? t + i : -1;
+        if (star[i] < 0 || hopper->tile_leaf[star[i]] != first)
+            continue;
+        memmove(star + 1, star, i * sizeof *star);
+        star[0] = t + i;
+        own = true;
+    }
+    return own;
+}
+
+/* Block that the last factors of a group's centres are, in order, or -1. */
+static int last_block(const fpa_hopper_plan *hopper, int g)
+{
+    const int factors = hopper->centre_factors;
+    const int *row = hopper->centre + (g * HOPPER_BLOCK + 1) * factors - 1;
+    for (int c = 0; c < HOPPER_BLOCK; c++)
+        if (row[0] % HOPPER_BLOCK || row[c * factors] != row[0] + c)
+            return -1;
+    return row[0] / HOPPER_BLOCK;
+}
+
+static void add_stars(fpa_hopper_plan *hopper, bool own)
 {
     const int leaves = hopper->star_leaves;
     for (int g = 0; g < hopper->groups; g++)
-        for (int t = hopper->group_first[g]; t < hopper->group_first[g + 1]; t += leaves) {
-            int *star = hopper->star_tile + hopper->stars * leaves;
-            for (int i = 0; i < leaves; i++)
-                star[i] = t + i < hopper->group_first[g + 1] ? t + i : -1;
-            hopper->star_group[hopper->stars++] = g;
-        }
+        for (int t = hopper->group_first[g]; t < hopper->group_first[g + 1]; t += leaves)
+            if (fill_star(hopper, g, t, last_block(hopper, g), hopper->star_tile + hopper->stars * leaves) == own)
+                hopper->star_group[hopper->stars++] = g;
+}
+
+/* The table has room for one star more than there are, as one may be filled that is not wanted. */
+static void fill_stars(fpa_hopper_plan *hopper)
+{
+    add_stars(hopper, true);
+    hopper->own_stars = hopper->stars;
+    add_stars(hopper, false);
 }
 
 /* Only a feature without factors has the row of ones, as its last row. */
