@@ -99,6 +99,7 @@ static void push_state(lua_State *L, const fpa_warpgroup_plan *groups)
         set_integer(L, "places", kernel->places);
         set_integer(L, "shares", kernel->shares);
         set_integer(L, "centre_blocks", kernel->centre_blocks);
+        set_boolean(L, "own", kernel->own);
         set_integer(L, "portion", kernel->portion);
         set_integer(L, "threads", WARPGROUP_THREADS * (kernel->groups + 1));
         set_integer(L, "registers", kernel->registers);

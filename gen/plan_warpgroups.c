@@ -98,6 +98,8 @@ static void choose_depth(const fpa_plan *plan, fpa_state_kernel *kernel)
     const int leaves = hopper->star_leaves, sums = 4 * plan->cuda.all_tiles * leaves * kernel->stars;
     kernel->centre_blocks = runs_share_blocks(hopper, 2 * kernel->shares) ? 1 : 2 * kernel->shares;
     const int rest = kernel->registers - OTHER_REGISTERS - sums - row_words(hopper, kernel);
+    /* the copy takes NVRTC as long again, and of four centres it spares less */
+    kernel->own = kernel->shares == 1 && kernel->centre_blocks == 1 && hopper->own_stars > 0;
     kernel->portion = leaves;
     while (kernel->shares > 1 && kernel->portion > 2 && rest < 2 * 4 * kernel->portion)
         kernel->portion--;
@@ -128,7 +130,8 @@ static bool size_state(const fpa_plan *plan, fpa_state_kernel *kernel)
 {
     const fpa_hopper_plan *hopper = &plan->hopper;
     const int block = kernel->groups * kernel->stars, tiles = block * hopper->star_leaves;
-    const int rest = tiles * (1024 * plan->cuda.all_tiles + (hopper->weighted ? 256 : 0)) + ones_bytes(plan);
+    const int rest = tiles * (1024 * plan->cuda.all_tiles + (hopper->weighted ? 256 : 0)) + ones_bytes(plan) +
+                     BARRIERS * kernel->groups;
     const int stage = fetched_bytes(plan) + (plan->head->gate ? 128 : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
     kernel->slices = (hopper->stars + block - 1) / block;

@@ -19,6 +19,7 @@ typedef struct fpa_state_kernel {
     int stages, bytes;
     int shares; /* stars that a warpgroup's warps have side by side, so many times as many centres each */
     int centre_blocks; /* of rows, that a factor of a warp's centres lies in: 1, or one for each centre */
+    bool own;          /* a copy of the loop for stars whose centres are a leaf of theirs */
     int portion;       /* products that are begun together */
     int places;        /* for a portion's features: with two, some are formed while others are multiplied */
     int clocks;                    /* estimate for 16 tokens, without what chunks' ends take */

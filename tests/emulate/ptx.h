@@ -387,7 +387,7 @@ static inline void ptx_cp_async_bulk_wait_group(int pending)
 
 static inline void ptx_cp_async_bulk_wait_group_read(int pending)
 {
-    ptx_cp_async_bulk_wait_group(pending);
+    emulate::read_until(emulate::threads[emulate::current].out, pending);
 }
 
 static inline void ptx_bar_sync(int name, int size)
