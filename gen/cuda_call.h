@@ -44,8 +44,8 @@ struct fpa_cuda_geometry {
     int gather_threads; /* NAME_gather: a block an output row */
     int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
     int state_clocks, second_clocks; /* estimates, when NAME_attend stays: of a block for 16 tokens */
-    int stays;  /* 1: NAME_attend's blocks take one block of queries after the other */
-    int decays; /* 1: NAME_gates leaves decays, too */
+    int stays;                       /* 1: NAME_attend's blocks take one block of queries after the other */
+    int decays;                      /* 1: NAME_gates leaves decays, too */
     int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };

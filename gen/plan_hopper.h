@@ -44,8 +44,8 @@ typedef struct fpa_hopper_plan {
     bool powers;    /* all weights, with that scale, are 0 or powers of two: products with them are exact */
     bool padded;    /* some slot has no feature */
     int *degree;    /* [tiles][64] factors that are not the row of ones: head->scale enters as often */
-    /* stars: first those whose centres' last factor is a block that their first tile has as its leaf, then the
-     * others, in the order of their groups */
+    /* stars: first those whose centres' last factor is a block that their first tile has as its leaf, then
+     * the others, in the order of their groups */
     int star_leaves; /* R: tiles of a star, 1..HOPPER_MAX_STAR */
     int stars, own_stars;
     int *star_group; /* [stars] */

@@ -224,15 +224,18 @@ static int balance(flow *f, int leaves)
     return stars;
 }
 
-/* Clocks of the state kernel for 16 tokens, as estimate_clocks has them: the products' or shared memory's, for
- * the blocks of three warpgroups that hold `held` stars each. Warps of two stars have twice as many centres. */
+/* Clocks of the state kernel for 16 tokens: what products take, and shared memory (see estimate_clocks), of
+ * which the smaller does not hide behind the larger altogether. Blocks are three warpgroups that hold `held`
+ * stars each; warps of two stars have twice as many centres. */
 static int64_t star_cost(const fpa_plan *plan, int factors, int stars, int leaves, int held)
 {
     enum { FETCH = 32 };
     const int columns = plan->cuda.all_tiles, centres = held % 2 ? 2 : 4, block = 3 * held;
     const int words = 2 * (leaves + factors * (1 + centres)) * 8 / centres;
     const int tensor = 4 * columns * leaves, shared = 2 * columns * leaves + words;
-    return (int64_t)stars * (tensor > shared ? tensor : shared) + (int64_t)FETCH * ((stars + block - 1) / block);
+    const int larger = tensor > shared ? tensor : shared;
+    return (int64_t)stars * (larger + (tensor + shared - larger) / 4) +
+           (int64_t)FETCH * ((stars + block - 1) / block);
 }
 
 static int choose_leaves(const fpa_plan *plan, flow *f, int warpgroup_tiles)
@@ -295,7 +298,8 @@ static fpa_status allocate(arena *memory, int groups, int tiles, int stars, fpa_
     hopper->weight = arena_array(memory, slots, sizeof *hopper->weight);
     hopper->degree = arena_array(memory, slots, sizeof *hopper->degree);
     hopper->star_group = arena_array(memory, stars, sizeof *hopper->star_group);
-    hopper->star_tile = arena_array(memory, (size_t)(stars + 1) * hopper->star_leaves, sizeof *hopper->star_tile);
+    hopper->star_tile =
+        arena_array(memory, (size_t)(stars + 1) * hopper->star_leaves, sizeof *hopper->star_tile);
     if (!hopper->centre || !hopper->group_first || !hopper->tile_leaf || !hopper->feature ||
         !hopper->weight || !hopper->degree || !hopper->star_group || !hopper->star_tile)
         return fail_memory(error);
@@ -349,7 +353,8 @@ static void add_stars(fpa_hopper_plan *hopper, bool own)
     const int leaves = hopper->star_leaves;
     for (int g = 0; g < hopper->groups; g++)
         for (int t = hopper->group_first[g]; t < hopper->group_first[g + 1]; t += leaves)
-            if (fill_star(hopper, g, t, last_block(hopper, g), hopper->star_tile + hopper->stars * leaves) == own)
+            if (fill_star(hopper, g, t, last_block(hopper, g), hopper->star_tile + hopper->stars * leaves) ==
+                own)
                 hopper->star_group[hopper->stars++] = g;
 }
 

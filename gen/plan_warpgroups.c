@@ -5,11 +5,11 @@
 #include "plan.h"
 
 enum {
-    SUMS_OF_THREE = 108, /* registers of a thread for sums, in blocks of three warpgroups that multiply */
-    SUMS_OF_TWO = 200,   /* and of two */
+    SUMS_OF_THREE = 108,    /* registers of a thread for sums, in blocks of three warpgroups that multiply */
+    SUMS_OF_TWO = 200,      /* and of two */
     SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share stars */
     SHARED_FEED_REGISTERS = 24,
-    MOST_COLUMNS = 16,   /* tiles of 8 */
+    MOST_COLUMNS = 16, /* tiles of 8 */
     MOST_DOTS = 4,
     SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
@@ -107,8 +107,8 @@ static void choose_depth(const fpa_plan *plan, fpa_state_kernel *kernel)
 }
 
 /* A product of 64 features and 16 tokens takes 4 clocks for 8 columns; meanwhile 128 bytes of shared memory
- * pass in a clock: values for each product, rows and shuffled words for each warp, and what is fetched. Blocks
- * reach about 85 % of the larger bound, and waits for each other's results take the least. */
+ * pass in a clock: values for each product, rows and shuffled words for each warp, and what is fetched.
+ * Blocks reach about 85 % of the larger bound, and waits for each other's results take the least. */
 static int estimate_clocks(const fpa_plan *plan, const fpa_state_kernel *kernel)
 {
     const fpa_hopper_plan *hopper = &plan->hopper;
@@ -142,8 +142,8 @@ static bool size_state(const fpa_plan *plan, fpa_state_kernel *kernel)
     return kernel->stages >= 2;
 }
 
-/* Warps of a warpgroup that has an even number of stars share them where their centres then lie in one block a
- * factor. */
+/* Warps of a warpgroup that has an even number of stars share them where their centres then lie in one block
+ * a factor. */
 static bool make_state(fpa_plan *plan, int groups, int stars, fpa_state_kernel *kernel)
 {
     const bool shared = stars % 2 == 0 && runs_share_blocks(&plan->hopper, 4);

@@ -22,7 +22,7 @@ typedef struct fpa_state_kernel {
     bool own;          /* a copy of the loop for stars whose centres are a leaf of theirs */
     int portion;       /* products that are begun together */
     int places;        /* for a portion's features: with two, some are formed while others are multiplied */
-    int clocks;                    /* estimate for 16 tokens, without what chunks' ends take */
+    int clocks;        /* estimate for 16 tokens, without what chunks' ends take */
     int registers, feed_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_state_kernel;
 

@@ -64,9 +64,9 @@ typedef struct walk_kernel {
     int slices, resident, clocks;
 } walk_kernel;
 
-/* Clocks that a state kernel takes for a call. At a chunk's end a block's copy goes into shared memory and out
- * of it, 128 bytes a clock; a block's start is an estimate. What later segments' copies lack is added to them
- * in device memory, of which about 2000 bytes move in a clock. */
+/* Clocks that a state kernel takes for a call. At a chunk's end a block's copy goes into shared memory and
+ * out of it, 128 bytes a clock; a block's start is an estimate. What later segments' copies lack is added to
+ * them in device memory, of which about 2000 bytes move in a clock. */
 static double walk_clocks(const struct fpa_cuda_module *cuda, const walk_kernel *kernel, int64_t sequences,
                           int64_t chunks, int64_t segments)
 {

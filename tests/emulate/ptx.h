@@ -122,6 +122,11 @@ static inline void ptx_ex2_approx_ftz_f32(float &d, float a)
     d = exp2f(a);
 }
 
+static inline void ptx_add_s32(int &d, int a, int b)
+{
+    d = a + b;
+}
+
 static inline void ptx_mov_f32(float &d, float a)
 {
     d = a;
