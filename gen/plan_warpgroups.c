@@ -157,12 +157,14 @@ static bool make_state(fpa_plan *plan, int groups, int stars, fpa_state_kernel *
     return size_state(plan, kernel);
 }
 
-/* Two warpgroups that share two stars each read less for a product than three of one star. */
-static bool make_pairs(fpa_plan *plan, fpa_state_kernel *kernel)
+/* Two warpgroups that share two stars each read less for a product than three of one star, and four stars may
+ * need fewer blocks. True when all blocks of a head then take clearly less: two warpgroups hide each other's
+ * waits less well. */
+static bool make_pairs(fpa_plan *plan, const fpa_state_kernel *other, fpa_state_kernel *kernel)
 {
     const int star = 4 * plan->cuda.all_tiles * plan->hopper.star_leaves;
-    return SUMS_OF_TWO / star == 2 && SUMS_OF_THREE / star == 1 && make_state(plan, 2, 2, kernel) &&
-           kernel->shares == 2 && kernel->places == 2;
+    return SUMS_OF_TWO / star >= 2 && make_state(plan, 2, 2, kernel) && kernel->shares == 2 &&
+           kernel->places == 2 && 20 * kernel->slices * kernel->clocks < 19 * other->slices * other->clocks;
 }
 
 /* As many stars a warpgroup as it can keep. For few heads there are smaller blocks, if more of them: of one
@@ -172,10 +174,12 @@ static bool choose_state(fpa_plan *plan)
     fpa_warpgroup_plan *groups = &plan->warpgroups;
     const int tiles = plan->cuda.all_tiles, count = warpgroup_count(tiles);
     const int most = warpgroup_tiles(tiles) / plan->hopper.star_leaves;
-    fpa_state_kernel *large = &groups->state[0], *small = &groups->state[1];
-    const bool pairs = make_pairs(plan, large);
-    if (!pairs && !make_state(plan, count, most, large))
+    fpa_state_kernel *large = &groups->state[0], *small = &groups->state[1], paired;
+    if (!make_state(plan, count, most, large))
         return false;
+    const bool pairs = make_pairs(plan, large, &paired);
+    if (pairs)
+        *large = paired;
     if (!make_state(plan, pairs || most > 1 ? count : 2, 1, small))
         return false;
     groups->kernels = small->slices > large->slices ? 2 : 1;

@@ -413,15 +413,15 @@ __device__ __forceinline__ float power_of_two(float a)
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
     FPA_CUDA_VERSION, COPY_ROWS, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 41600, (int)sizeof(state_element), 0, 0,
-    384, 2, 209056,
+    512, 2, 190128,
     512, QUERY_TOKENS, 230752,
     0, 0, 0,
     256, 2048,
     256,
     256, 16, 72872, 8, 1,
     64,
-    0, 0, 0,
-    338, 0,
+    384, 3, 171168,
+    305, 295,
     1, 0,
     32, 0, 64, 0, DV,
 };
@@ -1648,10 +1648,16 @@ template <class sizes, int registers, int feed_registers> __device__ __forceinli
     }
 }
 
-/* Blocks of 2 warpgroups and 4 stars: 8 tiles. */
-extern "C" __global__ void __launch_bounds__(384, 1) tspow2_d32_bf16_state(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
+/* Blocks of 3 warpgroups and 3 stars: 6 tiles. */
+extern "C" __global__ void __launch_bounds__(512, 1) tspow2_d32_bf16_state(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<2, 2, 2, 1, false, 2, 8, 2>, 240, 24>(call, maps);
+    walk_keys<walk_sizes<3, 1, 1, 1, true, 2, 8, 2>, 160, 32>(call, maps);
+}
+
+/* Blocks of 2 warpgroups and 2 stars: 4 tiles. */
+extern "C" __global__ void __launch_bounds__(384, 1) tspow2_d32_bf16_state2(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
+{
+    walk_keys<walk_sizes<2, 1, 1, 1, true, 2, 8, 2>, 232, 40>(call, maps);
 }
 
 /* ---- carry ---- */
