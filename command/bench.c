@@ -142,6 +142,8 @@ static fpa_status check_options(const bench_options *options, bool on_device, fp
         return fail(error, FPA_INVALID, "--threads", "sets OpenMP's threads, but a CUDA target has none");
     if (!on_device && options->graph)
         return fail(error, FPA_INVALID, "--graph", "replays a CUDA graph: it needs a CUDA target");
+    if (options->layers && !options->graph)
+        return fail(error, FPA_INVALID, "--layers", "says what a CUDA graph holds: it needs --graph");
     if (options->recent && (!on_device || options->length != 1 || strcmp(options->form, "recurrent") != 0))
         return fail(error, FPA_INVALID, "--recent",
                     "decodes: it needs a CUDA target, --length 1 and --form recurrent");
@@ -183,7 +185,7 @@ static fpa_status run_bench(const bench_options *options, fpa_json *json, const 
                         .repeats = repeats,
                         .seconds = SECONDS,
                         .recent = options->recent,
-                        .graph = options->graph};
+                        .layers = options->graph ? (options->layers ? options->layers : 1) : 0};
     status = on_device ? bench_on_device(&b, spec, error) : bench_spec(&b, spec, error);
     if (b.tsv)
         fclose(b.tsv); /* each line was flushed */
@@ -230,6 +232,8 @@ int command_bench(int count, char **arguments)
         {"--recent", OPTION_COUNT, &options.recent, "R", "GPU: put R tokens into the state together", 1,
          4096},
         {"--graph", OPTION_FLAG, &options.graph, NULL, "GPU: replay one forward as a CUDA graph", 0, 0},
+        {"--layers", OPTION_COUNT, &options.layers, "N", "--graph: N forwards, as of a model's layers (1)", 1,
+         256},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array", 0, 0},
@@ -247,7 +251,8 @@ int command_bench(int count, char **arguments)
         "stand its share of cuBLAS's product of 8192 x 8192 matrices of the head's dtype, and GB/s of\n"
         "the bytes that no kernel can do without (operands once, a state in and out) with their share\n"
         "of a large copy, all measured in the same run. Short forwards are limited by launches:\n"
-        "--graph shows what the kernels take without them."};
+        "--graph shows what the kernels take without them, and --layers what one of several takes\n"
+        "whose operands are not the same."};
     fpa_texts operands;
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))

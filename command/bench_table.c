@@ -74,8 +74,10 @@ void bench_describe(const fpa_description *about, const bench_options *options, 
                            .milliseconds = 1e3 * timing->seconds,
                            .product = product > 0 ? 1e9 * timing->gflops / product : 0,
                            .copy = ceiling ? rate(timing) / ceiling->copy : 0};
-    snprintf(item->what, sizeof item->what, "%s %s %s%s", about->name, about->dtype, timing_form(timing),
-             options->graph ? " graph" : "");
+    int length = snprintf(item->what, sizeof item->what, "%s %s %s%s", about->name, about->dtype,
+                          timing_form(timing), options->graph ? " graph" : "");
+    if (options->layers && (size_t)length < sizeof item->what)
+        snprintf(item->what + length, sizeof item->what - (size_t)length, " of %" PRId64, options->layers);
 }
 
 /* ---- on a GPU ---- */
@@ -159,6 +161,7 @@ void bench_write_device(fpa_json *json, const fpa_description *about, const benc
     write_common(json, about, options, timing);
     json_text(json, "state_dtype", about->state_dtype);
     json_bool(json, "graph", options->graph);
+    json_integer(json, "layers", options->layers);
     write_shares(json, about, ceiling, timing);
     json_number(json, "seconds", timing->seconds);
     json_number(json, "seconds_least", timing->least);

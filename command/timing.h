@@ -12,7 +12,7 @@ typedef struct fpa_load {
     double seconds; /* stop repeating after this long */
     int64_t recent; /* GPU, recurrent form, length 1: a forward is that many tokens, of which none is in the
                        state, and then another that puts them there; 0: each token is, at once */
-    bool graph;     /* GPU: replay a CUDA graph of one forward instead of launching its kernels */
+    int64_t layers; /* GPU: forwards in a CUDA graph that is replayed; 0: kernels are launched */
 } fpa_load;
 
 typedef struct fpa_timing {

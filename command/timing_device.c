@@ -38,8 +38,8 @@ typedef struct stage {
     const DLTensor **weight_list;
     fpa_tensors tensors;
     size_t set_bytes;
-    int64_t sets;
-    char *operands; /* device memory: sets one after another */
+    int64_t sets, layers; /* layers: forwards in a graph; 0: there is none */
+    char *operands;       /* device memory: sets one after another */
     void *workspace;
     size_t workspace_size;
     CUgraphExec *graph; /* [sets]; NULL: kernels are launched */
@@ -306,9 +306,10 @@ static fpa_status capture_forward(stage *s, int64_t set, CUgraph *graph, fpa_err
         "beginning a graph", error);
     if (status)
         return status;
-    status = launch_forward(s, set, s->device->stream, error);
+    for (int64_t i = 0; i < s->layers && !status; i++)
+        status = launch_forward(s, set + i, s->device->stream, error);
     fpa_status ended = device_check(s->device, driver->cuStreamEndCapture(s->device->stream, graph),
-                                    "capturing a forward in a graph", &ending);
+                                    "capturing forwards in a graph", &ending);
     if (!status && ended)
         *error = ending;
     return status ? status : ended;
@@ -359,23 +360,23 @@ static fpa_status prepare(stage *s, const fpa_head *head, const fpa_load *load, 
     if (status)
         return status;
     set_tensors(s);
-    s->sets = choose_sets(s, load->graph);
+    s->sets = choose_sets(s, s->layers > 0);
     status = allocate(s, error);
     if (!status)
         status = fill_sets(s, error);
-    return status || !load->graph ? status : make_graphs(s, error);
+    return status || !s->layers ? status : make_graphs(s, error);
 }
 
 static void note_sample(const stage *s, const fpa_sample *sample, fpa_timing *timing)
 {
-    const double tokens =
-        s->recent ? (double)s->recent : 1; /* of a cycle; of others the caller counts them */
+    /* of a cycle, of a graph; of others the caller counts them */
+    const double tokens = (double)(s->recent ? s->recent : 1) * (double)(s->layers ? s->layers : 1);
     timing->seconds = sample->median / tokens;
     timing->least = sample->least / tokens;
     timing->most = sample->most / tokens;
     timing->repeats = sample->repeats;
     timing->launches = sample->launches;
-    timing->bytes = least_bytes(s) / tokens;
+    timing->bytes = least_bytes(s) / (double)(s->recent ? s->recent : 1);
     timing->sets = s->sets;
     timing->set_bytes = (double)s->set_bytes;
     timing->cache_bytes = (double)s->device->cache_bytes;
@@ -386,8 +387,12 @@ fpa_status time_on_device(const fpa_kernel *kernel, const fpa_head *head, const 
 {
     fpa_device device;
     fpa_sample sample;
-    stage s = {.kernel = kernel, .device = &device, .form = timing->form, .recent = load->recent};
-    const fpa_work work = {load->graph ? launch_graph : launch_forward, &s};
+    stage s = {.kernel = kernel,
+               .device = &device,
+               .form = timing->form,
+               .recent = load->recent,
+               .layers = load->layers};
+    const fpa_work work = {s.layers ? launch_graph : launch_forward, &s};
     fpa_status status = device_open(device_of(kernel).device_id, &device, error);
     if (!status) {
         status = prepare(&s, head, load, error);

@@ -118,7 +118,10 @@ static void push_sizes(lua_State *L, const fpa_warpgroup_plan *groups)
     set_integer(L, "tile_stages", groups->tile_stages);
     set_integer(L, "key_stages", groups->key_stages);
     set_integer(L, "attend_bytes", groups->attend_bytes);
-    set_integer(L, "pack_bytes", groups->pack_bytes);
+    set_integer(L, "pack_bytes", groups->pack.bytes);
+    set_integer(L, "pack_tile", groups->pack.tile);
+    set_integer(L, "pack_pitch", groups->pack.pitch);
+    set_boolean(L, "pack_keeps", groups->pack.keeps_matrices);
     set_integer(L, "pack_tokens", PACK_TOKENS);
     set_integer(L, "attend_groups", groups->attend_groups);
     set_integer(L, "attend_registers", warpgroup_registers(groups->attend_groups));

@@ -135,20 +135,6 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
     return FPA_OK;
 }
 
-/* Vectors are packed by blocks of their own, through a panel as the portable kernels have it. */
-static bool place_pack(fpa_plan *plan)
-{
-    fpa_cuda_plan *cuda = &plan->cuda;
-    if (plan->hopper.natural)
-        return true;
-    cuda->panel = PACK_TOKENS;
-    plan_cuda_pitches(plan);
-    cuda->state.keys = 0;
-    cuda->state.raw = cuda->row_count * cuda->key_pitch;
-    plan->warpgroups.pack_bytes = cuda->state.raw + cuda->panel * cuda->raw_pitch;
-    return plan->warpgroups.pack_bytes <= plan->target->shared_memory;
-}
-
 static fpa_status refuse_warpgroups(fpa_plan *plan, const char *why)
 {
     plan->hopper.used = false;
@@ -169,7 +155,7 @@ static fpa_status use_warpgroups(fpa_plan *plan, fpa_error *error)
     fpa_status status = plan_hopper(plan, warpgroup_tiles(cuda->all_tiles), &plan->hopper, error);
     if (!status && plan->hopper.used)
         plan_warpgroups(plan);
-    if (!status && plan->hopper.used && !place_pack(plan))
+    if (!status && plan->hopper.used && !plan->hopper.natural && !plan_pack(plan))
         status = refuse_warpgroups(plan, "a block of its packed rows does not fit into shared memory");
     if (status || !plan->hopper.used) {
         *cuda = portable;

@@ -21,7 +21,7 @@ enum {
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
     LEAST_OF_TWO = 295,   /* clocks for 16 tokens of so many warpgroups: measured on an H200 */
     LEAST_OF_THREE = 200, /* and not measured */
-    GATES = 784,          /* of a tile of keys */
+    GATES = 1040,         /* of a tile of keys */
     SLAB = 128,           /* bytes of 64 numbers of a token */
 };
 
@@ -234,6 +234,34 @@ static bool choose_queries(fpa_plan *plan)
         groups->query_tokens = 64 * sizes[i][0] * sizes[i][1];
         if (registers_fit(plan, sizes[i][0], sizes[i][1], &groups->score_places) &&
             chunk % groups->query_tokens == 0 && (place_queries(plan, 2, 4) || place_queries(plan, 1, 2)))
+            return true;
+    }
+    return false;
+}
+
+/* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */
+static int matrix_bytes(const fpa_plan *plan)
+{
+    const int steps = (plan->head->d + 15) / 16;
+    int tiles = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        if (matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
+            tiles += (matrix->rows + 7) / 8;
+    }
+    return tiles * steps * 512;
+}
+
+/* Two blocks a multiprocessor at least fetch while others multiply. */
+bool plan_pack(fpa_plan *plan)
+{
+    fpa_pack_kernel *pack = &plan->warpgroups.pack;
+    const int limit = plan->target->shared_memory, matrices = matrix_bytes(plan);
+    pack->pitch = 16 * ((2 * plan->cuda.row_count + 15) / 16 | 1);
+    pack->keeps_matrices = matrices <= limit / 4;
+    for (pack->tile = 64; pack->tile >= 16; pack->tile /= 2) {
+        pack->bytes = 2 * pack->tile * pack->pitch + (pack->keeps_matrices ? matrices : 0);
+        if (pack->bytes <= (pack->tile > 16 ? limit / 2 - 1024 : limit))
             return true;
     }
     return false;

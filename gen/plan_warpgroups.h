@@ -8,7 +8,7 @@
 enum {
     WARPGROUP_THREADS = 128,
     WARPGROUP_KERNELS = 2, /* state kernels, of blocks of several sizes */
-    PACK_TOKENS = 64,      /* of a block that packs vectors */
+    PACK_TOKENS = 1024,    /* of a block that packs vectors */
 };
 
 /* A state kernel, of which a block has groups x stars stars. */
@@ -26,6 +26,14 @@ typedef struct fpa_state_kernel {
     int registers, feed_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_state_kernel;
 
+/* The kernel that packs vectors: of a tile of tokens all packed rows are in shared memory, twice. */
+typedef struct fpa_pack_kernel {
+    int tile;            /* tokens */
+    int pitch;           /* bytes of a token */
+    bool keeps_matrices; /* in shared memory; else they are read anew for each tile */
+    int bytes;
+} fpa_pack_kernel;
+
 typedef struct fpa_warpgroup_plan {
     int kernels;
     fpa_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
@@ -35,8 +43,7 @@ typedef struct fpa_warpgroup_plan {
     int query_tokens;
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, attend_bytes;
-    /* vectors, when they are packed */
-    int pack_bytes;
+    fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
 } fpa_warpgroup_plan;
 
 /* Registers of a thread that multiplies, and of one that fetches, in blocks of so many warpgroups that
@@ -50,6 +57,8 @@ void warpgroup_columns(const struct fpa_plan *plan, int *blocks, int *tiles, int
 int warpgroup_count(int all_tiles);
 /* Tiles of features whose sums a warpgroup can keep. */
 int warpgroup_tiles(int all_tiles);
+/* Sizes of the kernel that packs vectors; false: not even a small tile fits into shared memory. */
+bool plan_pack(struct fpa_plan *plan);
 /* Sizes for plan->hopper, into plan->warpgroups. When they do not fit, plan->hopper.used becomes false. */
 void plan_warpgroups(struct fpa_plan *plan);
 

@@ -255,11 +255,9 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
 {
     const float *matrix[CUDA_WEIGHTS];
     void *parameters[2] = {(void *)call, matrix};
-    /* measured: clusters gain nothing from an early start */
-    CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                 .value.overlap = 1};
-    CUlaunchAttribute clusters = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                  .value.cluster = {(unsigned)cluster, 1, 1}};
+    CUlaunchAttribute attributes[2] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.overlap = 1},
+        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.cluster = {(unsigned)cluster, 1, 1}}};
     const CUlaunchConfig config = {
         .grid_x = (unsigned)grid->blocks,
         .grid_y = 1,
@@ -269,8 +267,8 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
         .block_z = 1,
         .shared_bytes = (unsigned)grid->bytes,
         .stream = stream,
-        .attributes = cluster > 1 ? &clusters : &overlap,
-        .attribute_count = 1,
+        .attributes = attributes,
+        .attribute_count = cluster > 1 ? 2 : 1,
     };
     if (!cuda->overlaps)
         return cuda_launch(cuda, grid, launch, call, stream, error);

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Measure the CUDA kernels beside their peers, in one run, and print the table:
 #
-#   tools/gpu-table.sh BUILD [--only PART[,PART...]] [--out DIR] [--no-peers]
+#   tools/gpu-table.sh BUILD [--only PART[,PART...]] [--out DIR] [--no-peers] [--seconds N]
 #
 # Parts: power linear taylor dense decode open (all of them). --out keeps the measurements, DIR/measured.tsv,
 # and draws DIR/time.svg, share.svg and decode.svg. Peers are what is installed of the packages that
 # bench/peers measures; ratio: their time over fpac's. 16 heads, 64 Ki tokens (1 Mi token-heads), bf16.
-# Peers get what fpac leaves of four minutes: those that are not done by then are told as skipped.
+# Peers get what fpac leaves of N seconds (240): those that are not done by then are told as skipped.
 set -eu
 
 usage() {
@@ -18,12 +18,13 @@ all_parts="power linear taylor dense decode open"
 [ $# -ge 1 ] || usage
 build=$1
 shift
-parts=$all_parts out="" peers=yes failed=0
+parts=$all_parts out="" peers=yes failed=0 limit=240 # seconds
 while [ $# -gt 0 ]; do
     case $1 in
     --only) [ $# -ge 2 ] || usage; parts=${2//,/ }; shift ;;
     --out) [ $# -ge 2 ] || usage; out=$2; shift ;;
     --no-peers) peers=no ;;
+    --seconds) [ $# -ge 2 ] || usage; limit=$2; shift ;;
     *) usage ;;
     esac
     shift
@@ -35,7 +36,6 @@ for part in $parts; do
     esac
 done
 
-limit=240 # seconds
 fpac=$build/fpac
 python=${PYTHON:-python3}
 tokens=65536
@@ -116,9 +116,13 @@ measure_decode() {
         row "$head, decode, batch 128" 1 128 "$head bf16 recurrent" copy 90 \
             'retention power p2 d64 step, cache 256$,retention power p2 d64 step, update$'
     done
-    bench storage tspow2_d64_bf16 1 1 recurrent --graph
-    row "tspow2_d64_bf16, decode, graph, batch 1" 1 1 "tspow2_d64_bf16 bf16 recurrent graph" us 8 \
-        'retention power p2 d64 step, cache 256, graph,retention power p2 d64 step, update, graph'
+    for head in tspow2_d64_bf16 tspow2_d64_bf16_state; do
+        bench storage $head 1 1 recurrent --graph
+        bench storage $head 1 1 recurrent --graph --layers 25
+        row "$head, decode, graph, batch 1" 1 1 "$head bf16 recurrent graph" us 8 \
+            'retention power p2 d64 step, cache 256, graph,retention power p2 d64 step, update, graph'
+        row "$head, 1 of 25 in a graph" 1 1 "$head bf16 recurrent graph of 25" us 8
+    done
 }
 
 # Into an empty cache; heads of d = 64.
@@ -199,7 +203,7 @@ print_table() {
         return (unit == "ns" || unit == "us" ? value <= asked : value >= asked) ? "yes" : "no"
     }
     function show(work, length_, peer, fpac, asked, ratio, met_) {
-        printf "%-42s %7s | %-50s | %30s | %17s | %6s | %s\n", work, length_, peer, fpac, asked, ratio, met_
+        printf "%-46s %7s | %-50s | %30s | %17s | %6s | %s\n", work, length_, peer, fpac, asked, ratio, met_
     }
     # the fastest line of that shape whose case matches
     function fastest(pattern, shape,   i, best) {

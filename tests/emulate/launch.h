@@ -7,17 +7,24 @@
 namespace emulate
 {
 
-static void (*kernel)(struct fpa_cuda_call);                              /* NULL: */
-static void (*mapped_kernel)(struct fpa_cuda_call, struct fpa_cuda_maps); /* takes maps, too */
+static void *kernel;
 static const struct fpa_cuda_call *parameters;
-static const struct fpa_cuda_maps *tensor_maps;
+static const void *second; /* maps or weights */
+static bool takes_maps;
 
 static void run_thread(void)
 {
-    if (kernel)
-        kernel(*parameters);
+    if (takes_maps)
+        ((void (*)(struct fpa_cuda_call, struct fpa_cuda_maps))kernel)(*parameters,
+                                                                       *(const struct fpa_cuda_maps *)second);
+#ifdef EMULATED_WEIGHTS
     else
-        mapped_kernel(*parameters, *tensor_maps);
+        ((void (*)(struct fpa_cuda_call, struct run_time_weights))kernel)(
+            *parameters, *(const struct run_time_weights *)second);
+#else
+    else
+        ((void (*)(struct fpa_cuda_call))kernel)(*parameters);
+#endif
     threads[current].done = true;
     _longjmp(scheduler, 1);
 }
@@ -103,11 +110,11 @@ static void run_block(void)
 
 } // namespace emulate
 
-/* NULL, or what went wrong. maps: NULL where the kernel takes none. late: matrix instructions (bit 0), copies
- * (bit 1) are not done before somebody waits for them. */
+/* NULL, or what went wrong. second: maps, where the kernel takes them, else pointers to the head's weights.
+ * late: matrix instructions (bit 0), copies (bit 1) are not done before somebody waits for them. */
 extern "C" __attribute__((visibility("default"))) const char *
 emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, const struct fpa_cuda_call *call,
-               const struct fpa_cuda_maps *maps, int late)
+               const void *second, bool takes_maps, int late)
 {
     using namespace emulate;
     if (!stacks)
@@ -115,9 +122,9 @@ emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, cons
                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stacks == MAP_FAILED || block > MOST_THREADS || block % WARP || bytes > SHARED)
         return "a launch that cannot be emulated";
-    emulate::kernel = maps ? NULL : (void (*)(struct fpa_cuda_call))kernel;
-    mapped_kernel = (void (*)(struct fpa_cuda_call, struct fpa_cuda_maps))kernel;
-    tensor_maps = maps;
+    emulate::kernel = kernel;
+    emulate::second = second;
+    emulate::takes_maps = takes_maps;
     late_products = late & 1;
     late_copies = late & 2;
     parameters = call;

@@ -15,7 +15,7 @@
 enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 
 typedef const char *launch_function(void *kernel, unsigned grid, unsigned block, unsigned bytes,
-                                    const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps,
+                                    const struct fpa_cuda_call *call, const void *second, bool takes_maps,
                                     int late);
 
 /* ---- the driver ---- */
@@ -61,7 +61,7 @@ static CUresult current_context(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-/* Others' second parameter is an array of weights, which emulated heads do not have. */
+/* Others' second parameter is an array of weights. */
 static bool takes_maps(const emulated_kernel *kernel)
 {
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
@@ -82,8 +82,8 @@ static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned gri
         failure = "a grid of an impossible shape";
     else {
         memcpy(&launch, &kernel->owner->launch, sizeof launch);
-        failure = launch(kernel->address, grid_x, block_x, shared_bytes, parameters[0],
-                         takes_maps(kernel) ? parameters[1] : NULL, kernel->owner->late);
+        failure = launch(kernel->address, grid_x, block_x, shared_bytes, parameters[0], parameters[1],
+                         takes_maps(kernel), kernel->owner->late);
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
 }

@@ -428,6 +428,10 @@ static inline void ptx_griddepcontrol_launch_dependents(void)
 static inline void ptx_griddepcontrol_wait(void)
 {
 }
+
+static inline void ptx_cp_async_bulk_prefetch_L2_global(const void *, int)
+{
+}
 static inline void ptx_prefetch_global_L2(const void *)
 {
 }

@@ -202,7 +202,8 @@ char *emulate_translate(const char *code, const char *folder, const char **reaso
         return NULL;
     fprintf(out, "#include \"%s/ptx.h\"\n#line 1 \"emitted.cu\"\n", folder);
     *reason = translate_code(out, code);
-    fprintf(out, "\n#include \"%s/launch.h\"\n", folder);
+    fprintf(out, "\n%s#include \"%s/launch.h\"\n",
+            strstr(code, "struct run_time_weights {") ? "#define EMULATED_WEIGHTS\n" : "", folder);
     if (fclose(out) || *reason) {
         free(text);
         return NULL;

@@ -51,8 +51,8 @@ enum {
     WARPS = 4,
     QUERY_TILES = 2,     /* of 16 queries a warp */
     QUERY_TOKENS = 128,  /* a block */
-    PANEL = 64,          /* tokens of a panel of keys */
     CHUNK = 128,         /* tokens between copies of the state in the chunked form */
+    PANEL = 64,          /* tokens of a panel of keys */
     WARP_UNITS = 1,      /* that a warp of the state kernel owns */
     SLICES = 1,          /* blocks of the state kernel a head and block of columns */
     GROUP = 4,              /* units in a tile of the state */
@@ -1456,27 +1456,64 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
     __syncthreads();
 }
 
-/* Features first.. of the head: key[i], query[i][g]. */
-template <int QUERIES>
-__device__ __forceinline__ void step_features(float *key, float *query, int first, int count)
+/* ---- features ---- */
+
+/* The packed rows that the first features of a block are products of, number threadIdx.x and, in the upper half,
+ * threadIdx.x + STEP_THREADS. They are asked for before the state is, behind which they would wait. */
+struct step_names {
+    u32 rows[FACTORS];
+};
+
+__device__ __forceinline__ void step_ask_names(const struct step_task &task, struct step_names &names)
 {
-#pragma unroll(QUERIES == 1 ? 4 : 1)
-    for (int i = threadIdx.x; i < count; i += STEP_THREADS) {
-        float a[1 + QUERIES];
+    const int f = (int)threadIdx.x < task.count ? task.first + threadIdx.x : 0;
+    const int next = (int)threadIdx.x + STEP_THREADS < task.count ? f + STEP_THREADS : 0;
+#pragma unroll
+    for (int l = 0; l < FACTORS; l++)
+        names.rows[l] = feature_rows[l][f] | (u32)feature_rows[l][next] << 16;
+}
+
+/* Feature i of a pass, the product of the packed rows `row`: key[i], query[i][g]; weight: on the key side. */
+template <int QUERIES>
+__device__ __forceinline__ void step_feature(float *key, float *query, int i, const u32 *row, float weight)
+{
+    float a[1 + QUERIES];
+#pragma unroll
+    for (int g = 0; g < 1 + QUERIES; g++)
+        a[g] = g == 0 ? weight : 1.0f;
+#pragma unroll
+    for (int l = 0; l < FACTORS; l++)
 #pragma unroll
         for (int g = 0; g < 1 + QUERIES; g++)
-            a[g] = 1.0f;
+            a[g] *= step_packed()[row[l] + g * ROWS];
+    key[i] = a[0];
 #pragma unroll
-        for (int l = 0; l < FACTORS; l++) {
-            const float *row = step_packed() + feature_rows[l][first + i];
+    for (int g = 0; g < QUERIES; g++)
+        query[i * QUERIES + g] = a[1 + g];
+}
+
+/* Call form(i, row, weight) for the thread's features first.. of the head, of which a pass has count. */
+template <int UNROLLED, typename former>
+__device__ __forceinline__ void step_each_feature(const struct step_task &task, const struct step_names &names, int first,
+                                                  int count, const former &form)
+{
+    u32 row[FACTORS];
+    int i = threadIdx.x;
+    if (first == task.first)
 #pragma unroll
-            for (int g = 0; g < 1 + QUERIES; g++)
-                a[g] *= row[g * ROWS];
+        for (int u = 0; u < 2; u++, i += STEP_THREADS) {
+#pragma unroll
+            for (int l = 0; l < FACTORS; l++)
+                row[l] = names.rows[l] >> u * 16 & 0xffff;
+            if (i < count)
+                form(i, row, 1.0f);
         }
-        key[i] = a[0];
+#pragma unroll(UNROLLED)
+    for (; i < count; i += STEP_THREADS) {
 #pragma unroll
-        for (int g = 0; g < QUERIES; g++)
-            query[i * QUERIES + g] = a[1 + g];
+        for (int l = 0; l < FACTORS; l++)
+            row[l] = feature_rows[l][first + i];
+        form(i, row, 1.0f);
     }
 }
 
@@ -1537,10 +1574,10 @@ __device__ __forceinline__ void step_fetch(const number *from, int f, int count,
     copy_commit();
 }
 
-/* Bring the block's part of the tables near. */
+/* Bring the rest of the block's part of the tables near. */
 __device__ __forceinline__ void step_ask_tables(const struct step_task &task)
 {
-    for (int i = threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
+    for (int i = 2 * STEP_THREADS + threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
 #pragma unroll
         for (int l = 0; l < FACTORS; l++)
             prefetch(&feature_rows[l][task.first + i]);
@@ -1790,8 +1827,8 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
 
 /* The query heads of one pass: from and to are the head's states. */
 template <int QUERIES, bool WIDE, typename number>
-__device__ __forceinline__ void step_pass(const struct fpa_cuda_call &call, struct step_task &task,
-                                                 const number *from, number *to)
+__device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names &names, const number *from,
+                                          number *to)
 {
     typedef step_grid<WIDE, number> grid;
     enum { TILE = STEP_ROOM / (1 + QUERIES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
@@ -1808,7 +1845,9 @@ __device__ __forceinline__ void step_pass(const struct fpa_cuda_call &call, stru
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        step_features<QUERIES>(key, query, task.first + at, count);
+        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+            step_feature<QUERIES>(key, query, i, row, weight);
+        });
         __syncthreads();
         step_rows<QUERIES, grid>(from, to, key, query, at, count, task.count, v, o);
     }
@@ -1852,23 +1891,23 @@ __device__ __forceinline__ void step_copy(const struct step_task &task, const so
 }
 
 template <bool WIDE, typename number>
-__device__ __forceinline__ void step_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
-                                             const number *from, number *to)
+__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names &names, const number *from,
+                                             number *to)
 {
     if (task.vectors == 2)
-        step_pass<1, WIDE>(call, task, from, to);
+        step_pass<1, WIDE>(task, names, from, to);
     else
-        step_pass<STEP_QUERIES, WIDE>(call, task, from, to);
+        step_pass<STEP_QUERIES, WIDE>(task, names, from, to);
 }
 
 template <typename number>
-__device__ __forceinline__ void step_pass_of(const struct fpa_cuda_call &call, struct step_task &task, bool wide,
+__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names &names, bool wide,
                                              const number *from, number *to)
 {
     if constexpr (step_has_pieces<number>())
         if (wide)
-            return step_pass_of<true>(call, task, from, to);
-    step_pass_of<false>(call, task, from, to);
+            return step_pass_of<true>(task, names, from, to);
+    step_pass_of<false>(task, names, from, to);
 }
 
 /* Ask for what a pass reads first, before anything is waited for. */
@@ -1893,47 +1932,71 @@ __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, str
     task.queries = left < task.vectors ? left : task.vectors - 1;
 }
 
+/* To the next pass; the first one has begun with the block. */
+__device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, struct step_task &task, long long token, int done)
+{
+    if (token == 0 && done == 0)
+        return;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        step_begin(call, task, token, done);
+    __syncthreads();
+}
+
 /* One token: all query heads of the key's head, as many at a time as there are vectors for; once when there is none,
  * for the state's sake. Every pass reads the state before the token and adds the key's part for itself; only the last
  * one keeps the sum, so that the state may be updated in place. */
 __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, struct step_task &task,
-                                           const struct step_states &states, long long token)
+                                           const struct step_states &states, const struct step_names &names,
+                                           long long token)
 {
     const int group = (int)call.query_heads / (int)call.heads;
     int done = 0;
     do {
         struct step_inputs inputs;
-        __syncthreads();
-        if (threadIdx.x == 0)
-            step_begin(call, task, token, done);
-        __syncthreads();
+        step_turn(call, task, token, done);
         step_load(call, task, inputs);
         step_ahead(task, states);
         step_pack(task, inputs);
         done += task.queries;
         const bool keeps = done == group;
         if (states.running)
-            step_pass_of(call, task, states.wide, (const float *)states.running, keeps ? states.running : nullptr);
+            step_pass_of(task, names, states.wide, (const float *)states.running, keeps ? states.running : nullptr);
         else
-            step_pass_of(call, task, states.wide, states.in, keeps ? states.out : nullptr);
+            step_pass_of(task, names, states.wide, states.in, keeps ? states.out : nullptr);
         __syncthreads();
         step_finish(call, task);
     } while (done < group);
 }
 
-/* A block's work, and what comes before any: the kernel that ran before is waited for here. */
+/* The block's rows into the second-level cache, where writes of the kernel before this one are seen too: while that one
+ * ends, memory is at work for this one. */
+__device__ __forceinline__ void step_bring_near(const struct step_task &task, const struct step_states &states)
+{
+    if constexpr (step_has_pieces<state_element>())
+        if (states.in && states.wide && task.count > 0)
+            asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
+                         : : "l"(states.in + task.first * DV), "r"(task.count * DV * (int)sizeof(state_element)) : "memory");
+}
+
+/* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
 __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, struct step_task &task,
-                                           struct step_states &states)
+                                           struct step_states &states, struct step_names &names)
 {
     if (threadIdx.x == 0) {
         task = step_task_of(call);
         states = step_states_of(call, task);
+        step_begin(call, task, 0, 0);
     }
     launch_next();
     __syncthreads();
+    step_ask_names(task, names);
     step_ask_tables(task);
-    if (call.joined)
+    if (call.joined) {
         cluster_arrive();
+        if (threadIdx.x == 0)
+            step_bring_near(task, states);
+    }
     wait_for_last();
 }
 
@@ -1943,13 +2006,16 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) linear_d64_bf16_st
 {
     __shared__ struct step_task task; /* one for all threads: registers are for rows */
     __shared__ struct step_states states;
-    step_start(call, task, states);
+    struct step_names names;
+    step_start(call, task, states, names);
     if (call.length == 0)
         step_copy(task, states.in, states.out);
     step_copy(task, states.in, states.running);
+    if (states.running)
+        __syncthreads(); /* other threads read it */
 #pragma unroll 1
     for (long long token = 0; token < call.length; token++)
-        step_token(call, task, states, token);
+        step_token(call, task, states, names, token);
     if (states.running)
         step_copy(task, states.running, states.out);
 }
@@ -2030,25 +2096,24 @@ __device__ __forceinline__ void recall_tokens(const struct fpa_cuda_call &call, 
     __syncthreads();
 }
 
-/* Features first.. of the queries, times what is left of the state: query[i][g]. */
+/* Feature i of a pass of the queries, times what is left of the state: query[i][g]. */
 template <int QUERIES>
-__device__ __forceinline__ void recall_features(float *query, int first, int count)
+__device__ __forceinline__ void recall_feature(float *query, int i, const u32 *row)
 {
-    for (int i = threadIdx.x; i < count; i += STEP_THREADS)
 #pragma unroll
-        for (int g = 0; g < QUERIES; g++) {
-            float a = 1.0f;
+    for (int g = 0; g < QUERIES; g++) {
+        float a = 1.0f;
 #pragma unroll
-            for (int l = 0; l < FACTORS; l++)
-                a *= step_packed()[(1 + g) * ROWS + feature_rows[l][first + i]];
-            query[i * QUERIES + g] = a;
-        }
+        for (int l = 0; l < FACTORS; l++)
+            a *= step_packed()[(1 + g) * ROWS + row[l]];
+        query[i * QUERIES + g] = a;
+    }
 }
 
 /* The query heads of one pass; from: the head's state. */
 template <int QUERIES, bool WIDE>
 __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, struct step_task &task,
-                                            const state_element *from)
+                                            const struct step_names &names, const state_element *from)
 {
     typedef step_grid<WIDE, state_element> grid;
     enum { TILE = STEP_ROOM / QUERIES / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
@@ -2061,7 +2126,9 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        recall_features<QUERIES>(query, task.first + at, count);
+        step_each_feature<1>(task, names, task.first + at, count, [&](int i, const u32 *row, float) {
+            recall_feature<QUERIES>(query, i, row);
+        });
         __syncthreads();
         step_walk<grid>(from, at, count, task.count, [&](int f, const typename grid::numbers &s) {
 #pragma unroll
@@ -2076,36 +2143,34 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
 
 template <bool WIDE>
 __device__ __forceinline__ void recall_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
-                                               const state_element *from)
+                                               const struct step_names &names, const state_element *from)
 {
     if (task.vectors == 2)
-        recall_pass<1, WIDE>(call, task, from);
+        recall_pass<1, WIDE>(call, task, names, from);
     else
-        recall_pass<STEP_QUERIES, WIDE>(call, task, from);
+        recall_pass<STEP_QUERIES, WIDE>(call, task, names, from);
 }
 
 extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) linear_d64_bf16_recall(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task;
     __shared__ struct step_states states;
-    step_start(call, task, states);
+    struct step_names names;
+    step_start(call, task, states, names);
     const int group = (int)call.query_heads / (int)call.heads;
     for (int done = 0; done < group; done += STEP_QUERIES) {
         struct step_inputs inputs;
-        __syncthreads();
-        if (threadIdx.x == 0)
-            step_begin(call, task, 0, done);
-        __syncthreads();
+        step_turn(call, task, 0, done);
         step_load(call, task, inputs);
         step_ahead(task, states);
         step_pack(task, inputs);
         if constexpr (step_has_pieces<state_element>()) {
             if (states.wide)
-                recall_pass_of<true>(call, task, states.in);
+                recall_pass_of<true>(call, task, names, states.in);
             else
-                recall_pass_of<false>(call, task, states.in);
+                recall_pass_of<false>(call, task, names, states.in);
         } else {
-            recall_pass_of<false>(call, task, states.in);
+            recall_pass_of<false>(call, task, names, states.in);
         }
         __syncthreads();
         step_finish(call, task);
