@@ -59,13 +59,14 @@ struct fpa_cuda_geometry {
         recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
     int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
-    int stays;  /* 1: NAME_attend's blocks take one block of queries after the other */
-    int decays; /* 1: NAME_gates leaves decays, too */
+    int state_clocks, second_clocks; /* estimates, when NAME_attend stays: of a block for 16 tokens */
+    int stays;                       /* 1: NAME_attend's blocks take one block of queries after the other */
+    int decays;                      /* 1: NAME_gates leaves decays, too */
     int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 4
+#define FPA_CUDA_VERSION 5
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;

@@ -26,45 +26,19 @@ static void push_stars(lua_State *L, const fpa_hopper_plan *hopper)
     set_integers(L, "star_group", hopper->star_group, hopper->stars);
     set_integer(L, "star", hopper->star_leaves);
     set_integer(L, "stars", hopper->stars);
-}
-
-static const int *centre_row(const fpa_hopper_plan *hopper, int group, int centre)
-{
-    return hopper->centre + (group * 8 + centre) * hopper->centre_factors;
-}
-
-/* True when the rows of a warp's two centres, 2w and 2w + 1, lie in one block, for every factor. */
-static bool centres_are_paired(const fpa_hopper_plan *hopper)
-{
-    for (int g = 0; g < hopper->groups; g++)
-        for (int c = 0; c < 8; c += 2)
-            for (int l = 0; l < hopper->centre_factors; l++)
-                if (centre_row(hopper, g, c)[l] / 8 != centre_row(hopper, g, c + 1)[l] / 8)
-                    return false;
-    return true;
-}
-
-/* True when factor l of every group's centres is a whole block, in order. */
-static bool centres_are_blocks(const fpa_hopper_plan *hopper, int l)
-{
-    for (int g = 0; g < hopper->groups; g++)
-        for (int c = 0; c < 8; c++)
-            if (centre_row(hopper, g, 0)[l] % 8 ||
-                centre_row(hopper, g, c)[l] != centre_row(hopper, g, 0)[l] + c)
-                return false;
-    return true;
+    set_integer(L, "own_stars", hopper->own_stars);
 }
 
 static void push_groups(lua_State *L, const fpa_hopper_plan *hopper)
 {
+    static const char *const kinds[] = {[CENTRE_ANY] = "any", [CENTRE_BLOCK] = "block", [CENTRE_ROW] = "row"};
     set_integer(L, "groups", hopper->groups);
     set_integer(L, "centre_factors", hopper->centre_factors);
     set_integers(L, "group_first", hopper->group_first, hopper->groups + 1);
     set_integers(L, "centre", hopper->centre, hopper->groups * 8 * hopper->centre_factors);
-    set_boolean(L, "paired", centres_are_paired(hopper));
     lua_createtable(L, hopper->centre_factors, 0);
     for (int l = 0; l < hopper->centre_factors; l++) {
-        lua_pushstring(L, centres_are_blocks(hopper, l) ? "block" : "any");
+        lua_pushstring(L, kinds[hopper_centre_kind(hopper, l)]);
         lua_rawseti(L, -2, l + 1);
     }
     lua_setfield(L, -2, "centre_kind");
@@ -116,17 +90,21 @@ static void push_state(lua_State *L, const fpa_warpgroup_plan *groups)
     lua_createtable(L, groups->kernels, 0);
     for (int i = 0; i < groups->kernels; i++) {
         const fpa_state_kernel *kernel = &groups->state[i];
-        lua_createtable(L, 0, 10);
+        lua_createtable(L, 0, 14);
         set_integer(L, "groups", kernel->groups);
         set_integer(L, "stars", kernel->stars);
         set_integer(L, "slices", kernel->slices);
         set_integer(L, "stages", kernel->stages);
         set_integer(L, "bytes", kernel->bytes);
         set_integer(L, "places", kernel->places);
-        set_integer(L, "ahead", kernel->ahead);
+        set_integer(L, "shares", kernel->shares);
+        set_integer(L, "centre_blocks", kernel->centre_blocks);
+        set_boolean(L, "own", kernel->own);
+        set_integer(L, "portion", kernel->portion);
         set_integer(L, "threads", WARPGROUP_THREADS * (kernel->groups + 1));
-        set_integer(L, "registers", warpgroup_registers(kernel->groups));
-        set_integer(L, "feed_registers", warpgroup_feed_registers(kernel->groups));
+        set_integer(L, "registers", kernel->registers);
+        set_integer(L, "clocks", kernel->clocks);
+        set_integer(L, "feed_registers", kernel->feed_registers);
         lua_rawseti(L, -2, i + 1);
     }
     lua_setfield(L, -2, "state");

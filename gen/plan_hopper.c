@@ -204,6 +204,18 @@ static fpa_status place_dots(fpa_plan *plan, fpa_hopper_plan *hopper, arena *mem
 
 /* ---- the plan ---- */
 
+fpa_centre_kind hopper_centre_kind(const fpa_hopper_plan *hopper, int l)
+{
+    bool block = true, row = true;
+    for (int i = 0; i < hopper->groups * HOPPER_BLOCK; i++) {
+        const int *first = hopper->centre + i / HOPPER_BLOCK * HOPPER_BLOCK * hopper->centre_factors;
+        const int own = hopper->centre[i * hopper->centre_factors + l];
+        block &= first[l] % HOPPER_BLOCK == 0 && own == first[l] + i % HOPPER_BLOCK;
+        row &= own == first[l];
+    }
+    return block ? CENTRE_BLOCK : row ? CENTRE_ROW : CENTRE_ANY;
+}
+
 static fpa_status plan_vectors(fpa_plan *plan, fpa_hopper_plan *hopper, arena *memory, fpa_error *error)
 {
     bool *kept = arena_array(memory, plan->row_count, sizeof *kept);

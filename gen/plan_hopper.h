@@ -44,15 +44,25 @@ typedef struct fpa_hopper_plan {
     bool powers;    /* all weights, with that scale, are 0 or powers of two: products with them are exact */
     bool padded;    /* some slot has no feature */
     int *degree;    /* [tiles][64] factors that are not the row of ones: head->scale enters as often */
-    /* stars, in the order of their groups */
+    /* stars: first those whose centres' last factor is a block that their first tile has as its leaf, then
+     * the others, in the order of their groups */
     int star_leaves; /* R: tiles of a star, 1..HOPPER_MAX_STAR */
-    int stars;
+    int stars, own_stars;
     int *star_group; /* [stars] */
     int *star_tile;  /* [stars][star_leaves] tile, -1: padding at the end of a group */
     /* dots of the score */
     int *dot_first; /* [dots + 1] first entry of dot_step */
     int *dot_step;  /* 16 rows each, all the dot's or zero */
 } fpa_hopper_plan;
+
+/* What factor l of a group's centres is, in every group. */
+typedef enum fpa_centre_kind {
+    CENTRE_ANY,
+    CENTRE_BLOCK, /* the rows of a whole block, in order */
+    CENTRE_ROW    /* one row */
+} fpa_centre_kind;
+
+fpa_centre_kind hopper_centre_kind(const fpa_hopper_plan *hopper, int l);
 
 /* Fills *hopper from the rows, pieces and dots of plan, with memory of plan's arena. warpgroup_tiles:
  * tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles do not suit gives

@@ -224,16 +224,21 @@ static int balance(flow *f, int leaves)
     return stars;
 }
 
-/* Work of the state kernel, in halves of a tile's. A warpgroup reads v once for the whole stars that it
- * holds, about a tile's worth; forming the centres hides behind the products of three tiles, but not of
- * fewer: about half a tile's worth. */
-static int64_t star_cost(int stars, int leaves, int warpgroup_tiles)
+/* Clocks of the state kernel for 16 tokens: what products take, and shared memory (see estimate_clocks), of
+ * which the smaller does not hide behind the larger altogether. Blocks are three warpgroups that hold `held`
+ * stars each; warps of two stars have twice as many centres. */
+static int64_t star_cost(const fpa_plan *plan, int factors, int stars, int leaves, int held)
 {
-    const int held = warpgroup_tiles / leaves;
-    return 2ll * leaves * stars + 2ll * ((stars + held - 1) / held) + (leaves < 3 ? stars : 0);
+    enum { FETCH = 32 };
+    const int columns = plan->cuda.all_tiles, centres = held % 2 ? 2 : 4, block = 3 * held;
+    const int words = 2 * (leaves + factors * (1 + centres)) * 8 / centres;
+    const int tensor = 4 * columns * leaves, shared = 2 * columns * leaves + words;
+    const int larger = tensor > shared ? tensor : shared;
+    return (int64_t)stars * (larger + (tensor + shared - larger) / 4) +
+           (int64_t)FETCH * ((stars + block - 1) / block);
 }
 
-static int choose_leaves(flow *f, int warpgroup_tiles)
+static int choose_leaves(const fpa_plan *plan, flow *f, int warpgroup_tiles)
 {
     static const int sizes[] = {3, 6, 4, 2, 1}; /* the first of equals */
     int best = 1;
@@ -241,7 +246,8 @@ static int choose_leaves(flow *f, int warpgroup_tiles)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (sizes[i] > warpgroup_tiles)
             continue;
-        const int64_t cost = star_cost(balance(f, sizes[i]), sizes[i], warpgroup_tiles);
+        const int64_t cost =
+            star_cost(plan, f->tiling->factors, balance(f, sizes[i]), sizes[i], warpgroup_tiles / sizes[i]);
         if (cost < least) {
             least = cost;
             best = sizes[i];
@@ -292,7 +298,8 @@ static fpa_status allocate(arena *memory, int groups, int tiles, int stars, fpa_
     hopper->weight = arena_array(memory, slots, sizeof *hopper->weight);
     hopper->degree = arena_array(memory, slots, sizeof *hopper->degree);
     hopper->star_group = arena_array(memory, stars, sizeof *hopper->star_group);
-    hopper->star_tile = arena_array(memory, (size_t)stars * hopper->star_leaves, sizeof *hopper->star_tile);
+    hopper->star_tile =
+        arena_array(memory, (size_t)(stars + 1) * hopper->star_leaves, sizeof *hopper->star_tile);
     if (!hopper->centre || !hopper->group_first || !hopper->tile_leaf || !hopper->feature ||
         !hopper->weight || !hopper->degree || !hopper->star_group || !hopper->star_tile)
         return fail_memory(error);
@@ -315,16 +322,48 @@ static void fill_tiles(const hopper_tiling *tiling, const hopper_tile *tiles, fp
     hopper->group_first[hopper->groups] = hopper->tiles;
 }
 
-static void fill_stars(fpa_hopper_plan *hopper)
+/* Tile t and those of its group that follow; the one with leaf `first` comes first. True when it is there. */
+static bool fill_star(const fpa_hopper_plan *hopper, int g, int t, int first, int *star)
+{
+    bool own = false;
+    for (int i = 0; i < hopper->star_leaves; i++) {
+        star[i] = t + i < hopper->group_first[g + 1] ? t + i : -1;
+        if (star[i] < 0 || hopper->tile_leaf[star[i]] != first)
+            continue;
+        memmove(star + 1, star, i * sizeof *star);
+        star[0] = t + i;
+        own = true;
+    }
+    return own;
+}
+
+/* Block that the last factors of a group's centres are, in order, or -1. */
+static int last_block(const fpa_hopper_plan *hopper, int g)
+{
+    const int factors = hopper->centre_factors;
+    const int *row = hopper->centre + (g * HOPPER_BLOCK + 1) * factors - 1;
+    for (int c = 0; c < HOPPER_BLOCK; c++)
+        if (row[0] % HOPPER_BLOCK || row[c * factors] != row[0] + c)
+            return -1;
+    return row[0] / HOPPER_BLOCK;
+}
+
+static void add_stars(fpa_hopper_plan *hopper, bool own)
 {
     const int leaves = hopper->star_leaves;
     for (int g = 0; g < hopper->groups; g++)
-        for (int t = hopper->group_first[g]; t < hopper->group_first[g + 1]; t += leaves) {
-            int *star = hopper->star_tile + hopper->stars * leaves;
-            for (int i = 0; i < leaves; i++)
-                star[i] = t + i < hopper->group_first[g + 1] ? t + i : -1;
-            hopper->star_group[hopper->stars++] = g;
-        }
+        for (int t = hopper->group_first[g]; t < hopper->group_first[g + 1]; t += leaves)
+            if (fill_star(hopper, g, t, last_block(hopper, g), hopper->star_tile + hopper->stars * leaves) ==
+                own)
+                hopper->star_group[hopper->stars++] = g;
+}
+
+/* The table has room for one star more than there are, as one may be filled that is not wanted. */
+static void fill_stars(fpa_hopper_plan *hopper)
+{
+    add_stars(hopper, true);
+    hopper->own_stars = hopper->stars;
+    add_stars(hopper, false);
 }
 
 /* Only a feature without factors has the row of ones, as its last row. */
@@ -376,7 +415,7 @@ fpa_status tiles_to_stars(fpa_plan *plan, const hopper_tiling *tiling, int warpg
     fpa_status status = flow_new(&f, tiling, memory, error);
     if (status)
         return status;
-    hopper->star_leaves = choose_leaves(&f, warpgroup_tiles);
+    hopper->star_leaves = choose_leaves(plan, &f, warpgroup_tiles);
     const int stars = balance(&f, hopper->star_leaves);
     const hopper_tile *tiles = flip_tiles(&f, memory);
     if (!tiles)

@@ -5,9 +5,11 @@
 #include "plan.h"
 
 enum {
-    SUMS_OF_THREE = 108, /* registers of a thread for sums, in blocks of three warpgroups that multiply */
-    SUMS_OF_TWO = 200,   /* and of two */
-    MOST_COLUMNS = 16,   /* tiles of 8 */
+    SUMS_OF_THREE = 108,    /* registers of a thread for sums, in blocks of three warpgroups that multiply */
+    SUMS_OF_TWO = 200,      /* and of two */
+    SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share stars */
+    SHARED_FEED_REGISTERS = 24,
+    MOST_COLUMNS = 16, /* tiles of 8 */
     MOST_DOTS = 4,
     SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
@@ -16,7 +18,9 @@ enum {
     TILE_STAGES = 8,
     ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
     BARRIERS = 16,        /* bytes, of a stage */
-    OTHER_REGISTERS = 64, /* of a thread of the state kernel: addresses, counters, centres */
+    OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
+    LEAST_OF_TWO = 295,   /* clocks for 16 tokens of so many warpgroups: measured on an H200 */
+    LEAST_OF_THREE = 200, /* and not measured */
     GATES = 1040,         /* of a tile of keys */
     SLAB = 128,           /* bytes of 64 numbers of a token */
 };
@@ -66,27 +70,59 @@ static int ones_bytes(const fpa_plan *plan)
     return plan->cuda.column_tiles == 8 ? 16 * SLAB : 256;
 }
 
-/* Words of a thread for the rows of one step: a star's leaves, and of each factor the blocks of two centres.
- */
-static int step_words(const fpa_hopper_plan *hopper)
+/* True when every `run` centres of a group that follow each other have their rows in one block, factor by
+ * factor. */
+static bool runs_share_blocks(const fpa_hopper_plan *hopper, int run)
 {
-    return (hopper->star_leaves + 2 * hopper->centre_factors + 1) / 2 * 4;
+    const int factors = hopper->centre_factors;
+    for (int g = 0; g < hopper->groups; g++)
+        for (int c = 0; c < HOPPER_BLOCK; c++)
+            for (int l = 0; l < factors; l++) {
+                const int *centre = hopper->centre + g * HOPPER_BLOCK * factors + l;
+                if (centre[c * factors] / HOPPER_BLOCK != centre[c / run * run * factors] / HOPPER_BLOCK)
+                    return false;
+            }
+    return true;
 }
 
-/* How far ahead of the products features and the rows they are made of can be, beside all sums. */
+/* Words of a thread for a step's rows: leaves, blocks of factors, and centres. */
+static int row_words(const fpa_hopper_plan *hopper, const fpa_state_kernel *kernel)
+{
+    return 2 * (hopper->star_leaves + hopper->centre_factors * kernel->centre_blocks + 2 * kernel->shares);
+}
+
+/* How many products are begun together, and how far ahead of them features can be, beside all sums. */
 static void choose_depth(const fpa_plan *plan, fpa_state_kernel *kernel)
 {
     const fpa_hopper_plan *hopper = &plan->hopper;
-    const int sums = 4 * plan->cuda.all_tiles * hopper->star_leaves * kernel->stars;
-    const int features = 4 * hopper->star_leaves;
-    const int rest = warpgroup_registers(kernel->groups) - OTHER_REGISTERS - sums;
-    if (kernel->groups == 3) {
-        kernel->places = sums <= 96 ? 2 : 1;
-        kernel->ahead = 1;
-        return;
-    }
-    kernel->places = rest >= 2 * features + step_words(hopper) ? 2 : 1;
-    kernel->ahead = rest >= 2 * (features + step_words(hopper)) ? 2 : 1;
+    const int leaves = hopper->star_leaves, sums = 4 * plan->cuda.all_tiles * leaves * kernel->stars;
+    kernel->centre_blocks = runs_share_blocks(hopper, 2 * kernel->shares) ? 1 : 2 * kernel->shares;
+    const int rest = kernel->registers - OTHER_REGISTERS - sums - row_words(hopper, kernel);
+    /* the copy takes NVRTC as long again, and of four centres it spares less */
+    kernel->own = kernel->shares == 1 && kernel->centre_blocks == 1 && hopper->own_stars > 0;
+    kernel->portion = leaves;
+    while (kernel->shares > 1 && kernel->portion > 2 && rest < 2 * 4 * kernel->portion)
+        kernel->portion--;
+    kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
+}
+
+/* A product of 64 features and 16 tokens takes 4 clocks for 8 columns; meanwhile 128 bytes of shared memory
+ * pass in a clock: values for each product, rows and shuffled words for each warp, and what is fetched.
+ * Blocks reach about 85 % of the larger bound, and waits for each other's results take the least. */
+static int estimate_clocks(const fpa_plan *plan, const fpa_state_kernel *kernel)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    const int columns = plan->cuda.all_tiles;
+    const int products = kernel->groups * kernel->stars * hopper->star_leaves;
+    int words = 2 * (hopper->star_leaves + hopper->centre_factors * kernel->centre_blocks);
+    for (int l = 0; l < hopper->centre_factors; l++)
+        words += (hopper_centre_kind(hopper, l) == CENTRE_ROW ? 2 : 4) * kernel->shares;
+    const int rounds = 4 * kernel->groups * kernel->stars / kernel->shares;
+    const int tensor = 4 * columns * products;
+    const int shared = 2 * columns * products + words * rounds + fetched_bytes(plan) / (4 * 128);
+    const int least = kernel->groups == 3 ? LEAST_OF_THREE : LEAST_OF_TWO;
+    const int clocks = (tensor > shared ? tensor : shared) * 20 / 17;
+    return clocks > least ? clocks : least;
 }
 
 /* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
@@ -94,14 +130,41 @@ static bool size_state(const fpa_plan *plan, fpa_state_kernel *kernel)
 {
     const fpa_hopper_plan *hopper = &plan->hopper;
     const int block = kernel->groups * kernel->stars, tiles = block * hopper->star_leaves;
-    const int rest = tiles * (1024 * plan->cuda.all_tiles + (hopper->weighted ? 256 : 0)) + ones_bytes(plan);
+    const int rest = tiles * (1024 * plan->cuda.all_tiles + (hopper->weighted ? 256 : 0)) + ones_bytes(plan) +
+                     BARRIERS * kernel->groups;
     const int stage = fetched_bytes(plan) + (plan->head->gate ? 128 : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
     kernel->slices = (hopper->stars + block - 1) / block;
     kernel->stages = room / stage < STAGES ? room / stage : STAGES;
     kernel->bytes = rest + kernel->stages * stage;
     choose_depth(plan, kernel);
+    kernel->clocks = estimate_clocks(plan, kernel);
     return kernel->stages >= 2;
+}
+
+/* Warps of a warpgroup that has an even number of stars share them where their centres then lie in one block
+ * a factor. */
+static bool make_state(fpa_plan *plan, int groups, int stars, fpa_state_kernel *kernel)
+{
+    const bool shared = stars % 2 == 0 && runs_share_blocks(&plan->hopper, 4);
+    *kernel = (fpa_state_kernel){.groups = groups, .stars = stars, .shares = shared ? 2 : 1};
+    kernel->registers = warpgroup_registers(groups);
+    kernel->feed_registers = warpgroup_feed_registers(groups);
+    if (groups == 2 && shared) {
+        kernel->registers = SHARED_REGISTERS;
+        kernel->feed_registers = SHARED_FEED_REGISTERS;
+    }
+    return size_state(plan, kernel);
+}
+
+/* Two warpgroups that share two stars each read less for a product than three of one star, and four stars may
+ * need fewer blocks. True when all blocks of a head then take clearly less: two warpgroups hide each other's
+ * waits less well. */
+static bool make_pairs(fpa_plan *plan, const fpa_state_kernel *other, fpa_state_kernel *kernel)
+{
+    const int star = 4 * plan->cuda.all_tiles * plan->hopper.star_leaves;
+    return SUMS_OF_TWO / star >= 2 && make_state(plan, 2, 2, kernel) && kernel->shares == 2 &&
+           kernel->places == 2 && 20 * kernel->slices * kernel->clocks < 19 * other->slices * other->clocks;
 }
 
 /* As many stars a warpgroup as it can keep. For few heads there are smaller blocks, if more of them: of one
@@ -111,10 +174,13 @@ static bool choose_state(fpa_plan *plan)
     fpa_warpgroup_plan *groups = &plan->warpgroups;
     const int tiles = plan->cuda.all_tiles, count = warpgroup_count(tiles);
     const int most = warpgroup_tiles(tiles) / plan->hopper.star_leaves;
-    fpa_state_kernel *large = &groups->state[0], *small = &groups->state[1];
-    *large = (fpa_state_kernel){.groups = count, .stars = most};
-    *small = (fpa_state_kernel){.groups = most > 1 ? count : 2, .stars = 1};
-    if (!size_state(plan, large) || !size_state(plan, small))
+    fpa_state_kernel *large = &groups->state[0], *small = &groups->state[1], paired;
+    if (!make_state(plan, count, most, large))
+        return false;
+    const bool pairs = make_pairs(plan, large, &paired);
+    if (pairs)
+        *large = paired;
+    if (!make_state(plan, pairs || most > 1 ? count : 2, 1, small))
         return false;
     groups->kernels = small->slices > large->slices ? 2 : 1;
     return true;

@@ -17,8 +17,13 @@ typedef struct fpa_state_kernel {
     int stars;  /* of a warpgroup */
     int slices; /* blocks of a head and block of columns */
     int stages, bytes;
-    int places; /* for a star's features: with two, some are formed while others are multiplied */
-    int ahead;  /* steps of 16 tokens before its own that a step's rows are read from shared memory */
+    int shares; /* stars that a warpgroup's warps have side by side, so many times as many centres each */
+    int centre_blocks; /* of rows, that a factor of a warp's centres lies in: 1, or one for each centre */
+    bool own;          /* a copy of the loop for stars whose centres are a leaf of theirs */
+    int portion;       /* products that are begun together */
+    int places;        /* for a portion's features: with two, some are formed while others are multiplied */
+    int clocks;        /* estimate for 16 tokens, without what chunks' ends take */
+    int registers, feed_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_state_kernel;
 
 /* The kernel that packs vectors: of a tile of tokens all packed rows are in shared memory, twice. */

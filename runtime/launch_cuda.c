@@ -61,25 +61,23 @@ static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident,
 
 /* A state kernel of warpgroups: blocks of a head, and on a multiprocessor. */
 typedef struct walk_kernel {
-    int slices, resident;
+    int slices, resident, clocks;
 } walk_kernel;
 
-/* Clocks that a state kernel takes for a call. A warpgroup's product of 64 features, 16 tokens and 8 columns
- * takes 4 at best, which a block does not reach (measured on an H200: 1.4 times as long, and at least about
- * 310 clocks for 16 tokens). A chunk's end and a block's start are estimates. What later segments' copies
- * lack is added to them in device memory, of which about 2000 bytes move in a clock. */
+/* Clocks that a state kernel takes for a call. At a chunk's end a block's copy goes into shared memory and
+ * out of it, 128 bytes a clock; a block's start is an estimate. What later segments' copies lack is added to
+ * them in device memory, of which about 2000 bytes move in a clock. */
 static double walk_clocks(const struct fpa_cuda_module *cuda, const walk_kernel *kernel, int64_t sequences,
                           int64_t chunks, int64_t segments)
 {
-    enum { LEAST = 310, CHUNK_END = 900, BLOCK_START = 4000, BYTES = 2000 };
+    enum { BLOCK_START = 4000, BYTES = 2000 };
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const double tiles = (double)g->features / 64 / kernel->slices,
-                 columns = (double)g->columns / g->column_blocks;
-    const double product = 1.4 * tiles * columns / 2, step = product > LEAST ? product : LEAST;
+    const double columns = (double)g->columns / g->column_blocks;
+    const double copy = (double)g->features / kernel->slices * columns * g->copy_bytes / 64;
     const int64_t blocks = sequences * kernel->slices * g->column_blocks * segments;
     const int64_t waves = divide_up(blocks, (int64_t)cuda->multiprocessors * kernel->resident);
     const double block =
-        (double)divide_up(chunks, segments) * (g->chunk / 16 * step + CHUNK_END) + BLOCK_START;
+        (double)divide_up(chunks, segments) * (g->chunk / 16 * (double)kernel->clocks + copy) + BLOCK_START;
     const double copies = (double)sequences * (double)chunks * g->features * g->columns * g->copy_bytes;
     return (double)(waves * kernel->resident) * block + (1 - 1 / (double)segments) * 2 * copies / BYTES;
 }
@@ -89,8 +87,8 @@ static int64_t choose_walk(const struct fpa_cuda_module *cuda, int64_t sequences
                            int64_t most, bool *second)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const walk_kernel kernels[2] = {{g->state_slices, cuda->state_resident},
-                                    {g->second_slices, cuda->second_resident}};
+    const walk_kernel kernels[2] = {{g->state_slices, cuda->state_resident, g->state_clocks},
+                                    {g->second_slices, cuda->second_resident, g->second_clocks}};
     double least = 0;
     int64_t best = 1;
     *second = false;

@@ -43,6 +43,8 @@ static const char spec[] =
     "  h('wide', { d = 192, terms = { term { some(8, 192, 1), some(184, 192, 2) }, term { some(8, 192, 3), "
     "some(184, 192, 4) } } }),\n"
     "  h('blocks', { d = 48, dv = 64, terms = tspow { d = 48, degree = 2, block = 8 } }),\n"
+    "  h('shared', { dv = 64, gate = true, scale = 1 / 4, state_dtype = 'bf16' }),\n"
+    "  h('sharednorm', { dv = 40, normalize = 'sum' }),\n"
     "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
     "}\n";
@@ -245,12 +247,16 @@ static const struct fault {
      "copy_box(to + s * next, map, first, head, token, batch, barrier + 8);", false},
     {"boxes of other tokens", "head, token, batch, barrier);\n    }",
      "head, token + 1, batch, barrier);\n    }", false},
-    {"copies that leave before all is written", "    fence_shared();\n    warpgroup_sync(1 + warpgroup);\n",
-     "    fence_shared();\n", false},
-    {"copies that leave without a fence", "    fence_shared();\n    warpgroup_sync(1 + warpgroup);\n",
-     "    warpgroup_sync(1 + warpgroup);\n", false},
-    {"copies that nobody waits for", "        bulk_wait();", "        ;", false},
-    {"a place of copies that is written again too early", "        bulk_wait_read();", "        ;", false},
+    {"copies that leave before all is written", "barrier_init(ring + sizes::STAGED + i * 8, 4);",
+     "barrier_init(ring + sizes::STAGED + i * 8, 1);", false},
+    {"copies that leave without a fence", "    fence_shared();\n    __syncwarp();\n", "    __syncwarp();\n",
+     false},
+    {"copies that nobody waits for", "    bulk_wait();", "    ;", false},
+    {"a place of copies that is written again too early", "            bulk_wait_read();", "            ;",
+     false},
+    {"copies that wait for the copy before the last",
+     "barrier_wait(ring + sizes::SENT + warpgroup * 8, ~count & 1);",
+     "barrier_wait(ring + sizes::SENT + warpgroup * 8, count & 1);", false},
     {"a barrier that expects too much", "barrier_expect(full, TILE_BYTES);",
      "barrier_expect(full, TILE_BYTES + 16);", false},
     {"a block of values in another place", "return operand(address, 128, 1024);",

@@ -102,6 +102,7 @@ struct copy {
     const void *from;           /* NULL: zeros */
     u32 bytes, barrier, shared; /* barrier: 0 none; shared: address of the source there */
     bool more;                  /* the next one belongs to it */
+    std::vector<char> read;     /* what somebody waited to be read, and is not written yet */
 };
 
 struct thread {
@@ -264,7 +265,9 @@ static void finish_phase(barrier &b)
 
 static void perform(const copy &c)
 {
-    if (c.from)
+    if (!c.read.empty())
+        memcpy(c.to, c.read.data(), c.bytes);
+    else if (c.from)
         memcpy(c.to, c.from, c.bytes);
     else
         memset(c.to, 0, c.bytes);
@@ -280,6 +283,15 @@ static void perform_until(std::deque<std::vector<copy>> &groups, size_t pending)
     for (; groups.size() > pending; groups.pop_front())
         for (const copy &c : groups.front())
             perform(c);
+}
+
+/* Copies out of shared memory are written later than they are read. */
+static void read_until(std::deque<std::vector<copy>> &groups, size_t pending)
+{
+    for (size_t i = 0; i + pending < groups.size(); i++)
+        for (copy &c : groups[i])
+            if (c.read.empty())
+                c.read.assign((const char *)c.from, (const char *)c.from + c.bytes);
 }
 
 /* ---- deadlocks ---- */

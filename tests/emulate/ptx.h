@@ -122,6 +122,16 @@ static inline void ptx_ex2_approx_ftz_f32(float &d, float a)
     d = exp2f(a);
 }
 
+static inline void ptx_add_s32(int &d, int a, int b)
+{
+    d = a + b;
+}
+
+static inline void ptx_mov_f32(float &d, float a)
+{
+    d = a;
+}
+
 static inline void ptx_setp_ne_b32(bool &d, int a, int b)
 {
     d = a != b;
@@ -382,7 +392,7 @@ static inline void ptx_cp_async_bulk_wait_group(int pending)
 
 static inline void ptx_cp_async_bulk_wait_group_read(int pending)
 {
-    ptx_cp_async_bulk_wait_group(pending);
+    emulate::read_until(emulate::threads[emulate::current].out, pending);
 }
 
 static inline void ptx_bar_sync(int name, int size)

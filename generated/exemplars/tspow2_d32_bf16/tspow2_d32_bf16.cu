@@ -134,13 +134,14 @@ struct fpa_cuda_geometry {
         recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
     int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
-    int stays;  /* 1: NAME_attend's blocks take one block of queries after the other */
-    int decays; /* 1: NAME_gates leaves decays, too */
+    int state_clocks, second_clocks; /* estimates, when NAME_attend stays: of a block for 16 tokens */
+    int stays;                       /* 1: NAME_attend's blocks take one block of queries after the other */
+    int decays;                      /* 1: NAME_gates leaves decays, too */
     int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 4
+#define FPA_CUDA_VERSION 5
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -425,14 +426,16 @@ __device__ __forceinline__ float power_of_two(float a)
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
     FPA_CUDA_VERSION, COPY_ROWS, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 41600, (int)sizeof(state_element), 0, 0,
-    512, 2, 218496,
+    512, 2, 190128,
     512, QUERY_TOKENS, 230752,
     0, 0, 0,
     256, 2048,
     256,
     256, 16, 72872, 8, 1,
     64,
-    0, 0, 0, 1, 0,
+    384, 3, 171168,
+    305, 295,
+    1, 0,
     32, 0, 1024, 0, DV,
 };
 
@@ -678,6 +681,14 @@ __device__ __forceinline__ u32 from_lane(u32 a, int lane)
     return b;
 }
 
+/* A lane so many further; added anew each time, which spares the registers that the compiler would keep sums in. */
+__device__ __forceinline__ int lane_after(int lane, int count)
+{
+    int sum;
+    asm volatile("add.s32 %0, %1, %2;" : "=r"(sum) : "r"(lane), "r"(count));
+    return sum;
+}
+
 /* Blocks of 8 x 8 numbers of 16 bits out of registers; lane l gives the address of row l % 8 of block l / 8. */
 __device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
 {
@@ -737,6 +748,17 @@ template <int count> __device__ __forceinline__ void settle(float *c)
 #pragma unroll
     for (int i = 0; i < count; i++)
         asm volatile("" : "+f"(c[i]) : : "memory");
+}
+
+/* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and serialises
+ * those. */
+template <int count> __device__ __forceinline__ void take(float *c)
+{
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+        const float loaded = c[i];
+        asm volatile("mov.f32 %0, %1;" : "=f"(c[i]) : "f"(loaded) : "memory");
+    }
 }
 
 /* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to the
@@ -811,25 +833,26 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
 /* ---- tiles of features ----
  *
  * A tile is 64 features: 8 centres times 8 consecutive rows of one leaf block. A centre is a product of one row;
- * tiles with the same centres are a group. A star is up to 3 tiles of a group, which a warpgroup of the state
+ * tiles with the same centres are a group. A star is up to 2 tiles of a group, which a warpgroup of the state
  * kernel takes together. Row 8c + r of a tile is the feature of centre c and the leaf block's row r. */
 enum {
     ROW_BLOCKS = 4,       /* of 8 packed rows, in a vector of q or k */
     TILES = 10,
     TILE_GROUPS = 4,
     CENTRE_FACTORS = 1,
-    STAR = 3,              /* tiles of a star, at most */
-    STARS = 4,
+    STAR = 2,              /* tiles of a star, at most */
+    STARS = 5,
+    OWN_STARS = 4,          /* the first: their first leaf is the block that their centres' last factor lies in */
     N = 8 * ALL_TILES,      /* columns of a tile's sums */
     TILE_NUMBERS = 64 * N   /* of a copy's tile: [column / 8][row][column % 8] */
 };
 
 static __constant__ u16 tile_leaf[TILES] = {
-    0, 1, 2, 1, 2, 3, 2, 0, 2, 3,
+    0, 1, 2, 3, 1, 2, 2, 3, 1, 3,
 };
 
 static __constant__ u16 group_first[TILE_GROUPS + 1] = {
-    0, 3, 6, 7, 10,
+    0, 4, 6, 8, 10,
 };
 
 /* Packed rows of each group's centres. */
@@ -839,12 +862,12 @@ static __constant__ u16 group_centre[TILE_GROUPS][8][CENTRE_FACTORS] = {
 };
 
 static __constant__ u16 star_group[STARS] = {
-    0, 1, 2, 3,
+    0, 1, 2, 3, 0,
 };
 
 /* Tiles of each star; TILES: none. */
 static __constant__ u16 star_tile[STARS][STAR] = {
-    0, 1, 2, 3, 4, 5, 6, 10, 10, 7, 8, 9,
+    0, 1, 4, 5, 6, 7, 9, 8, 2, 3,
 };
 
 /* The feature in each row of each tile, or -1. */
@@ -857,22 +880,22 @@ static __device__ const int tile_feature[TILES * 64] = {
     120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143,
     144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166, 167,
     168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190, 191,
-    256, 257, 258, 259, 260, 261, 262, 263, 264, 265, 266, 267, 268, 269, 270, 271, 272, 273, 274, 275, 276, 277, 278, 279,
-    280, 281, 282, 283, 284, 285, 286, 287, 288, 289, 290, 291, 292, 293, 294, 295, 296, 297, 298, 299, 300, 301, 302, 303,
-    304, 305, 306, 307, 308, 309, 310, 311, 312, 313, 314, 315, 316, 317, 318, 319, 320, 321, 322, 323, 324, 325, 326, 327,
-    328, 329, 330, 331, 332, 333, 334, 335, 336, 337, 338, 339, 340, 341, 342, 343, 344, 345, 346, 347, 348, 349, 350, 351,
-    352, 353, 354, 355, 356, 357, 358, 359, 360, 361, 362, 363, 364, 365, 366, 367, 368, 369, 370, 371, 372, 373, 374, 375,
-    376, 377, 378, 379, 380, 381, 382, 383, 384, 385, 386, 387, 388, 389, 390, 391, 392, 393, 394, 395, 396, 397, 398, 399,
-    400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 418, 419, 420, 421, 422, 423,
-    424, 425, 426, 427, 428, 429, 430, 431, 432, 433, 434, 435, 436, 437, 438, 439, 440, 441, 442, 443, 444, 445, 446, 447,
+    192, 193, 194, 195, 196, 197, 198, 199, 200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215,
+    216, 217, 218, 219, 220, 221, 222, 223, 224, 225, 226, 227, 228, 229, 230, 231, 232, 233, 234, 235, 236, 237, 238, 239,
+    240, 241, 242, 243, 244, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255, 256, 257, 258, 259, 260, 261, 262, 263,
+    264, 265, 266, 267, 268, 269, 270, 271, 272, 273, 274, 275, 276, 277, 278, 279, 280, 281, 282, 283, 284, 285, 286, 287,
+    288, 289, 290, 291, 292, 293, 294, 295, 296, 297, 298, 299, 300, 301, 302, 303, 304, 305, 306, 307, 308, 309, 310, 311,
+    312, 313, 314, 315, 316, 317, 318, 319, 320, 321, 322, 323, 324, 325, 326, 327, 328, 329, 330, 331, 332, 333, 334, 335,
+    336, 337, 338, 339, 340, 341, 342, 343, 344, 345, 346, 347, 348, 349, 350, 351, 352, 353, 354, 355, 356, 357, 358, 359,
+    360, 361, 362, 363, 364, 365, 366, 367, 368, 369, 370, 371, 372, 373, 374, 375, 376, 377, 378, 379, 380, 381, 382, 383,
     448, 449, 450, 451, 452, 453, 454, 455, 456, 457, 458, 459, 460, 461, 462, 463, 464, 465, 466, 467, 468, 469, 470, 471,
     472, 473, 474, 475, 476, 477, 478, 479, 480, 481, 482, 483, 484, 485, 486, 487, 488, 489, 490, 491, 492, 493, 494, 495,
-    496, 497, 498, 499, 500, 501, 502, 503, 504, 505, 506, 507, 508, 509, 510, 511, 192, 200, 208, 216, 224, 232, 240, 248,
-    193, 201, 209, 217, 225, 233, 241, 249, 194, 202, 210, 218, 226, 234, 242, 250, 195, 203, 211, 219, 227, 235, 243, 251,
-    196, 204, 212, 220, 228, 236, 244, 252, 197, 205, 213, 221, 229, 237, 245, 253, 198, 206, 214, 222, 230, 238, 246, 254,
-    199, 207, 215, 223, 231, 239, 247, 255, 512, 520, 528, 536, 544, 552, 560, 568, 513, 521, 529, 537, 545, 553, 561, 569,
-    514, 522, 530, 538, 546, 554, 562, 570, 515, 523, 531, 539, 547, 555, 563, 571, 516, 524, 532, 540, 548, 556, 564, 572,
-    517, 525, 533, 541, 549, 557, 565, 573, 518, 526, 534, 542, 550, 558, 566, 574, 519, 527, 535, 543, 551, 559, 567, 575,
+    496, 497, 498, 499, 500, 501, 502, 503, 504, 505, 506, 507, 508, 509, 510, 511, 512, 513, 514, 515, 516, 517, 518, 519,
+    520, 521, 522, 523, 524, 525, 526, 527, 528, 529, 530, 531, 532, 533, 534, 535, 536, 537, 538, 539, 540, 541, 542, 543,
+    544, 545, 546, 547, 548, 549, 550, 551, 552, 553, 554, 555, 556, 557, 558, 559, 560, 561, 562, 563, 564, 565, 566, 567,
+    568, 569, 570, 571, 572, 573, 574, 575, 384, 392, 400, 408, 416, 424, 432, 440, 385, 393, 401, 409, 417, 425, 433, 441,
+    386, 394, 402, 410, 418, 426, 434, 442, 387, 395, 403, 411, 419, 427, 435, 443, 388, 396, 404, 412, 420, 428, 436, 444,
+    389, 397, 405, 413, 421, 429, 437, 445, 390, 398, 406, 414, 422, 430, 438, 446, 391, 399, 407, 415, 423, 431, 439, 447,
     576, 577, 578, 579, 580, 581, 582, 583, 584, 585, 586, 587, 588, 589, 590, 591, 592, 593, 594, 595, 596, 597, 598, 599,
     600, 601, 602, 603, 604, 605, 606, 607, 608, 609, 610, 611, 612, 613, 614, 615, 616, 617, 618, 619, 620, 621, 622, 623,
     624, 625, 626, 627, 628, 629, 630, 631, 632, 633, 634, 635, 636, 637, 638, 639,
@@ -893,14 +916,14 @@ static __device__ const int tile_feature[TILES * 64] = {
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
@@ -936,14 +959,14 @@ static __device__ const int tile_feature[TILES * 64] = {
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
-    0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
-    0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
-    0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
+    0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
+    0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
+    0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
@@ -1072,20 +1095,18 @@ __device__ __forceinline__ u64 tile_operand(u32 address)
 {
     return operand(address, 128, 1024);
 }
-/* ---- state ---- */
-
-/* S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks one segment of the
- * sequence with the tiles of its warpgroups' stars as fp32 sums; one more warpgroup fetches keys and values. Warp w has the
- * centres 2w and 2w + 1 of its warpgroup's tiles: rows g and g + 8 of its part of a sum. Sums are of bare products;
- * weights enter where a state or a copy leaves. */
+/* ---- stars ----
+ *
+ * A warpgroup holds several stars. Its warps have SHARES of them side by side: so many times as many centres of one star each, and
+ * less to read for a product. Warp w has the star w / (4 / SHARES) of a round and CENTRES of its centres; a sum has two of them,
+ * as rows g and g + 8 of the warp's part. Sums of a round come by pairs of centres, then by leaves. */
 enum {
-    FRAGMENTS = 4,          /* 8 rows by 16 tokens: a star's leaves, then the blocks of the warp's centres */
-    FETCHES = 2,            /* of two fragments */
-    STAGE_VALUES = ROW_SLABS * SLAB64 /* bytes of a stage before its values */
+    STAGE_VALUES = ROW_SLABS * SLAB64, /* bytes of a stage before its values */
+    COPIED = TILE_NUMBERS * 2          /* bytes of a tile of a copy */
 };
 
 /* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
-template <int groups, int stars, int stages, int places, int ahead> struct walk_sizes {
+template <int groups, int stars, int shares, int centre_blocks, bool own, int portion, int stages, int places> struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
         GROUP_STARS = stars,     /* of each */
@@ -1094,46 +1115,91 @@ template <int groups, int stars, int stages, int places, int ahead> struct walk_
         BLOCK_TILES = groups * stars * STAR,
         SLICES_OF = (STARS + groups * stars - 1) / (groups * stars), /* blocks that share a head's features */
         THREADS_OF = 128 * groups + 128,
+        SHARES = shares,
+        CENTRES = 2 * shares,    /* of a warp */
+        CENTRE_BLOCKS = centre_blocks, /* that a factor of them lies in */
+        OWN = own,               /* stars whose centres are a leaf of theirs have a loop of their own */
+        ROUNDS = stars / shares, /* stars of a warp, one after the other */
+        PRODUCTS = STAR * shares, /* of a round, for 16 tokens */
+        PORTION = portion,       /* that are begun together */
+        PORTIONS = (PRODUCTS + portion - 1) / portion,
+        STEPS = 4 * ROUNDS,      /* of a stage: 16 tokens and a round */
         STAGES = stages,         /* keys and values of 64 tokens each, on their way */
-        PLACES = places,         /* for a star's features: with two, some are formed while others are multiplied */
-        AHEAD = ahead,           /* steps of 16 tokens before its own that a step's fragments are read */
-        STEPS = 4 * stars,       /* of a stage */
+        PLACES = places,         /* for a portion's features: with two, some are formed while others are multiplied */
         ONES = STAGES * FETCHED,
         OUT = ONES + ONES_BYTES, /* copies on their way out */
         DECAYS = OUT + BLOCK_TILES * TILE_NUMBERS * 2, /* of a stage's keys, 16 bits each */
         WEIGHTS = DECAYS + 0, /* of the block's tiles */
-        BARRIERS = WEIGHTS + BLOCK_TILES * 256 /* full, then free */
+        BARRIERS = WEIGHTS + BLOCK_TILES * 256, /* of stages: full, then free */
+        STAGED = BARRIERS + STAGES * 16, /* barriers of a warpgroup's copy: it may leave */
+        SENT = STAGED + GROUPS * 8       /* it has left */
     };
 };
 
-/* What a lane knows of its warp's part of a star. */
-struct star_lane {
-    u32 fetch[FETCHES];                  /* from a stage to the lane's rows of two fragments */
-    int source[CENTRE_FACTORS][2];       /* lane that has the centre's row in its fragment */
+/* Blocks of 8 rows and 16 tokens in registers. They come in pairs, of which the last block ends one. */
+template <int blocks> struct fragments {
+    u32 word[2 * blocks]; /* [block][half of the tokens] */
 };
 
-__device__ __forceinline__ struct star_lane find_star(int star)
+/* Where a lane finds them in a stage: its row of two blocks each. */
+template <int blocks> struct fragment_rows {
+    u32 pair[(blocks + 1) / 2];
+};
+
+/* What a lane knows of its warp's part of a star. */
+template <class sizes> struct star_lane {
+    struct fragment_rows<STAR> leaf;
+    struct fragment_rows<CENTRE_FACTORS * sizes::CENTRE_BLOCKS> factor;
+    int source[CENTRE_FACTORS][sizes::CENTRES]; /* lane that has the centre's row */
+};
+
+/* Star of a round that the warp works on, and the first of its centres there. */
+template <class sizes> __device__ __forceinline__ int warp_star(void)
 {
-    struct star_lane lane;
-    const int warp = threadIdx.x >> 5 & 3, matrix = threadIdx.x >> 3 & 3;
-    u32 block[2 * FETCHES] = {};
+    return (threadIdx.x >> 5 & 3) * sizes::SHARES / 4;
+}
+
+template <class sizes> __device__ __forceinline__ int warp_centre(void)
+{
+    return (threadIdx.x >> 5 & 3) * sizes::CENTRES % 8;
+}
+
+/* The lane's rows of blocks, at a stage's first 16 tokens, when blocks first (0 or 1) and later ones are fetched. */
+template <int blocks> __device__ __forceinline__ void find_rows(struct fragment_rows<blocks> &rows, const u32 *block, int first)
+{
+#pragma unroll
+    for (int i = 0; i < (blocks + 1) / 2; i++) {
+        const int second = 2 * i + 1 - blocks % 2;
+        const u32 lower = i ? block[second - 1] : blocks % 2 || !first ? block[0] : block[1];
+        const u32 own = threadIdx.x & 16 ? block[second] : lower;
+        rows.pair[i] = own / 8 * SLAB64 + slab_place(threadIdx.x & 15, own % 8);
+    }
+}
+
+template <class sizes> __device__ __forceinline__ struct star_lane<sizes> find_star(int star, bool own)
+{
+    struct star_lane<sizes> lane;
+    u32 leaf[STAR], factor[CENTRE_FACTORS * sizes::CENTRE_BLOCKS];
 #pragma unroll
     for (int i = 0; i < STAR; i++)
-        block[i] = tile_leaf[star_tile[star][star_tile[star][i] < TILES ? i : 0]];
+        leaf[i] = tile_leaf[star_tile[star][star_tile[star][i] < TILES ? i : 0]];
 #pragma unroll
     for (int l = 0; l < CENTRE_FACTORS; l++)
 #pragma unroll
-        for (int c = 0; c < 2; c++) {
-            const u32 row = group_centre[star_group[star]][2 * warp + c][l];
-            lane.source[l][c] = (row & 7) * 4 + (threadIdx.x & 3);
-            block[STAR + l * 1] = row >> 3;
+        for (int c = 0; c < sizes::CENTRES; c++) {
+            const u32 row = group_centre[star_group[star]][warp_centre<sizes>() + c][l];
+            lane.source[l][c] = (row & 7) * 4 + lane_column();
+            factor[l * sizes::CENTRE_BLOCKS + c % sizes::CENTRE_BLOCKS] = row >> 3;
         }
-#pragma unroll
-    for (int i = 0; i < FETCHES; i++) {
-        const u32 row = matrix >> 1 ? block[2 * i + 1] : block[2 * i];
-        lane.fetch[i] = row / 8 * SLAB64 + slab_place((matrix & 1) * 8 + (threadIdx.x & 7), row % 8);
-    }
+    find_rows<STAR>(lane.leaf, leaf, own);
+    find_rows<CENTRE_FACTORS * sizes::CENTRE_BLOCKS>(lane.factor, factor, 0);
     return lane;
+}
+
+/* True when all stars of a warpgroup are of the first ones: no block is then read both as a leaf and for centres. */
+template <class sizes> __device__ __forceinline__ bool are_own(int first_star)
+{
+    return sizes::OWN && first_star + sizes::GROUP_STARS <= OWN_STARS;
 }
 
 /* Tile i of the stars that begin with star first, or TILES. */
@@ -1142,45 +1208,75 @@ __device__ __forceinline__ int tile_of(int first, int i)
     return first + i / STAR < STARS ? star_tile[first + i / STAR][i % STAR] : TILES;
 }
 
-/* f[fragment][2]: a star's rows of 16 tokens, from tokens' address on. */
-__device__ __forceinline__ void fetch_fragments(u32 *f, const struct star_lane &star, u32 tokens)
+/* Blocks first.. (0 or 1) of 16 tokens, from tokens' address on. */
+template <int first, int blocks>
+__device__ __forceinline__ void fetch_fragments(struct fragments<blocks> &f, const struct fragment_rows<blocks> &rows, u32 tokens)
 {
+    const int single = (blocks - first) % 2;
+    if (single)
+        load_transposed2(f.word + 2 * first, tokens + rows.pair[0]);
 #pragma unroll
-    for (int i = 0; i < FETCHES; i++)
-            load_transposed(f + 4 * i, tokens + star.fetch[i]);
+    for (int i = first + single; i < blocks; i += 2)
+        load_transposed(f.word + 2 * i, tokens + rows.pair[(i + blocks % 2) / 2]);
 }
 
-/* centre[c][half of the tokens] = the product of the centre's rows */
-__device__ __forceinline__ void form_centres(u32 (*centre)[2], const u32 *f, const struct star_lane &star)
+/* The pair's centres: centre[c][half of the tokens] = the product of the centre's rows */
+template <class sizes, int blocks>
+__device__ __forceinline__ void form_centres(u32 (*centre)[2], const struct fragments<blocks> &factor, const struct star_lane<sizes> &star, int pair)
 {
 #pragma unroll
-    for (int c = 0; c < 2; c++)
+    for (int c = 2 * pair; c < 2 * pair + 2; c++) {
+        const int source0 = c ? lane_after(star.source[0][0], 4 * c) : star.source[0][0];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            centre[c][i] = from_lane(f[2 * (STAR + 0) + i], star.source[0][c]);
+            centre[c][i] = from_lane(factor.word[2 * (0 * sizes::CENTRE_BLOCKS + c % sizes::CENTRE_BLOCKS) + i], source0);
         }
+    }
 }
 
-/* Row of a tile that a lane has in sums c[4n + 2i], c[4n + 2i + 1], and the first of those columns. */
-__device__ __forceinline__ int tile_row(int i)
+/* Features of 16 tokens for product j of a round, as operand a. */
+__device__ __forceinline__ void form_features(u32 *a, const u32 (*centre)[2], const u32 *leaf, int j)
 {
-    return ((threadIdx.x >> 5 & 3) * 2 + i) * 8 + lane_row();
+    const u32 (*pair)[2] = centre + j / STAR * 2;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        a[2 * i] = times(pair[0][i], leaf[j % STAR * 2 + i]);
+        a[2 * i + 1] = times(pair[1][i], leaf[j % STAR * 2 + i]);
+    }
 }
 
+/* ---- state ---- */
+
+/* S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks one segment of the
+ * sequence with the tiles of its warpgroups' stars as fp32 sums; one more warpgroup fetches keys and values. Sums are of bare
+ * products; weights enter where a state or a copy leaves. */
+
+/* Which of a warpgroup's tiles the warp has in sum j, and the first of its 16 rows there. */
+template <class sizes> __device__ __forceinline__ int sum_tile(int j)
+{
+    return (j / sizes::PRODUCTS * sizes::SHARES + warp_star<sizes>()) * STAR + j % STAR;
+}
+
+template <class sizes> __device__ __forceinline__ int sum_row(int j)
+{
+    return (warp_centre<sizes>() + j % sizes::PRODUCTS / STAR * 2) * 8;
+}
+
+/* First of the columns that a lane has in sums c[4n + 2i], c[4n + 2i + 1]: those of row 8i + lane_row(). */
 __device__ __forceinline__ int value_column(int block, int n)
 {
     return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
 }
 
-/* A tile's sums <- a state as it is given. */
-__device__ __forceinline__ void load_tile(float *c, const state_element *s, int tile, int block)
+/* A tile's sums, from row on, <- a state as it is given. */
+__device__ __forceinline__ void load_tile(float *c, const state_element *s, int tile, int row, int block)
 {
 #pragma unroll 1
     for (int i = 0; i < 2; i++) {
-        const int f = tile < TILES ? tile_feature[tile * 64 + tile_row(i)] : -1;
+        const int slot = tile * 64 + row + 8 * i + lane_row(), f = tile < TILES ? tile_feature[slot] : -1;
         if (f < 0)
             continue;
-        const float w = state_weight[tile * 64 + tile_row(i)];
+        const float w = state_weight[slot];
 #pragma unroll
         for (int n = 0; n < COLUMN_TILES; n++)
 #pragma unroll
@@ -1198,14 +1294,14 @@ __device__ __forceinline__ void load_tile(float *c, const state_element *s, int 
     }
 }
 
-__device__ __forceinline__ void store_tile(const float *c, state_element *s, int tile, int block)
+__device__ __forceinline__ void store_tile(const float *c, state_element *s, int tile, int row, int block)
 {
 #pragma unroll 1
     for (int i = 0; i < 2; i++) {
-        const int f = tile < TILES ? tile_feature[tile * 64 + tile_row(i)] : -1;
+        const int slot = tile * 64 + row + 8 * i + lane_row(), f = tile < TILES ? tile_feature[slot] : -1;
         if (f < 0)
             continue;
-        const float w = state_weight[tile * 64 + tile_row(i)];
+        const float w = state_weight[slot];
 #pragma unroll
         for (int n = 0; n < COLUMN_TILES; n++)
 #pragma unroll
@@ -1225,11 +1321,12 @@ __device__ __forceinline__ u32 copied_pair(const float *c, u32 weight)
     return a;
 }
 
-/* Sums -> a tile of a copy, in shared memory: four blocks of 8 x 8 at a time, rows g and g + 8 of two times 8 columns. */
+/* Sums -> 16 rows of a tile of a copy, in shared memory: four blocks of 8 x 8 at a time, rows g and g + 8 of two times 8
+ * columns. */
 __device__ __forceinline__ void stage_tile(const float *c, u32 to, u32 weights)
 {
-    const u32 row = to + (threadIdx.x >> 5 & 3) * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * 1024;
-    const u32 weight[2] = {get_word(weights + tile_row(0) * 4), get_word(weights + tile_row(1) * 4)};
+    const u32 row = to + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * 1024;
+    const u32 weight[2] = {get_word(weights + lane_row() * 4), get_word(weights + lane_row() * 4 + 32)};
 #pragma unroll
     for (int n = 0; n < ALL_TILES; n += 2) {
         u32 a[4];
@@ -1244,37 +1341,29 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 to, u32 weights)
     }
 }
 
-/* A warpgroup's tiles -> the copy that queries read. They leave behind its back, while it goes on. */
-template <class sizes> __device__ __forceinline__ void store_copies(const float (*c)[N / 2], copy_element *copy, u32 ring, int first_star)
+/* A warpgroup's tiles of its count-th copy, to where they leave from. */
+template <class sizes> __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, int count)
 {
-    enum { TILE_BYTES = TILE_NUMBERS * 2 };
     const int warpgroup = threadIdx.x >> 7, first = warpgroup * sizes::GROUP_TILES;
-    const u32 stage = ring + sizes::OUT + first * TILE_BYTES;
-    if ((threadIdx.x & 127) == 0)
-        bulk_wait_read(); /* the copies before */
-    warpgroup_sync(1 + warpgroup);
+    const u32 stage = ring + sizes::OUT + first * COPIED;
+    barrier_wait(ring + sizes::SENT + warpgroup * 8, ~count & 1); /* the copy before */
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++)
-        stage_tile(c[i], stage + i * TILE_BYTES, ring + sizes::WEIGHTS + (first + i) * 256);
+        stage_tile(c[i], stage + sum_tile<sizes>(i) * COPIED + sum_row<sizes>(i) * 16, ring + sizes::WEIGHTS + (first + sum_tile<sizes>(i)) * 256 + sum_row<sizes>(i) * 4);
     fence_shared();
-    warpgroup_sync(1 + warpgroup);
-    if ((threadIdx.x & 127) == 0) {
-#pragma unroll 1
-        for (int i = 0; i < sizes::GROUP_TILES; i++)
-            if (tile_of(first_star, i) < TILES)
-                copy_out(copy + (i64)tile_of(first_star, i) * TILE_NUMBERS, stage + i * TILE_BYTES, TILE_BYTES);
-        bulk_commit();
-    }
+    __syncwarp();
+    if ((threadIdx.x & 31) == 0)
+        barrier_arrive(ring + sizes::STAGED + warpgroup * 8);
 }
 
-/* Sums as they are, in the order of a copy. */
-__device__ __forceinline__ void store_total_tile(const float *c, float *total, int tile)
+/* Sums as they are, from a tile's row on, in the order of a copy. */
+__device__ __forceinline__ void store_total_tile(const float *c, float *total, int tile, int first)
 {
     if (tile >= TILES)
         return;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        float *row = total + (i64)tile * TILE_NUMBERS + tile_row(i) * 8 + lane_column() * 2;
+        float *row = total + (i64)tile * TILE_NUMBERS + (first + 8 * i + lane_row()) * 8 + lane_column() * 2;
 #pragma unroll
         for (int n = 0; n < ALL_TILES; n++)
             *(float2 *)(row + n * 512) = float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]};
@@ -1305,6 +1394,18 @@ template <class sizes> __device__ __forceinline__ struct walk find_walk(const st
     return w;
 }
 
+/* A state before the segment, which the call gives. */
+__device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, const struct walk &w)
+{
+    return w.segment == 0 && call.state_in;
+}
+
+/* The first chunk of which there is a copy; the end, when none is wanted. */
+__device__ __forceinline__ int copied_chunk(const struct fpa_cuda_call &call, const struct walk &w)
+{
+    return call.states ? w.first_chunk + !is_given(call, w) : w.end_chunk;
+}
+
 /* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. */
 template <class sizes> __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, const struct walk &w, u32 ring, int slot, int first)
 {
@@ -1326,15 +1427,15 @@ template <class sizes> __device__ __forceinline__ void fetch_stage(const struct 
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
-/* The last warpgroup: 64 tokens at a time into the ring; each of its warps has slots of its own, so that it sees all
- * phases of their barriers. */
+/* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all phases
+ * of their barriers. */
 template <class sizes> __device__ __forceinline__ void feed_walk(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, const struct walk &w, u32 ring)
 {
     const int warp = threadIdx.x >> 5 & 3;
     struct turn at = {0, 1};
 #pragma unroll 1
     for (int first = w.first_chunk * (int)call.chunk; first < w.end; first += 64, advance<sizes::STAGES>(at)) {
-        if (at.slot % 4 != warp)
+        if (at.slot % 3 != warp)
             continue;
         barrier_wait(ring + sizes::BARRIERS + (sizes::STAGES + at.slot) * 8, at.phase);
         if (!maps.keys)
@@ -1344,27 +1445,27 @@ template <class sizes> __device__ __forceinline__ void feed_walk(const struct fp
     }
 }
 
-/* Step `step` of a stage: 16 tokens and one of the warpgroup's stars. */
-template <class sizes> __device__ __forceinline__ void fetch_step(u32 *f, const struct star_lane *star, u32 ring, int slot, int step)
+/* The fourth: warpgroups' tiles -> the copies that queries read. A lane sends a tile. */
+template <class sizes> __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, const struct walk &w, u32 ring)
 {
-    fetch_fragments(f, star[step % sizes::GROUP_STARS], ring + slot * FETCHED + step / sizes::GROUP_STARS * 2048);
-}
-
-template <class sizes> __device__ __forceinline__ void form_step(u32 (*centre)[2], const u32 *f, const struct star_lane *star, u32 ring, int slot, int step)
-{
-    form_centres(centre, f, star[step % sizes::GROUP_STARS]);
-}
-
-/* Features of 16 tokens, as operand a. */
-__device__ __forceinline__ void form_features(u32 (*a)[4], const u32 (*centre)[2], const u32 *f)
-{
-#pragma unroll
-    for (int i = 0; i < STAR; i++) {
-        a[i][0] = times(centre[0][0], f[2 * i]);
-        a[i][1] = times(centre[1][0], f[2 * i]);
-        a[i][2] = times(centre[0][1], f[2 * i + 1]);
-        a[i][3] = times(centre[1][1], f[2 * i + 1]);
+    const int lane = threadIdx.x & 31, first = copied_chunk(call, w);
+#pragma unroll 1
+    for (int chunk = first; chunk < w.end_chunk; chunk++) {
+        copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS;
+#pragma unroll 1
+        for (int group = 0; group < sizes::GROUPS; group++) {
+            const int tile = tile_of(w.first_star + group * sizes::GROUP_STARS, lane);
+            barrier_wait(ring + sizes::STAGED + group * 8, (chunk - first) & 1);
+            if (lane < sizes::GROUP_TILES && tile < TILES)
+                copy_out(copy + (i64)tile * TILE_NUMBERS, ring + sizes::OUT + (group * sizes::GROUP_TILES + lane) * COPIED, COPIED);
+            bulk_commit();
+            bulk_wait_read();
+            __syncwarp();
+            if (lane == 0)
+                barrier_arrive(ring + sizes::SENT + group * 8);
+        }
     }
+    bulk_wait();
 }
 
 template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int slot)
@@ -1373,107 +1474,152 @@ template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int 
         barrier_arrive(ring + sizes::BARRIERS + (sizes::STAGES + slot) * 8);
 }
 
-/* c += a chunk's keys and values; its first stage is at.slot. Fragments come AHEAD steps before their products, centres one. */
+/* A step of a stage: 16 tokens of keys, with one of the warp's stars. */
+template <class sizes> struct step_at {
+    int slot, step;
+
+    __device__ __forceinline__ u32 tokens(u32 ring) const { return ring + slot * FETCHED + step / sizes::ROUNDS * 2048; }
+};
+
+/* What a warp's next features are made of. Factors are read a step before their centres are formed: shuffles do not wait. */
+template <class sizes> struct walk_rows {
+    struct fragments<CENTRE_FACTORS * sizes::CENTRE_BLOCKS> factor;
+    u32 centre[sizes::CENTRES][2];
+    struct fragments<STAR> leaf;
+};
+
 template <class sizes>
-__device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_lane *star, u32 ring, struct turn &at, int stages)
+__device__ __forceinline__ void fetch_factors(struct walk_rows<sizes> &rows, const struct star_lane<sizes> *star, u32 ring, struct step_at<sizes> at)
 {
-    enum { AHEAD = sizes::AHEAD, STEPS = sizes::STEPS };
-    u32 f[AHEAD][4 * FETCHES], centre[2][2], features[sizes::PLACES][STAR][4];
-    bool first = true;
-    barrier_wait(ring + sizes::BARRIERS + at.slot * 8, at.phase);
+    fetch_fragments<0>(rows.factor, star[at.step % sizes::ROUNDS].factor, at.tokens(ring));
+}
+
+/* own: the first leaf is what the last factor was read from. */
+template <class sizes, bool own>
+__device__ __forceinline__ void fetch_leaves(struct walk_rows<sizes> &rows, const struct star_lane<sizes> *star, u32 ring, struct step_at<sizes> at)
+{
+    if (own)
 #pragma unroll
-    for (int step = 0; step < AHEAD; step++)
-        fetch_step<sizes>(f[step], star, ring, at.slot, step);
-    form_step<sizes>(centre, f[0], star, ring, at.slot, 0);
+        for (int i = 0; i < 2; i++)
+            rows.leaf.word[i] = rows.factor.word[2 * (CENTRE_FACTORS - 1) * sizes::CENTRE_BLOCKS + i];
+    fetch_fragments<own ? 1 : 0>(rows.leaf, star[at.step % sizes::ROUNDS].leaf, at.tokens(ring));
+}
+
+template <class sizes>
+__device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const struct star_lane<sizes> *star, u32 ring, struct step_at<sizes> at, int pair)
+{
+    form_centres(rows.centre, rows.factor, star[at.step % sizes::ROUNDS], pair);
+}
+
+/* The portion's features have been formed. Centres that no later portion needs become those of the next step; behind the last
+ * portion come its leaves, and factors of the step after it. */
+template <class sizes, bool own>
+__device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const struct star_lane<sizes> *star, u32 ring, int slot, int next_slot, int step, int portion)
+{
+    const struct step_at<sizes> next = {step + 1 < sizes::STEPS ? slot : next_slot, (step + 1) % sizes::STEPS};
+    const struct step_at<sizes> second = {step + 2 < sizes::STEPS ? slot : next_slot, (step + 2) % sizes::STEPS};
+#pragma unroll
+    for (int pair = 0; pair < sizes::SHARES; pair++)
+        if ((pair * STAR + STAR - 1) / sizes::PORTION == portion)
+            form_pair(rows, star, ring, next, pair);
+    if (portion < sizes::PORTIONS - 1)
+        return;
+    fetch_leaves<sizes, own>(rows, star, ring, next);
+    fetch_factors(rows, star, ring, second);
+}
+
+/* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody uses. */
+template <class sizes, bool own>
+__device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_lane<sizes> *star, u32 ring, struct turn &at, int stages)
+{
+    enum { STEPS = sizes::STEPS, PORTIONS = sizes::PORTIONS };
+    struct walk_rows<sizes> rows;
+    u32 features[sizes::PLACES][sizes::PORTION][4];
+    int before = -1; /* slot of the stage before */
+    barrier_wait(ring + sizes::BARRIERS + at.slot * 8, at.phase);
+    fetch_factors(rows, star, ring, step_at<sizes>{at.slot, 0});
+#pragma unroll
+    for (int pair = 0; pair < sizes::SHARES; pair++)
+        form_pair(rows, star, ring, step_at<sizes>{at.slot, 0}, pair);
+    fetch_leaves<sizes, own>(rows, star, ring, step_at<sizes>{at.slot, 0});
+    fetch_factors(rows, star, ring, step_at<sizes>{at.slot, 1});
     do { /* at least once: the compiler has to see that products go on from one turn to the next */
         const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
         struct turn next = at;
         advance<sizes::STAGES>(next);
 #pragma unroll
-        for (int step = 0; step < STEPS; step++) {
-            u32 (*a)[4] = features[step % sizes::PLACES];
-            form_features(a, centre, f[step % AHEAD]);
+        for (int i = 0; i < STEPS * PORTIONS; i++) {
+            const int step = i / PORTIONS, portion = i % PORTIONS;
+            u32 (*a)[4] = features[i % sizes::PLACES];
+            multiply_wait<sizes::PLACES - 1>();
+            if (i == PORTIONS && before >= 0) /* its products are through now */
+                free_stage<sizes>(ring, before);
+#pragma unroll
+            for (int n = 0; n < sizes::PORTION; n++)
+                if (portion * sizes::PORTION + n < sizes::PRODUCTS)
+                    form_features(a[n], rows.centre, rows.leaf.word, portion * sizes::PORTION + n);
+            if (step + 2 == STEPS && portion == PORTIONS - 1 && stages > 1)
+                barrier_wait(ring + sizes::BARRIERS + next.slot * 8, next.phase);
+            prepare<sizes, own>(rows, star, ring, at.slot, stages > 1 ? next.slot : at.slot, step, portion);
             multiply_begin();
 #pragma unroll
-            for (int i = 0; i < STAR; i++)
-                add_values(c[step % sizes::GROUP_STARS * STAR + i], a[i], values + step / sizes::GROUP_STARS * 2048, ring + sizes::ONES);
+            for (int n = 0; n < sizes::PORTION; n++)
+                if (portion * sizes::PORTION + n < sizes::PRODUCTS)
+                    add_values(c[step % sizes::ROUNDS * sizes::PRODUCTS + portion * sizes::PORTION + n], a[n], values + step / sizes::ROUNDS * 2048, ring + sizes::ONES);
             multiply_commit();
-            if (step + AHEAD < STEPS) {
-                fetch_step<sizes>(f[step % AHEAD], star, ring, at.slot, step + AHEAD);
-            } else if (stages > 1) {
-                if (step + AHEAD == STEPS)
-                    barrier_wait(ring + sizes::BARRIERS + next.slot * 8, next.phase);
-                fetch_step<sizes>(f[step % AHEAD], star, ring, next.slot, step + AHEAD - STEPS);
-            }
-            if (step + 1 < STEPS)
-                form_step<sizes>(centre, f[(step + 1) % AHEAD], star, ring, at.slot, step + 1);
-            else if (stages > 1)
-                form_step<sizes>(centre, f[(step + 1) % AHEAD], star, ring, next.slot, 0);
-            /* with several stars, or few registers, the compiler cannot follow sums from one turn to the next */
-            if ((sizes::GROUP_STARS > 1 || AHEAD == 1) && step + 1 == STEPS)
-                multiply_wait<0>();
-            else
-                multiply_wait<sizes::PLACES - 1>();
-            if (step == 0 && !first) /* products of the stage before are through now */
-                free_stage<sizes>(ring, at.slot ? at.slot - 1 : sizes::STAGES - 1);
         }
-        first = false;
+        before = at.slot;
         at = next;
     } while (--stages > 0);
     multiply_wait<0>();
-    free_stage<sizes>(ring, at.slot ? at.slot - 1 : sizes::STAGES - 1);
+    free_stage<sizes>(ring, before);
 }
 
 /* A warpgroup's sums along the segment. */
-template <class sizes> __device__ __forceinline__ void follow_walk(const struct fpa_cuda_call &call, const struct walk &w, u32 ring)
+template <class sizes, bool own> __device__ __forceinline__ void follow_walk(const struct fpa_cuda_call &call, const struct walk &w, u32 ring)
 {
     enum { GROUPS = sizes::GROUPS, GROUP_TILES = sizes::GROUP_TILES };
     float c[GROUP_TILES][N / 2];
-    struct star_lane star[sizes::GROUP_STARS];
+    struct star_lane<sizes> star[sizes::ROUNDS];
     struct turn at = {0, 0};
     const int warpgroup = threadIdx.x >> 7, first_star = w.first_star + warpgroup * sizes::GROUP_STARS;
-    const bool given = w.segment == 0 && call.state_in;
 #pragma unroll
-    for (int s = 0; s < sizes::GROUP_STARS; s++) {
-        const int index = first_star + s;
-        star[s] = find_star(index < STARS ? index : STARS - 1);
+    for (int s = 0; s < sizes::ROUNDS; s++) {
+        const int index = first_star + s * sizes::SHARES + warp_star<sizes>();
+        star[s] = find_star<sizes>(index < STARS ? index : STARS - 1, own);
     }
 #pragma unroll
     for (int i = 0; i < GROUP_TILES; i++) {
 #pragma unroll
         for (int n = 0; n < N / 2; n++)
             c[i][n] = 0;
-        if (given)
+        if (is_given(call, w))
             load_tile(c[i], (const state_element *)call.state_in + w.b * call.state_in_stride[0] + w.head * call.state_in_stride[1],
-                      tile_of(first_star, i), w.block);
+                      tile_of(first_star, sum_tile<sizes>(i)), sum_row<sizes>(i), w.block);
     }
 #pragma unroll
     for (int i = 0; i < GROUP_TILES; i++)
-        settle<N / 2>(c[i]);
+        take<N / 2>(c[i]);
 #pragma unroll 1
     for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
         const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk : w.end;
-        if (call.states && (chunk > w.first_chunk || given)) {
-            copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS;
-            store_copies<sizes>(c, copy, ring, first_star);
-        }
+        if (chunk >= copied_chunk(call, w))
+            stage_copy<sizes>(c, ring, chunk - copied_chunk(call, w));
         if (end <= start)
             continue;
-        add_chunk<sizes>(c, star, ring, at, (end - start + 63) / 64);
+        add_chunk<sizes, own>(c, star, ring, at, (end - start + 63) / 64);
 #pragma unroll
         for (int i = 0; i < GROUP_TILES; i++)
             settle<N / 2>(c[i]);
     }
 #pragma unroll
     for (int i = 0; i < GROUP_TILES; i++) {
-        const int tile = tile_of(first_star, i);
+        const int tile = tile_of(first_star, sum_tile<sizes>(i)), row = sum_row<sizes>(i);
         if (call.totals)
-            store_total_tile(c[i], call.totals + ((w.bh * call.segments + w.segment) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS, tile);
+            store_total_tile(c[i], call.totals + ((w.bh * call.segments + w.segment) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS, tile, row);
         else if (call.state_out)
-            store_tile(c[i], (state_element *)call.state_out + w.b * call.state_out_stride[0] + w.head * call.state_out_stride[1], tile, w.block);
+            store_tile(c[i], (state_element *)call.state_out + w.b * call.state_out_stride[0] + w.head * call.state_out_stride[1], tile, row, w.block);
     }
-    if ((threadIdx.x & 127) == 0)
-        bulk_wait();
 }
 
 template <class sizes, int registers, int feed_registers> __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
@@ -1486,6 +1632,11 @@ template <class sizes, int registers, int feed_registers> __device__ __forceinli
             barrier_init(ring + sizes::BARRIERS + i * 8, maps.keys ? 1 : 32);
             barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + i) * 8, 4 * sizes::GROUPS);
         }
+#pragma unroll 1
+        for (int i = 0; i < sizes::GROUPS; i++) {
+            barrier_init(ring + sizes::STAGED + i * 8, 4);
+            barrier_init(ring + sizes::SENT + i * 8, 1);
+        }
     }
     fill_ones(ring + sizes::ONES);
     fence_shared();
@@ -1497,18 +1648,33 @@ template <class sizes, int registers, int feed_registers> __device__ __forceinli
     __syncthreads();
     if (threadIdx.x >= sizes::THREADS_OF - 128) {
         registers_lower<feed_registers>();
-        feed_walk<sizes>(call, maps, w, ring);
+        if ((threadIdx.x >> 5 & 3) < 3)
+            feed_walk<sizes>(call, maps, w, ring);
+        else
+            send_copies<sizes>(call, w, ring);
     } else {
         registers_raise<registers>();
-        follow_walk<sizes>(call, w, ring);
+        /* the whole warp's answer: products behind a branch of one lane's would be serialised */
+        if (from_lane(are_own<sizes>(w.first_star + (threadIdx.x >> 7) * sizes::GROUP_STARS), 0))
+            follow_walk<sizes, true>(call, w, ring);
+        else
+            follow_walk<sizes, false>(call, w, ring);
     }
 }
 
-/* Blocks of 3 warpgroups and 3 stars: 9 tiles. */
+/* Blocks of 3 warpgroups and 3 stars: 6 tiles. */
 #if FPA_CUDA_HAS(FPA_CUDA_WALK)
 extern "C" __global__ void __launch_bounds__(512, 1) tspow2_d32_bf16_state(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<3, 1, 8, 1, 1>, 160, 32>(call, maps);
+    walk_keys<walk_sizes<3, 1, 1, 1, true, 2, 8, 2>, 160, 32>(call, maps);
+}
+#endif
+
+/* Blocks of 2 warpgroups and 2 stars: 4 tiles. */
+#if FPA_CUDA_HAS(FPA_CUDA_WALK2)
+extern "C" __global__ void __launch_bounds__(384, 1) tspow2_d32_bf16_state2(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
+{
+    walk_keys<walk_sizes<2, 1, 1, 1, true, 2, 8, 2>, 232, 40>(call, maps);
 }
 #endif
 
