@@ -35,6 +35,7 @@ struct fpa_cuda_geometry {
     int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
     int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
     int flow_totals;                                /* 1: it can leave the totals of segments itself */
+    int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a copy */
     int carry_threads, carry_elements;              /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
     int step_threads, step_features,
@@ -49,7 +50,7 @@ struct fpa_cuda_geometry {
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 4
+#define FPA_CUDA_VERSION 5
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;

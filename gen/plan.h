@@ -13,6 +13,7 @@
 #include "gen.h"
 #include "plan_c.h"
 #include "plan_cuda.h"
+#include "plan_flow.h"
 #include "plan_hopper.h"
 #include "plan_warpgroups.h"
 #include "simplify.h"
@@ -83,6 +84,7 @@ typedef struct fpa_plan {
     fpa_cuda_plan cuda;     /* of CUDA targets: all but rows, pieces and dots is there */
     fpa_hopper_plan hopper; /* of targets with warpgroups: tiles, when the head suits them */
     fpa_warpgroup_plan warpgroups;
+    fpa_flow_plan flow; /* one pass, by warpgroups with tasks of their own */
     double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
     double code_bytes;   /* of the compiled kernel, an estimate */
     fpa_facts facts;

@@ -59,6 +59,27 @@ static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident,
     return best;
 }
 
+/* One block a multiprocessor: whole waves of segments, behind waves that walk all but the last for totals. Adding
+ * up the totals of the segments before costs each segment about `ADD` of the whole walk. Shares of a walk with queries: estimates. */
+static int64_t choose_flow_segments(const struct fpa_cuda_module *cuda, int64_t blocks, int64_t walks,
+                                    int64_t most)
+{
+    static const double totals = 0.45, add = 0.002;
+    const int64_t room = (int64_t)cuda->multiprocessors * cuda->flow_resident;
+    double least = 0;
+    int64_t best = 1;
+    for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
+        const double waves = (double)divide_up(blocks * segments, room) +
+                             totals * (double)divide_up(walks * (segments - 1), room);
+        const double cost = waves / (double)segments + add * (double)(segments - 1);
+        if (segments == 1 || cost < least) {
+            least = cost;
+            best = segments;
+        }
+    }
+    return best;
+}
+
 /* A state kernel of warpgroups: blocks of a head, and on a multiprocessor. */
 typedef struct walk_kernel {
     int slices, resident;
@@ -125,7 +146,10 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     call->chunks = call->chunk ? divide_up(launch->length, call->chunk) : 0;
     if (s->flows) {
         int64_t blocks = launch->batch * launch->query_heads * g->column_blocks;
-        divide_segments(call, choose_segments(cuda, cuda->flow_resident, blocks, call->chunks, 0.4));
+        divide_segments(call, g->flow_total ? choose_flow_segments(cuda, blocks, sequences * g->column_blocks,
+                                                                   call->chunks)
+                                            : choose_segments(cuda, cuda->flow_resident, blocks,
+                                                              call->chunks, 0.4));
         call->walk_end = (call->segments - 1) * call->segment_chunks * call->chunk;
         return;
     }
@@ -168,14 +192,16 @@ static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_laun
     const bool read = launch->query_heads > 0 || call->segments > 1; /* by queries, or by NAME_carry */
     const bool copies = !s->flows && read && (call->chunks > 1 || launch->state_in);
     const bool late = is_late(cuda, launch, s);
+    const int64_t total =
+        s->flows && g->flow_total ? g->flow_total : copy; /* of a sequence; a block of columns has a part */
     const int64_t totals = call->segments > 1 ? call->segments - s->flows : late && !s->flows;
     call->gates = take(base, &s->bytes, g->gate ? sequences * launch->length : 0, 2 * sizeof(float));
     call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
-    call->totals = take(base, &s->bytes, sequences * totals * copy, sizeof(float));
-    call->partial = take(base, &s->bytes, late && s->flows ? sequences * copy : 0, sizeof(float));
+    call->totals = take(base, &s->bytes, sequences * totals * total, sizeof(float));
+    call->partial = take(base, &s->bytes, late && s->flows ? sequences * total : 0, sizeof(float));
     call->decay_stride = divide_up(launch->length, 64) * 64;
     call->decays = take(base, &s->bytes, g->decays ? sequences * call->decay_stride : 0, 2);
-    const int64_t vector = g->pack_threads ? launch->length * g->vector_rows : 0;
+    const int64_t vector = g->pack_threads && !s->flows ? launch->length * g->vector_rows : 0;
     s->keys = take(base, &s->bytes, sequences * vector, 2);
     s->queries = take(base, &s->bytes, launch->batch * launch->query_heads * vector, 2);
 }
@@ -383,6 +409,27 @@ static fpa_status launch_final(const struct fpa_cuda_module *cuda, const struct 
     return launch_carry(cuda, launch, &last, stream, error);
 }
 
+/* The same where NAME_flow has an order of its own: the second of two segments without tokens. */
+static fpa_status launch_flow_final(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                    const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    struct fpa_cuda_call last = *call;
+    const fpa_cuda_grid grid = {cuda->flow,
+                                "the final state",
+                                launch->batch * launch->heads * 2 * g->column_blocks,
+                                g->flow_threads,
+                                g->flow_bytes,
+                                NULL};
+    last.segments = 2;
+    last.segment_chunks = last.length = 0;
+    last.query_heads = last.heads;
+    last.totals = call->partial;
+    last.partial = NULL;
+    last.state_in = NULL;
+    return cuda_launch(cuda, &grid, launch, &last, stream, error);
+}
+
 /* NAME_flow without queries: the totals of segments. */
 static fpa_status launch_totals(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                 const struct fpa_cuda_call *walk, CUstream stream, fpa_error *error)
@@ -420,7 +467,10 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
         status = launch_walk(cuda, launch, &walk, NULL, false, stream, error);
     if (!status)
         status = cuda_launch(cuda, &flow, launch, &s->call, stream, error);
-    return status || !s->call.partial ? status : launch_final(cuda, launch, &s->call, stream, error);
+    if (status || !s->call.partial)
+        return status;
+    return g->flow_total ? launch_flow_final(cuda, launch, &s->call, stream, error)
+                         : launch_final(cuda, launch, &s->call, stream, error);
 }
 
 static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
@@ -470,9 +520,9 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
     cuda_fill_call(launch, &s.call);
     if (cuda->geometry.gate)
         status = launch_gates(cuda, launch, &s.call, stream, error);
-    if (!status && cuda->geometry.pack_threads)
+    if (!status && cuda->geometry.pack_threads && !s.flows)
         status = launch_packs(cuda, launch, &s, stream, error);
-    if (!status && cuda->geometry.value_width)
+    if (!status && cuda->geometry.value_width && !s.flows)
         status = cuda_fill_maps(cuda, &s.call, &s.maps, error);
     if (status)
         return status;

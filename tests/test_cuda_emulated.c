@@ -35,11 +35,16 @@ static const char spec[] =
     "  h('gatednorm', { gate = true, normalize = 'one_plus_sum', scale = 1 / 4 }),\n"
     "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max' }),\n"
     "  h('open', { causal = false, normalize = 'sum' }),\n"
-    "  h('paired', { terms = { term { some(16, 32, 1), some(16, 32, 2) } }, gate = true }),\n"
+    "  h('paired', { terms = { term { some(24, 32, 1), some(24, 32, 2) } }, gate = true }),\n"
     "  h('cubic', { d = 16, dv = 24, terms = tspow { d = 16, degree = 3, block = 8 } }),\n"
     "  h('wide', { d = 192, terms = { term { some(8, 192, 1), some(184, 192, 2) }, term { some(8, 192, 3), "
     "some(184, 192, 4) } } }),\n"
     "  h('blocks', { d = 48, dv = 64, terms = tspow { d = 48, degree = 2, block = 8 } }),\n"
+    "  h('few', { d = 16, dv = 64, scale = 1 / 4, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
+    "  h('fewgated', { dv = 40, gate = true, normalize = 'max', terms = term { some(12, 32, 1), some(16, 32, 2) } }),\n"
+    "  h('fewhalf', { d = 24, dv = 20, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'one_plus_sum', gate = true,\n"
+    "    terms = { term { select(range(1, 8)), some(9, 24, 1), weight = 3 }, term { some(9, 24, 1) }, term {} } }),\n"
+    "  h('fewwide', { d = 64, dv = 64, terms = term { some(16, 64, 1), some(32, 64, 2) } }),\n"
     "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
     "}\n";
@@ -72,7 +77,7 @@ static const call calls[] = {
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true},
 };
 
-enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 7, THREADS_CALL = 11, MOST_HEADS = 16 };
+enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 7, THREADS_CALL = 11, MOST_HEADS = 20 };
 
 static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
 {
