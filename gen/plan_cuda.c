@@ -202,7 +202,5 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
     plan_cuda_resident(plan);
     if (plan->target->warpgroups)
         status = use_warpgroups(plan, error);
-    if (!status)
-        plan_flow(plan);
-    return status;
+    return status ? status : plan_flow(plan, error);
 }

@@ -17,10 +17,11 @@ enum {
     MOST_FACTORS = 4,
 };
 
-static void refuse(fpa_flow_plan *flow, const char *why)
+static fpa_status refuse(fpa_flow_plan *flow, const char *why)
 {
     flow->used = false;
     snprintf(flow->why, sizeof flow->why, "%s", why);
+    return FPA_OK;
 }
 
 /* ---- rows ---- */
@@ -127,7 +128,7 @@ static bool columns_fit(const fpa_plan *plan)
     return plan->cuda.all_tiles <= MOST_COLUMNS && plan->cuda.column_tiles <= 8;
 }
 
-void plan_flow(fpa_plan *plan)
+fpa_status plan_flow(fpa_plan *plan, fpa_error *error)
 {
     fpa_flow_plan *flow = &plan->flow;
     fpa_cuda_plan *cuda = &plan->cuda;
@@ -143,4 +144,5 @@ void plan_flow(fpa_plan *plan)
     cuda->flow_hopper = false;
     cuda->flow_blocks = 1;
     cuda->flow.size = flow->bytes;
+    return plan_flow_slots(plan, error);
 }

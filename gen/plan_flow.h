@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "error.h"
+
 struct fpa_plan;
 
 enum {
@@ -24,6 +26,8 @@ typedef struct fpa_flow_plan {
     /* warpgroups */
     int key_groups, query_groups;
     int key_tiles; /* of 64 features, of each warpgroup of keys */
+    int slots; /* of features: 64 a tile */
+    int *slot_feature; /* [slots] -1: none */
     int key_registers, query_registers, pack_registers; /* of a thread */
     /* packed rows: those of plan->cuda.row from row_base on */
     bool coordinates; /* some feature or dot has coordinates as they are */
@@ -39,7 +43,9 @@ typedef struct fpa_flow_plan {
 } fpa_flow_plan;
 
 /* Fills plan->flow, of heads whose chunked form is not one pass on the coordinates themselves. Needs plan->cuda,
- * plan->hopper and plan->warpgroups. */
-void plan_flow(struct fpa_plan *plan);
+ * plan->hopper and plan->warpgroups. FPA_NO_MEMORY is the only error. */
+fpa_status plan_flow(struct fpa_plan *plan, fpa_error *error);
+/* The order of features; needs the tiles of plan->flow. */
+fpa_status plan_flow_slots(struct fpa_plan *plan, fpa_error *error);
 
 #endif
