@@ -80,12 +80,13 @@ static bool choose_groups(fpa_plan *plan)
     flow->query_groups = 3 - flow->key_groups;
     flow->key_tiles = (tiles + flow->key_groups - 1) / flow->key_groups;
     if (flow->key_groups == 2) {
-        flow->key_registers = 176, flow->query_registers = 104, flow->pack_registers = 56;
+        flow->key_registers = 176, flow->query_registers = 96, flow->pack_registers = 64;
         return shared <= MOST_SUMS_OF_TWO;
     }
     const bool few = alone <= FEW_SUMS;
-    flow->key_registers = few ? 168 : 200, flow->query_registers = few ? 136 : 128,
-    flow->pack_registers = few ? 72 : 56;
+    flow->pack_registers = few ? 72 : plan->projection_count ? 64 : 56;
+    flow->query_registers = few ? 136 : 128;
+    flow->key_registers = few ? 168 : 256 - flow->pack_registers;
     return true;
 }
 

@@ -4,10 +4,12 @@
 
 enum { HALF = CUDA_UNIT / 2 };
 
-/* Consecutive features of a piece. */
+/* Up to 8 consecutive features of a piece; `more`: a run that continues it, with the same other factors. */
 typedef struct run {
+    const fpa_piece *piece;
     int feature, width;
     int base; /* row of the last factor of the first one */
+    struct run *more;
     bool placed;
 } run;
 
@@ -15,33 +17,69 @@ static int count_runs(const fpa_plan *plan)
 {
     int count = 0;
     for (int i = 0; i < plan->piece_count; i++)
-        count += plan->pieces[i].width / CUDA_UNIT + 2;
+        count += (plan->pieces[i].width + HALF - 1) / HALF;
     return count;
 }
 
-/* Whole units, then a half of one, then the rest. */
 static int cut_piece(const fpa_piece *piece, run *runs)
 {
-    int count = 0, width;
-    for (int first = 0; first < piece->width; first += width) {
+    int count = 0;
+    for (int first = 0; first < piece->width; first += HALF) {
         const int left = piece->width - first;
-        width = left >= CUDA_UNIT ? CUDA_UNIT : left >= HALF ? HALF : left;
-        runs[count++] = (run){(int)piece->feature + first, width, piece->base + first, false};
+        runs[count++] = (run){.piece = piece,
+                              .feature = (int)piece->feature + first,
+                              .width = left < HALF ? left : HALF,
+                              .base = piece->base + first};
     }
     return count;
 }
 
-/* Runs of one width class from number `first` on that have its rows. */
+static bool continues(const run *a, const run *b)
+{
+    const fpa_piece *x = a->piece, *y = b->piece;
+    if (b->width != HALF || b->more || b->placed || b->base != a->base + HALF ||
+        x->prefix_count != y->prefix_count)
+        return false;
+    for (int l = 0; l < x->prefix_count; l++)
+        if (x->prefix[l] != y->prefix[l])
+            return false;
+    return true;
+}
+
+/* Runs that another one begins with are placed with it. */
+static void join_runs(run *runs, int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < count && runs[i].width == HALF && !runs[i].placed && !runs[i].more; j++)
+            if (continues(&runs[i], &runs[j])) {
+                runs[i].more = &runs[j];
+                runs[j].placed = true;
+            }
+}
+
+static int run_width(const run *a)
+{
+    return a->width + (a->more ? a->more->width : 0);
+}
+
+static int place_run(run *a, int *slots)
+{
+    for (int f = 0; f < a->width; f++)
+        slots[f] = a->feature + f;
+    for (int f = 0; a->more && f < a->more->width; f++)
+        slots[a->width + f] = a->more->feature + f;
+    a->placed = true;
+    return run_width(a);
+}
+
+/* Runs as wide as number `first`, from it on, that have its rows. */
 static int place_alike(run *runs, int count, int first, int *slots)
 {
     int used = 0;
-    for (int i = first; i < count; i++) {
-        if (runs[i].placed || runs[i].width != runs[first].width || runs[i].base != runs[first].base)
-            continue;
-        for (int f = 0; f < runs[i].width; f++)
-            slots[used++] = runs[i].feature + f;
-        runs[i].placed = true;
-    }
+    for (int i = first; i < count; i++)
+        if (!runs[i].placed && run_width(&runs[i]) == run_width(&runs[first]) &&
+            runs[i].base == runs[first].base)
+            used += place_run(&runs[i], slots + used);
     return used;
 }
 
@@ -50,7 +88,7 @@ static void place_runs(run *runs, int count, int *slots)
     static const int least[] = {CUDA_UNIT, HALF, 1};
     for (size_t class = 0; class < sizeof least / sizeof *least; class++)
         for (int i = 0; i < count; i++)
-            if (!runs[i].placed && runs[i].width >= least[class])
+            if (!runs[i].placed && run_width(&runs[i]) >= least[class])
                 slots += place_alike(runs, count, i, slots);
 }
 
@@ -70,6 +108,7 @@ fpa_status plan_flow_slots(fpa_plan *plan, fpa_error *error)
         flow->slot_feature[i] = -1;
     for (int i = 0; i < plan->piece_count; i++)
         count += cut_piece(&plan->pieces[i], runs + count);
+    join_runs(runs, count);
     place_runs(runs, count, flow->slot_feature);
     arena_free(&memory);
     return FPA_OK;
