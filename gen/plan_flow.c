@@ -5,15 +5,15 @@
 #include "plan_cuda_parts.h"
 
 enum {
-    SLAB = 128 * FLOW_PANEL,  /* bytes of 64 numbers of a panel's tokens */
-    ONES = 16 * 128,          /* by which values become z, where they fill their slab */
+    SLAB = 128 * FLOW_PANEL,      /* bytes of 64 numbers of a panel's tokens */
+    ONES = 16 * 128,              /* by which values become z, where they fill their slab */
     GATES = 14 * FLOW_PANEL + 16, /* sums, what keys keep, what is left of the state */
-    PART = 96,                /* what a block knows of its part of the work */
-    FACTORS = 256,            /* of gates of segments */
-    FEW_SUMS = 108,           /* registers of a thread for sums: there is room for more in other warpgroups */
-    MOST_SUMS_OF_ONE = 144,   /* of one warpgroup of keys */
-    MOST_SUMS_OF_TWO = 128,   /* and of two */
-    MOST_COLUMNS = 9,         /* tiles of 8 */
+    PART = 96,                    /* what a block knows of its part of the work */
+    FACTORS = 256,                /* of gates of segments */
+    FEW_SUMS = 108,         /* registers of a thread for sums: there is room for more in other warpgroups */
+    MOST_SUMS_OF_ONE = 144, /* of one warpgroup of keys */
+    MOST_SUMS_OF_TWO = 128, /* and of two */
+    MOST_COLUMNS = 9,       /* tiles of 8 */
     MOST_FACTORS = 4,
 };
 
@@ -116,7 +116,8 @@ static bool place(fpa_plan *plan, int panels, int values, int raws)
 
 static bool choose_places(fpa_plan *plan)
 {
-    static const int sizes[][3] = {{4, 6, 4}, {4, 5, 4}, {3, 5, 4}, {3, 4, 3}, {2, 4, 3}, {2, 3, 3}, {2, 3, 2}};
+    static const int sizes[][3] = {{4, 6, 4}, {4, 5, 4}, {3, 5, 4}, {3, 4, 3},
+                                   {2, 4, 3}, {2, 3, 3}, {2, 3, 2}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (place(plan, sizes[i][0], sizes[i][1], sizes[i][2]))
             return true;
@@ -136,7 +137,8 @@ fpa_status plan_flow(fpa_plan *plan, fpa_error *error)
     *flow = (fpa_flow_plan){.used = true};
     if (!plan->target->warpgroups || cuda->element != 2 || !plan->head->causal || cuda->natural)
         return refuse(flow, "its operands are no rows of 16-bit numbers");
-    if (cuda->units > FLOW_MOST_UNITS || !columns_fit(plan) || cuda->factors > MOST_FACTORS || !choose_groups(plan))
+    if (cuda->units > FLOW_MOST_UNITS || !columns_fit(plan) || cuda->factors > MOST_FACTORS ||
+        !choose_groups(plan))
         return refuse(flow, "its state does not fit into the registers of a block");
     place_rows(plan);
     if (!choose_places(plan))

@@ -1,5 +1,6 @@
-/* plan_flow_slots: the order in which the one-pass kernel has features. Sixteen that differ in one factor only,
- * by consecutive rows, are a unit: its other factors are one row each, and units of the same rows fetch them once. */
+/* plan_flow_slots: the order in which the one-pass kernel has features. Sixteen that differ in one factor
+ * only, by consecutive rows, are a unit: its other factors are one row each, and units of the same rows fetch
+ * them once. */
 #include "plan_cuda_parts.h"
 
 enum { HALF = CUDA_UNIT / 2 };
@@ -86,7 +87,7 @@ static int place_alike(run *runs, int count, int first, int *slots)
 static void place_runs(run *runs, int count, int *slots)
 {
     static const int least[] = {CUDA_UNIT, HALF, 1};
-    for (size_t class = 0; class < sizeof least / sizeof *least; class++)
+    for (size_t class = 0; class < sizeof least / sizeof *least; class ++)
         for (int i = 0; i < count; i++)
             if (!runs[i].placed && run_width(&runs[i]) >= least[class])
                 slots += place_alike(runs, count, i, slots);

@@ -1,5 +1,6 @@
 /* launch_cuda: a forward as launches of a cubin's kernels: sizes, workspace, grids. */
 #include "launch_cuda.h"
+#include "launch_flow.h"
 #include "launch_maps.h"
 #include "launch_step.h"
 #include "module_cuda.h"
@@ -9,15 +10,9 @@
 #include <string.h>
 
 enum {
-    MOST_SEGMENTS = 64,
     ALIGNMENT = 256,
     MOST_TOKENS = 1 << 17, /* by which kernels may go beyond the last one: a chunk and a block */
 };
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* ---- sizes ---- */
 
@@ -51,27 +46,6 @@ static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident,
     for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
         double cost = segments > 1 ? 1 + extra + 0.002 * (double)segments : 1;
         cost /= utilisation(cuda, resident, blocks * segments);
-        if (segments == 1 || cost < least) {
-            least = cost;
-            best = segments;
-        }
-    }
-    return best;
-}
-
-/* One block a multiprocessor: whole waves of segments, behind waves that walk all but the last for totals. Adding
- * up the totals of the segments before costs each segment about `ADD` of the whole walk. Shares of a walk with queries: estimates. */
-static int64_t choose_flow_segments(const struct fpa_cuda_module *cuda, int64_t blocks, int64_t walks,
-                                    int64_t most)
-{
-    static const double totals = 0.45, add = 0.002;
-    const int64_t room = (int64_t)cuda->multiprocessors * cuda->flow_resident;
-    double least = 0;
-    int64_t best = 1;
-    for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
-        const double waves = (double)divide_up(blocks * segments, room) +
-                             totals * (double)divide_up(walks * (segments - 1), room);
-        const double cost = waves / (double)segments + add * (double)(segments - 1);
         if (segments == 1 || cost < least) {
             least = cost;
             best = segments;
@@ -146,10 +120,9 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     call->chunks = call->chunk ? divide_up(launch->length, call->chunk) : 0;
     if (s->flows) {
         int64_t blocks = launch->batch * launch->query_heads * g->column_blocks;
-        divide_segments(call, g->flow_total ? choose_flow_segments(cuda, blocks, sequences * g->column_blocks,
-                                                                   call->chunks)
-                                            : choose_segments(cuda, cuda->flow_resident, blocks,
-                                                              call->chunks, 0.4));
+        divide_segments(call, g->flow_total
+                                  ? flow_segments(cuda, blocks, sequences * g->column_blocks, call->chunks)
+                                  : choose_segments(cuda, cuda->flow_resident, blocks, call->chunks, 0.4));
         call->walk_end = (call->segments - 1) * call->segment_chunks * call->chunk;
         return;
     }
@@ -409,44 +382,6 @@ static fpa_status launch_final(const struct fpa_cuda_module *cuda, const struct 
     return launch_carry(cuda, launch, &last, stream, error);
 }
 
-/* The same where NAME_flow has an order of its own: the second of two segments without tokens. */
-static fpa_status launch_flow_final(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                                    const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
-{
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    struct fpa_cuda_call last = *call;
-    const fpa_cuda_grid grid = {cuda->flow,
-                                "the final state",
-                                launch->batch * launch->heads * 2 * g->column_blocks,
-                                g->flow_threads,
-                                g->flow_bytes,
-                                NULL};
-    last.segments = 2;
-    last.segment_chunks = last.length = 0;
-    last.query_heads = last.heads;
-    last.totals = call->partial;
-    last.partial = NULL;
-    last.state_in = NULL;
-    return cuda_launch(cuda, &grid, launch, &last, stream, error);
-}
-
-/* NAME_flow without queries: the totals of segments. */
-static fpa_status launch_totals(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                                const struct fpa_cuda_call *walk, CUstream stream, fpa_error *error)
-{
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    struct fpa_cuda_call call = *walk;
-    const fpa_cuda_grid totals = {cuda->flow,
-                                  "the walk over the keys",
-                                  launch->batch * launch->heads * call.segments * g->column_blocks,
-                                  g->flow_threads,
-                                  g->flow_bytes,
-                                  NULL};
-    call.totals_only = 1;
-    call.query_heads = call.heads;
-    return cuda_launch(cuda, &totals, launch, &call, stream, error);
-}
-
 /* All segments but the last are walked for their totals; then all flow. */
 static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               const sizes *s, CUstream stream, fpa_error *error)
@@ -462,14 +397,14 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
     fpa_status status = FPA_OK;
     walk.segments--;
     if (walk.segments > 0 && g->flow_totals)
-        status = launch_totals(cuda, launch, &walk, stream, error);
+        status = flow_totals(cuda, launch, &walk, stream, error);
     else if (walk.segments > 0)
         status = launch_walk(cuda, launch, &walk, NULL, false, stream, error);
     if (!status)
         status = cuda_launch(cuda, &flow, launch, &s->call, stream, error);
     if (status || !s->call.partial)
         return status;
-    return g->flow_total ? launch_flow_final(cuda, launch, &s->call, stream, error)
+    return g->flow_total ? flow_final(cuda, launch, &s->call, stream, error)
                          : launch_final(cuda, launch, &s->call, stream, error);
 }
 

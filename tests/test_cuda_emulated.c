@@ -41,9 +41,12 @@ static const char spec[] =
     "some(184, 192, 4) } } }),\n"
     "  h('blocks', { d = 48, dv = 64, terms = tspow { d = 48, degree = 2, block = 8 } }),\n"
     "  h('few', { d = 16, dv = 64, scale = 1 / 4, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
-    "  h('fewgated', { dv = 40, gate = true, normalize = 'max', terms = term { some(12, 32, 1), some(16, 32, 2) } }),\n"
-    "  h('fewhalf', { d = 24, dv = 20, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'one_plus_sum', gate = true,\n"
-    "    terms = { term { select(range(1, 8)), some(9, 24, 1), weight = 3 }, term { some(9, 24, 1) }, term {} } }),\n"
+    "  h('fewgated', { dv = 40, gate = true, normalize = 'max', terms = term { some(12, 32, 1), some(16, 32, "
+    "2) } }),\n"
+    "  h('fewhalf', { d = 24, dv = 20, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = "
+    "'one_plus_sum', gate = true,\n"
+    "    terms = { term { select(range(1, 8)), some(9, 24, 1), weight = 3 }, term { some(9, 24, 1) }, term "
+    "{} } }),\n"
     "  h('fewwide', { d = 64, dv = 64, terms = term { some(16, 64, 1), some(32, 64, 2) } }),\n"
     "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
@@ -223,11 +226,12 @@ static void emitted_kernels_compute_the_formula(void **state)
 
 /* ---- faults ---- */
 
-enum { FAULTY_HEAD = 2 }; /* gated */
+enum { FAULTY_HEAD = 2 /* gated */, FAULTY_FLOW = 11 /* fewgated */ };
 
 static const struct fault {
     const char *what, *from, *to;
     bool threads; /* where threads fetch */
+    bool flow;    /* in the kernel of one pass */
 } faults[] = {
     {"a tile that reads another leaf", "tile_leaf[TILES] = {\n    0, 1,", "tile_leaf[TILES] = {\n    1, 1,",
      false},
@@ -257,6 +261,26 @@ static const struct fault {
      "barrier_expect(full, TILE_BYTES + 16);", false},
     {"a block of values in another place", "return operand(address, 128, 1024);",
      "return operand(address, 256, 1024);", false},
+    {"a copy that nobody waits for", "barrier_wait(ready, copies.phase);", ";", false, true},
+    {"a copy without a fence", "            fence_shared();\n            warp_arrive(shared + COPY_BARRIERS",
+     "            warp_arrive(shared + COPY_BARRIERS", false, true},
+    {"a copy that is given back while it is read",
+     "                multiply_wait<0>();\n                settle<4 * ALL_TILES>(c);",
+     "                settle<4 * ALL_TILES>(c);", false, true},
+    {"copies that are never free again", "warp_arrive(ready + 8 * COPIES);", ";", false, true},
+    {"rows that nobody waits for", "barrier_wait(full, panels.phase);", ";", false, true},
+    {"rows that are never free again", "warp_arrive(full + 8 * PANELS);", ";", false, true},
+    {"values that are never free again", "warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);", ";",
+     false, true},
+    {"values without a fence", "copy_wait<RAWS - 1>();\n        fence_shared();", "copy_wait<RAWS - 1>();",
+     false, true},
+    {"vectors that nobody waits for", "copy_wait<RAWS - 1>();", ";", false, true},
+    {"keys that nobody waits for",
+     "    multiply_wait<0>();\n}\n\n__device__ __forceinline__ void follow_keys",
+     "}\n\n__device__ __forceinline__ void follow_keys", false, true},
+    {"projections that nobody waits for", "        multiply_wait<0>();\n        settle<MATRIX_ROWS / 2>(c);",
+     "        settle<MATRIX_ROWS / 2>(c);", false, true},
+    {"rows of the next feature", "slot_rows[0][slot + 0]", "slot_rows[0][slot + 1]", false, true},
 };
 
 enum { FAULTS = sizeof faults / sizeof *faults };
@@ -280,14 +304,18 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
     int wrong = 0;
     if (!f->ready)
         skip();
-    for (int i = 0; i < FAULTS; i++)
+    for (int i = 0; i < FAULTS; i++) {
+        const int head = faults[i].flow ? FAULTY_FLOW : FAULTY_HEAD;
         jobs[i] = (job){.fixture = f,
-                        .head = f->list.heads[FAULTY_HEAD],
-                        .facts = &f->source[FAULTY_HEAD].facts,
-                        .code = make_fault(f->source[FAULTY_HEAD].code, &faults[i]),
+                        .head = f->list.heads[head],
+                        .facts = &f->source[head].facts,
+                        .code = make_fault(f->source[head].code, &faults[i]),
                         .number = MOST_HEADS + i,
                         .first = faults[i].threads ? THREADS_CALL : LONG_CALL,
-                        .end = (faults[i].threads ? THREADS_CALL : LONG_CALL) + 2};
+                        .end = faults[i].threads ? THREADS_CALL + 2
+                               : faults[i].flow  ? LONG_CALL + 4
+                                                 : LONG_CALL + 2};
+    }
     run_parallel(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {
         report(&jobs[i], faults[i].what);

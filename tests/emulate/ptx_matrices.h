@@ -31,7 +31,8 @@ static void load_matrices(const char *what, words<size> d, u32 address, bool tra
 }
 
 /* The other way round. */
-template <size_t size> static void store_matrices(const char *what, u32 address, given_words<size> a, bool transposed)
+template <size_t size>
+static void store_matrices(const char *what, u32 address, given_words<size> a, bool transposed)
 {
     struct lane {
         given_words<size> a;
