@@ -5,13 +5,13 @@
 
 enum { HALF = CUDA_UNIT / 2 };
 
-/* Up to 8 consecutive features of a piece; `more`: a run that continues it, with the same other factors. */
+/* Up to 8 consecutive features of a piece; `more`: what continues it, with the same other factors. */
 typedef struct run {
     const fpa_piece *piece;
     int feature, width;
     int base; /* row of the last factor of the first one */
     struct run *more;
-    bool placed;
+    bool joined, placed;
 } run;
 
 static int count_runs(const fpa_plan *plan)
@@ -35,11 +35,11 @@ static int cut_piece(const fpa_piece *piece, run *runs)
     return count;
 }
 
+/* Whether b goes on where a ends. */
 static bool continues(const run *a, const run *b)
 {
     const fpa_piece *x = a->piece, *y = b->piece;
-    if (b->width != HALF || b->more || b->placed || b->base != a->base + HALF ||
-        x->prefix_count != y->prefix_count)
+    if (b->base != a->base + a->width || x->prefix_count != y->prefix_count)
         return false;
     for (int l = 0; l < x->prefix_count; l++)
         if (x->prefix[l] != y->prefix[l])
@@ -47,30 +47,56 @@ static bool continues(const run *a, const run *b)
     return true;
 }
 
-/* Runs that another one begins with are placed with it. */
-static void join_runs(run *runs, int count)
+static bool begins(const run *runs, int count, const run *a)
 {
     for (int i = 0; i < count; i++)
-        for (int j = 0; j < count && runs[i].width == HALF && !runs[i].placed && !runs[i].more; j++)
-            if (continues(&runs[i], &runs[j])) {
-                runs[i].more = &runs[j];
-                runs[j].placed = true;
+        if (!runs[i].joined && continues(&runs[i], a))
+            return false;
+    return true;
+}
+
+/* Of those that are free, `tail` takes what continues it, up to a whole unit. */
+static void extend(run *runs, int count, run *tail)
+{
+    int width = tail->width;
+    tail->joined = true;
+    for (int i = 0; i < count; i++) {
+        run *next = &runs[i];
+        if (next->joined || width + next->width > CUDA_UNIT || !continues(tail, next))
+            continue;
+        tail->more = next;
+        next->joined = next->placed = true; /* with the first one */
+        width += next->width;
+        tail = next;
+        i = -1;
+    }
+}
+
+static void join_runs(run *runs, int count)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (int i = 0; i < count; i++)
+            if (!runs[i].joined && begins(runs, count, &runs[i])) {
+                extend(runs, count, &runs[i]);
+                again = true;
             }
+    }
 }
 
 static int run_width(const run *a)
 {
-    return a->width + (a->more ? a->more->width : 0);
+    return a ? a->width + run_width(a->more) : 0;
 }
 
 static int place_run(run *a, int *slots)
 {
-    for (int f = 0; f < a->width; f++)
-        slots[f] = a->feature + f;
-    for (int f = 0; a->more && f < a->more->width; f++)
-        slots[a->width + f] = a->more->feature + f;
+    const int width = run_width(a);
     a->placed = true;
-    return run_width(a);
+    for (; a; a = a->more)
+        for (int f = 0; f < a->width; f++)
+            *slots++ = a->feature + f;
+    return width;
 }
 
 /* Runs as wide as number `first`, from it on, that have its rows. */
