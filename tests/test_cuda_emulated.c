@@ -48,6 +48,9 @@ static const char spec[] =
     "    terms = { term { select(range(1, 8)), some(9, 24, 1), weight = 3 }, term { some(9, 24, 1) }, term "
     "{} } }),\n"
     "  h('fewwide', { d = 64, dv = 64, terms = term { some(16, 64, 1), some(32, 64, 2) } }),\n"
+    "  h('fewtrained', { d = 24, terms = { term { trainable { name = 'a', rows = 10 }, trainable { name = "
+    "'b', "
+    "rows = 9, shared = true } }, term { trainable { name = 'g', diagonal = true } } } }),\n"
     "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
     "}\n";
@@ -228,59 +231,61 @@ static void emitted_kernels_compute_the_formula(void **state)
 
 enum { FAULTY_HEAD = 2 /* gated */, FAULTY_FLOW = 11 /* fewgated */ };
 
+/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass. */
+enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW };
+
 static const struct fault {
     const char *what, *from, *to;
-    bool threads; /* where threads fetch */
-    bool flow;    /* in the kernel of one pass */
+    enum fault_place place;
 } faults[] = {
     {"a tile that reads another leaf", "tile_leaf[TILES] = {\n    0, 1,", "tile_leaf[TILES] = {\n    1, 1,",
-     false},
+     BY_BOXES},
     {"keys that are never free again", "barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);",
-     ";", false},
+     ";", BY_BOXES},
     {"tiles that are never free again", "barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);",
-     ";", false},
-    {"dots that nobody waits for", "stage);\n    multiply_wait<0>();", "stage);", false},
+     ";", BY_BOXES},
+    {"dots that nobody waits for", "stage);\n    multiply_wait<0>();", "stage);", BY_BOXES},
     {"values that nobody waits for",
      "    }\n    multiply_wait<0>();\n}\n\n__device__ __forceinline__ void read_keys",
-     "    }\n}\n\n__device__ __forceinline__ void read_keys", false},
+     "    }\n}\n\n__device__ __forceinline__ void read_keys", BY_BOXES},
     {"loads that nobody waits for", "copy_commit();\n    copy_wait<0>();\n    fence_shared();",
-     "copy_commit();\n    fence_shared();", true},
-    {"loads without a fence", "copy_wait<0>();\n    fence_shared();", "copy_wait<0>();", true},
+     "copy_commit();\n    fence_shared();", BY_THREADS},
+    {"loads without a fence", "copy_wait<0>();\n    fence_shared();", "copy_wait<0>();", BY_THREADS},
     {"a box that another barrier hears of",
      "copy_box(to + s * next, map, first, head, token, batch, barrier);",
-     "copy_box(to + s * next, map, first, head, token, batch, barrier + 8);", false},
+     "copy_box(to + s * next, map, first, head, token, batch, barrier + 8);", BY_BOXES},
     {"boxes of other tokens", "head, token, batch, barrier);\n    }",
-     "head, token + 1, batch, barrier);\n    }", false},
+     "head, token + 1, batch, barrier);\n    }", BY_BOXES},
     {"copies that leave before all is written", "    fence_shared();\n    warpgroup_sync(1 + warpgroup);\n",
-     "    fence_shared();\n", false},
+     "    fence_shared();\n", BY_BOXES},
     {"copies that leave without a fence", "    fence_shared();\n    warpgroup_sync(1 + warpgroup);\n",
-     "    warpgroup_sync(1 + warpgroup);\n", false},
-    {"copies that nobody waits for", "        bulk_wait();", "        ;", false},
-    {"a place of copies that is written again too early", "        bulk_wait_read();", "        ;", false},
+     "    warpgroup_sync(1 + warpgroup);\n", BY_BOXES},
+    {"copies that nobody waits for", "        bulk_wait();", "        ;", BY_BOXES},
+    {"a place of copies that is written again too early", "        bulk_wait_read();", "        ;", BY_BOXES},
     {"a barrier that expects too much", "barrier_expect(full, TILE_BYTES);",
-     "barrier_expect(full, TILE_BYTES + 16);", false},
+     "barrier_expect(full, TILE_BYTES + 16);", BY_BOXES},
     {"a block of values in another place", "return operand(address, 128, 1024);",
-     "return operand(address, 256, 1024);", false},
-    {"a copy that nobody waits for", "barrier_wait(ready, copies.phase);", ";", false, true},
+     "return operand(address, 256, 1024);", BY_BOXES},
+    {"a copy that nobody waits for", "barrier_wait(ready, copies.phase);", ";", IN_FLOW},
     {"a copy without a fence", "            fence_shared();\n            warp_arrive(shared + COPY_BARRIERS",
-     "            warp_arrive(shared + COPY_BARRIERS", false, true},
+     "            warp_arrive(shared + COPY_BARRIERS", IN_FLOW},
     {"a copy that is given back while it is read",
      "                multiply_wait<0>();\n                settle<4 * ALL_TILES>(c);",
-     "                settle<4 * ALL_TILES>(c);", false, true},
-    {"copies that are never free again", "warp_arrive(ready + 8 * COPIES);", ";", false, true},
-    {"rows that nobody waits for", "barrier_wait(full, panels.phase);", ";", false, true},
-    {"rows that are never free again", "warp_arrive(full + 8 * PANELS);", ";", false, true},
+     "                settle<4 * ALL_TILES>(c);", IN_FLOW},
+    {"copies that are never free again", "warp_arrive(ready + 8 * COPIES);", ";", IN_FLOW},
+    {"rows that nobody waits for", "barrier_wait(full, panels.phase);", ";", IN_FLOW},
+    {"rows that are never free again", "warp_arrive(full + 8 * PANELS);", ";", IN_FLOW},
     {"values that are never free again", "warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);", ";",
-     false, true},
+     IN_FLOW},
     {"values without a fence", "copy_wait<RAWS - 1>();\n        fence_shared();", "copy_wait<RAWS - 1>();",
-     false, true},
-    {"vectors that nobody waits for", "copy_wait<RAWS - 1>();", ";", false, true},
+     IN_FLOW},
+    {"vectors that nobody waits for", "copy_wait<RAWS - 1>();", ";", IN_FLOW},
     {"keys that nobody waits for",
      "    multiply_wait<0>();\n}\n\n__device__ __forceinline__ void follow_keys",
-     "}\n\n__device__ __forceinline__ void follow_keys", false, true},
+     "}\n\n__device__ __forceinline__ void follow_keys", IN_FLOW},
     {"projections that nobody waits for", "        multiply_wait<0>();\n        settle<MATRIX_ROWS / 2>(c);",
-     "        settle<MATRIX_ROWS / 2>(c);", false, true},
-    {"rows of the next feature", "slot_rows[0][slot + 0]", "slot_rows[0][slot + 1]", false, true},
+     "        settle<MATRIX_ROWS / 2>(c);", IN_FLOW},
+    {"rows of the next feature", "slot_rows[0][slot + 0]", "slot_rows[0][slot + 1]", IN_FLOW},
 };
 
 enum { FAULTS = sizeof faults / sizeof *faults };
@@ -305,16 +310,15 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i++) {
-        const int head = faults[i].flow ? FAULTY_FLOW : FAULTY_HEAD;
+        const int head = faults[i].place == IN_FLOW ? FAULTY_FLOW : FAULTY_HEAD;
+        const int first = faults[i].place == BY_THREADS ? THREADS_CALL : LONG_CALL;
         jobs[i] = (job){.fixture = f,
                         .head = f->list.heads[head],
                         .facts = &f->source[head].facts,
                         .code = make_fault(f->source[head].code, &faults[i]),
                         .number = MOST_HEADS + i,
-                        .first = faults[i].threads ? THREADS_CALL : LONG_CALL,
-                        .end = faults[i].threads ? THREADS_CALL + 2
-                               : faults[i].flow  ? LONG_CALL + 4
-                                                 : LONG_CALL + 2};
+                        .first = first,
+                        .end = first + (faults[i].place == IN_FLOW ? 4 : 2)};
     }
     run_parallel(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {

@@ -11,11 +11,19 @@ static void (*kernel)(struct fpa_cuda_call);                              /* NUL
 static void (*mapped_kernel)(struct fpa_cuda_call, struct fpa_cuda_maps); /* takes maps, too */
 static const struct fpa_cuda_call *parameters;
 static const struct fpa_cuda_maps *tensor_maps;
+#ifdef EMULATE_WEIGHTS
+static struct run_time_weights weights; /* behind the call; a kernel that takes none does not look there */
+#endif
 
 static void run_thread(void)
 {
+#ifdef EMULATE_WEIGHTS
+    if (kernel)
+        ((void (*)(struct fpa_cuda_call, struct run_time_weights))kernel)(*parameters, weights);
+#else
     if (kernel)
         kernel(*parameters);
+#endif
     else
         mapped_kernel(*parameters, *tensor_maps);
     threads[current].done = true;
@@ -103,11 +111,11 @@ static void run_block(void)
 
 } // namespace emulate
 
-/* NULL, or what went wrong. maps: NULL where the kernel takes none. late: matrix instructions (bit 0), copies
- * (bit 1) are not done before somebody waits for them. */
+/* NULL, or what went wrong. maps: NULL where the kernel takes none; matrices: those given at run time. late:
+ * matrix instructions (bit 0), copies (bit 1) are not done before somebody waits for them. */
 extern "C" __attribute__((visibility("default"))) const char *
 emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, const struct fpa_cuda_call *call,
-               const struct fpa_cuda_maps *maps, int late)
+               const struct fpa_cuda_maps *maps, const float *const *matrices, int late)
 {
     using namespace emulate;
     if (!stacks)
@@ -118,6 +126,12 @@ emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, cons
     emulate::kernel = maps ? NULL : (void (*)(struct fpa_cuda_call))kernel;
     mapped_kernel = (void (*)(struct fpa_cuda_call, struct fpa_cuda_maps))kernel;
     tensor_maps = maps;
+#ifdef EMULATE_WEIGHTS
+    if (!maps)
+        memcpy(weights.matrix, matrices, sizeof weights.matrix);
+#else
+    (void)matrices;
+#endif
     late_products = late & 1;
     late_copies = late & 2;
     parameters = call;

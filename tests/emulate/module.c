@@ -16,7 +16,7 @@ enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 
 typedef const char *launch_function(void *kernel, unsigned grid, unsigned block, unsigned bytes,
                                     const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps,
-                                    int late);
+                                    const float *const *matrices, int late);
 
 /* ---- the driver ---- */
 
@@ -61,7 +61,7 @@ static CUresult current_context(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-/* Others' second parameter is an array of weights, which emulated heads do not have. */
+/* Others' second parameter is an array of the addresses of run-time matrices. */
 static bool takes_maps(const emulated_kernel *kernel)
 {
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
@@ -83,7 +83,7 @@ static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned gri
     else {
         memcpy(&launch, &kernel->owner->launch, sizeof launch);
         failure = launch(kernel->address, grid_x, block_x, shared_bytes, parameters[0],
-                         takes_maps(kernel) ? parameters[1] : NULL, kernel->owner->late);
+                         takes_maps(kernel) ? parameters[1] : NULL, parameters[1], kernel->owner->late);
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
 }

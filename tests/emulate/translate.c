@@ -202,6 +202,8 @@ char *emulate_translate(const char *code, const char *folder, const char **reaso
         return NULL;
     fprintf(out, "#include \"%s/ptx.h\"\n#line 1 \"emitted.cu\"\n", folder);
     *reason = translate_code(out, code);
+    if (strstr(code, "struct run_time_weights {"))
+        fputs("\n#define EMULATE_WEIGHTS", out);
     fprintf(out, "\n#include \"%s/launch.h\"\n", folder);
     if (fclose(out) || *reason) {
         free(text);
