@@ -51,7 +51,9 @@ struct fpa_cuda_geometry {
     int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
     int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
     int flow_totals;                                /* 1: it can leave the totals of segments itself */
-    int carry_threads, carry_elements;              /* NAME_carry: elements of a copy that a block takes */
+    int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a
+                       copy */
+    int carry_threads, carry_elements; /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
     int step_threads, step_features,
         step_bytes,     /* NAME_step: features that a block takes at least; 0 threads: none */

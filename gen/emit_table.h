@@ -24,5 +24,8 @@ bool uses_weights(const fpa_plan *plan);
 void push_cuda(lua_State *L, const fpa_plan *plan);
 /* plan.hopper: of targets with warpgroups (emit_hopper.c). */
 void push_hopper(lua_State *L, const fpa_plan *plan);
+/* plan.roles: sizes of the one pass by warpgroups with tasks of their own, false where there is none
+ * (emit_flow.c). */
+void push_flow(lua_State *L, const fpa_plan *plan);
 
 #endif

@@ -13,6 +13,7 @@
 #include "gen.h"
 #include "plan_c.h"
 #include "plan_cuda.h"
+#include "plan_flow.h"
 #include "plan_hopper.h"
 #include "plan_warpgroups.h"
 #include "simplify.h"
@@ -73,16 +74,17 @@ typedef struct fpa_plan {
     /* the score */
     fpa_dot *dots; /* [score->dot_count] */
     /* sizes */
-    int tokens;             /* T: tokens a panel */
-    int tile_features;      /* F */
+    int tokens;               /* T: tokens a panel */
+    int tile_features;        /* F */
     fpa_register_tile values; /* C: of products whose columns are values */
     bool pairs;               /* C: products are of pairs of bf16, but those of the recurrent form */
     fpa_register_tile scores; /* C: of products whose columns are a panel's tokens */
-    int chunk;              /* tokens between state updates */
-    int query_blocks;       /* panels of queries that one unit of the parallel form takes */
-    fpa_cuda_plan cuda;     /* of CUDA targets: all but rows, pieces and dots is there */
-    fpa_hopper_plan hopper; /* of targets with warpgroups: tiles, when the head suits them */
+    int chunk;                /* tokens between state updates */
+    int query_blocks;         /* panels of queries that one unit of the parallel form takes */
+    fpa_cuda_plan cuda;       /* of CUDA targets: all but rows, pieces and dots is there */
+    fpa_hopper_plan hopper;   /* of targets with warpgroups: tiles, when the head suits them */
     fpa_warpgroup_plan warpgroups;
+    fpa_flow_plan flow;  /* one pass, by warpgroups with tasks of their own */
     double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
     double code_bytes;   /* of the compiled kernel, an estimate */
     fpa_facts facts;

@@ -102,6 +102,26 @@ static void print_path(FILE *out, const fpa_plan *plan)
         fprintf(out, "path        portable: %s\n", plan->hopper.why);
 }
 
+/* Whether the chunked form of sm_90a is one pass. */
+static void print_flow(FILE *out, const fpa_plan *plan)
+{
+    const fpa_flow_plan *flow = &plan->flow;
+    if (flow->used)
+        fprintf(
+            out,
+            "one pass    chunked: 1 warpgroup packs, %d hold%s %d tiles of 64 features each, %d read%s them; "
+            "stages: %d of 64 tokens, %d of values, %d of raw vectors; %.1f KiB of shared memory\n",
+            flow->key_groups, flow->key_groups == 1 ? "s" : "", flow->key_tiles, flow->query_groups,
+            flow->query_groups == 1 ? "s" : "", flow->panels, flow->values, flow->raws, flow->bytes / 1024.0);
+    else if (plan->cuda.flow_hopper)
+        fprintf(out,
+                "one pass    chunked: blocks of one warpgroup, %d panels of 64 tokens on their way; %.1f "
+                "KiB of shared memory\n",
+                plan->cuda.flow_stages, plan->cuda.flow.size / 1024.0);
+    else if (plan->target->warpgroups)
+        fprintf(out, "one pass    no: %s\n", flow->why);
+}
+
 static void print_cuda(FILE *out, const fpa_plan *plan)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
@@ -123,6 +143,7 @@ static void print_cuda(FILE *out, const fpa_plan *plan)
         print_warpgroups(out, plan);
     else
         print_blocks(out, plan);
+    print_flow(out, plan);
     fprintf(out, "chunk       %d tokens%s\n", plan->chunk,
             !head->chunk                 ? ""
             : head->chunk == plan->chunk ? " (as the spec says)"

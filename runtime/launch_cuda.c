@@ -1,5 +1,6 @@
 /* launch_cuda: a forward as launches of a cubin's kernels: sizes, workspace, grids. */
 #include "launch_cuda.h"
+#include "launch_flow.h"
 #include "launch_maps.h"
 #include "launch_step.h"
 #include "module_cuda.h"
@@ -9,15 +10,9 @@
 #include <string.h>
 
 enum {
-    MOST_SEGMENTS = 64,
     ALIGNMENT = 256,
     MOST_TOKENS = 1 << 17, /* by which kernels may go beyond the last one: a chunk and a block */
 };
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* ---- sizes ---- */
 
@@ -123,7 +118,9 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     call->chunks = call->chunk ? divide_up(launch->length, call->chunk) : 0;
     if (s->flows) {
         int64_t blocks = launch->batch * launch->query_heads * g->column_blocks;
-        divide_segments(call, choose_segments(cuda, cuda->flow_resident, blocks, call->chunks, 0.4));
+        divide_segments(call, g->flow_total
+                                  ? flow_segments(cuda, blocks, sequences * g->column_blocks, call->chunks)
+                                  : choose_segments(cuda, cuda->flow_resident, blocks, call->chunks, 0.4));
         call->walk_end = (call->segments - 1) * call->segment_chunks * call->chunk;
         return;
     }
@@ -166,14 +163,16 @@ static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_laun
     const bool read = launch->query_heads > 0 || call->segments > 1; /* by queries, or by NAME_carry */
     const bool copies = !s->flows && read && (call->chunks > 1 || launch->state_in);
     const bool late = is_late(cuda, launch, s);
+    const int64_t total =
+        s->flows && g->flow_total ? g->flow_total : copy; /* of a sequence; a block of columns has a part */
     const int64_t totals = call->segments > 1 ? call->segments - s->flows : late && !s->flows;
     call->gates = take(base, &s->bytes, g->gate ? sequences * launch->length : 0, 2 * sizeof(float));
     call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
-    call->totals = take(base, &s->bytes, sequences * totals * copy, sizeof(float));
-    call->partial = take(base, &s->bytes, late && s->flows ? sequences * copy : 0, sizeof(float));
+    call->totals = take(base, &s->bytes, sequences * totals * total, sizeof(float));
+    call->partial = take(base, &s->bytes, late && s->flows ? sequences * total : 0, sizeof(float));
     call->decay_stride = divide_up(launch->length, 64) * 64;
     call->decays = take(base, &s->bytes, g->decays ? sequences * call->decay_stride : 0, 2);
-    const int64_t vector = g->pack_threads ? launch->length * g->vector_rows : 0;
+    const int64_t vector = g->pack_threads && !s->flows ? launch->length * g->vector_rows : 0;
     s->keys = take(base, &s->bytes, sequences * vector, 2);
     s->queries = take(base, &s->bytes, launch->batch * launch->query_heads * vector, 2);
 }
@@ -379,23 +378,6 @@ static fpa_status launch_final(const struct fpa_cuda_module *cuda, const struct 
     return launch_carry(cuda, launch, &last, stream, error);
 }
 
-/* NAME_flow without queries: the totals of segments. */
-static fpa_status launch_totals(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                                const struct fpa_cuda_call *walk, CUstream stream, fpa_error *error)
-{
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    struct fpa_cuda_call call = *walk;
-    const fpa_cuda_grid totals = {cuda->flow,
-                                  "the walk over the keys",
-                                  launch->batch * launch->heads * call.segments * g->column_blocks,
-                                  g->flow_threads,
-                                  g->flow_bytes,
-                                  NULL};
-    call.totals_only = 1;
-    call.query_heads = call.heads;
-    return cuda_launch(cuda, &totals, launch, &call, stream, error);
-}
-
 /* All segments but the last are walked for their totals; then all flow. */
 static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               const sizes *s, CUstream stream, fpa_error *error)
@@ -411,12 +393,15 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
     fpa_status status = FPA_OK;
     walk.segments--;
     if (walk.segments > 0 && g->flow_totals)
-        status = launch_totals(cuda, launch, &walk, stream, error);
+        status = flow_totals(cuda, launch, &walk, stream, error);
     else if (walk.segments > 0)
         status = launch_walk(cuda, launch, &walk, NULL, false, stream, error);
     if (!status)
         status = cuda_launch(cuda, &flow, launch, &s->call, stream, error);
-    return status || !s->call.partial ? status : launch_final(cuda, launch, &s->call, stream, error);
+    if (status || !s->call.partial)
+        return status;
+    return g->flow_total ? flow_final(cuda, launch, &s->call, stream, error)
+                         : launch_final(cuda, launch, &s->call, stream, error);
 }
 
 static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
@@ -466,9 +451,9 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
     cuda_fill_call(launch, &s.call);
     if (cuda->geometry.gate)
         status = launch_gates(cuda, launch, &s.call, stream, error);
-    if (!status && cuda->geometry.pack_threads)
+    if (!status && cuda->geometry.pack_threads && !s.flows)
         status = launch_packs(cuda, launch, &s, stream, error);
-    if (!status && cuda->geometry.value_width)
+    if (!status && cuda->geometry.value_width && !s.flows)
         status = cuda_fill_maps(cuda, &s.call, &s.maps, error);
     if (status)
         return status;

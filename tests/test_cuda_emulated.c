@@ -35,7 +35,7 @@ static const char spec[] =
     "  h('gatednorm', { gate = true, normalize = 'one_plus_sum', scale = 1 / 4 }),\n"
     "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max' }),\n"
     "  h('open', { causal = false, normalize = 'sum' }),\n"
-    "  h('paired', { terms = { term { some(16, 32, 1), some(16, 32, 2) } }, gate = true }),\n"
+    "  h('paired', { terms = { term { some(24, 32, 1), some(24, 32, 2) } }, gate = true }),\n"
     "  h('learned', { terms = { term { trainable { name = 'w', rows = 13 }, some(24, 32, 3) }, "
     "term { trainable { name = 'g', diagonal = true }, trainable { name = 'w', rows = 13 }, weight = 3 } } "
     "}),\n"
@@ -45,6 +45,17 @@ static const char spec[] =
     "  h('blocks', { d = 48, dv = 64, terms = tspow { d = 48, degree = 2, block = 8 } }),\n"
     "  h('shared', { dv = 64, gate = true, scale = 1 / 4, state_dtype = 'bf16' }),\n"
     "  h('sharednorm', { dv = 40, normalize = 'sum' }),\n"
+    "  h('few', { d = 16, dv = 64, scale = 1 / 4, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
+    "  h('fewgated', { dv = 40, gate = true, normalize = 'max', terms = term { some(12, 32, 1), some(16, 32, "
+    "2) } }),\n"
+    "  h('fewhalf', { d = 24, dv = 20, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = "
+    "'one_plus_sum', gate = true,\n"
+    "    terms = { term { select(range(1, 8)), some(9, 24, 1), weight = 3 }, term { some(9, 24, 1) }, term "
+    "{} } }),\n"
+    "  h('fewwide', { d = 64, dv = 64, terms = term { some(16, 64, 1), some(32, 64, 2) } }),\n"
+    "  h('fewtrained', { d = 24, terms = { term { trainable { name = 'a', rows = 10 }, trainable { name = "
+    "'b', "
+    "rows = 9, shared = true } }, term { trainable { name = 'g', diagonal = true } } } }),\n"
     "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
     "}\n";
@@ -77,7 +88,7 @@ static const call calls[] = {
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true},
 };
 
-enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 7, THREADS_CALL = 11, MOST_HEADS = 16 };
+enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 7, THREADS_CALL = 11, MOST_HEADS = 20 };
 
 static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
 {
@@ -223,44 +234,67 @@ static void emitted_kernels_compute_the_formula(void **state)
 
 /* ---- faults ---- */
 
-enum { FAULTY_HEAD = 2 }; /* gated */
+enum { FAULTY_HEAD = 2 /* gated */, FAULTY_FLOW = 11 /* fewgated */ };
+
+/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass. */
+enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW };
 
 static const struct fault {
     const char *what, *from, *to;
-    bool threads; /* where threads fetch */
+    enum fault_place place;
 } faults[] = {
     {"a tile that reads another leaf", "tile_leaf[TILES] = {\n    0, 1,", "tile_leaf[TILES] = {\n    1, 1,",
-     false},
+     BY_BOXES},
     {"keys that are never free again", "barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);",
-     ";", false},
+     ";", BY_BOXES},
     {"tiles that are never free again", "barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);",
-     ";", false},
-    {"dots that nobody waits for", "stage);\n    multiply_wait<0>();", "stage);", false},
+     ";", BY_BOXES},
+    {"dots that nobody waits for", "stage);\n    multiply_wait<0>();", "stage);", BY_BOXES},
     {"values that nobody waits for",
      "    }\n    multiply_wait<0>();\n}\n\n__device__ __forceinline__ void read_keys",
-     "    }\n}\n\n__device__ __forceinline__ void read_keys", false},
+     "    }\n}\n\n__device__ __forceinline__ void read_keys", BY_BOXES},
     {"loads that nobody waits for", "copy_commit();\n    copy_wait<0>();\n    fence_shared();",
-     "copy_commit();\n    fence_shared();", true},
-    {"loads without a fence", "copy_wait<0>();\n    fence_shared();", "copy_wait<0>();", true},
+     "copy_commit();\n    fence_shared();", BY_THREADS},
+    {"loads without a fence", "copy_wait<0>();\n    fence_shared();", "copy_wait<0>();", BY_THREADS},
     {"a box that another barrier hears of",
      "copy_box(to + s * next, map, first, head, token, batch, barrier);",
-     "copy_box(to + s * next, map, first, head, token, batch, barrier + 8);", false},
+     "copy_box(to + s * next, map, first, head, token, batch, barrier + 8);", BY_BOXES},
     {"boxes of other tokens", "head, token, batch, barrier);\n    }",
-     "head, token + 1, batch, barrier);\n    }", false},
+     "head, token + 1, batch, barrier);\n    }", BY_BOXES},
     {"copies that leave before all is written", "barrier_init(ring + sizes::STAGED + i * 8, 4);",
-     "barrier_init(ring + sizes::STAGED + i * 8, 1);", false},
+     "barrier_init(ring + sizes::STAGED + i * 8, 1);", BY_BOXES},
     {"copies that leave without a fence", "    fence_shared();\n    __syncwarp();\n", "    __syncwarp();\n",
-     false},
-    {"copies that nobody waits for", "    bulk_wait();", "    ;", false},
+     BY_BOXES},
+    {"copies that nobody waits for", "    bulk_wait();", "    ;", BY_BOXES},
     {"a place of copies that is written again too early", "            bulk_wait_read();", "            ;",
-     false},
+     BY_BOXES},
     {"copies that wait for the copy before the last",
      "barrier_wait(ring + sizes::SENT + warpgroup * 8, ~count & 1);",
-     "barrier_wait(ring + sizes::SENT + warpgroup * 8, count & 1);", false},
+     "barrier_wait(ring + sizes::SENT + warpgroup * 8, count & 1);", BY_BOXES},
     {"a barrier that expects too much", "barrier_expect(full, TILE_BYTES);",
-     "barrier_expect(full, TILE_BYTES + 16);", false},
+     "barrier_expect(full, TILE_BYTES + 16);", BY_BOXES},
     {"a block of values in another place", "return operand(address, 128, 1024);",
-     "return operand(address, 256, 1024);", false},
+     "return operand(address, 256, 1024);", BY_BOXES},
+    {"a copy that nobody waits for", "barrier_wait(ready, copies.phase);", ";", IN_FLOW},
+    {"a copy without a fence", "            fence_shared();\n            warp_arrive(shared + COPY_BARRIERS",
+     "            warp_arrive(shared + COPY_BARRIERS", IN_FLOW},
+    {"a copy that is given back while it is read",
+     "                multiply_wait<0>();\n                settle<4 * ALL_TILES>(c);",
+     "                settle<4 * ALL_TILES>(c);", IN_FLOW},
+    {"copies that are never free again", "warp_arrive(ready + 8 * COPIES);", ";", IN_FLOW},
+    {"rows that nobody waits for", "barrier_wait(full, panels.phase);", ";", IN_FLOW},
+    {"rows that are never free again", "warp_arrive(full + 8 * PANELS);", ";", IN_FLOW},
+    {"values that are never free again", "warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);", ";",
+     IN_FLOW},
+    {"values without a fence", "copy_wait<RAWS - 1>();\n        fence_shared();", "copy_wait<RAWS - 1>();",
+     IN_FLOW},
+    {"vectors that nobody waits for", "copy_wait<RAWS - 1>();", ";", IN_FLOW},
+    {"keys that nobody waits for",
+     "    multiply_wait<0>();\n}\n\n__device__ __forceinline__ void follow_keys",
+     "}\n\n__device__ __forceinline__ void follow_keys", IN_FLOW},
+    {"projections that nobody waits for", "        multiply_wait<0>();\n        settle<MATRIX_ROWS / 2>(c);",
+     "        settle<MATRIX_ROWS / 2>(c);", IN_FLOW},
+    {"rows of the next feature", "slot_rows[0][slot + 0]", "slot_rows[0][slot + 1]", IN_FLOW},
 };
 
 enum { FAULTS = sizeof faults / sizeof *faults };
@@ -284,14 +318,17 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
     int wrong = 0;
     if (!f->ready)
         skip();
-    for (int i = 0; i < FAULTS; i++)
+    for (int i = 0; i < FAULTS; i++) {
+        const int head = faults[i].place == IN_FLOW ? FAULTY_FLOW : FAULTY_HEAD;
+        const int first = faults[i].place == BY_THREADS ? THREADS_CALL : LONG_CALL;
         jobs[i] = (job){.fixture = f,
-                        .head = f->list.heads[FAULTY_HEAD],
-                        .facts = &f->source[FAULTY_HEAD].facts,
-                        .code = make_fault(f->source[FAULTY_HEAD].code, &faults[i]),
+                        .head = f->list.heads[head],
+                        .facts = &f->source[head].facts,
+                        .code = make_fault(f->source[head].code, &faults[i]),
                         .number = MOST_HEADS + i,
-                        .first = faults[i].threads ? THREADS_CALL : LONG_CALL,
-                        .end = (faults[i].threads ? THREADS_CALL : LONG_CALL) + 2};
+                        .first = first,
+                        .end = first + (faults[i].place == IN_FLOW ? 4 : 2)};
+    }
     run_parallel(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {
         report(&jobs[i], faults[i].what);

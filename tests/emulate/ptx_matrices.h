@@ -31,7 +31,8 @@ static void load_matrices(const char *what, words<size> d, u32 address, bool tra
 }
 
 /* The other way round. */
-template <size_t size> static void store_matrices(const char *what, u32 address, given_words<size> a)
+template <size_t size>
+static void store_matrices(const char *what, u32 address, given_words<size> a, bool transposed)
 {
     struct lane {
         given_words<size> a;
@@ -42,10 +43,14 @@ template <size_t size> static void store_matrices(const char *what, u32 address,
         at(address, 16);
         note_write(address, 16);
     }
-    meet(g, what, current % WARP, &own, [&g] {
+    meet(g, what, current % WARP, &own, [&g, transposed] {
         for (size_t i = 0; i < size * 8 * 4; i++) { /* words: of each row four lanes' */
-            const u32 row = ((lane *)g.argument[i / 4])->address;
-            memcpy(at(row, 16) + i % 4 * 4, ((lane *)g.argument[i % 32])->a[i / 32], 4);
+            const size_t matrix = i / 32, row = i / 4 % 8, column = i % 4 * 2; /* in registers */
+            const u16 *pair = (const u16 *)((lane *)g.argument[i % 32])->a[matrix];
+            for (int e = 0; e < 2; e++) {
+                const size_t r = transposed ? column + e : row, c = transposed ? row : column + e;
+                memcpy(at(((lane *)g.argument[matrix * 8 + r])->address, 16) + c * 2, pair + e, 2);
+            }
         }
     });
 }
@@ -55,13 +60,19 @@ template <size_t size> static void store_matrices(const char *what, u32 address,
 static inline void ptx_stmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::u32 address,
                                                                 emulate::given_words<4> a)
 {
-    emulate::store_matrices("stmatrix.x4", address, a);
+    emulate::store_matrices("stmatrix.x4", address, a, false);
 }
 
 static inline void ptx_stmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::u32 address,
                                                                 emulate::given_words<2> a)
 {
-    emulate::store_matrices("stmatrix.x2", address, a);
+    emulate::store_matrices("stmatrix.x2", address, a, false);
+}
+
+static inline void ptx_stmatrix_sync_aligned_m8n8_x2_trans_shared_b16(emulate::u32 address,
+                                                                      emulate::given_words<2> a)
+{
+    emulate::store_matrices("stmatrix.x2.trans", address, a, true);
 }
 
 static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::words<4> d, emulate::u32 address)

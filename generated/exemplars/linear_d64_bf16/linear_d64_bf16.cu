@@ -121,7 +121,9 @@ struct fpa_cuda_geometry {
     int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
     int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
     int flow_totals;                                /* 1: it can leave the totals of segments itself */
-    int carry_threads, carry_elements;              /* NAME_carry: elements of a copy that a block takes */
+    int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a
+                       copy */
+    int carry_threads, carry_elements; /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
     int step_threads, step_features,
         step_bytes,     /* NAME_step: features that a block takes at least; 0 threads: none */
@@ -417,7 +419,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     FPA_CUDA_VERSION, COPY_ROWS, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 4096, (int)sizeof(state_element), 0, 0,
     THREADS, SLICES, 36864,
     THREADS, QUERY_TOKENS, 55104,
-    THREADS, 73728, 0,
+    THREADS, 73728, 0, 0,
     256, 2048,
     256,
     256, 16, 73384, 8, 1,

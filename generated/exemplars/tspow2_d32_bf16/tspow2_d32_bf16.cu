@@ -126,7 +126,9 @@ struct fpa_cuda_geometry {
     int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
     int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
     int flow_totals;                                /* 1: it can leave the totals of segments itself */
-    int carry_threads, carry_elements;              /* NAME_carry: elements of a copy that a block takes */
+    int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a
+                       copy */
+    int carry_threads, carry_elements; /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
     int step_threads, step_features,
         step_bytes,     /* NAME_step: features that a block takes at least; 0 threads: none */
@@ -428,7 +430,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     FPA_CUDA_VERSION, COPY_ROWS, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 41600, (int)sizeof(state_element), 0, 0,
     512, 2, 190128,
     512, QUERY_TOKENS, 230752,
-    0, 0, 0,
+    0, 0, 0, 0,
     256, 2048,
     256,
     256, 16, 72872, 8, 1,
@@ -2240,6 +2242,12 @@ __device__ __forceinline__ void store_row(element *o, const float *c, float fact
     }
 }
 
+/* What a query's sums are multiplied by; z: their normaliser. */
+__device__ __forceinline__ float normaliser(float z)
+{
+    return 1.0f / (z + 0.001f);
+}
+
 /* Sums of queries first.. of a head, whose place in o is given. */
 __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const struct fpa_cuda_call &call, element *o, int first, int block)
 {
@@ -2251,8 +2259,7 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
         for (int i = 0; i < 2; i++) {
             const int token = first + m * ATTEND_GROUPS * 64 + i * 8;
             float factor = 1;
-            const float sum = __shfl_sync(0xffffffffu, c[m][4 * COLUMN_TILES + 2 * i], threadIdx.x & 28);
-            factor = 1.0f / (sum + 0.001f);
+            factor = normaliser(__shfl_sync(0xffffffffu, c[m][4 * COLUMN_TILES + 2 * i], threadIdx.x & 28));
             store_row(o + token * call.o_stride[1], c[m] + 2 * i, factor, block, wide, token < call.length);
         }
 }

@@ -1,0 +1,26 @@
+/* launch_flow: segments of NAME_flow, and its launches beside the one along the sequence. Internal to
+ * launch_*.c. */
+#ifndef FPAC_RUNTIME_LAUNCH_FLOW_H
+#define FPAC_RUNTIME_LAUNCH_FLOW_H
+
+#include "launch_cuda.h"
+#include "module_cuda.h"
+
+enum { MOST_SEGMENTS = 64 };
+
+static inline int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Segments of a sequence, at most `most`, of a kernel whose blocks have a multiprocessor for themselves.
+ * blocks: of one segment with queries; walks: without. */
+int64_t flow_segments(const struct fpa_cuda_module *cuda, int64_t blocks, int64_t walks, int64_t most);
+/* Without queries: the totals of segments. */
+fpa_status flow_totals(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                       const struct fpa_cuda_call *walk, CUstream stream, fpa_error *error);
+/* The final state from call->partial, where NAME_flow has an order of its own for totals. */
+fpa_status flow_final(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                      const struct fpa_cuda_call *call, CUstream stream, fpa_error *error);
+
+#endif

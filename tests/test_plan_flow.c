@@ -1,0 +1,192 @@
+/* plan_flow: which heads have one pass by warpgroups with tasks of their own, and in what order it has their
+ * features. */
+#include "../gen/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SOME(rows, d, seed) "dense(orthogonal { d = " #d ", rows = " #rows ", seed = " #seed " })"
+
+/* Heads with one pass. */
+static const struct flowing {
+    const char *body; /* of head { ... } */
+    int key_groups, key_tiles, rows;
+    bool coordinates;
+    int whole; /* units whose last factor's rows follow each other */
+} flowing[] = {
+    {"d = 16, dv = 64, normalize = 'sum', terms = taylor { degree = 2 }", 1, 4, 18, true, 9},
+    {"d = 16, dv = 64, block = 4, terms = taylor { degree = 2 }", 1, 3, 18, true, 5},
+    {"d = 64, dv = 64, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 2, 4, 50, false, 32},
+    {"d = 64, dv = 16, gate = true, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 1, 8, 50,
+     false, 32},
+    {"d = 64, dv = 128, terms = term { " SOME(16, 64, 1) ", " SOME(16, 64, 2) " }", 1, 4, 34, false, 16},
+    {"d = 48, dv = 48, terms = term { " SOME(3, 48, 1) ", " SOME(7, 48, 2) ", " SOME(5, 48, 3) " }", 1, 2, 18,
+     false, 0},
+    {"d = 24, dv = 24, terms = { term { trainable { name = 'W', rows = 20 } }, term { identity() } }", 1, 1,
+     58, true, 2},
+};
+
+/* Heads without, and why. */
+static const struct others {
+    const char *body, *target, *why;
+} others[] = {
+    {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90a", "no rows of 16-bit numbers"},
+    {"d = 16, dv = 64, terms = taylor { degree = 2 }", "cuda:sm_90", "no rows of 16-bit numbers"},
+    {"d = 16, dv = 64, causal = false, terms = tspow { d = 16, degree = 2, block = 8 }", "cuda:sm_90a",
+     "no rows"},
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", "cuda:sm_90a",
+     "does not fit into the registers"},
+    {"d = 64, dv = 64, normalize = 'sum', terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }",
+     "cuda:sm_90a", "does not fit into the registers"},
+    {"d = 256, dv = 64, terms = { term { " SOME(8, 256, 1) " }, term { " SOME(8, 256, 1) ", " SOME(
+         40, 256, 2) ", select { 1 } } }",
+     "cuda:sm_90a", "do not fit into shared memory"},
+};
+
+struct made {
+    fpa_head_list list;
+    fpa_simplified simple;
+    fpa_plan plan;
+};
+
+static void make(const char *body, const char *target, struct made *m)
+{
+    char spec[512];
+    fpa_error error = {0};
+    *m = (struct made){0};
+    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', dtype = 'bf16', %s }", body) <
+                (int)sizeof spec);
+    if (spec_load_text("flow.lua", NULL, spec, strlen(spec), &m->list, &error) ||
+        simplify(m->list.heads[0], &m->simple, &error) ||
+        plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error))
+        fail_msg("%s: %s: %s", body, error.where, error.message);
+}
+
+static void unmake(struct made *m)
+{
+    plan_free(&m->plan);
+    simplified_free(&m->simple);
+    head_list_free(&m->list);
+}
+
+static void heads_whose_state_registers_hold_have_one_pass(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
+        const struct flowing *f = &flowing[i];
+        struct made m;
+        make(f->body, "cuda:sm_90a", &m);
+        const fpa_flow_plan *flow = &m.plan.flow;
+        if (!flow->used || flow->key_groups != f->key_groups || flow->key_tiles != f->key_tiles ||
+            flow->rows < f->rows || flow->rows >= f->rows + 8 || flow->coordinates != f->coordinates)
+            fail_msg("%s: used %d '%s', %d x %d tiles, %d rows, coordinates %d", f->body, flow->used,
+                     flow->why, flow->key_groups, flow->key_tiles, flow->rows, flow->coordinates);
+        assert_true(m.plan.cuda.flows);
+        unmake(&m);
+    }
+}
+
+static void heads_without_one_pass_say_why(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct made m;
+        make(others[i].body, others[i].target, &m);
+        if (m.plan.flow.used || !strstr(m.plan.flow.why, others[i].why))
+            fail_msg("%s: used %d, '%s'", others[i].body, m.plan.flow.used, m.plan.flow.why);
+        unmake(&m);
+    }
+}
+
+/* A multiprocessor has 65,536 registers, of which setmaxnreg shares out eights. */
+static void warpgroups_share_all_registers_and_memory_suffices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
+        struct made m;
+        make(flowing[i].body, "cuda:sm_90a", &m);
+        const fpa_flow_plan *flow = &m.plan.flow;
+        assert_true(flow->key_registers % 8 == 0 && flow->query_registers % 8 == 0 &&
+                    flow->pack_registers % 8 == 0);
+        assert_int_equal(1 + flow->key_groups + flow->query_groups, 4);
+        assert_true(flow->key_groups * flow->key_registers + flow->query_groups * flow->query_registers +
+                        flow->pack_registers <=
+                    512);
+        assert_true(flow->bytes <= m.plan.target->shared_memory);
+        assert_int_equal(flow->at_raws % 1024, 0);
+        assert_int_equal(flow->at_matrix % 1024, 0);
+        /* else a panel that waits for its values would wait for itself */
+        assert_true(flow->values >= flow->raws && flow->panels >= 2);
+        unmake(&m);
+    }
+}
+
+static void every_feature_has_one_slot(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
+        struct made m;
+        make(flowing[i].body, "cuda:sm_90a", &m);
+        const fpa_flow_plan *flow = &m.plan.flow;
+        bool *seen = calloc((size_t)m.plan.features, sizeof *seen);
+        assert_non_null(seen);
+        assert_true(flow->slots >= m.plan.features);
+        for (int s = 0; s < flow->slots; s++) {
+            if (s >= m.plan.features) {
+                assert_int_equal(flow->slot_feature[s], -1);
+                continue;
+            }
+            assert_in_range(flow->slot_feature[s], 0, m.plan.features - 1);
+            assert_false(seen[flow->slot_feature[s]]);
+            seen[flow->slot_feature[s]] = true;
+        }
+        free(seen);
+        unmake(&m);
+    }
+}
+
+/* The row of the last factor of a slot's feature. */
+static int last_row(const fpa_plan *plan, int slot)
+{
+    const fpa_cuda_plan *cuda = &plan->cuda;
+    return cuda->factor_row[(cuda->factors - 1) * cuda->features + plan->flow.slot_feature[slot]];
+}
+
+static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
+        struct made m;
+        int whole = 0;
+        make(flowing[i].body, "cuda:sm_90a", &m);
+        for (int u = 0; (u + 1) * CUDA_UNIT <= m.plan.features; u++) {
+            int run = 1;
+            while (run < CUDA_UNIT &&
+                   last_row(&m.plan, u * CUDA_UNIT + run) == last_row(&m.plan, u * CUDA_UNIT) + run)
+                run++;
+            whole += run == CUDA_UNIT;
+        }
+        if (whole != flowing[i].whole)
+            fail_msg("%s: %d units", flowing[i].body, whole);
+        unmake(&m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(heads_whose_state_registers_hold_have_one_pass),
+        cmocka_unit_test(heads_without_one_pass_say_why),
+        cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
+        cmocka_unit_test(every_feature_has_one_slot),
+        cmocka_unit_test(units_have_rows_that_follow_each_other_where_pieces_do),
+    };
+    return cmocka_run_group_tests_name("plan of one pass", tests, NULL, NULL);
+}
