@@ -61,11 +61,12 @@ typedef struct walk_kernel {
 
 /* Clocks that a state kernel takes for a call. At a chunk's end a block's copy goes into shared memory and
  * out of it, 128 bytes a clock; a block's start is an estimate. What later segments' copies lack is added to
- * them in device memory, of which about 2000 bytes move in a clock. */
+ * them in device memory, of which about 2000 bytes move in a clock; for that each segment reads the totals of
+ * all before it, about 3000 bytes a clock from the second-level cache. */
 static double walk_clocks(const struct fpa_cuda_module *cuda, const walk_kernel *kernel, int64_t sequences,
                           int64_t chunks, int64_t segments)
 {
-    enum { BLOCK_START = 4000, BYTES = 2000 };
+    enum { BLOCK_START = 4000, BYTES = 2000, CACHED_BYTES = 3000 };
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const double columns = (double)g->columns / g->column_blocks;
     const double copy = (double)g->features / kernel->slices * columns * g->copy_bytes / 64;
@@ -74,7 +75,9 @@ static double walk_clocks(const struct fpa_cuda_module *cuda, const walk_kernel 
     const double block =
         (double)divide_up(chunks, segments) * (g->chunk / 16 * (double)kernel->clocks + copy) + BLOCK_START;
     const double copies = (double)sequences * (double)chunks * g->features * g->columns * g->copy_bytes;
-    return (double)(waves * kernel->resident) * block + (1 - 1 / (double)segments) * 2 * copies / BYTES;
+    const double totals = (double)sequences * g->features * g->columns * (double)sizeof(float);
+    return (double)(waves * kernel->resident) * block + (1 - 1 / (double)segments) * 2 * copies / BYTES +
+           0.5 * (double)segments * (double)(segments - 1) * totals / CACHED_BYTES;
 }
 
 /* Blocks of many features are fast, those of few fill the GPU; so do segments, which cost more. */
