@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,14 @@ bool image_is_empty(const fpa_object *image)
 static size_t filled_up(size_t size)
 {
     return (size + IMAGE_UNIT - 1) / IMAGE_UNIT * IMAGE_UNIT;
+}
+
+bool image_names(const fpa_object *image, const char *kernel)
+{
+    char section[128];
+    int length = snprintf(section, sizeof section, ".text.%s", kernel);
+    return length > 0 && (size_t)length < sizeof section &&
+           memmem(image->bytes, image->size, section, (size_t)length + 1);
 }
 
 fpa_status image_join(const fpa_object images[], int count, fpa_object *object, fpa_error *error)

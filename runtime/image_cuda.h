@@ -13,6 +13,9 @@ size_t image_size(const unsigned char *bytes, size_t size);
 /* A whole cubin, but without any code. */
 bool image_is_empty(const fpa_object *image);
 
+/* A cubin's sections are named after its kernels: whether this may be one of them. */
+bool image_names(const fpa_object *image, const char *kernel);
+
 /* Cubins as one object. */
 fpa_status image_join(const fpa_object images[], int count, fpa_object *object, fpa_error *error);
 

@@ -87,14 +87,18 @@ static fpa_status read_geometry(struct fpa_cuda_module *cuda, fpa_error *error)
     return FPA_OK;
 }
 
-static fpa_status find_kernel(struct fpa_cuda_module *cuda, const char *suffix, CUfunction *function,
-                              fpa_error *error)
+/* Modules that seem to have the kernel are asked first: a question that is answered with no is a mistake to
+ * tools that watch the driver. */
+static fpa_status find_kernel(struct fpa_cuda_module *cuda, const fpa_object *images, const char *suffix,
+                              CUfunction *function, fpa_error *error)
 {
     char symbol[HEAD_MAX_NAME + 16];
     snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, suffix);
     CUresult result = CUDA_ERROR_NOT_FOUND;
-    for (int i = 0; i < cuda->module_count && result == CUDA_ERROR_NOT_FOUND; i++)
-        result = cuda->driver->cuModuleGetFunction(function, cuda->modules[i], symbol);
+    for (int i = 0; i < 2 * cuda->module_count && result == CUDA_ERROR_NOT_FOUND; i++)
+        if (image_names(&images[i % cuda->module_count], symbol) == (i < cuda->module_count))
+            result =
+                cuda->driver->cuModuleGetFunction(function, cuda->modules[i % cuda->module_count], symbol);
     if (result == CUDA_ERROR_NOT_FOUND)
         return fail(error, FPA_LOAD, cuda->name,
                     "the module has no kernel %s; it was not generated for this head", symbol);
@@ -103,8 +107,9 @@ static fpa_status find_kernel(struct fpa_cuda_module *cuda, const char *suffix, 
 }
 
 /* The geometry tells which kernels there are. */
-static fpa_status find_kernels(struct fpa_cuda_module *cuda, fpa_error *error)
+static fpa_status find_kernels(struct fpa_cuda_module *cuda, const fpa_object *object, fpa_error *error)
 {
+    fpa_object images[FPA_CUDA_PARTS];
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const struct {
         const char *suffix;
@@ -118,9 +123,10 @@ static fpa_status find_kernels(struct fpa_cuda_module *cuda, fpa_error *error)
         {"recall", g->recalls, &cuda->recall},  {"gather", g->step_threads, &cuda->gather},
     };
     fpa_status status = FPA_OK;
+    image_split(object, images, FPA_CUDA_PARTS);
     for (size_t i = 0; !status && i < sizeof kernels / sizeof *kernels; i++)
         if (kernels[i].there)
-            status = find_kernel(cuda, kernels[i].suffix, kernels[i].function, error);
+            status = find_kernel(cuda, images, kernels[i].suffix, kernels[i].function, error);
     return status;
 }
 
@@ -224,7 +230,7 @@ static fpa_status load_in_context(struct fpa_cuda_module *cuda, const fpa_object
     if (!status)
         status = read_geometry(cuda, error);
     if (!status)
-        status = find_kernels(cuda, error);
+        status = find_kernels(cuda, object, error);
     if (!status)
         status = prepare_kernels(cuda, error);
     cuda_leave(cuda);

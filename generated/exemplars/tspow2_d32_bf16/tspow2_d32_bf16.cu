@@ -2216,7 +2216,7 @@ __device__ __forceinline__ void exchange_words(u32 *word)
 /* One row of o: this lane's columns. wide: 16 bytes at a time, which four lanes exchange, may be stored. */
 __device__ __forceinline__ void store_row(element *o, const float *c, float factor, int block, bool wide, bool there)
 {
-    enum { WIDE = COLUMN_TILES / 4 * 4 };
+    enum { WIDE = COLUMN_TILES / 4 * 4, ALL_WIDE = WIDE == COLUMN_TILES && DV % 8 == 0 };
 #pragma unroll
     for (int n = 0; n < WIDE; n += 4) {
         u32 word[4];
@@ -2230,6 +2230,8 @@ __device__ __forceinline__ void store_row(element *o, const float *c, float fact
         if (there && column + 7 < DV)
             store_words(o + column, uint4{word[0], word[1], word[2], word[3]});
     }
+    if (ALL_WIDE && wide)
+        return;
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n++) {
         const int column = (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
