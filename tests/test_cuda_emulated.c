@@ -77,6 +77,7 @@ static const call calls[] = {
     {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false},
     {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false},
     {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false},
+    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false}, /* one block a head in the recurrent form */
     {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false},
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false},
     {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false},
@@ -88,7 +89,7 @@ static const call calls[] = {
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true},
 };
 
-enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 7, THREADS_CALL = 11, MOST_HEADS = 20 };
+enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 8, THREADS_CALL = 12, MOST_HEADS = 20 };
 
 static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
 {

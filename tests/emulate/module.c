@@ -149,6 +149,7 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
         {"attend", &cuda->attend, &cuda->attend_resident},
         {"flow", &cuda->flow, &cuda->flow_resident},
         {"step", &cuda->step, &cuda->step_resident},
+        {"recall", &cuda->recall, &cuda->recall_resident},
         {"gather", &cuda->gather, NULL},
     };
     char symbol[HEAD_MAX_NAME + 16];

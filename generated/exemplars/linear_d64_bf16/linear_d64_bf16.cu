@@ -1490,8 +1490,12 @@ struct step_names {
     u32 rows[FACTORS];
 };
 
+enum { STEP_AHEAD = 2 }; /* features of a thread */
+
 __device__ __forceinline__ void step_ask_names(const struct step_task &task, struct step_names &names)
 {
+    if (STEP_AHEAD == 0)
+        return;
     const int f = (int)threadIdx.x < task.count ? task.first + threadIdx.x : 0;
     const int next = (int)threadIdx.x + STEP_THREADS < task.count ? f + STEP_THREADS : 0;
 #pragma unroll
@@ -1525,9 +1529,9 @@ __device__ __forceinline__ void step_each_feature(const struct step_task &task, 
 {
     u32 row[FACTORS];
     int i = threadIdx.x;
-    if (first == task.first)
+    if (STEP_AHEAD > 0 && first == task.first)
 #pragma unroll
-        for (int u = 0; u < 2; u++, i += STEP_THREADS) {
+        for (int u = 0; u < STEP_AHEAD; u++, i += STEP_THREADS) {
 #pragma unroll
             for (int l = 0; l < FACTORS; l++)
                 row[l] = names.rows[l] >> u * 16 & 0xffff;
@@ -1603,7 +1607,7 @@ __device__ __forceinline__ void step_fetch(const number *from, int f, int count,
 /* Bring the rest of the block's part of the tables near. */
 __device__ __forceinline__ void step_ask_tables(const struct step_task &task)
 {
-    for (int i = 2 * STEP_THREADS + threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
+    for (int i = STEP_AHEAD * STEP_THREADS + threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
 #pragma unroll
         for (int l = 0; l < FACTORS; l++)
             prefetch(&feature_rows[l][task.first + i]);
@@ -2020,6 +2024,7 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
             step_bring_near(task, states);
     }
     wait_for_last();
+    __syncthreads();
 }
 
 /* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has

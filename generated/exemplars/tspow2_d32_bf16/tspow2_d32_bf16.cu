@@ -1639,6 +1639,7 @@ template <class sizes, int registers, int feed_registers> __device__ __forceinli
             barrier_init(ring + sizes::STAGED + i * 8, 4);
             barrier_init(ring + sizes::SENT + i * 8, 1);
         }
+        fence_shared(); /* the copy engine arrives at them */
     }
     fill_ones(ring + sizes::ONES);
     fence_shared();
@@ -2312,6 +2313,7 @@ extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_
         init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 4 * ATTEND_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * ATTEND_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * ATTEND_GROUPS);
+        fence_shared(); /* the copy engine arrives at them */
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
@@ -2512,18 +2514,19 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
  * threadIdx.x + STEP_THREADS. They are asked for before the state is, behind which they would wait. */
 struct step_names {
     u32 rows[FACTORS];
-    float weight[2];
 };
+
+enum { STEP_AHEAD = 0 }; /* features of a thread: with weights there are no registers for them */
 
 __device__ __forceinline__ void step_ask_names(const struct step_task &task, struct step_names &names)
 {
+    if (STEP_AHEAD == 0)
+        return;
     const int f = (int)threadIdx.x < task.count ? task.first + threadIdx.x : 0;
     const int next = (int)threadIdx.x + STEP_THREADS < task.count ? f + STEP_THREADS : 0;
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
         names.rows[l] = feature_rows[l][f] | (u32)feature_rows[l][next] << 16;
-    names.weight[0] = feature_weights[f];
-    names.weight[1] = feature_weights[next];
 }
 
 /* Feature i of a pass, the product of the packed rows `row`: key[i], query[i][g]; weight: on the key side. */
@@ -2552,14 +2555,14 @@ __device__ __forceinline__ void step_each_feature(const struct step_task &task, 
 {
     u32 row[FACTORS];
     int i = threadIdx.x;
-    if (first == task.first)
+    if (STEP_AHEAD > 0 && first == task.first)
 #pragma unroll
-        for (int u = 0; u < 2; u++, i += STEP_THREADS) {
+        for (int u = 0; u < STEP_AHEAD; u++, i += STEP_THREADS) {
 #pragma unroll
             for (int l = 0; l < FACTORS; l++)
                 row[l] = names.rows[l] >> u * 16 & 0xffff;
             if (i < count)
-                form(i, row, names.weight[u]);
+                form(i, row, feature_weights[first + i]);
         }
 #pragma unroll(UNROLLED)
     for (; i < count; i += STEP_THREADS) {
@@ -2630,7 +2633,7 @@ __device__ __forceinline__ void step_fetch(const number *from, int f, int count,
 /* Bring the rest of the block's part of the tables near. */
 __device__ __forceinline__ void step_ask_tables(const struct step_task &task)
 {
-    for (int i = 2 * STEP_THREADS + threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
+    for (int i = STEP_AHEAD * STEP_THREADS + threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
 #pragma unroll
         for (int l = 0; l < FACTORS; l++)
             prefetch(&feature_rows[l][task.first + i]);
@@ -3108,6 +3111,7 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
             step_bring_near(task, states);
     }
     wait_for_last();
+    __syncthreads();
 }
 
 /* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
