@@ -2313,7 +2313,6 @@ extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_
         init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 4 * ATTEND_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * ATTEND_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * ATTEND_GROUPS);
-        fence_shared(); /* the copy engine arrives at them */
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
