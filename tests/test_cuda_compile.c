@@ -176,6 +176,8 @@ static void check_object(compile_job *job, const fpa_facts *facts, const fpa_obj
         complain(job, "NVRTC's result is no cubin; ");
         return;
     }
+    if (cubin_reads_too_early(object->bytes, object->size, remarks, sizeof remarks))
+        complain(job, "%s reads what CS2R has not cleared yet; ", remarks);
     for (int i = 0; i < module.count; i++)
         check_kernel(job, &module.kernel[i]);
     check_geometry(job, facts, object, &module);
