@@ -19,6 +19,7 @@ struct fpa_cuda_module {
     int multiprocessors;
     int shared_memory; /* bytes that one block may have at most */
     /* blocks that fit on one multiprocessor at a time, at least 1; 0 without the kernel */
+    bool crowded; /* kernels are chosen as for many sequences */
     int state_resident, second_resident, attend_resident, flow_resident, step_resident, recall_resident;
     bool overlaps;    /* NAME_step and its companions may start before the kernel before them is through */
     int step_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */
