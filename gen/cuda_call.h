@@ -11,6 +11,7 @@
  *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
  *                it goes along with the state in registers, query, own keys, update, panel by panel
  *   NAME_step    the recurrent form: update and query in one pass over the state
+ *   NAME_token   instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
@@ -22,7 +23,7 @@
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_STEP 1   /* NAME_step, _gather */
+#define FPA_CUDA_STEP 1   /* NAME_step, _token, _gather */
 #define FPA_CUDA_RECALL 2 /* NAME_recall */
 #define FPA_CUDA_ATTEND 3 /* NAME_attend */
 #define FPA_CUDA_FLOW 4   /* NAME_flow */
@@ -58,6 +59,9 @@ struct fpa_cuda_geometry {
     int step_threads, step_features,
         step_bytes,     /* NAME_step: features that a block takes at least; 0 threads: none */
         step_cluster,   /* blocks of a head, at most, that can be one cluster */
+        token_bytes,    /* NAME_token: shared memory beside a block's rows of the state; 0: there is none */
+        token_least,    /* with them, at least */
+        token_row,      /* bytes of a row */
         recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
     int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
@@ -68,7 +72,7 @@ struct fpa_cuda_geometry {
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 5
+#define FPA_CUDA_VERSION 6
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -100,7 +104,7 @@ struct fpa_cuda_call {
     long long segments;
     long long totals_only; /* NAME_flow: 1: no queries, the totals of segments */
     long long walk_end;    /* first token that NAME_state leaves out */
-    long long slices;      /* blocks of NAME_step that share one head's features */
+    long long slices;      /* blocks of NAME_step or NAME_token that share one head's features */
     long long recent;      /* NAME_recall: tokens of k, v and log_gate before the query's own */
     long long joined;      /* 1: they are a cluster, and add their parts of o up themselves */
 };

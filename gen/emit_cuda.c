@@ -80,6 +80,9 @@ static void push_blocks(lua_State *L, const fpa_cuda_plan *cuda)
     set_integer(L, "step_features", cuda->step_features);
     set_integer(L, "step_bytes", cuda->step_bytes);
     set_integer(L, "step_room", CUDA_STEP_ROOM);
+    set_integer(L, "step_barriers", CUDA_STEP_BARRIERS);
+    set_integer(L, "token_bytes", cuda->token_bytes);
+    set_integer(L, "token_least", cuda->token_least);
     set_integer(L, "step_stages", cuda->step_stages);
     set_integer(L, "step_blocks", cuda->step_blocks);
     set_integer(L, "gather_threads", CUDA_GATHER_THREADS);

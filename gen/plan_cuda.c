@@ -96,11 +96,12 @@ static void place_step(fpa_plan *plan)
     fpa_cuda_plan *cuda = &plan->cuda;
     const int warps = CUDA_STEP_THREADS / 32;
     const int rows = (1 + CUDA_STEP_QUERIES) * cuda->row_count;
+    const bool joins = plan->target->capability >= 90;
     cuda->step_features = CUDA_STEP_THREADS / ((plan->head->dv + 3) / 4);
     const int values = round_up(plan->head->dv, 4);
     const int columns = values + (plan->head->normalize != FPA_NORMALIZE_NONE ? 4 : 0);
-    const int clusters = plan->target->capability >= 90 ? CUDA_STEP_CLUSTER * columns : 0;
-    const int rest = 4 * (CUDA_STEP_ROOM + rows + values + CUDA_STEP_QUERIES * warps + clusters);
+    const int clusters = joins ? CUDA_STEP_CLUSTER * columns + 2 * CUDA_STEP_BARRIERS : 0;
+    const int rest = 4 * (CUDA_STEP_ROOM + round_up(rows + values + CUDA_STEP_QUERIES * warps + clusters, 4));
     const int stage = 16 * CUDA_STEP_THREADS;
     /* of 16 bits a thread has 8 columns, and needs more registers for their sums */
     const bool narrow = plan->head->state_dtype != FPA_F32;
@@ -112,6 +113,9 @@ static void place_step(fpa_plan *plan)
     if (cuda->step_blocks * (rest + cuda->step_stages * stage + 1024) > plan->target->shared_memory + 1024)
         cuda->step_blocks--;
     cuda->step_bytes = rest + cuda->step_stages * stage;
+    const bool whole = plan->head->dv * dtype_size(plan->head->state_dtype) % 16 == 0; /* rows, for bulk copies */
+    cuda->token_bytes = joins && whole ? rest : 0;
+    cuda->token_least = rest + 4 * (8 * CUDA_STEP_QUERIES * CUDA_STEP_THREADS - CUDA_STEP_ROOM); /* for sums */
 }
 
 static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)

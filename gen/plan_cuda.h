@@ -17,6 +17,7 @@ enum {
     CUDA_STATE_STAGES = 3,   /* tiles of the state on their way into shared memory */
     CUDA_STEP_THREADS = 256, /* of a block of the recurrent form */
     CUDA_STEP_ROOM = 5120,   /* floats of its features, then of its sums */
+    CUDA_STEP_BARRIERS = 33, /* of a cluster's parts, and of pieces of a state in shared memory */
     CUDA_STEP_CLUSTER = 8,   /* blocks of a head, at most, that add their sums up themselves */
     CUDA_STEP_QUERIES = 4,   /* query heads that one pass over the state serves */
     CUDA_GATHER_THREADS = 64,
@@ -71,6 +72,8 @@ typedef struct fpa_cuda_plan {
     int step_stages;   /* pieces of the state that a thread has on their way */
     int step_blocks;   /* on a multiprocessor at a time */
     int step_bytes;    /* of its shared memory */
+    int token_bytes;   /* of NAME_token's beside rows of the state; 0: there is none */
+    int token_least;   /* with them, at least */
     /* pitches, bytes: from a row of a panel, a token's raw vector, a row of values, of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch, output_pitch;
     fpa_cuda_memory state, attend, flow;

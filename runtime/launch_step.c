@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { ALIGNMENT = 256 };
@@ -53,15 +54,71 @@ static double cost_of(const struct fpa_cuda_module *cuda, const struct fpa_launc
     return (blocks > busy ? blocks / busy + 0.5 : 1) * life + parts;
 }
 
+/* Units of features, step_features each, that blocks can have of a head. */
+static int64_t count_units(const struct fpa_cuda_geometry *g)
+{
+    return divide_up(g->features, g->step_features);
+}
+
+/* The next number of blocks that gives each fewer units. */
+static int64_t more_slices(int64_t units, int64_t slices)
+{
+    return divide_up(units, divide_up(units, slices) - 1);
+}
+
+/* Shared memory of a block of NAME_token. */
+static int64_t token_bytes(const struct fpa_cuda_geometry *g, int64_t slices)
+{
+    const int64_t rows = divide_up(count_units(g), slices) * g->step_features;
+    const int64_t bytes = g->token_bytes + rows * g->token_row;
+    return bytes > g->token_least ? bytes : g->token_least;
+}
+
+/* The most blocks of a head that can be a cluster, with a multiprocessor each, where each can hold its rows of the
+ * state; 0: they cannot. */
+static int64_t holding_slices(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const int64_t units = count_units(g), heads = launch->batch * launch->heads;
+    int64_t best = 0, slices = 1;
+    if (!g->token_bytes || cuda->step_cluster < 2 || launch->length > 1 || launch->recent || cuda->crowded)
+        return 0;
+    while (slices <= cuda->step_cluster && heads * slices <= cuda->multiprocessors) {
+        if (token_bytes(g, slices) <= cuda->token_memory)
+            best = slices;
+        if (slices >= units)
+            break;
+        slices = more_slices(units, slices);
+    }
+    return best;
+}
+
+/* Whether the copy engine can fetch all heads' states. */
+static bool is_aligned(const void *state, const int64_t stride[2], int element)
+{
+    return ((uintptr_t)state | (uintptr_t)(stride[0] * element) | (uintptr_t)(stride[1] * element)) % 16 == 0;
+}
+
+/* NAME_token instead of NAME_step. */
+static bool holds(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch)
+{
+    const int element = cuda->geometry.state_element;
+    return launch->length == 1 && holding_slices(cuda, launch) > 0 &&
+           is_aligned(launch->state_in, launch->state_in_stride, element) &&
+           is_aligned(launch->state_out, launch->state_out_stride, element);
+}
+
 /* Blocks that share a head's features. */
 static int64_t choose_slices(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int64_t units = divide_up(g->features, g->step_features); /* that blocks can have of a head */
+    const int64_t units = count_units(g), holding = holding_slices(cuda, launch);
     const double rounds = (double)g->state_elements * g->state_element / (16.0 * g->step_threads);
     int64_t best = 1, slices = 1;
-    while (slices < units && !cuda->crowded) { /* to the next number that gives blocks fewer units */
-        slices = divide_up(units, divide_up(units, slices) - 1);
+    if (holding)
+        return holding;
+    while (slices < units && !cuda->crowded) {
+        slices = more_slices(units, slices);
         if (cost_of(cuda, launch, rounds, slices) < cost_of(cuda, launch, rounds, best))
             best = slices;
     }
@@ -127,11 +184,14 @@ fpa_status step_forward(const struct fpa_cuda_module *cuda, const struct fpa_lau
         return status;
     cuda_fill_call(launch, &call);
     find_parts(cuda, launch, launch->workspace, &call);
-    const fpa_cuda_grid step = {launch->recent ? cuda->recall : cuda->step,
+    const bool held = holds(cuda, launch);
+    const fpa_cuda_grid step = {launch->recent ? cuda->recall
+                                : held         ? cuda->token
+                                               : cuda->step,
                                 "the recurrent form",
                                 heads * call.slices,
                                 g->step_threads,
-                                g->step_bytes,
+                                held ? (int)token_bytes(g, call.slices) : g->step_bytes,
                                 NULL};
     const fpa_cuda_grid gather = {cuda->gather, "the sum of the parts of o", outputs, g->gather_threads, 0,
                                   NULL};

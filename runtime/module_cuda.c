@@ -121,6 +121,7 @@ static fpa_status find_kernels(struct fpa_cuda_module *cuda, const fpa_object *o
         {"carry", true, &cuda->carry},          {"attend", true, &cuda->attend},
         {"flow", g->flow_threads, &cuda->flow}, {"step", g->step_threads, &cuda->step},
         {"recall", g->recalls, &cuda->recall},  {"gather", g->step_threads, &cuda->gather},
+        {"token", g->token_bytes, &cuda->token},
     };
     fpa_status status = FPA_OK;
     image_split(object, images, FPA_CUDA_PARTS);
@@ -161,6 +162,8 @@ static fpa_status prepare(const struct fpa_cuda_module *cuda, CUfunction functio
             kernel, threads, bytes);
     return FPA_OK;
 }
+
+enum { TOKEN_OWN = 1024 }; /* bytes, at most, of shared memory that NAME_token declares */
 
 enum { OVERLAPS = 12030 }; /* CUDA: from here on a captured launch keeps what it may overlap with */
 
@@ -218,6 +221,10 @@ static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error
     if (!status) /* launched as NAME_step is */
         status = prepare(cuda, cuda->recall, "recall", g->step_threads, g->step_bytes, &cuda->recall_resident,
                          error);
+    int token_resident;
+    cuda->token_memory = cuda->shared_memory - TOKEN_OWN;
+    if (!status)
+        status = prepare(cuda, cuda->token, "token", g->step_threads, cuda->token_memory, &token_resident, error);
     return status ? status : find_cluster(cuda, error);
 }
 

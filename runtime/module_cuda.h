@@ -14,10 +14,11 @@ struct fpa_cuda_module {
     CUmodule modules[FPA_CUDA_PARTS]; /* which have the kernels between them; each has the geometry */
     int module_count;
     struct fpa_cuda_geometry geometry;
-    CUfunction gates, pack, state, second_state, carry, attend, flow, step, recall,
+    CUfunction gates, pack, state, second_state, carry, attend, flow, step, token, recall,
         gather; /* NULL: the head has no such kernel */
     int multiprocessors;
     int shared_memory; /* bytes that one block may have at most */
+    int token_memory;  /* that the launch of a block of NAME_token may ask for */
     /* blocks that fit on one multiprocessor at a time, at least 1; 0 without the kernel */
     bool crowded; /* kernels are chosen as for many sequences */
     int state_resident, second_resident, attend_resident, flow_resident, step_resident, recall_resident;
