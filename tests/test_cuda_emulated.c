@@ -74,6 +74,9 @@ typedef struct call {
 
 static const call calls[] = {
     {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false},
+    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false}, /* a cluster a head */
+    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false}, /* in three passes over the state */
+    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false},           /* one token after the other, with a state */
     {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false},
     {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false},
     {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false},
@@ -89,7 +92,7 @@ static const call calls[] = {
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true},
 };
 
-enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 8, THREADS_CALL = 12, MOST_HEADS = 20 };
+enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 11, THREADS_CALL = 15, MOST_HEADS = 20 };
 
 static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
 {

@@ -1,6 +1,7 @@
 /* emulate: blocks of CUDA threads on the CPU, one fiber a thread; included before an emitted file (C++17).
  *
- * A block's fibers take turns on one core, each until it has to wait; blocks follow each other. Nothing
+ * A block's fibers take turns on one core, each until it has to wait; blocks follow each other, those of a
+ * cluster take turns. Nothing
  * depends on time: the same launch is the same run. What is asynchronous on the GPU happens either at once
  * or, when it is to be late, not before somebody waits for it, so that a wait that is missing shows. Where no
  * fiber can go on, the launch ends with a message that says where each warp is. */
@@ -28,7 +29,7 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
-#define __shared__ static /* of a block: blocks follow each other */
+#define __shared__ static __attribute__((section("block_shared"))) /* a block's: see enter() */
 
 struct uint3 {
     unsigned x, y, z;
@@ -58,6 +59,7 @@ enum {
     WARP = 32,
     WARPGROUP = 128,
     MOST_THREADS = 1024,
+    MOST_BLOCKS = 8, /* of a cluster */
     NAMED_BARRIERS = 16,
     STACK = 256 << 10, /* bytes of a fiber's */
     SHARED = 227 << 10,
@@ -66,8 +68,8 @@ enum {
 
 /* ---- shared memory ---- */
 
-alignas(1024) static unsigned char memory[SHARED];
-static u32 memory_bytes; /* of this launch */
+static unsigned char *memory; /* the block's; so are all pointers below that enter() sets */
+static u32 memory_bytes;      /* of this launch */
 
 /* Who wrote each 16 bytes last as threads do, and how many fences that thread had passed then: until the next
  * one, matrix instructions and bulk copies need not see it. */
@@ -75,7 +77,7 @@ struct written {
     int thread; /* -1: nobody */
     unsigned fences;
 };
-static written writer[SHARED / 16];
+static written *writer;
 
 /* ---- what threads wait for ---- */
 
@@ -94,7 +96,7 @@ struct barrier {
     long long bytes;    /* that are still to come */
     u32 phase;
 };
-static std::vector<barrier> barriers; /* by address / 8 */
+static barrier *barriers; /* by address / 8 */
 
 /* Bytes on their way. */
 struct copy {
@@ -113,6 +115,8 @@ struct thread {
     unsigned generation;
     const barrier *waits;
     u32 parity, address;
+    bool arrived; /* at the cluster's barrier, in cluster_generation */
+    unsigned cluster_generation;
     unsigned fences;
     std::vector<copy> open, open_out;          /* not committed yet */
     std::deque<std::vector<copy>> copies, out; /* committed */
@@ -135,15 +139,55 @@ struct warp {
     u64 issued;  /* digest of what was: equal in a warpgroup */
 };
 
-static thread threads[MOST_THREADS];
-static warp warps[MOST_THREADS / WARP];
-static group warpgroups[MOST_THREADS / WARPGROUP], named[NAMED_BARRIERS];
-static std::deque<copy> on_their_way; /* bulk copies of this block on their way into shared memory */
+static thread *threads;
+static warp *warps;
+static group *warpgroups, *named;
 static bool late_products, late_copies;
 static unsigned char *stacks;
 static int current, count; /* number of the thread that runs; threads of the block */
 static jmp_buf scheduler;
 static char message[2048];
+
+/* ---- blocks ---- */
+
+struct block {
+    alignas(1024) unsigned char memory[SHARED];
+    written writer[SHARED / 16];
+    barrier barriers[SHARED / 8];
+    thread threads[MOST_THREADS];
+    warp warps[MOST_THREADS / WARP];
+    group warpgroups[MOST_THREADS / WARPGROUP], named[NAMED_BARRIERS];
+    std::deque<copy> on_their_way; /* copies into its shared memory */
+    std::vector<char> own;         /* __shared__ variables while another block runs */
+    unsigned number;               /* blockIdx.x */
+};
+static block *blocks; /* [MOST_BLOCKS] of the cluster */
+static int rank, ranks; /* number of the block that runs; blocks of the cluster */
+static group cluster; /* its barrier, at which threads arrive before they wait */
+
+/* Where the linker put __shared__ variables; NULL: there are none. */
+extern "C" __attribute__((weak, visibility("hidden"))) char __start_block_shared[], __stop_block_shared[];
+
+/* Another block runs: its memory and threads are those that all that follows means. */
+static void enter(int next)
+{
+    const size_t size = __stop_block_shared - __start_block_shared;
+    if (size > 0 && next != rank) {
+        blocks[rank].own.assign(__start_block_shared, __stop_block_shared);
+        blocks[next].own.resize(size);
+        memcpy(__start_block_shared, blocks[next].own.data(), size);
+    }
+    rank = next;
+    block &b = blocks[rank];
+    memory = b.memory;
+    writer = b.writer;
+    barriers = b.barriers;
+    threads = b.threads;
+    warps = b.warps;
+    warpgroups = b.warpgroups;
+    named = b.named;
+    blockIdx = {b.number, 0, 0};
+}
 
 /* ---- fibers ---- */
 
@@ -326,7 +370,7 @@ static void tell_deadlock(void)
 
 /* ---- CUDA's own functions ---- */
 
-static unsigned char *const shared_memory = emulate::memory;
+#define shared_memory emulate::memory
 
 static inline unsigned __cvta_generic_to_shared(const void *place)
 {

@@ -1,4 +1,4 @@
-/* launch: a grid of an emitted kernel, block after block; included behind an emitted file (C++17). */
+/* launch: a grid of an emitted kernel, block after block or cluster after cluster; included behind an emitted file (C++17). */
 #ifndef FPAC_TESTS_EMULATE_LAUNCH_H
 #define FPAC_TESTS_EMULATE_LAUNCH_H
 
@@ -36,12 +36,17 @@ static void clear(group &g, int size)
 }
 
 /* Shared memory is poison: every 16 or 32 bits are not a number. */
-static void start_block(void)
+static void start_block(int number)
 {
-    memset(memory, 0xff, sizeof memory);
-    memset(writer, 0xff, sizeof writer);
-    barriers.assign(SHARED / 8, barrier());
-    on_their_way.clear();
+    block &b = blocks[rank];
+    blockIdx.x = b.number = number;
+    memset(memory, 0xff, SHARED);
+    memset(writer, 0xff, sizeof b.writer);
+    memset(barriers, 0, sizeof b.barriers);
+    b.on_their_way.clear();
+    b.own.assign(__stop_block_shared - __start_block_shared, (char)0xff);
+    if (rank == 0)
+        memset(__start_block_shared, 0xff, b.own.size());
     for (int i = 0; i < NAMED_BARRIERS; i++)
         clear(named[i], count);
     for (int i = 0; i < count; i++) {
@@ -50,9 +55,10 @@ static void start_block(void)
         t.meets = NULL;
         t.waits = NULL;
         t.fences = 0;
+        t.arrived = false;
         t.open.clear(), t.copies.clear(), t.open_out.clear(), t.out.clear();
         getcontext(&t.start);
-        t.start.uc_stack.ss_sp = stacks + (size_t)i * STACK;
+        t.start.uc_stack.ss_sp = stacks + ((size_t)rank * MOST_THREADS + i) * STACK;
         t.start.uc_stack.ss_size = STACK;
         makecontext(&t.start, run_thread, 0);
         clear(warpgroups[i / WARPGROUP], WARPGROUP);
@@ -67,6 +73,8 @@ static void start_block(void)
 /* What a block must not leave behind. */
 static void finish_block(void)
 {
+    if (!blocks[rank].on_their_way.empty())
+        snprintf(message, sizeof message, "block %u ends before copies into its shared memory come", blockIdx.x);
     for (int w = 0; w < count / WARP && !*message; w++) {
         if (late_products && !(warps[w].open.empty() && warps[w].products.empty()))
             snprintf(message, sizeof message,
@@ -77,51 +85,90 @@ static void finish_block(void)
     }
 }
 
-/* Threads in turn, each until it waits; beside late copies from the last warp on. Late bulk copies come when
- * nobody can do anything else. */
-static void run_block(void)
+/* Threads of a block in turn, each until it waits; beside late copies from the last warp on. Returns whether
+ * one could go on. */
+static bool run_threads(bool *unfinished)
+{
+    bool moved = false;
+    for (int i = 0; i < count && !*message; i++) {
+        const int next = late_copies ? (count / WARP - 1 - i / WARP) * WARP + i % WARP : i;
+        if (threads[next].done)
+            continue;
+        *unfinished = true;
+        if (!is_ready(threads[next]))
+            continue;
+        moved = true;
+        resume(next);
+    }
+    return moved;
+}
+
+/* Late copies of a block come when nobody can do anything else. */
+static bool bring_copy(void)
+{
+    std::deque<copy> &copies = blocks[rank].on_their_way;
+    if (copies.empty())
+        return false;
+    for (bool more = true; more; copies.pop_front()) {
+        more = copies.front().more;
+        perform(copies.front());
+    }
+    return true;
+}
+
+/* Blocks of a cluster in turn; beside late copies from the last one on. */
+static void run_cluster(void)
 {
     for (;;) {
-        bool moved = false, unfinished = false;
-        for (int i = 0; i < count; i++) {
-            const int next = late_copies ? (count / WARP - 1 - i / WARP) * WARP + i % WARP : i;
-            if (threads[next].done)
-                continue;
-            unfinished = true;
-            if (!is_ready(threads[next]))
-                continue;
-            moved = true;
-            resume(next);
-            if (*message)
-                return;
+        bool moved = false, brought = false, unfinished = false;
+        for (int i = 0; i < ranks && !*message; i++) {
+            enter(late_copies ? ranks - 1 - i : i);
+            moved = run_threads(&unfinished) || moved;
         }
-        if (!unfinished)
-            return finish_block();
-        if (moved)
-            continue;
-        if (on_their_way.empty())
+        if (*message || !unfinished)
+            return;
+        for (int i = 0; i < ranks && !moved && !brought; i++) {
+            enter(i);
+            brought = bring_copy();
+        }
+        if (!moved && !brought)
             return tell_deadlock();
-        for (bool more = true; more; on_their_way.pop_front()) {
-            more = on_their_way.front().more;
-            perform(on_their_way.front());
-        }
+    }
+}
+
+static void launch_cluster(unsigned first)
+{
+    clear(cluster, ranks * count);
+    cluster.what = "the cluster's barrier";
+    for (int i = 0; i < ranks; i++) {
+        enter(i);
+        start_block(first + i);
+    }
+    enter(0);
+    run_cluster();
+    for (int i = 0; i < ranks && !*message; i++) {
+        enter(i);
+        finish_block();
     }
 }
 
 } // namespace emulate
 
-/* NULL, or what went wrong. second: maps, where the kernel takes them, else pointers to the head's weights.
+/* NULL, or what went wrong. So many neighbours are a cluster. second: maps, where the kernel takes them, else pointers to the head's weights.
  * late: matrix instructions (bit 0), copies (bit 1) are not done before somebody waits for them. */
 extern "C" __attribute__((visibility("default"))) const char *
-emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, const struct fpa_cuda_call *call,
-               const void *second, bool takes_maps, int late)
+emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, unsigned neighbours,
+               const struct fpa_cuda_call *call, const void *second, bool takes_maps, int late)
 {
     using namespace emulate;
     if (!stacks)
-        stacks = (unsigned char *)mmap(NULL, (size_t)MOST_THREADS * STACK, PROT_READ | PROT_WRITE,
+        stacks = (unsigned char *)mmap(NULL, (size_t)MOST_BLOCKS * MOST_THREADS * STACK, PROT_READ | PROT_WRITE,
                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (stacks == MAP_FAILED || block > MOST_THREADS || block % WARP || bytes > SHARED)
+    if (stacks == MAP_FAILED || block > MOST_THREADS || block % WARP || bytes > SHARED ||
+        neighbours > MOST_BLOCKS || grid % neighbours)
         return "a launch that cannot be emulated";
+    if (!blocks)
+        blocks = new emulate::block[MOST_BLOCKS]();
     emulate::kernel = kernel;
     emulate::second = second;
     emulate::takes_maps = takes_maps;
@@ -133,11 +180,9 @@ emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, cons
     gridDim = {grid, 1, 1};
     blockDim = {block, 1, 1};
     *message = 0;
-    for (unsigned i = 0; i < grid && !*message; i++) {
-        blockIdx = {i, 0, 0};
-        start_block();
-        run_block();
-    }
+    ranks = neighbours;
+    for (unsigned i = 0; i < grid && !*message; i += neighbours)
+        launch_cluster(i);
     return *message ? message : NULL;
 }
 

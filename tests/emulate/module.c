@@ -15,8 +15,8 @@
 enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 
 typedef const char *launch_function(void *kernel, unsigned grid, unsigned block, unsigned bytes,
-                                    const struct fpa_cuda_call *call, const void *second, bool takes_maps,
-                                    int late);
+                                    unsigned neighbours, const struct fpa_cuda_call *call, const void *second,
+                                    bool takes_maps, int late);
 
 /* ---- the driver ---- */
 
@@ -71,21 +71,40 @@ static bool takes_maps(const emulated_kernel *kernel)
             one == (const void *)cuda->attend);
 }
 
+static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                                 void **extra)
+{
+    const emulated_kernel *kernel = (const emulated_kernel *)(const void *)function;
+    unsigned neighbours = 1;
+    launch_function *launch;
+    (void)extra;
+    for (unsigned i = 0; i < config->attribute_count; i++)
+        if (config->attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            neighbours = config->attributes[i].value.cluster.x;
+    if (config->grid_y != 1 || config->grid_z != 1 || config->block_y != 1 || config->block_z != 1 ||
+        config->grid_x == 0)
+        failure = "a grid of an impossible shape";
+    else {
+        memcpy(&launch, &kernel->owner->launch, sizeof launch);
+        failure = launch(kernel->address, config->grid_x, config->block_x, config->shared_bytes, neighbours,
+                         parameters[0], parameters[1], takes_maps(kernel), kernel->owner->late);
+    }
+    return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
+}
+
 static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                               CUstream stream, void **parameters, void **extra)
 {
-    const emulated_kernel *kernel = (const emulated_kernel *)(const void *)function;
-    launch_function *launch;
-    (void)stream, (void)extra;
-    if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || grid_x == 0)
-        failure = "a grid of an impossible shape";
-    else {
-        memcpy(&launch, &kernel->owner->launch, sizeof launch);
-        failure = launch(kernel->address, grid_x, block_x, shared_bytes, parameters[0], parameters[1],
-                         takes_maps(kernel), kernel->owner->late);
-    }
-    return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
+    const CUlaunchConfig config = {.grid_x = grid_x,
+                                   .grid_y = grid_y,
+                                   .grid_z = grid_z,
+                                   .block_x = block_x,
+                                   .block_y = block_y,
+                                   .block_z = block_z,
+                                   .shared_bytes = shared_bytes,
+                                   .stream = stream};
+    return launch_kernel_ex(&config, function, parameters, extra);
 }
 
 /* ---- opening ---- */
@@ -151,6 +170,7 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
         {"step", &cuda->step, &cuda->step_resident},
         {"recall", &cuda->recall, &cuda->recall_resident},
         {"gather", &cuda->gather, NULL},
+        {"token", &cuda->token, NULL},
     };
     char symbol[HEAD_MAX_NAME + 16];
     snprintf(symbol, sizeof symbol, "%s_geometry", cuda->name);
@@ -159,6 +179,8 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
     if (!geometry || !emulated->launch)
         return fail(error, FPA_LOAD, cuda->name, "the library lacks %s or emulate_launch", symbol);
     memcpy(&cuda->geometry, geometry, sizeof cuda->geometry);
+    cuda->step_cluster = cuda->geometry.step_cluster;
+    cuda->overlaps = cuda->step_cluster > 1;
     for (int i = 0; i < EMULATED_KERNELS; i++) {
         snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, kernels[i].suffix);
         emulated->kernels[i] = (emulated_kernel){emulated, dlsym(emulated->library, symbol)};
@@ -196,11 +218,14 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     memset(emulated, 0, sizeof *emulated);
     snprintf(emulated->cuda.name, sizeof emulated->cuda.name, "%s", name);
     emulated->cuda.driver = &emulated->driver;
-    emulated->cuda.multiprocessors = emulated->cuda.step_cluster = 1;
+    emulated->cuda.multiprocessors = 1;
+    emulated->cuda.shared_memory = 227 << 10;
+    emulated->cuda.token_memory = 226 << 10;
     emulated->driver.cuGetErrorName = error_name;
     emulated->driver.cuGetErrorString = error_string;
     emulated->driver.cuCtxGetCurrent = current_context;
     emulated->driver.cuLaunchKernel = launch_kernel;
+    emulated->driver.cuLaunchKernelEx = launch_kernel_ex;
     emulated_copies_boxes(emulated, true);
     emulated->module = (fpa_module){
         .backend = &backend, .handle = &emulated->cuda, .workspace = cuda_workspace, .forward = cuda_forward};

@@ -306,7 +306,7 @@ static inline void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_t
     for (emulate::u32 i = 0; i < bytes / 16; i++)
         writer[(to - BASE) / 16 + i].thread = -1;
     if (late_copies)
-        on_their_way.push_back(c);
+        blocks[rank].on_their_way.push_back(c);
     else
         perform(c);
 }
@@ -326,7 +326,7 @@ static const void *tensor_part(const tensor_map &t, int64_t number, int64_t head
     if ((uint64_t)number + 8 <= t.size[0])
         return from;
     static std::deque<std::array<unsigned char, 16>> parts; /* whoever copies late finds them */
-    if (on_their_way.empty())
+    if (blocks[rank].on_their_way.empty())
         parts.clear();
     parts.emplace_back();
     memset(parts.back().data(), 0, 16);
@@ -358,7 +358,7 @@ static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
                             row * 8 + part < 511};
             writer[(address - BASE) / 16].thread = -1;
             if (late_copies)
-                on_their_way.push_back(c);
+                blocks[rank].on_their_way.push_back(c);
             else
                 perform(c);
         }
@@ -419,8 +419,11 @@ static inline void ptx_setmaxnreg_dec_sync_aligned_u32(int)
     emulate::meet_warp("setmaxnreg");
 }
 
-/* Launches follow each other, and a cluster's blocks would have to run side by side: modules here launch
- * without. */
+static inline void ptx_fence_mbarrier_init_release_cluster(void)
+{
+}
+
+/* ---- launches that follow each other; clusters ---- */
 
 static inline void ptx_griddepcontrol_launch_dependents(void)
 {
@@ -438,22 +441,68 @@ static inline void ptx_prefetch_global_L2(const void *)
 
 static inline void ptx_barrier_cluster_arrive_release_aligned(void)
 {
-    emulate::stop("clusters are not emulated");
+    using namespace emulate;
+    thread &t = threads[current];
+    if (t.arrived)
+        stop("a thread arrives at the cluster's barrier twice");
+    t.arrived = true;
+    t.cluster_generation = cluster.generation;
+    if (++cluster.arrived < cluster.size)
+        return;
+    cluster.arrived = 0;
+    cluster.generation++;
 }
 
 static inline void ptx_barrier_cluster_wait_acquire_aligned(void)
 {
-    emulate::stop("clusters are not emulated");
+    using namespace emulate;
+    thread &t = threads[current];
+    if (!t.arrived)
+        stop("a thread waits at the cluster's barrier where it has not arrived");
+    t.arrived = false;
+    if (cluster.generation != t.cluster_generation)
+        return;
+    t.meets = &cluster;
+    t.generation = t.cluster_generation;
+    leave();
 }
 
-static inline void ptx_mapa_shared__cluster_u32(emulate::u32 &, emulate::u32, int)
+namespace emulate
 {
-    emulate::stop("clusters are not emulated");
+enum { IN_CLUSTER = 1 << 30, RANK = 1 << 20 }; /* an address in the cluster's window */
 }
 
-static inline void ptx_st_shared__cluster_f32(emulate::u32, float)
+static inline void ptx_mapa_shared__cluster_u32(emulate::u32 &address, emulate::u32 own, int rank)
 {
-    emulate::stop("clusters are not emulated");
+    emulate::at(own, 4);
+    if (rank < 0 || rank >= emulate::ranks)
+        emulate::stop("an address of block %d of a cluster of %d", rank, emulate::ranks);
+    address = emulate::IN_CLUSTER | own | rank * emulate::RANK;
+}
+
+static inline void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_f32(emulate::u32 to, float a,
+                                                                                emulate::u32 barrier)
+{
+    using namespace emulate;
+    const int mine = rank, other = (to & ~IN_CLUSTER) / RANK;
+    if (!(to & IN_CLUSTER) || !(barrier & IN_CLUSTER) || (barrier & ~IN_CLUSTER) / RANK != (u32)other)
+        stop("a number is sent to address %u, its barrier is at %u", to, barrier);
+    enter(other);
+    int left = 0;
+    while (left < count && threads[left].done)
+        left++;
+    if (left == count) {
+        enter(mine);
+        stop("a number is sent to block %d of the cluster, which has ended", other);
+    }
+    copy c = {at(to % RANK, 4), NULL, 4, barrier % RANK, 0};
+    c.read.assign((const char *)&a, (const char *)(&a + 1));
+    barrier_at(c.barrier);
+    if (late_copies)
+        blocks[other].on_their_way.push_back(c);
+    else
+        perform(c);
+    enter(mine);
 }
 
 #include "ptx_products.h"
