@@ -439,7 +439,7 @@ static inline void ptx_prefetch_global_L2(const void *)
 {
 }
 
-static inline void ptx_barrier_cluster_arrive_release_aligned(void)
+static inline void ptx_barrier_cluster_arrive_relaxed_aligned(void)
 {
     using namespace emulate;
     thread &t = threads[current];
