@@ -104,9 +104,12 @@ struct fpa_cuda_call {
     long long segments;
     long long totals_only; /* NAME_flow: 1: no queries, the totals of segments */
     long long walk_end;    /* first token that NAME_state leaves out */
-    long long slices;      /* blocks of NAME_step or NAME_token that share one head's features */
+    long long slices;      /* blocks of NAME_step, _token or _recall that share one head's features */
+    long long share;       /* features that such a block has, at most */
+    long long group;       /* query heads that share a key's head */
     long long recent;      /* NAME_recall: tokens of k, v and log_gate before the query's own */
-    long long joined;      /* 1: they are a cluster, and add their parts of o up themselves */
+    long long
+        joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:

@@ -113,9 +113,11 @@ static void place_step(fpa_plan *plan)
     if (cuda->step_blocks * (rest + cuda->step_stages * stage + 1024) > plan->target->shared_memory + 1024)
         cuda->step_blocks--;
     cuda->step_bytes = rest + cuda->step_stages * stage;
-    const bool whole = plan->head->dv * dtype_size(plan->head->state_dtype) % 16 == 0; /* rows, for bulk copies */
+    const bool whole =
+        plan->head->dv * dtype_size(plan->head->state_dtype) % 16 == 0; /* rows, for bulk copies */
     cuda->token_bytes = joins && whole ? rest : 0;
-    cuda->token_least = rest + 4 * (8 * CUDA_STEP_QUERIES * CUDA_STEP_THREADS - CUDA_STEP_ROOM); /* for sums */
+    cuda->token_least =
+        rest + 4 * (8 * CUDA_STEP_QUERIES * CUDA_STEP_THREADS - CUDA_STEP_ROOM); /* for sums */
 }
 
 static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)

@@ -266,8 +266,8 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
         {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.overlap = 1},
         {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.cluster = {(unsigned)cluster, 1, 1}}};
     const CUlaunchConfig config = {
-        .grid_x = (unsigned)grid->blocks,
-        .grid_y = 1,
+        .grid_x = cluster > 1 ? (unsigned)cluster : (unsigned)grid->blocks,
+        .grid_y = cluster > 1 ? (unsigned)(grid->blocks / cluster) : 1,
         .grid_z = 1,
         .block_x = (unsigned)grid->threads,
         .block_y = 1,

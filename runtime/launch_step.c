@@ -69,13 +69,13 @@ static int64_t more_slices(int64_t units, int64_t slices)
 /* Shared memory of a block of NAME_token. */
 static int64_t token_bytes(const struct fpa_cuda_geometry *g, int64_t slices)
 {
-    const int64_t rows = divide_up(count_units(g), slices) * g->step_features;
-    const int64_t bytes = g->token_bytes + rows * g->token_row;
+    const int64_t share = divide_up(count_units(g), slices) * g->step_features;
+    const int64_t bytes = g->token_bytes + share * g->token_row;
     return bytes > g->token_least ? bytes : g->token_least;
 }
 
-/* The most blocks of a head that can be a cluster, with a multiprocessor each, where each can hold its rows of the
- * state; 0: they cannot. */
+/* The most blocks of a head that can be a cluster, with a multiprocessor each, where each can hold its rows
+ * of the state; 0: they cannot. */
 static int64_t holding_slices(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
@@ -136,6 +136,8 @@ static size_t find_parts(const struct fpa_cuda_module *cuda, const struct fpa_la
     const int64_t state = divide_up(g->state_elements, 4) * 4; /* rows stay aligned from head to head */
     size_t partial = 0, running = 0;
     call->slices = choose_slices(cuda, launch);
+    call->share = divide_up(count_units(g), call->slices) * g->step_features;
+    call->group = launch->heads ? launch->query_heads / launch->heads : 0;
     call->joined = joins(cuda, launch, call->slices);
     if (call->slices > 1 && !call->joined) /* a part of o is no wider than a row of the copies of the state */
         partial = sizeof(float) * (size_t)(outputs * call->slices) * (size_t)g->columns;

@@ -116,11 +116,11 @@ static fpa_status find_kernels(struct fpa_cuda_module *cuda, const fpa_object *o
         bool there;
         CUfunction *function;
     } kernels[] = {
-        {"gates", g->gate, &cuda->gates},       {"pack", g->pack_threads, &cuda->pack},
-        {"state", true, &cuda->state},          {"state2", g->second_slices, &cuda->second_state},
-        {"carry", true, &cuda->carry},          {"attend", true, &cuda->attend},
-        {"flow", g->flow_threads, &cuda->flow}, {"step", g->step_threads, &cuda->step},
-        {"recall", g->recalls, &cuda->recall},  {"gather", g->step_threads, &cuda->gather},
+        {"gates", g->gate, &cuda->gates},        {"pack", g->pack_threads, &cuda->pack},
+        {"state", true, &cuda->state},           {"state2", g->second_slices, &cuda->second_state},
+        {"carry", true, &cuda->carry},           {"attend", true, &cuda->attend},
+        {"flow", g->flow_threads, &cuda->flow},  {"step", g->step_threads, &cuda->step},
+        {"recall", g->recalls, &cuda->recall},   {"gather", g->step_threads, &cuda->gather},
         {"token", g->token_bytes, &cuda->token},
     };
     fpa_status status = FPA_OK;
@@ -224,7 +224,8 @@ static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error
     int token_resident;
     cuda->token_memory = cuda->shared_memory - TOKEN_OWN;
     if (!status)
-        status = prepare(cuda, cuda->token, "token", g->step_threads, cuda->token_memory, &token_resident, error);
+        status =
+            prepare(cuda, cuda->token, "token", g->step_threads, cuda->token_memory, &token_resident, error);
     return status ? status : find_cluster(cuda, error);
 }
 

@@ -75,8 +75,8 @@ typedef struct call {
 static const call calls[] = {
     {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false},
     {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false}, /* a cluster a head */
-    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false}, /* in three passes over the state */
-    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false},           /* one token after the other, with a state */
+    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false},     /* in three passes over the state */
+    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false}, /* one token after the other, with a state */
     {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false},
     {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false},
     {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false},
@@ -92,7 +92,13 @@ static const call calls[] = {
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true},
 };
 
-enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 11, THREADS_CALL = 15, MOST_HEADS = 20 };
+enum {
+    CALLS = sizeof calls / sizeof *calls,
+    TOKEN_CALL = 1,
+    LONG_CALL = 11,
+    THREADS_CALL = 15,
+    MOST_HEADS = 20
+};
 
 static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
 {
@@ -238,8 +244,9 @@ static void emitted_kernels_compute_the_formula(void **state)
 
 /* ---- faults ---- */
 
-/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass. */
-enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW };
+/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass; of one
+ * token. */
+enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW, IN_TOKEN };
 
 static const struct fault {
     const char *what, *from, *to;
@@ -297,6 +304,17 @@ static const struct fault {
     {"projections that nobody waits for", "        multiply_wait<0>();\n        settle<MATRIX_ROWS / 2>(c);",
      "        settle<MATRIX_ROWS / 2>(c);", IN_FLOW},
     {"rows of the next feature", "slot_rows[0][slot + 0]", "slot_rows[0][slot + 1]", IN_FLOW},
+    {"rows of a state that nobody waits for", "barrier_wait(step_barrier(++piece), 0);", ";", IN_TOKEN},
+    {"rows of another block", "own.in + mine.first * DV", "own.in", IN_TOKEN},
+    {"fewer bytes than a barrier expects", "copy_bulk(to + at * ROW, rows + at * DV, bytes,",
+     "copy_bulk(to + at * ROW, rows + at * DV, bytes - 16,", IN_TOKEN},
+    {"parts that nobody waits for", "    if (own > 0)\n        barrier_wait(step_barrier(0), task.pass & 1);",
+     ";", IN_TOKEN},
+    {"parts of the pass before", "task.pass & 1", "0", IN_TOKEN},
+    {"parts that leave before all blocks are there", "slice + blocks - 1) / blocks;\n    cluster_wait();",
+     "slice + blocks - 1) / blocks;", IN_TOKEN},
+    {"parts that come before those of the pass before are read", "        cluster_arrive_done();",
+     "        ;", IN_TOKEN},
 };
 
 enum { FAULTS = sizeof faults / sizeof *faults };
@@ -329,15 +347,16 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i++) {
-        const int head = head_named(f, faults[i].place == IN_FLOW ? "fewgated" : "gated");
-        const int first = faults[i].place == BY_THREADS ? THREADS_CALL : LONG_CALL;
+        static const char *const heads[] = {"gated", "gated", "fewgated", "plain"};
+        static const int firsts[] = {LONG_CALL, THREADS_CALL, LONG_CALL, TOKEN_CALL};
+        const int head = head_named(f, heads[faults[i].place]), first = firsts[faults[i].place];
         jobs[i] = (job){.fixture = f,
                         .head = f->list.heads[head],
                         .facts = &f->source[head].facts,
                         .code = make_fault(f->source[head].code, &faults[i]),
                         .number = MOST_HEADS + i,
                         .first = first,
-                        .end = first + (faults[i].place == IN_FLOW ? 4 : 2)};
+                        .end = first + (faults[i].place < IN_FLOW ? 2 : 4)};
     }
     run_parallel(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {

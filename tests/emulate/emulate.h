@@ -159,11 +159,11 @@ struct block {
     group warpgroups[MOST_THREADS / WARPGROUP], named[NAMED_BARRIERS];
     std::deque<copy> on_their_way; /* copies into its shared memory */
     std::vector<char> own;         /* __shared__ variables while another block runs */
-    unsigned number;               /* blockIdx.x */
+    uint3 place;                   /* blockIdx */
 };
-static block *blocks; /* [MOST_BLOCKS] of the cluster */
+static block *blocks;   /* [MOST_BLOCKS] of the cluster */
 static int rank, ranks; /* number of the block that runs; blocks of the cluster */
-static group cluster; /* its barrier, at which threads arrive before they wait */
+static group cluster;   /* its barrier, at which threads arrive before they wait */
 
 /* Where the linker put __shared__ variables; NULL: there are none. */
 extern "C" __attribute__((weak, visibility("hidden"))) char __start_block_shared[], __stop_block_shared[];
@@ -186,7 +186,7 @@ static void enter(int next)
     warps = b.warps;
     warpgroups = b.warpgroups;
     named = b.named;
-    blockIdx = {b.number, 0, 0};
+    blockIdx = b.place;
 }
 
 /* ---- fibers ---- */

@@ -1,4 +1,5 @@
-/* launch: a grid of an emitted kernel, block after block or cluster after cluster; included behind an emitted file (C++17). */
+/* launch: a grid of an emitted kernel, block after block or cluster after cluster; included behind an emitted
+ * file (C++17). */
 #ifndef FPAC_TESTS_EMULATE_LAUNCH_H
 #define FPAC_TESTS_EMULATE_LAUNCH_H
 
@@ -36,10 +37,10 @@ static void clear(group &g, int size)
 }
 
 /* Shared memory is poison: every 16 or 32 bits are not a number. */
-static void start_block(int number)
+static void start_block(unsigned number)
 {
     block &b = blocks[rank];
-    blockIdx.x = b.number = number;
+    blockIdx = b.place = {number % gridDim.x, number / gridDim.x, 0};
     memset(memory, 0xff, SHARED);
     memset(writer, 0xff, sizeof b.writer);
     memset(barriers, 0, sizeof b.barriers);
@@ -74,7 +75,8 @@ static void start_block(int number)
 static void finish_block(void)
 {
     if (!blocks[rank].on_their_way.empty())
-        snprintf(message, sizeof message, "block %u ends before copies into its shared memory come", blockIdx.x);
+        snprintf(message, sizeof message, "block %u ends before copies into its shared memory come",
+                 blockIdx.x);
     for (int w = 0; w < count / WARP && !*message; w++) {
         if (late_products && !(warps[w].open.empty() && warps[w].products.empty()))
             snprintf(message, sizeof message,
@@ -154,18 +156,21 @@ static void launch_cluster(unsigned first)
 
 } // namespace emulate
 
-/* NULL, or what went wrong. So many neighbours are a cluster. second: maps, where the kernel takes them, else pointers to the head's weights.
- * late: matrix instructions (bit 0), copies (bit 1) are not done before somebody waits for them. */
+/* NULL, or what went wrong. So many neighbours along x are a cluster. second: maps, where the kernel takes
+ * them, else pointers to the head's weights. late: matrix instructions (bit 0), copies (bit 1) are not done
+ * before somebody waits for them. */
 extern "C" __attribute__((visibility("default"))) const char *
-emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, unsigned neighbours,
-               const struct fpa_cuda_call *call, const void *second, bool takes_maps, int late)
+emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, unsigned bytes,
+               unsigned neighbours, const struct fpa_cuda_call *call, const void *second, bool takes_maps,
+               int late)
 {
     using namespace emulate;
     if (!stacks)
-        stacks = (unsigned char *)mmap(NULL, (size_t)MOST_BLOCKS * MOST_THREADS * STACK, PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        stacks =
+            (unsigned char *)mmap(NULL, (size_t)MOST_BLOCKS * MOST_THREADS * STACK, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stacks == MAP_FAILED || block > MOST_THREADS || block % WARP || bytes > SHARED ||
-        neighbours > MOST_BLOCKS || grid % neighbours)
+        neighbours > MOST_BLOCKS || grid_x % neighbours)
         return "a launch that cannot be emulated";
     if (!blocks)
         blocks = new emulate::block[MOST_BLOCKS]();
@@ -177,11 +182,11 @@ emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, unsi
     parameters = call;
     count = block;
     memory_bytes = bytes;
-    gridDim = {grid, 1, 1};
+    gridDim = {grid_x, grid_y, 1};
     blockDim = {block, 1, 1};
     *message = 0;
     ranks = neighbours;
-    for (unsigned i = 0; i < grid && !*message; i += neighbours)
+    for (unsigned i = 0; i < grid_x * grid_y && !*message; i += neighbours)
         launch_cluster(i);
     return *message ? message : NULL;
 }

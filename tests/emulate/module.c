@@ -14,9 +14,9 @@
 
 enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 
-typedef const char *launch_function(void *kernel, unsigned grid, unsigned block, unsigned bytes,
-                                    unsigned neighbours, const struct fpa_cuda_call *call, const void *second,
-                                    bool takes_maps, int late);
+typedef const char *launch_function(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
+                                    unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
+                                    const void *second, bool takes_maps, int late);
 
 /* ---- the driver ---- */
 
@@ -81,13 +81,13 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
     for (unsigned i = 0; i < config->attribute_count; i++)
         if (config->attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
             neighbours = config->attributes[i].value.cluster.x;
-    if (config->grid_y != 1 || config->grid_z != 1 || config->block_y != 1 || config->block_z != 1 ||
-        config->grid_x == 0)
+    if (config->grid_z != 1 || config->block_y != 1 || config->block_z != 1 || config->grid_x == 0)
         failure = "a grid of an impossible shape";
     else {
         memcpy(&launch, &kernel->owner->launch, sizeof launch);
-        failure = launch(kernel->address, config->grid_x, config->block_x, config->shared_bytes, neighbours,
-                         parameters[0], parameters[1], takes_maps(kernel), kernel->owner->late);
+        failure =
+            launch(kernel->address, config->grid_x, config->grid_y, config->block_x, config->shared_bytes,
+                   neighbours, parameters[0], parameters[1], takes_maps(kernel), kernel->owner->late);
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
 }

@@ -453,6 +453,11 @@ static inline void ptx_barrier_cluster_arrive_relaxed_aligned(void)
     cluster.generation++;
 }
 
+static inline void ptx_barrier_cluster_arrive_release_aligned(void)
+{
+    ptx_barrier_cluster_arrive_relaxed_aligned();
+}
+
 static inline void ptx_barrier_cluster_wait_acquire_aligned(void)
 {
     using namespace emulate;
@@ -481,7 +486,7 @@ static inline void ptx_mapa_shared__cluster_u32(emulate::u32 &address, emulate::
 }
 
 static inline void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_f32(emulate::u32 to, float a,
-                                                                                emulate::u32 barrier)
+                                                                                 emulate::u32 barrier)
 {
     using namespace emulate;
     const int mine = rank, other = (to & ~IN_CLUSTER) / RANK;
