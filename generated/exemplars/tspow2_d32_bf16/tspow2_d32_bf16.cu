@@ -86,6 +86,7 @@ enum {
  *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
  *                it goes along with the state in registers, query, own keys, update, panel by panel
  *   NAME_step    the recurrent form: update and query in one pass over the state
+ *   NAME_token   instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
@@ -97,7 +98,7 @@ enum {
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_STEP 1   /* NAME_step, _gather */
+#define FPA_CUDA_STEP 1   /* NAME_step, _token, _gather */
 #define FPA_CUDA_RECALL 2 /* NAME_recall */
 #define FPA_CUDA_ATTEND 3 /* NAME_attend */
 #define FPA_CUDA_FLOW 4   /* NAME_flow */
@@ -133,6 +134,9 @@ struct fpa_cuda_geometry {
     int step_threads, step_features,
         step_bytes,     /* NAME_step: features that a block takes at least; 0 threads: none */
         step_cluster,   /* blocks of a head, at most, that can be one cluster */
+        token_bytes,    /* NAME_token: shared memory beside a block's rows of the state; 0: there is none */
+        token_least,    /* with them, at least */
+        token_row,      /* bytes of a row */
         recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
     int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
@@ -143,7 +147,7 @@ struct fpa_cuda_geometry {
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 5
+#define FPA_CUDA_VERSION 6
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -175,9 +179,12 @@ struct fpa_cuda_call {
     long long segments;
     long long totals_only; /* NAME_flow: 1: no queries, the totals of segments */
     long long walk_end;    /* first token that NAME_state leaves out */
-    long long slices;      /* blocks of NAME_step that share one head's features */
+    long long slices;      /* blocks of NAME_step, _token or _recall that share one head's features */
+    long long share;       /* features that such a block has, at most */
+    long long group;       /* query heads that share a key's head */
     long long recent;      /* NAME_recall: tokens of k, v and log_gate before the query's own */
-    long long joined;      /* 1: they are a cluster, and add their parts of o up themselves */
+    long long
+        joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -433,7 +440,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, 0, 0, 0,
     256, 2048,
     256,
-    256, 16, 72872, 8, 1,
+    256, 16, 73136, 8, 23984, 36272, DV * (int)sizeof(state_element), 1,
     64,
     384, 3, 171168,
     305, 295,
@@ -580,12 +587,6 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* The kernel as a polynomial of its dot products. */
-__device__ __forceinline__ float kernel_of(float d0)
-{
-    return d0 * d0;
-}
-
 /* ---- barriers in shared memory ---- */
 
 typedef unsigned long long u64;
@@ -600,7 +601,13 @@ __device__ __forceinline__ void barrier_arrive(u32 barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-/* Arrive, and let the phase wait for so many bytes of bulk copies. */
+/* What barrier_init did is seen by the copy engine and, behind a cluster_arrive, by the other blocks of a cluster. */
+__device__ __forceinline__ void barrier_fence(void)
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+}
+
+/* Arrive, and let the phase wait for so many bytes that others send. */
 __device__ __forceinline__ void barrier_expect(u32 barrier, u32 bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
@@ -616,17 +623,31 @@ __device__ __forceinline__ void barrier_wait(u32 barrier, u32 phase)
                  "}" : : "r"(barrier), "r"(phase) : "memory");
 }
 
-/* The phase waits for so many bytes more. */
-__device__ __forceinline__ void barrier_await(u32 barrier, u32 bytes)
-{
-    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
-}
-
 /* `bytes` (a multiple of 16) that lie one behind the other. */
 __device__ __forceinline__ void copy_bulk(u32 to, const void *from, u32 bytes, u32 barrier)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  : : "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
+}
+
+/* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
+__device__ __forceinline__ void fence_shared(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+}
+
+/* The kernel as a polynomial of its dot products. */
+__device__ __forceinline__ float kernel_of(float d0)
+{
+    return d0 * d0;
+}
+
+/* ---- copies and threads of warpgroups ---- */
+
+/* The phase waits for so many bytes more. */
+__device__ __forceinline__ void barrier_await(u32 barrier, u32 bytes)
+{
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
 }
 
 /* Out of shared memory: started by one thread, which commits what it started and waits until shared memory has been read,
@@ -655,12 +676,6 @@ __device__ __forceinline__ void bulk_wait(void)
 __device__ __forceinline__ void warpgroup_sync(int name)
 {
     asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
-}
-
-/* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
-__device__ __forceinline__ void fence_shared(void)
-{
-    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
 }
 
 /* A slot of a ring, and how often the ring was gone round. */
@@ -2341,45 +2356,60 @@ enum {
     STEP_WARPS = STEP_THREADS / 32,
     STEP_LANES = 16,            /* threads that share a row, 4 columns each */
     STEP_ROWS = STEP_THREADS / STEP_LANES, /* rows that a block has at a time then */
-    STEP_ROUNDS = (FEATURES + STEP_ROWS - 1) / STEP_ROWS,
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
-    STEP_ROOM = 5120,           /* floats of shared memory for features, then for the block's sums */
+    STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */
     STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has on their way */
     STEP_GROUP = 2,             /* of them that it waits for and asks for at a time */
-    STEP_RING = 4 * STEP_STAGES * STEP_THREADS, /* floats of them, then of the threads' sums */
+    STEP_RING = 4 * STEP_STAGES * STEP_THREADS, /* floats of them; sums of threads may go on there */
+    STEP_FLOATS = 5996,         /* of shared memory before the ring */
+    STEP_CLUSTER = 8,           /* blocks that add their parts of o up themselves, at most */
+    STEP_BARRIERS = 33,         /* one of the parts, one of each piece of a state that stays in shared memory */
     STEP_STATE = (FEATURES * (DV + 1) + 3) / 4 * 4, /* from a head's running state to the next */
     STEP_COLUMNS = (DV + 3) / 4 * 4 + 4 /* of a part of o: values, then the sum of weights */
 };
 
-static_assert(STEP_RING + STEP_ROOM - STEP_QUERIES * STEP_COLUMNS >= 8 * STEP_QUERIES * STEP_THREADS, "sums need room");
+static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * STEP_THREADS, "sums need room");
 
-/* Shared memory: the ring, STEP_ROOM, packed rows of a token, the key's and the queries', its value, the warps' sums of
- * weights, the cluster's parts of a query's o. */
-__device__ __forceinline__ float *step_ring(void)
-{
-    return (float *)shared_memory;
-}
-
-__device__ __forceinline__ float *step_room(void)
-{
-    return step_ring() + STEP_RING;
-}
-
-__device__ __forceinline__ float *step_packed(void)
-{
-    return step_room() + STEP_ROOM;
-}
-
+/* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows of the key and the queries,
+ * STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
-    return step_packed() + (1 + STEP_QUERIES) * ROWS;
+    return (float *)shared_memory;
 }
 
 /* Of each query, by warps. */
 __device__ __forceinline__ float *step_warp_sums(void)
 {
     return step_value() + STEP_PITCH;
+}
+
+/* The parts of o that other blocks bring: [queries of this block][blocks][STEP_COLUMNS]. Query g belongs to block
+ * g % blocks. */
+__device__ __forceinline__ float *step_parts(void)
+{
+    return step_warp_sums() + STEP_QUERIES * STEP_WARPS;
+}
+
+/* Of the parts, then of the pieces of a state that tspow2_d32_bf16_token holds. */
+__device__ __forceinline__ u32 step_barrier(int i)
+{
+    return (u32)__cvta_generic_to_shared(step_parts() + STEP_CLUSTER * STEP_COLUMNS) + 8 * i;
+}
+
+__device__ __forceinline__ float *step_packed(void)
+{
+    return step_parts() + STEP_CLUSTER * STEP_COLUMNS + 2 * STEP_BARRIERS;
+}
+
+__device__ __forceinline__ float *step_room(void)
+{
+    return (float *)shared_memory + STEP_FLOATS - STEP_ROOM;
+}
+
+__device__ __forceinline__ float *step_ring(void)
+{
+    return (float *)shared_memory + STEP_FLOATS;
 }
 
 /* A block's work. */
@@ -2391,6 +2421,8 @@ struct step_task {
     int queries; /* of this pass */
     int vectors; /* that are packed: the key's, then 1 or STEP_QUERIES queries', zeros behind the last */
     int parts;   /* sums that threads leave of each column */
+    int pass;    /* over the state for this token, from 0 */
+    bool last;   /* no pass of the token follows */
     long long token;
 };
 
@@ -2398,11 +2430,23 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
 {
     struct step_task task;
     /* a launch has fewer than 2^31 blocks and heads; a last slice without rows has a count below 1 */
-    const int slices = (int)call.slices, heads = (int)call.heads, head = blockIdx.x / slices;
-    task.slice = blockIdx.x % slices;
-    task.batch = head / heads;
-    task.head = head % heads;
-    const int share = (STEP_ROUNDS + slices - 1) / slices * STEP_ROWS;
+    const int slices = (int)call.slices, share = (int)call.share;
+    int head = blockIdx.x;
+    task.slice = 0;
+    if (call.joined) {
+        head = blockIdx.y;
+        task.slice = blockIdx.x;
+    } else
+    if (slices > 1) {
+        head = blockIdx.x / slices;
+        task.slice = blockIdx.x % slices;
+    }
+    task.batch = 0;
+    task.head = head;
+    if (call.batch > 1) {
+        task.batch = head / (int)call.heads;
+        task.head = head % (int)call.heads;
+    }
     task.first = task.slice * share;
     task.count = FEATURES - task.first < share ? FEATURES - task.first : share;
     return task;
@@ -2454,6 +2498,23 @@ __device__ __forceinline__ float step_warp_sum(float a)
     return a;
 }
 
+/* Vectors of a pass's token: the key, its value, query g of the pass. */
+__device__ __forceinline__ const element *step_key(const struct fpa_cuda_call &call, const struct step_task &task)
+{
+    return (const element *)call.k + task.batch * call.k_stride[0] + task.token * call.k_stride[1] + task.head * call.k_stride[2];
+}
+
+__device__ __forceinline__ const element *step_values(const struct fpa_cuda_call &call, const struct step_task &task)
+{
+    return (const element *)call.v + task.batch * call.v_stride[0] + task.token * call.v_stride[1] + task.head * call.v_stride[2];
+}
+
+__device__ __forceinline__ const element *step_query(const struct fpa_cuda_call &call, const struct step_task &task, int g)
+{
+    return (const element *)call.q + task.batch * call.q_stride[0] + task.token * call.q_stride[1] +
+           (task.query + g) * call.q_stride[2];
+}
+
 /* What a thread loads of a token: coordinate number threadIdx.x of each vector. Asked for before the state is, behind
  * which it would wait. */
 struct step_inputs {
@@ -2466,20 +2527,16 @@ __device__ __forceinline__ void step_load(const struct fpa_cuda_call &call, cons
                                           struct step_inputs &inputs)
 {
     const int i = threadIdx.x;
-    const element *q = (const element *)call.q + task.batch * call.q_stride[0] + task.token * call.q_stride[1] +
-                       task.query * call.q_stride[2];
     inputs = {};
     if (i < D_IN) {
-        inputs.key = ((const element *)call.k)[task.batch * call.k_stride[0] + task.token * call.k_stride[1] +
-                                               task.head * call.k_stride[2] + i];
+        inputs.key = step_key(call, task)[i];
 #pragma unroll
         for (int g = 0; g < STEP_QUERIES; g++)
             if (g < task.queries)
-                inputs.query[g] = q[g * call.q_stride[2] + i];
+                inputs.query[g] = step_query(call, task, g)[i];
     }
     if (i < DV)
-        inputs.value = ((const element *)call.v)[task.batch * call.v_stride[0] + task.token * call.v_stride[1] +
-                                                 task.head * call.v_stride[2] + i];
+        inputs.value = step_values(call, task)[i];
 }
 
 /* x[0] = rows of the key, x[1 + g] = of query g; coordinates, the row of ones, zeros. */
@@ -2516,23 +2573,28 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 
 /* ---- features ---- */
 
-/* The packed rows that the first features of a block are products of, number threadIdx.x and, in the upper half,
- * threadIdx.x + STEP_THREADS. They are asked for before the state is, behind which they would wait. */
-struct step_names {
+/* The packed rows that the first features of a block are products of and their weights, number threadIdx.x and, in the upper half,
+ * threadIdx.x + STEP_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0: where there
+ * are no registers for them, none. */
+template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
+    float weights[2];
 };
 
-enum { STEP_AHEAD = 0 }; /* features of a thread: with weights there are no registers for them */
+enum { STEP_AHEAD = 0 }; /* of tspow2_d32_bf16_step: with weights there are no registers for them */
 
-__device__ __forceinline__ void step_ask_names(const struct step_task &task, struct step_names &names)
+template <int AHEAD>
+__device__ __forceinline__ void step_ask_names(const struct step_task &task, struct step_names<AHEAD> &names)
 {
-    if (STEP_AHEAD == 0)
+    if (AHEAD == 0)
         return;
     const int f = (int)threadIdx.x < task.count ? task.first + threadIdx.x : 0;
     const int next = (int)threadIdx.x + STEP_THREADS < task.count ? f + STEP_THREADS : 0;
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
         names.rows[l] = feature_rows[l][f] | (u32)feature_rows[l][next] << 16;
+    names.weights[0] = feature_weights[f];
+    names.weights[1] = feature_weights[next];
 }
 
 /* Feature i of a pass, the product of the packed rows `row`: key[i], query[i][g]; weight: on the key side. */
@@ -2555,20 +2617,20 @@ __device__ __forceinline__ void step_feature(float *key, float *query, int i, co
 }
 
 /* Call form(i, row, weight) for the thread's features first.. of the head, of which a pass has count. */
-template <int UNROLLED, typename former>
-__device__ __forceinline__ void step_each_feature(const struct step_task &task, const struct step_names &names, int first,
-                                                  int count, const former &form)
+template <int UNROLLED, int AHEAD, typename former>
+__device__ __forceinline__ void step_each_feature(const struct step_task &task, const struct step_names<AHEAD> &names,
+                                                  int first, int count, const former &form)
 {
     u32 row[FACTORS];
     int i = threadIdx.x;
-    if (STEP_AHEAD > 0 && first == task.first)
+    if (AHEAD > 0 && first == task.first)
 #pragma unroll
-        for (int u = 0; u < STEP_AHEAD; u++, i += STEP_THREADS) {
+        for (int u = 0; u < AHEAD; u++, i += STEP_THREADS) {
 #pragma unroll
             for (int l = 0; l < FACTORS; l++)
                 row[l] = names.rows[l] >> u * 16 & 0xffff;
             if (i < count)
-                form(i, row, feature_weights[first + i]);
+                form(i, row, names.weights[u]);
         }
 #pragma unroll(UNROLLED)
     for (; i < count; i += STEP_THREADS) {
@@ -2590,13 +2652,15 @@ template <typename number> struct step_type<false, number> {
     typedef float type;
 };
 
-/* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. */
-template <bool WIDE, typename number> struct step_grid {
+/* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's rows lie
+ * in shared memory, in the ring's place. */
+template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
         LANES = (DV + COLUMNS - 1) / COLUMNS,
         ROWS = STEP_THREADS / LANES, /* at a time */
-        IS_WIDE = WIDE
+        IS_WIDE = WIDE,
+        IS_HELD = HELD
     };
 
     typedef struct step_numbers<typename step_type<WIDE, number>::type, COLUMNS> numbers; /* of a row, in registers */
@@ -2636,16 +2700,25 @@ __device__ __forceinline__ void step_fetch(const number *from, int f, int count,
     copy_commit();
 }
 
-/* Bring the rest of the block's part of the tables near. */
-__device__ __forceinline__ void step_ask_tables(const struct step_task &task)
+/* Bring the block's part of the tables near, behind the first AHEAD features of the threads. */
+template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struct step_task &task)
 {
-    for (int i = STEP_AHEAD * STEP_THREADS + threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
+#pragma unroll 1
+    for (int i = AHEAD * STEP_THREADS + threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
 #pragma unroll
         for (int l = 0; l < FACTORS; l++)
             prefetch(&feature_rows[l][task.first + i]);
 }
 
-/* Ask for the first STEP_STAGES pieces, and bring near the sums of features, which are read later. */
+/* Bring the sums of features near, which are read later. */
+template <typename number> __device__ __forceinline__ void step_ask_sums(const struct step_task &task, const number *state)
+{
+#pragma unroll 1
+    for (int i = threadIdx.x * 32; state && i < task.count; i += STEP_THREADS * 32)
+        prefetch(state + FEATURES * DV + task.first + i);
+}
+
+/* Ask for the first STEP_STAGES pieces, and for the sums of features. */
 template <typename number> __device__ __forceinline__ void step_ask(const struct step_task &task, const number *state)
 {
     if constexpr (step_has_pieces<number>()) {
@@ -2655,9 +2728,7 @@ template <typename number> __device__ __forceinline__ void step_ask(const struct
             for (int stage = 0; stage < STEP_STAGES; stage += STEP_GROUP)
                 step_fetch<grid>(step_from(state, task.first * DV), grid::row() + stage * grid::ROWS, task.count, stage);
     }
-#pragma unroll 1
-    for (int i = threadIdx.x * 32; state && i < task.count; i += STEP_THREADS * 32)
-        prefetch(state + FEATURES * DV + task.first + i);
+    step_ask_sums(task, state);
 }
 
 /* Numbers of row f: S[f] = S[f] + key[f] v; o[g] += query[f][g] S[f]. */
@@ -2699,6 +2770,28 @@ __device__ __forceinline__ void step_stream(const number *from, int at, int n, i
     }
 }
 
+/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds (token.cu.in). */
+template <typename grid, typename number, typename visitor>
+__device__ __forceinline__ void step_held(const number *from, int at, int n, const visitor &visit)
+{
+    const number *rows = (const number *)step_ring() + at * DV + grid::column(0);
+    int piece = at / (STEP_GROUP * grid::ROWS);
+#pragma unroll 1
+    for (int f = grid::row(); f < n; f += STEP_GROUP * grid::ROWS) {
+        if (from)
+            barrier_wait(step_barrier(++piece), 0);
+#pragma unroll
+        for (int u = 0; u < STEP_GROUP; u++) {
+            typename grid::numbers s = {};
+            if (f + u * grid::ROWS >= n)
+                break;
+            if (from)
+                s = *(const typename grid::numbers *)(rows + (f + u * grid::ROWS) * DV);
+            visit(f + u * grid::ROWS, s);
+        }
+    }
+}
+
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_scatter(const number *from, int at, int n, const visitor &visit)
 {
@@ -2730,6 +2823,9 @@ __device__ __forceinline__ void step_walk(const number *from, int at, int n, int
 {
     if (grid::row() >= grid::ROWS)
         return;
+    if constexpr (grid::IS_HELD)
+        step_held<grid>(from, at, n, visit);
+    else
     if constexpr (grid::IS_WIDE)
         step_stream<grid>(from, at, n, all, visit);
     else
@@ -2816,7 +2912,7 @@ template <int QUERIES, typename grid>
 __device__ __forceinline__ void step_leave(struct step_task &task, float (*o)[grid::COLUMNS], const float *den)
 {
     enum { WHOLE = 32 % grid::LANES == 0, PARTS = WHOLE ? STEP_WARPS : grid::ROWS };
-    float *part = step_ring(); /* [PARTS][QUERIES][STEP_PITCH] */
+    float *part = step_room(); /* [PARTS][QUERIES][STEP_PITCH] */
     copy_wait<0>();
     __syncthreads();
     if (threadIdx.x == 0)
@@ -2843,7 +2939,7 @@ __device__ __forceinline__ void step_leave(struct step_task &task, float (*o)[gr
 __device__ __forceinline__ float step_sum(const struct step_task &task, int g, int column)
 {
     const int queries = task.vectors - 1;
-    const float *part = step_ring() + g * STEP_PITCH + column;
+    const float *part = step_room() + g * STEP_PITCH + column;
     float sum = 0;
 #pragma unroll 8
     for (int r = 0; r < task.parts; r++)
@@ -2862,8 +2958,15 @@ __device__ __forceinline__ float step_sum_weights(const struct step_task &task, 
 
 /* ---- parts of o, joined ---- */
 
-/* All threads of a cluster say that they are here, and wait until all are and what they wrote before is seen. */
+/* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that takes
+ * a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
+}
+
+/* The same, and what they did before is seen. */
+__device__ __forceinline__ void cluster_arrive_done(void)
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
 }
@@ -2873,36 +2976,51 @@ __device__ __forceinline__ void cluster_wait(void)
     asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
 }
 
-/* Write to the place in block `rank` that `own` has in this one. */
-__device__ __forceinline__ void cluster_put(float *own, int rank, float a)
+/* An address of this block's shared memory, in block `rank`. */
+__device__ __forceinline__ u32 cluster_address(u32 own, int rank)
 {
     u32 address;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"((u32)__cvta_generic_to_shared(own)), "r"(rank));
-    asm volatile("st.shared::cluster.f32 [%0], %1;" : : "r"(address), "f"(a) : "memory");
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(own), "r"(rank));
+    return address;
 }
 
-/* The parts of o that other blocks bring: [queries of this block][blocks][STEP_COLUMNS]. Query g belongs to block
- * g % blocks. */
-__device__ __forceinline__ float *step_parts(void)
+/* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it has
+ * come. Nobody waits for what this thread wrote elsewhere. */
+__device__ __forceinline__ void join_send(float *own, int rank, float a)
 {
-    return step_warp_sums() + STEP_QUERIES * STEP_WARPS;
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
+                 : : "r"(cluster_address((u32)__cvta_generic_to_shared(own), rank)), "f"(a),
+                     "r"(cluster_address(step_barrier(0), rank)) : "memory");
 }
 
-/* o of the queries of a pass. All blocks are there and their parts read when it begins (step_token). */
+/* Tell the other blocks that this one's barrier is there: barrier_fence comes before cluster_arrive. */
+__device__ __forceinline__ void join_begin(void)
+{
+    if (threadIdx.x == 0) {
+        barrier_init(step_barrier(0), 1);
+        barrier_fence();
+    }
+    cluster_arrive();
+}
+
+/* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they go to
+ * wait for them. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
-    const int blocks = (int)call.slices;
+    const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
     cluster_wait();
+    if (threadIdx.x == 0 && own > 0)
+        barrier_expect(step_barrier(0), own * blocks * (DV + 1) * (int)sizeof(float));
 #pragma unroll 1
     for (int i = threadIdx.x; i < task.queries * DV; i += STEP_THREADS) {
         const int g = i / DV, column = i % DV;
-        float *own = step_parts() + (g / blocks * blocks + task.slice) * STEP_COLUMNS;
-        cluster_put(own + column, g % blocks, step_sum(task, g, column));
+        float *part = step_parts() + (g / blocks * blocks + task.slice) * STEP_COLUMNS;
+        join_send(part + column, g % blocks, step_sum(task, g, column));
         if (column == 0)
-            cluster_put(own + STEP_COLUMNS - 4, g % blocks, step_sum_weights(task, g));
+            join_send(part + STEP_COLUMNS - 4, g % blocks, step_sum_weights(task, g));
     }
-    cluster_arrive();
-    cluster_wait();
+    if (own > 0)
+        barrier_wait(step_barrier(0), task.pass & 1);
 #pragma unroll 1
     for (int g = task.slice; g < task.queries; g += blocks) {
         const float *part = step_parts() + g / blocks * blocks * STEP_COLUMNS;
@@ -2916,7 +3034,8 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
             step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum / step_divisor(weights));
         }
     }
-    cluster_arrive(); /* for the next pass, or for nobody */
+    if (!task.last)
+        cluster_arrive_done(); /* the parts are read: they may come again */
 }
 
 /* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
@@ -2945,11 +3064,10 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
 /* ---- a token ---- */
 
 /* The query heads of one pass: from and to are the head's states. */
-template <int QUERIES, bool WIDE, typename number>
-__device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names &names, const number *from,
+template <int QUERIES, typename grid, int AHEAD, typename number>
+__device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names<AHEAD> &names, const number *from,
                                           number *to)
 {
-    typedef step_grid<WIDE, number> grid;
     enum { TILE = STEP_ROOM / (1 + QUERIES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
     float *query = step_room(), *key = query + TILE * QUERIES;
     float v[grid::COLUMNS] = {}, o[QUERIES][grid::COLUMNS] = {}, den[QUERIES] = {};
@@ -3013,24 +3131,24 @@ __device__ __forceinline__ void step_copy(const struct step_task &task, const so
         step_put(to[sums + i], from ? step_get(from[sums + i]) : 0.0f);
 }
 
-template <bool WIDE, typename number>
-__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names &names, const number *from,
+template <typename grid, int AHEAD, typename number>
+__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names<AHEAD> &names, const number *from,
                                              number *to)
 {
     if (task.vectors == 2)
-        step_pass<1, WIDE>(task, names, from, to);
+        step_pass<1, grid>(task, names, from, to);
     else
-        step_pass<STEP_QUERIES, WIDE>(task, names, from, to);
+        step_pass<STEP_QUERIES, grid>(task, names, from, to);
 }
 
 template <typename number>
-__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names &names, bool wide,
-                                             const number *from, number *to)
+__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names<STEP_AHEAD> &names,
+                                             bool wide, const number *from, number *to)
 {
     if constexpr (step_has_pieces<number>())
         if (wide)
-            return step_pass_of<true>(task, names, from, to);
-    step_pass_of<false>(task, names, from, to);
+            return step_pass_of<step_grid<true, number>>(task, names, from, to);
+    step_pass_of<step_grid<false, number>>(task, names, from, to);
 }
 
 /* Ask for what a pass reads first, before anything is waited for. */
@@ -3045,11 +3163,13 @@ __device__ __forceinline__ void step_ahead(const struct step_task &task, const s
 __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, struct step_task &task, long long token,
                                            int done)
 {
-    const int group = (int)call.query_heads / (int)call.heads, left = group - done;
+    const int group = (int)call.group, left = group - done;
     task.token = token;
     task.query = task.head * group + done;
     task.vectors = group == 1 ? 2 : 1 + STEP_QUERIES;
     task.queries = left < task.vectors ? left : task.vectors - 1;
+    task.pass = done / STEP_QUERIES;
+    task.last = left <= STEP_QUERIES;
 }
 
 /* To the next pass; the first one has begun with the block. */
@@ -3067,10 +3187,10 @@ __device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, stru
  * for the state's sake. Every pass reads the state before the token and adds the key's part for itself; only the last
  * one keeps the sum, so that the state may be updated in place. */
 __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, struct step_task &task,
-                                           const struct step_states &states, const struct step_names &names,
+                                           const struct step_states &states, const struct step_names<STEP_AHEAD> &names,
                                            long long token)
 {
-    const int group = (int)call.query_heads / (int)call.heads;
+    const int group = (int)call.group;
     int done = 0;
     do {
         struct step_inputs inputs;
@@ -3100,7 +3220,7 @@ __device__ __forceinline__ void step_bring_near(const struct step_task &task, co
 
 /* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
 __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, struct step_task &task,
-                                           struct step_states &states, struct step_names &names)
+                                           struct step_states &states, struct step_names<STEP_AHEAD> &names)
 {
     if (threadIdx.x == 0) {
         task = step_task_of(call);
@@ -3110,9 +3230,9 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
     launch_next();
     __syncthreads();
     step_ask_names(task, names);
-    step_ask_tables(task);
+    step_ask_tables<STEP_AHEAD>(task);
     if (call.joined) {
-        cluster_arrive();
+        join_begin();
         if (threadIdx.x == 0)
             step_bring_near(task, states);
     }
@@ -3127,7 +3247,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) tspow2_d32_bf16_st
 {
     __shared__ struct step_task task; /* one for all threads: registers are for rows */
     __shared__ struct step_states states;
-    struct step_names names;
+    struct step_names<STEP_AHEAD> names;
     step_start(call, task, states, names);
     if (call.length == 0)
         step_copy(task, states.in, states.out);
@@ -3139,6 +3259,109 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) tspow2_d32_bf16_st
         step_token(call, task, states, names, token);
     if (states.running)
         step_copy(task, states.running, states.out);
+}
+#endif
+
+/* ---- one token of few heads ----
+ *
+ * As tspow2_d32_bf16_step, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and each has
+ * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a barrier
+ * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie. */
+
+enum { TOKEN_AHEAD = 2 };
+
+/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen too. */
+__device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
+{
+    enum { LINE = 32 / (int)sizeof(element) };
+    const int i = threadIdx.x * LINE;
+    if (i < D_IN) {
+        prefetch(step_key(call, task) + i);
+#pragma unroll 1
+        for (int g = 0; g < task.queries; g++)
+            prefetch(step_query(call, task, g) + i);
+    }
+    if (i < DV)
+        prefetch(step_values(call, task) + i);
+}
+
+/* Barriers of the pieces of the block's rows; one thread. */
+template <typename grid> __device__ __forceinline__ void token_begin(const struct step_task &task)
+{
+#pragma unroll 1
+    for (int at = 0, i = 1; at < task.count; at += STEP_GROUP * grid::ROWS, i++)
+        barrier_init(step_barrier(i), 1);
+    fence_shared(); /* the copy engine arrives at them */
+}
+
+/* Ask for the block's rows, which begin at `rows`; one thread. */
+template <typename grid, typename number>
+__device__ __forceinline__ void token_ask(const struct step_task &task, const number *rows)
+{
+    enum { PIECE = STEP_GROUP * grid::ROWS, ROW = DV * (int)sizeof(number) };
+    const u32 to = (u32)__cvta_generic_to_shared(step_ring());
+#pragma unroll 1
+    for (int at = 0, i = 1; at < task.count; at += PIECE, i++) {
+        const int left = task.count - at, bytes = (left < PIECE ? left : (int)PIECE) * ROW;
+        barrier_expect(step_barrier(i), bytes);
+        copy_bulk(to + at * ROW, rows + at * DV, bytes, step_barrier(i));
+    }
+}
+
+/* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the first
+ * bytes are asked for before they meet; one of the last warp, which has no part of the token's vectors, asks for rows. */
+template <typename grid>
+__device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
+                                            struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
+                                            struct step_inputs &inputs)
+{
+    const bool asks = threadIdx.x == STEP_THREADS - 32;
+    struct step_task mine = step_task_of(call);
+    step_begin(call, mine, 0, 0);
+    const struct step_states own = step_states_of(call, mine);
+    launch_next();
+    if (asks)
+        token_begin<grid>(mine);
+    if (call.joined)
+        join_begin();
+    step_ask_names(mine, names);
+    token_bring_near(call, mine);
+    if (asks) {
+        step_bring_near(mine, own);
+        task = mine;
+        states = own;
+    }
+    wait_for_last();
+    if (asks && own.in)
+        token_ask<grid>(mine, own.in + mine.first * DV);
+    step_load(call, mine, inputs);
+    step_ask_tables<TOKEN_AHEAD>(mine);
+    step_ask_sums(mine, own.in);
+    __syncthreads();
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_STEP)
+extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_token(const __grid_constant__ struct fpa_cuda_call call)
+{
+    typedef step_grid<step_has_pieces<state_element>(), state_element, true> grid;
+    __shared__ struct step_task task;
+    __shared__ struct step_states states;
+    struct step_names<TOKEN_AHEAD> names;
+    struct step_inputs inputs;
+    token_start<grid>(call, task, states, names, inputs);
+    const int group = (int)call.group;
+    int done = 0;
+    do {
+        if (done > 0) {
+            step_turn(call, task, 0, done);
+            step_load(call, task, inputs);
+        }
+        step_pack(task, inputs);
+        done += task.queries;
+        step_pass_of<grid>(task, names, (const state_element *)states.in, done == group ? states.out : nullptr);
+        __syncthreads();
+        step_finish(call, task);
+    } while (done < group);
 }
 #endif
 
@@ -3239,7 +3462,7 @@ __device__ __forceinline__ void recall_feature(float *query, int i, const u32 *r
 /* The query heads of one pass; from: the head's state. */
 template <int QUERIES, bool WIDE>
 __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, struct step_task &task,
-                                            const struct step_names &names, const state_element *from)
+                                            const struct step_names<STEP_AHEAD> &names, const state_element *from)
 {
     typedef step_grid<WIDE, state_element> grid;
     enum { TILE = STEP_ROOM / QUERIES / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
@@ -3274,7 +3497,7 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
 
 template <bool WIDE>
 __device__ __forceinline__ void recall_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
-                                               const struct step_names &names, const state_element *from)
+                                               const struct step_names<STEP_AHEAD> &names, const state_element *from)
 {
     if (task.vectors == 2)
         recall_pass<1, WIDE>(call, task, names, from);
@@ -3287,9 +3510,9 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_re
 {
     __shared__ struct step_task task;
     __shared__ struct step_states states;
-    struct step_names names;
+    struct step_names<STEP_AHEAD> names;
     step_start(call, task, states, names);
-    const int group = (int)call.query_heads / (int)call.heads;
+    const int group = (int)call.group;
     for (int done = 0; done < group; done += STEP_QUERIES) {
         struct step_inputs inputs;
         step_turn(call, task, 0, done);
