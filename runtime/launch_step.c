@@ -66,8 +66,7 @@ static int64_t more_slices(int64_t units, int64_t slices)
     return divide_up(units, divide_up(units, slices) - 1);
 }
 
-/* Shared memory of a block of NAME_token. */
-static int64_t token_bytes(const struct fpa_cuda_geometry *g, int64_t slices)
+int64_t step_token_bytes(const struct fpa_cuda_geometry *g, int64_t slices)
 {
     const int64_t share = divide_up(count_units(g), slices) * g->step_features;
     const int64_t bytes = g->token_bytes + share * g->token_row;
@@ -75,16 +74,16 @@ static int64_t token_bytes(const struct fpa_cuda_geometry *g, int64_t slices)
 }
 
 /* The most blocks of a head that can be a cluster, with a multiprocessor each, where each can hold its rows
- * of the state; 0: they cannot. */
+ * of the state and none waits for another; 0: they cannot. */
 static int64_t holding_slices(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t units = count_units(g), heads = launch->batch * launch->heads;
     int64_t best = 0, slices = 1;
-    if (!g->token_bytes || cuda->step_cluster < 2 || launch->length > 1 || launch->recent || cuda->crowded)
+    if (!g->token_bytes || launch->length > 1 || launch->recent || cuda->crowded)
         return 0;
     while (slices <= cuda->step_cluster && heads * slices <= cuda->multiprocessors) {
-        if (token_bytes(g, slices) <= cuda->token_memory)
+        if (heads <= cuda->token_clusters[slices])
             best = slices;
         if (slices >= units)
             break;
@@ -193,7 +192,7 @@ fpa_status step_forward(const struct fpa_cuda_module *cuda, const struct fpa_lau
                                 "the recurrent form",
                                 heads * call.slices,
                                 g->step_threads,
-                                held ? (int)token_bytes(g, call.slices) : g->step_bytes,
+                                held ? (int)step_token_bytes(g, call.slices) : g->step_bytes,
                                 NULL};
     const fpa_cuda_grid gather = {cuda->gather, "the sum of the parts of o", outputs, g->gather_threads, 0,
                                   NULL};

@@ -1,6 +1,7 @@
 #include "module_cuda.h"
 #include "image_cuda.h"
 #include "launch_cuda.h"
+#include "launch_step.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -167,35 +168,47 @@ enum { TOKEN_OWN = 1024 }; /* bytes, at most, of shared memory that NAME_token d
 
 enum { OVERLAPS = 12030 }; /* CUDA: from here on a captured launch keeps what it may overlap with */
 
+/* How many clusters of so many blocks the GPU has room for at a time. */
+static fpa_status count_clusters(const struct fpa_cuda_module *cuda, CUfunction function, int blocks,
+                                 int64_t bytes, int *clusters, fpa_error *error)
+{
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                 .value.cluster = {(unsigned)blocks, 1, 1}};
+    const CUlaunchConfig config = {
+        .grid_x = (unsigned)blocks,
+        .grid_y = (unsigned)cuda->multiprocessors,
+        .grid_z = 1,
+        .block_x = (unsigned)cuda->geometry.step_threads,
+        .block_y = 1,
+        .block_z = 1,
+        .shared_bytes = (unsigned)bytes,
+        .attributes = &cluster,
+        .attribute_count = 1,
+    };
+    CUresult result = cuda->driver->cuOccupancyMaxActiveClusters(clusters, function, &config);
+    return result ? driver_fail(cuda->driver, result, cuda->name, "a kernel cannot be prepared", error)
+                  : FPA_OK;
+}
+
 /* Blocks of a head add their sums up in a cluster where code, driver and GPU have them. */
 static fpa_status find_cluster(struct fpa_cuda_module *cuda, fpa_error *error)
 {
     const fpa_driver *driver = cuda->driver;
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                 .value.cluster = {(unsigned)g->step_cluster, 1, 1}};
-    const CUlaunchConfig config = {
-        .grid_x = (unsigned)g->step_cluster,
-        .grid_y = 1,
-        .grid_z = 1,
-        .block_x = (unsigned)g->step_threads,
-        .block_y = 1,
-        .block_z = 1,
-        .shared_bytes = (unsigned)g->step_bytes,
-        .attributes = &cluster,
-        .attribute_count = 1,
-    };
     int clusters = 0;
     cuda->step_cluster = 1;
     cuda->overlaps = g->step_cluster > 1 && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
     if (!cuda->overlaps || !driver->cuOccupancyMaxActiveClusters)
         return FPA_OK;
-    CUresult result = driver->cuOccupancyMaxActiveClusters(&clusters, cuda->step, &config);
-    if (result)
-        return driver_fail(driver, result, cuda->name, "a kernel cannot be prepared", error);
-    if (clusters > 0)
-        cuda->step_cluster = g->step_cluster;
-    return FPA_OK;
+    fpa_status status = count_clusters(cuda, cuda->step, g->step_cluster, g->step_bytes, &clusters, error);
+    if (!status && clusters > 0)
+        cuda->step_cluster = g->step_cluster < MOST_CLUSTER ? g->step_cluster : MOST_CLUSTER;
+    const int most = clusters > 0 ? cuda->step_cluster : 0;
+    for (int blocks = 1; blocks <= most && cuda->token && !status; blocks++)
+        if (step_token_bytes(g, blocks) <= cuda->shared_memory - TOKEN_OWN)
+            status = count_clusters(cuda, cuda->token, blocks, step_token_bytes(g, blocks),
+                                    &cuda->token_clusters[blocks], error);
+    return status;
 }
 
 static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error)
@@ -222,10 +235,9 @@ static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error
         status = prepare(cuda, cuda->recall, "recall", g->step_threads, g->step_bytes, &cuda->recall_resident,
                          error);
     int token_resident;
-    cuda->token_memory = cuda->shared_memory - TOKEN_OWN;
     if (!status)
-        status =
-            prepare(cuda, cuda->token, "token", g->step_threads, cuda->token_memory, &token_resident, error);
+        status = prepare(cuda, cuda->token, "token", g->step_threads, cuda->shared_memory - TOKEN_OWN,
+                         &token_resident, error);
     return status ? status : find_cluster(cuda, error);
 }
 

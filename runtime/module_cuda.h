@@ -5,6 +5,8 @@
 #include "backend.h"
 #include "driver.h"
 
+enum { MOST_CLUSTER = 8 }; /* blocks that a cluster may have on every GPU that has clusters */
+
 /* What fpa_module.handle points to. Nothing in it changes after the load: threads share it freely. */
 struct fpa_cuda_module {
     const fpa_driver *driver;
@@ -18,13 +20,14 @@ struct fpa_cuda_module {
         gather; /* NULL: the head has no such kernel */
     int multiprocessors;
     int shared_memory; /* bytes that one block may have at most */
-    int token_memory;  /* that the launch of a block of NAME_token may ask for */
     /* blocks that fit on one multiprocessor at a time, at least 1; 0 without the kernel */
     bool crowded; /* kernels are chosen as for many sequences */
     int state_resident, second_resident, attend_resident, flow_resident, step_resident, recall_resident;
     bool overlaps;    /* NAME_step and its companions may start before the kernel before them is through */
     int step_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */
-    char name[64];    /* of the head */
+    /* of NAME_token, by their blocks: clusters that the GPU has room for at a time */
+    int token_clusters[MOST_CLUSTER + 1];
+    char name[64]; /* of the head */
 };
 
 /* Load for options->device; the symbols are NAME_geometry and the kernels of cuda_call.h, of which

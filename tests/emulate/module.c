@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "../../runtime/launch_cuda.h"
+#include "../../runtime/launch_step.h"
 #include "../../runtime/process.h"
 #include "../scratch.h"
 #include "tensor_map.h"
 #include "translate.h"
 
-enum { LAUNCH_FAILED = 719, SECONDS = 120 };
+enum { LAUNCH_FAILED = 719, SECONDS = 120, TOKEN_MEMORY = 226 << 10 };
 
 typedef const char *launch_function(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
                                     unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
@@ -181,6 +182,9 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
     memcpy(&cuda->geometry, geometry, sizeof cuda->geometry);
     cuda->step_cluster = cuda->geometry.step_cluster;
     cuda->overlaps = cuda->step_cluster > 1;
+    for (int blocks = 1; blocks <= cuda->step_cluster && cuda->geometry.token_bytes; blocks++)
+        if (step_token_bytes(&cuda->geometry, blocks) <= TOKEN_MEMORY)
+            cuda->token_clusters[blocks] = 1000;
     for (int i = 0; i < EMULATED_KERNELS; i++) {
         snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, kernels[i].suffix);
         emulated->kernels[i] = (emulated_kernel){emulated, dlsym(emulated->library, symbol)};
@@ -219,8 +223,6 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     snprintf(emulated->cuda.name, sizeof emulated->cuda.name, "%s", name);
     emulated->cuda.driver = &emulated->driver;
     emulated->cuda.multiprocessors = 1;
-    emulated->cuda.shared_memory = 227 << 10;
-    emulated->cuda.token_memory = 226 << 10;
     emulated->driver.cuGetErrorName = error_name;
     emulated->driver.cuGetErrorString = error_string;
     emulated->driver.cuCtxGetCurrent = current_context;
