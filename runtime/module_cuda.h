@@ -8,9 +8,9 @@
 /* What fpa_module.handle points to. Nothing in it changes after the load: threads share it freely. */
 struct fpa_cuda_module {
     const fpa_driver *driver;
-    int device;        /* as the driver counts them: fpa_options.device */
-    CUdevice gpu;      /* the driver's own handle of it */
-    CUcontext context; /* the device's primary one, kept until unload */
+    int device;                       /* as the driver counts them: fpa_options.device */
+    CUdevice gpu;                     /* the driver's own handle of it */
+    CUcontext context;                /* the device's primary one, kept until unload */
     CUmodule modules[FPA_CUDA_PARTS]; /* which have the kernels between them; each has the geometry */
     int module_count;
     struct fpa_cuda_geometry geometry;

@@ -1,9 +1,9 @@
 /* Emitted CUDA kernels of sm_90a on the CPU, launched by the library's own code: what they compute, and that
  * they end. */
 #include "../gen/gen.h"
+#include "../runtime/parallel.h"
 #include "../runtime/verify_check.h"
 #include "emulate/module.h"
-#include "parallel.h"
 #include "scratch.h"
 
 #include <setjmp.h>
@@ -157,7 +157,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void run_job(void *argument, int index)
+static void run_job(int index, void *argument)
 {
     job *j = &((job *)argument)[index];
     emulated_module emulated;
@@ -225,7 +225,7 @@ static void emitted_kernels_compute_the_formula(void **state)
                         .first = large ? LONG_CALL : 0,
                         .end = large ? LONG_CALL + 3 : CALLS};
     }
-    run_parallel(f->list.count, run_job, jobs);
+    parallel_run(f->list.count, run_job, jobs);
     for (int i = 0; i < f->list.count; i++) {
         report(&jobs[i], "");
         wrong += jobs[i].status != FPA_OK;
@@ -336,7 +336,7 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
                         .first = first,
                         .end = first + (faults[i].place == IN_FLOW ? 4 : 2)};
     }
-    run_parallel(FAULTS, run_job, jobs);
+    parallel_run(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {
         report(&jobs[i], faults[i].what);
         wrong += jobs[i].status != FPA_REFUSED && jobs[i].status != FPA_DEVICE;
