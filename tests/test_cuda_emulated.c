@@ -68,7 +68,7 @@ typedef struct call {
     int batch, heads, query_heads;
     fpa_layout layout;
     int checks;
-    int multiprocessors; /* few: blocks take several items; many: segments */
+    int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
 } call;
 
@@ -117,6 +117,7 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
     emulated->cuda.multiprocessors = c->multiprocessors;
+    emulated->cuda.crowded = c->multiprocessors == 1;
     emulated_copies_boxes(emulated, !c->threads);
     for (int i = 0; i < 2; i++)
         for (int form = 0; form < FORMS && !status; form++) {
