@@ -166,14 +166,16 @@ bool cubin_variable(const unsigned char *bytes, size_t size, const char *wanted,
 
 /* ---- machine code ----
  *
- * Instructions of compute capability 7.0 and later have 16 bytes: the operation in bits 0 to 11, a predicate in 12 to
- * 15 (7: always), registers written from bit 16 on, read from 24, 32 and 64 on; clocks until the next one in bits 105 to
- * 108, what it waits for in 116 to 121. Not documented by NVIDIA either; what nvdisasm shows is in line with it. */
+ * Instructions of compute capability 7.0 and later have 16 bytes: the operation in bits 0 to 11, a predicate
+ * in 12 to 15 (7: always), registers written from bit 16 on, read from 24, 32 and 64 on; clocks until the
+ * next one in bits 105 to 108, what it waits for in 116 to 121. Not documented by NVIDIA either; what
+ * nvdisasm shows is in line with it. */
 
 enum { FSETP = 0x0b, ISETP = 0x0c, PLOP3 = 0x1c, CS2R = 0x805 };
 enum { INSTRUCTION = 16, BY_REGISTERS = 1, ALWAYS = 7, NO_REGISTER = 255 };
 
-/* Clocks after which results of CS2R are there: the least that ptxas leaves where nothing else may write them. */
+/* Clocks after which results of CS2R are there: the least that ptxas leaves where nothing else may write
+ * them. */
 enum { CLEARED = 13 };
 
 typedef struct instruction {
