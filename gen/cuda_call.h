@@ -62,6 +62,7 @@ struct fpa_cuda_geometry {
         token_bytes,    /* NAME_token: shared memory beside a block's rows of the state; 0: there is none */
         token_least,    /* with them, at least */
         token_row,      /* bytes of a row */
+        token_most,     /* of shared memory that a launch may ask for */
         recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
     int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */

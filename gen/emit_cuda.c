@@ -82,6 +82,7 @@ static void push_blocks(lua_State *L, const fpa_cuda_plan *cuda)
     set_integer(L, "step_room", CUDA_STEP_ROOM);
     set_integer(L, "step_barriers", CUDA_STEP_BARRIERS);
     set_integer(L, "token_bytes", cuda->token_bytes);
+    set_integer(L, "token_most", CUDA_TOKEN_MOST);
     set_integer(L, "token_least", cuda->token_least);
     set_integer(L, "step_stages", cuda->step_stages);
     set_integer(L, "step_blocks", cuda->step_blocks);

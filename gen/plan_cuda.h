@@ -18,8 +18,10 @@ enum {
     CUDA_STEP_THREADS = 256, /* of a block of the recurrent form */
     CUDA_STEP_ROOM = 5120,   /* floats of its features, then of its sums */
     CUDA_STEP_BARRIERS = 33, /* of a cluster's parts, and of pieces of a state in shared memory */
-    CUDA_STEP_CLUSTER = 8,   /* blocks of a head, at most, that add their sums up themselves */
-    CUDA_STEP_QUERIES = 4,   /* query heads that one pass over the state serves */
+    CUDA_TOKEN_MOST =
+        226 << 10, /* bytes of shared memory that a launch asks for, whose block holds a state's rows */
+    CUDA_STEP_CLUSTER = 8, /* blocks of a head, at most, that add their sums up themselves */
+    CUDA_STEP_QUERIES = 4, /* query heads that one pass over the state serves */
     CUDA_GATHER_THREADS = 64,
     CUDA_MAX_WIDTH = 256, /* d, dv */
     CUDA_MAX_FEATURES = 1 << 18,

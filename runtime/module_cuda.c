@@ -164,9 +164,15 @@ static fpa_status prepare(const struct fpa_cuda_module *cuda, CUfunction functio
     return FPA_OK;
 }
 
-enum { TOKEN_OWN = 1024 }; /* bytes, at most, of shared memory that NAME_token declares */
-
 enum { OVERLAPS = 12030 }; /* CUDA: from here on a captured launch keeps what it may overlap with */
+
+/* Shared memory that the launch of a block of NAME_token may ask for; it has variables of its own beside. */
+static int token_memory(const struct fpa_cuda_module *cuda)
+{
+    enum { OWN = 1024 };
+    const int most = cuda->shared_memory - OWN;
+    return most < cuda->geometry.token_most ? most : cuda->geometry.token_most;
+}
 
 /* How many clusters of so many blocks the GPU has room for at a time. */
 static fpa_status count_clusters(const struct fpa_cuda_module *cuda, CUfunction function, int blocks,
@@ -205,7 +211,7 @@ static fpa_status find_cluster(struct fpa_cuda_module *cuda, fpa_error *error)
         cuda->step_cluster = g->step_cluster < MOST_CLUSTER ? g->step_cluster : MOST_CLUSTER;
     const int most = clusters > 0 ? cuda->step_cluster : 0;
     for (int blocks = 1; blocks <= most && cuda->token && !status; blocks++)
-        if (step_token_bytes(g, blocks) <= cuda->shared_memory - TOKEN_OWN)
+        if (step_token_bytes(g, blocks) <= token_memory(cuda))
             status = count_clusters(cuda, cuda->token, blocks, step_token_bytes(g, blocks),
                                     &cuda->token_clusters[blocks], error);
     return status;
@@ -236,8 +242,8 @@ static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error
                          error);
     int token_resident;
     if (!status)
-        status = prepare(cuda, cuda->token, "token", g->step_threads, cuda->shared_memory - TOKEN_OWN,
-                         &token_resident, error);
+        status =
+            prepare(cuda, cuda->token, "token", g->step_threads, token_memory(cuda), &token_resident, error);
     return status ? status : find_cluster(cuda, error);
 }
 

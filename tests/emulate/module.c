@@ -13,7 +13,7 @@
 #include "tensor_map.h"
 #include "translate.h"
 
-enum { LAUNCH_FAILED = 719, SECONDS = 120, TOKEN_MEMORY = 226 << 10 };
+enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 
 typedef const char *launch_function(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
                                     unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
@@ -183,7 +183,7 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
     cuda->step_cluster = cuda->geometry.step_cluster;
     cuda->overlaps = cuda->step_cluster > 1;
     for (int blocks = 1; blocks <= cuda->step_cluster && cuda->geometry.token_bytes; blocks++)
-        if (step_token_bytes(&cuda->geometry, blocks) <= TOKEN_MEMORY)
+        if (step_token_bytes(&cuda->geometry, blocks) <= cuda->geometry.token_most)
             cuda->token_clusters[blocks] = 1000;
     for (int i = 0; i < EMULATED_KERNELS; i++) {
         snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, kernels[i].suffix);

@@ -137,6 +137,7 @@ struct fpa_cuda_geometry {
         token_bytes,    /* NAME_token: shared memory beside a block's rows of the state; 0: there is none */
         token_least,    /* with them, at least */
         token_row,      /* bytes of a row */
+        token_most,     /* of shared memory that a launch may ask for */
         recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
     int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
@@ -440,7 +441,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, 0, 0, 0,
     256, 2048,
     256,
-    256, 16, 73136, 8, 23984, 36272, DV * (int)sizeof(state_element), 1,
+    256, 16, 73136, 8, 23984, 36272, DV * (int)sizeof(state_element), 231424, 1,
     64,
     384, 3, 171168,
     305, 295,
@@ -3268,7 +3269,10 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) tspow2_d32_bf16_st
  * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a barrier
  * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie. */
 
-enum { TOKEN_AHEAD = 2 };
+enum {
+    TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
+    TOKEN_MOST = 231424 /* bytes of shared memory that a launch asks for, at most */
+};
 
 /* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen too. */
 __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
@@ -3309,7 +3313,7 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
 }
 
 /* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the first
- * bytes are asked for before they meet; one of the last warp, which has no part of the token's vectors, asks for rows. */
+ * bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks for rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -3344,6 +3348,8 @@ __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, st
 extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_token(const __grid_constant__ struct fpa_cuda_call call)
 {
     typedef step_grid<step_has_pieces<state_element>(), state_element, true> grid;
+    static_assert((STEP_BARRIERS - 1) * STEP_GROUP * grid::ROWS * DV * (int)sizeof(state_element) >= TOKEN_MOST - 4 * STEP_FLOATS,
+                  "each piece has a barrier");
     __shared__ struct step_task task;
     __shared__ struct step_states states;
     struct step_names<TOKEN_AHEAD> names;
