@@ -9,22 +9,26 @@ namespace emulate
 
 static void *kernel;
 static const struct fpa_cuda_call *parameters;
-static const void *second; /* maps or weights */
-static bool takes_maps;
+static const void *maps, *weights; /* NULL: the kernel takes none */
+
+typedef struct fpa_cuda_call call_type;
+typedef struct fpa_cuda_maps maps_type;
 
 static void run_thread(void)
 {
-    if (takes_maps)
-        ((void (*)(struct fpa_cuda_call, struct fpa_cuda_maps))kernel)(*parameters,
-                                                                       *(const struct fpa_cuda_maps *)second);
 #ifdef EMULATED_WEIGHTS
+    const struct run_time_weights *w = (const struct run_time_weights *)weights;
+    if (maps && w)
+        ((void (*)(call_type, maps_type, struct run_time_weights))kernel)(*parameters,
+                                                                          *(const maps_type *)maps, *w);
+    else if (w)
+        ((void (*)(call_type, struct run_time_weights))kernel)(*parameters, *w);
     else
-        ((void (*)(struct fpa_cuda_call, struct run_time_weights))kernel)(
-            *parameters, *(const struct run_time_weights *)second);
-#else
-    else
-        ((void (*)(struct fpa_cuda_call))kernel)(*parameters);
 #endif
+        if (maps)
+        ((void (*)(call_type, maps_type))kernel)(*parameters, *(const maps_type *)maps);
+    else
+        ((void (*)(call_type))kernel)(*parameters);
     threads[current].done = true;
     _longjmp(scheduler, 1);
 }
@@ -110,11 +114,11 @@ static void run_block(void)
 
 } // namespace emulate
 
-/* NULL, or what went wrong. second: maps, where the kernel takes them, else pointers to the head's weights.
+/* NULL, or what went wrong. maps, weights (pointers to the head's): NULL where the kernel takes none.
  * late: matrix instructions (bit 0), copies (bit 1) are not done before somebody waits for them. */
 extern "C" __attribute__((visibility("default"))) const char *
 emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, const struct fpa_cuda_call *call,
-               const void *second, bool takes_maps, int late)
+               const void *maps, const void *weights, int late)
 {
     using namespace emulate;
     if (!stacks)
@@ -123,8 +127,8 @@ emulate_launch(void *kernel, unsigned grid, unsigned block, unsigned bytes, cons
     if (stacks == MAP_FAILED || block > MOST_THREADS || block % WARP || bytes > SHARED)
         return "a launch that cannot be emulated";
     emulate::kernel = kernel;
-    emulate::second = second;
-    emulate::takes_maps = takes_maps;
+    emulate::maps = maps;
+    emulate::weights = weights;
     late_products = late & 1;
     late_copies = late & 2;
     parameters = call;
