@@ -235,8 +235,8 @@ static void emitted_kernels_compute_the_formula(void **state)
 
 /* ---- faults ---- */
 
-/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass. */
-enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW };
+/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same. */
+enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW, IN_FLOW_BY_THREADS };
 
 static const struct fault {
     const char *what, *from, *to;
@@ -285,14 +285,25 @@ static const struct fault {
     {"rows that are never free again", "warp_arrive(full + 8 * PANELS);", ";", IN_FLOW},
     {"values that are never free again", "warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);", ";",
      IN_FLOW},
-    {"values without a fence", "copy_wait<RAWS - 1>();\n        fence_shared();", "copy_wait<RAWS - 1>();",
+    {"vectors that nobody waits for", "        barrier_wait(full, phase);\n        return;",
+     "        return;", IN_FLOW},
+    {"values of another panel", "shared + values.slot * SLAB;\n    if (!boxes", "shared;\n    if (!boxes",
      IN_FLOW},
-    {"vectors that nobody waits for", "copy_wait<RAWS - 1>();", ";", IN_FLOW},
+    {"ones that are not put back", "put_ones(shared + packed.slot * SLAB);", ";", IN_FLOW},
+    {"ones without a fence", "\"r\"(word[3]) : \"memory\");\n    fence_shared();",
+     "\"r\"(word[3]) : \"memory\");", IN_FLOW},
+    {"a box of o that leaves without a fence",
+     "    fence_shared();\n    __syncwarp();\n    if (leads) {\n        send_box",
+     "    __syncwarp();\n    if (leads) {\n        send_box", IN_FLOW},
+    {"a box of o that is written again too early", "    if (leads)\n        bulk_wait_read();", "", IN_FLOW},
+    {"boxes of o that nobody waits for", "    if ((threadIdx.x & 31) == 0)\n        bulk_wait();", "",
+     IN_FLOW},
     {"keys that nobody waits for",
      "    multiply_wait<0>();\n}\n\n__device__ __forceinline__ void follow_keys",
      "}\n\n__device__ __forceinline__ void follow_keys", IN_FLOW},
     {"projections that nobody waits for", "        multiply_wait<0>();\n        settle<MATRIX_ROWS / 2>(c);",
      "        settle<MATRIX_ROWS / 2>(c);", IN_FLOW},
+    {"values without a fence", "    fence_shared(); /* values", "    /* values", IN_FLOW_BY_THREADS},
     {"rows of the next feature", "slot_rows[0][slot + 0]", "slot_rows[0][slot + 1]", IN_FLOW},
 };
 
@@ -326,8 +337,9 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i++) {
-        const int head = head_named(f, faults[i].place == IN_FLOW ? "fewgated" : "gated");
-        const int first = faults[i].place == BY_THREADS ? THREADS_CALL : LONG_CALL;
+        const int head = head_named(f, faults[i].place >= IN_FLOW ? "fewgated" : "gated");
+        const bool threads = faults[i].place == BY_THREADS || faults[i].place == IN_FLOW_BY_THREADS;
+        const int first = threads ? THREADS_CALL : LONG_CALL;
         jobs[i] = (job){.fixture = f,
                         .head = f->list.heads[head],
                         .facts = &f->source[head].facts,
