@@ -117,10 +117,12 @@ static bool place(fpa_plan *plan, int panels, int values, int raws)
     return flow->bytes <= plan->target->shared_memory;
 }
 
+/* More values than raw vectors: of totals, keys of the next panel are not fetched before a panel's values are
+ * free, and meanwhile the panel between shall be packed. */
 static bool choose_places(fpa_plan *plan)
 {
     static const int sizes[][3] = {{4, 6, 4}, {4, 5, 4}, {3, 5, 4}, {3, 4, 3},
-                                   {2, 4, 3}, {2, 3, 3}, {2, 3, 2}};
+                                   {2, 4, 3}, {2, 4, 2}, {2, 3, 2}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (place(plan, sizes[i][0], sizes[i][1], sizes[i][2]))
             return true;

@@ -52,6 +52,8 @@ static const char spec[] =
     "'one_plus_sum', gate = true,\n"
     "    terms = { term { select(range(1, 8)), some(9, 24, 1), weight = 3 }, term { some(9, 24, 1) }, term "
     "{} } }),\n"
+    "  h('fewtwice', { d = 16, dv = 128, scale = 1 / 4, terms = taylor { degree = 2 } }),\n"
+    "  h('fewodd', { d = 16, dv = 80, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
     "  h('fewwide', { d = 64, dv = 64, terms = term { some(16, 64, 1), some(32, 64, 2) } }),\n"
     "  h('fewtrained', { d = 24, terms = { term { trainable { name = 'a', rows = 10 }, trainable { name = "
     "'b', "
@@ -89,7 +91,7 @@ static const call calls[] = {
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true},
 };
 
-enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 8, THREADS_CALL = 12, MOST_HEADS = 20 };
+enum { CALLS = sizeof calls / sizeof *calls, LONG_CALL = 8, THREADS_CALL = 12, MOST_HEADS = 22 };
 
 static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
 {

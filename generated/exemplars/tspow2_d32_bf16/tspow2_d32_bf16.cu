@@ -89,8 +89,8 @@ enum {
  *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
- * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead. Sizes are elements unless
- * a name says bytes. */
+ * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead; NAME_flow of warpgroups: between
+ * them. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -128,6 +128,7 @@ struct fpa_cuda_geometry {
     int flow_totals;                                /* 1: it can leave the totals of segments itself */
     int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a
                        copy */
+    int flow_vector, flow_value; /* d and dv when NAME_flow takes fpa_cuda_maps, else 0 */
     int carry_threads, carry_elements; /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
     int step_threads, step_features,
@@ -143,7 +144,7 @@ struct fpa_cuda_geometry {
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 5
+#define FPA_CUDA_VERSION 6
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -190,10 +191,10 @@ struct fpa_tensor_map {
 #endif
 };
 
-/* Of queries, keys (or their vectors) and values. What it cannot describe, threads fetch. */
+/* Of queries, keys (or their vectors) and values; NAME_flow: and of o. What it cannot describe, threads fetch and store. */
 struct fpa_cuda_maps {
-    struct fpa_tensor_map query, key, value;
-    int queries, keys; /* 1: query, and key and value, are there */
+    struct fpa_tensor_map query, key, value, output;
+    int queries, keys, outputs; /* 1: query, key and value, output are there */
 };
 
 #endif
@@ -431,6 +432,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     512, 2, 190128,
     512, QUERY_TOKENS, 230752,
     0, 0, 0, 0,
+    0, 0,
     256, 2048,
     256,
     256, 16, 72872, 8, 1,
@@ -627,6 +629,13 @@ __device__ __forceinline__ void copy_bulk(u32 to, const void *from, u32 bytes, u
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  : : "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
+}
+
+/* The copy engine fetches 64 numbers, from `column` on, of 64 tokens; what is not there is zero. */
+__device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &map, int column, int head, int token, int batch, u32 barrier)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];"
+                 : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch), "r"(barrier) : "memory");
 }
 
 /* Out of shared memory: started by one thread, which commits what it started and waits until shared memory has been read,
@@ -1032,13 +1041,6 @@ enum {
     SLAB64 = 64 * 128,                    /* bytes of 64 tokens' */
     FETCHED = (ROW_SLABS + VALUE_SLABS) * SLAB64 /* of keys and values of 64 tokens */
 };
-
-/* The copy engine fetches 64 numbers, from `column` on, of 64 tokens; what is not there is zero. */
-__device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &map, int column, int head, int token, int batch, u32 barrier)
-{
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];"
-                 : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch), "r"(barrier) : "memory");
-}
 
 /* Slabs of 64 tokens from `token` on. */
 template <int slabs> __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_tensor_map &map, int column, int head, int token, int batch, u32 barrier)
