@@ -1,174 +1,12 @@
 /* head_parse: canonical text -> head (format: head_text.c). The text may come from a damaged file:
  * any bytes are read safely, and every message has the line. */
-#include "head.h"
+#include "head_reader.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_SIZE = 128 };
-
 static const char version_line[] = "fpac head 1";
-
-typedef struct reader {
-    const char *at, *stop;  /* rest of the line */
-    const char *next, *end; /* text after the line */
-    int line;               /* 1-based */
-    int64_t listed;         /* rows of all branches so far */
-    fpa_head *head;
-    fpa_error *error;
-} reader;
-
-static fpa_status refuse(reader *in, const char *format, ...)
-{
-    char where[64], message[512];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    snprintf(where, sizeof where, "head text:%d", in->line);
-    return fail(in->error, FPA_INVALID, where, "%s", message);
-}
-
-static fpa_status next_line(reader *in)
-{
-    const char *newline;
-
-    in->line++;
-    newline = in->next < in->end ? memchr(in->next, '\n', (size_t)(in->end - in->next)) : NULL;
-    if (!newline)
-        return refuse(in, "the text ends early");
-    in->at = in->next;
-    in->stop = newline;
-    in->next = newline + 1;
-    return FPA_OK;
-}
-
-/* The next word of the line, cut at a space or one of the delimiters; "" when there is none
- * or it is longer than any word of the format. */
-static void read_word(reader *in, const char *delimiters, char word[WORD_SIZE])
-{
-    size_t length = 0;
-
-    while (in->at + length < in->stop && in->at[length] != ' ' && in->at[length] != '\0' &&
-           !strchr(delimiters, in->at[length]))
-        length++;
-    if (length >= WORD_SIZE)
-        length = 0;
-    if (length)
-        memcpy(word, in->at, length);
-    word[length] = '\0';
-    in->at += length;
-}
-
-static bool skip(reader *in, char delimiter)
-{
-    if (in->at >= in->stop || *in->at != delimiter)
-        return false;
-    in->at++;
-    return true;
-}
-
-static fpa_status expect(reader *in, const char *keyword)
-{
-    char word[WORD_SIZE];
-
-    read_word(in, "", word);
-    if (strcmp(word, keyword) != 0)
-        return refuse(in, "expected \"%s\"", keyword);
-    skip(in, ' ');
-    return FPA_OK;
-}
-
-static fpa_status begin(reader *in, const char *keyword)
-{
-    fpa_status status = next_line(in);
-
-    return status == FPA_OK ? expect(in, keyword) : status;
-}
-
-static fpa_status finish(reader *in)
-{
-    return in->at == in->stop ? FPA_OK : refuse(in, "unexpected bytes at the end of the line");
-}
-
-static fpa_status read_integer(reader *in, const char *delimiters, int low, int high, int *value)
-{
-    char word[WORD_SIZE], *rest;
-    long parsed;
-
-    read_word(in, delimiters, word);
-    parsed = strtol(word, &rest, 10); /* out of range: its ends, which are out of ours */
-    if (word[0] < '0' || word[0] > '9' || *rest || parsed < low || parsed > high)
-        return refuse(in, "\"%.40s\" is not an integer in %d..%d", word, low, high);
-    *value = (int)parsed;
-    return FPA_OK;
-}
-
-/* "keyword integer" as a line of its own. */
-static fpa_status read_field(reader *in, const char *keyword, int low, int high, int *value)
-{
-    fpa_status status = begin(in, keyword);
-
-    if (status == FPA_OK)
-        status = read_integer(in, "", low, high, value);
-    return status == FPA_OK ? finish(in) : status;
-}
-
-static fpa_status read_flag(reader *in, const char *keyword, bool *value)
-{
-    int integer = 0;
-    fpa_status status = read_field(in, keyword, 0, 1, &integer);
-    *value = integer;
-    return status;
-}
-
-static fpa_status read_double(reader *in, double *value)
-{
-    char word[WORD_SIZE], *rest;
-
-    read_word(in, "", word);
-    if (!word[0] || strspn(word, "-+0123456789abcdefxp") != strlen(word))
-        return refuse(in, "\"%.40s\" is not a hexadecimal number", word);
-    *value = strtod(word, &rest);
-    if (*rest || !isfinite(*value))
-        return refuse(in, "\"%.40s\" is not a finite hexadecimal number", word);
-    skip(in, ' ');
-    return FPA_OK;
-}
-
-static fpa_status read_double_field(reader *in, const char *keyword, double *value)
-{
-    fpa_status status = begin(in, keyword);
-
-    if (status == FPA_OK)
-        status = read_double(in, value);
-    return status == FPA_OK ? finish(in) : status;
-}
-
-static fpa_status read_number(reader *in, const char *delimiters, fpa_number *number)
-{
-    char word[WORD_SIZE];
-
-    read_word(in, delimiters, word);
-    if (strlen(word) >= NUMBER_TEXT || !number_parse(word, number))
-        return refuse(in, "\"%.40s\" is not a number", word);
-    return FPA_OK;
-}
-
-static fpa_status read_name(reader *in, const char *delimiters, char **name)
-{
-    char word[WORD_SIZE];
-
-    read_word(in, delimiters, word);
-    if (!word[0])
-        return refuse(in, "a name is missing, or longer than %d bytes", HEAD_MAX_NAME);
-    *name = arena_string(&in->head->memory, word);
-    return *name ? FPA_OK : fail_memory(in->error);
-}
 
 static const char *normalize_word(int index)
 {
@@ -190,37 +28,14 @@ static const char *kind_word(int index)
     return branch_kind_name((fpa_branch_kind)index);
 }
 
-static fpa_status read_choice(reader *in, const char *(*name)(int), int count, int *choice)
-{
-    char word[WORD_SIZE];
-
-    read_word(in, "", word);
-    for (*choice = 0; *choice < count; (*choice)++)
-        if (strcmp(word, name(*choice)) == 0) {
-            skip(in, ' ');
-            return FPA_OK;
-        }
-    return refuse(in, "\"%.40s\" is not a word that belongs here (\"%s\" would be)", word, name(0));
-}
-
-static fpa_status read_choice_field(reader *in, const char *keyword, const char *(*name)(int), int count,
-                                    int *choice)
-{
-    fpa_status status = begin(in, keyword);
-
-    if (status == FPA_OK)
-        status = read_choice(in, name, count, choice);
-    return status == FPA_OK ? finish(in) : status;
-}
-
 static fpa_status read_version(reader *in)
 {
-    fpa_status status = next_line(in);
+    fpa_status status = reader_next_line(in);
     size_t length = strlen(version_line);
 
     if (status == FPA_OK &&
         ((size_t)(in->stop - in->at) != length || memcmp(in->at, version_line, length) != 0))
-        return refuse(in, "this is no head of this version (expected \"%s\")", version_line);
+        return reader_refuse(in, "this is no head of this version (expected \"%s\")", version_line);
     return status;
 }
 
@@ -234,7 +49,7 @@ static fpa_status read_products(reader *in)
 
     if ((size_t)(in->end - in->next) < length || memcmp(in->next, keyword, length) != 0)
         return FPA_OK;
-    status = read_choice_field(in, "products", products_word, FPA_PRODUCTS_KINDS, &products);
+    status = reader_choice_field(in, "products", products_word, FPA_PRODUCTS_KINDS, &products);
     if (status == FPA_OK)
         in->head->products = (fpa_products)products;
     return status;
@@ -246,20 +61,20 @@ static fpa_status read_fields(reader *in)
     int normalize = 0, dtype = 0, state_dtype = 0;
     fpa_status status;
 
-    if ((status = read_version(in)) != FPA_OK || (status = begin(in, "name")) != FPA_OK ||
-        (status = read_name(in, "", &head->name)) != FPA_OK || (status = finish(in)) != FPA_OK ||
-        (status = read_field(in, "d", 0, HEAD_MAX_WIDTH, &head->d)) != FPA_OK ||
-        (status = read_field(in, "dv", 0, HEAD_MAX_WIDTH, &head->dv)) != FPA_OK ||
-        (status = read_field(in, "block", 0, 1 << 24, &head->block)) != FPA_OK ||
-        (status = read_field(in, "chunk", 0, 1 << 24, &head->chunk)) != FPA_OK ||
-        (status = read_flag(in, "causal", &head->causal)) != FPA_OK ||
-        (status = read_double_field(in, "scale", &head->scale)) != FPA_OK ||
-        (status = read_choice_field(in, "normalize", normalize_word, FPA_NORMALIZE_KINDS, &normalize)) !=
+    if ((status = read_version(in)) != FPA_OK || (status = reader_begin(in, "name")) != FPA_OK ||
+        (status = reader_name(in, "", &head->name)) != FPA_OK || (status = reader_finish(in)) != FPA_OK ||
+        (status = reader_field(in, "d", 0, HEAD_MAX_WIDTH, &head->d)) != FPA_OK ||
+        (status = reader_field(in, "dv", 0, HEAD_MAX_WIDTH, &head->dv)) != FPA_OK ||
+        (status = reader_field(in, "block", 0, 1 << 24, &head->block)) != FPA_OK ||
+        (status = reader_field(in, "chunk", 0, 1 << 24, &head->chunk)) != FPA_OK ||
+        (status = reader_flag(in, "causal", &head->causal)) != FPA_OK ||
+        (status = reader_double_field(in, "scale", &head->scale)) != FPA_OK ||
+        (status = reader_choice_field(in, "normalize", normalize_word, FPA_NORMALIZE_KINDS, &normalize)) !=
             FPA_OK ||
-        (status = read_double_field(in, "eps", &head->eps)) != FPA_OK ||
-        (status = read_flag(in, "gate", &head->gate)) != FPA_OK ||
-        (status = read_choice_field(in, "dtype", dtype_word, FPA_DTYPES, &dtype)) != FPA_OK ||
-        (status = read_choice_field(in, "state_dtype", dtype_word, FPA_DTYPES, &state_dtype)) != FPA_OK)
+        (status = reader_double_field(in, "eps", &head->eps)) != FPA_OK ||
+        (status = reader_flag(in, "gate", &head->gate)) != FPA_OK ||
+        (status = reader_choice_field(in, "dtype", dtype_word, FPA_DTYPES, &dtype)) != FPA_OK ||
+        (status = reader_choice_field(in, "state_dtype", dtype_word, FPA_DTYPES, &state_dtype)) != FPA_OK)
         return status;
     head->normalize = (fpa_normalize)normalize;
     head->dtype = (fpa_dtype)dtype;
@@ -273,22 +88,23 @@ static fpa_status read_constant(reader *in, fpa_matrix *matrix)
     size_t count;
     fpa_status status = FPA_OK;
 
-    if ((status = read_integer(in, "", 1, HEAD_MAX_ROWS, &matrix->rows)) != FPA_OK || !skip(in, ' ') ||
-        (status = read_integer(in, "", 1, HEAD_MAX_WIDTH, &matrix->cols)) != FPA_OK ||
-        (status = finish(in)) != FPA_OK)
-        return status == FPA_OK ? refuse(in, "a matrix needs rows and columns") : status;
+    if ((status = reader_integer(in, "", 1, HEAD_MAX_ROWS, &matrix->rows)) != FPA_OK ||
+        !reader_skip(in, ' ') ||
+        (status = reader_integer(in, "", 1, HEAD_MAX_WIDTH, &matrix->cols)) != FPA_OK ||
+        (status = reader_finish(in)) != FPA_OK)
+        return status == FPA_OK ? reader_refuse(in, "a matrix needs rows and columns") : status;
     count = (size_t)matrix->rows * (size_t)matrix->cols;
     if (count > (size_t)(in->end - in->next))
-        return refuse(in, "the text ends before the %zu values of this matrix", count);
+        return reader_refuse(in, "the text ends before the %zu values of this matrix", count);
     matrix->data = arena_array(&in->head->memory, count, sizeof *matrix->data);
     if (!matrix->data)
         return fail_memory(in->error);
     for (int r = 0; r < matrix->rows && status == FPA_OK; r++) {
-        status = next_line(in);
+        status = reader_next_line(in);
         for (int c = 0; c < matrix->cols && status == FPA_OK; c++)
-            status = read_double(in, &matrix->data[(size_t)r * matrix->cols + c]);
+            status = reader_double(in, &matrix->data[(size_t)r * matrix->cols + c]);
         if (status == FPA_OK)
-            status = finish(in);
+            status = reader_finish(in);
     }
     return status;
 }
@@ -296,18 +112,21 @@ static fpa_status read_constant(reader *in, fpa_matrix *matrix)
 static fpa_status read_trainable(reader *in, fpa_matrix *matrix)
 {
     char word[WORD_SIZE];
-    fpa_status status = read_name(in, "", &matrix->name);
+    fpa_status status = reader_name(in, "", &matrix->name);
 
-    if (status != FPA_OK || !skip(in, ' ') ||
-        (status = read_integer(in, "", 1, HEAD_MAX_ROWS, &matrix->rows)) != FPA_OK || !skip(in, ' ') ||
-        (status = read_integer(in, "", 1, HEAD_MAX_WIDTH, &matrix->cols)) != FPA_OK || !skip(in, ' '))
-        return status == FPA_OK ? refuse(in, "a trainable matrix needs name, rows, columns and sharing")
-                                : status;
-    read_word(in, "", word);
+    if (status != FPA_OK || !reader_skip(in, ' ') ||
+        (status = reader_integer(in, "", 1, HEAD_MAX_ROWS, &matrix->rows)) != FPA_OK ||
+        !reader_skip(in, ' ') ||
+        (status = reader_integer(in, "", 1, HEAD_MAX_WIDTH, &matrix->cols)) != FPA_OK ||
+        !reader_skip(in, ' '))
+        return status == FPA_OK
+                   ? reader_refuse(in, "a trainable matrix needs name, rows, columns and sharing")
+                   : status;
+    reader_word(in, "", word);
     matrix->per_head = strcmp(word, "per_head") == 0;
     if (!matrix->per_head && strcmp(word, "shared") != 0)
-        return refuse(in, "\"%.40s\" is neither \"shared\" nor \"per_head\"", word);
-    return finish(in);
+        return reader_refuse(in, "\"%.40s\" is neither \"shared\" nor \"per_head\"", word);
+    return reader_finish(in);
 }
 
 static const char *matrix_word(int index)
@@ -320,10 +139,10 @@ static const char *matrix_word(int index)
 static fpa_status read_matrix(reader *in, fpa_matrix *matrix)
 {
     int kind = 0;
-    fpa_status status = next_line(in);
+    fpa_status status = reader_next_line(in);
 
     if (status == FPA_OK)
-        status = read_choice(in, matrix_word, 3, &kind);
+        status = reader_choice(in, matrix_word, 3, &kind);
     if (status != FPA_OK)
         return status;
     matrix->kind = (fpa_matrix_kind)kind;
@@ -334,7 +153,7 @@ static fpa_status read_matrices(reader *in)
 {
     fpa_head *head = in->head;
     int count = 0;
-    fpa_status status = read_field(in, "matrices", 0, HEAD_MAX_MATRICES, &count);
+    fpa_status status = reader_field(in, "matrices", 0, HEAD_MAX_MATRICES, &count);
 
     if (status != FPA_OK)
         return status;
@@ -350,11 +169,11 @@ static fpa_status read_matrices(reader *in)
 /* One "first" or "first-last" of a row list. */
 static fpa_status read_run(reader *in, int *first, int *last)
 {
-    fpa_status status = read_integer(in, ",-", 1, HEAD_MAX_ROWS, first);
+    fpa_status status = reader_integer(in, ",-", 1, HEAD_MAX_ROWS, first);
 
     *last = *first;
-    if (status == FPA_OK && skip(in, '-'))
-        status = read_integer(in, ",-", *first, HEAD_MAX_ROWS, last);
+    if (status == FPA_OK && reader_skip(in, '-'))
+        status = reader_integer(in, ",-", *first, HEAD_MAX_ROWS, last);
     return status;
 }
 
@@ -371,8 +190,8 @@ static fpa_status read_rows(reader *in, fpa_branch *branch)
             return status;
         width += last - first + 1;
         if (in->listed + width > HEAD_MAX_LISTED)
-            return refuse(in, "the branches list more than %d rows", HEAD_MAX_LISTED);
-    } while (skip(in, ','));
+            return reader_refuse(in, "the branches list more than %d rows", HEAD_MAX_LISTED);
+    } while (reader_skip(in, ','));
     in->listed += width;
     branch->width = (int)width;
     branch->row = arena_array(&in->head->memory, (size_t)width, sizeof *branch->row);
@@ -383,7 +202,7 @@ static fpa_status read_rows(reader *in, fpa_branch *branch)
             return status;
         for (int row = first; row <= last; row++)
             branch->row[filled++] = row - 1;
-    } while (skip(&start, ','));
+    } while (reader_skip(&start, ','));
     return FPA_OK;
 }
 
@@ -397,19 +216,20 @@ static fpa_status read_gram(reader *in, fpa_branch *branch)
     do {
         fpa_number weight;
         int count = 0;
-        fpa_status status = read_number(in, ",*", &weight);
+        fpa_status status = reader_number(in, ",*", &weight);
 
         if (status != FPA_OK)
             return status;
-        if (!skip(in, '*'))
-            return refuse(in, "a kernel weight needs its count");
-        if ((status = read_integer(in, ",*", 1, branch->width - filled, &count)) != FPA_OK)
+        if (!reader_skip(in, '*'))
+            return reader_refuse(in, "a kernel weight needs its count");
+        if ((status = reader_integer(in, ",*", 1, branch->width - filled, &count)) != FPA_OK)
             return status;
         while (count-- > 0)
             branch->gram[filled++] = weight;
-    } while (skip(in, ','));
-    return filled == branch->width ? FPA_OK
-                                   : refuse(in, "%d kernel weights for %d rows", filled, branch->width);
+    } while (reader_skip(in, ','));
+    return filled == branch->width
+               ? FPA_OK
+               : reader_refuse(in, "%d kernel weights for %d rows", filled, branch->width);
 }
 
 static fpa_status read_branch(reader *in, fpa_branch *branch)
@@ -418,24 +238,24 @@ static fpa_status read_branch(reader *in, fpa_branch *branch)
     char word[WORD_SIZE];
     fpa_status status;
 
-    if ((status = begin(in, "branch")) != FPA_OK ||
-        (status = read_choice(in, kind_word, FPA_BRANCH_KINDS, &kind)) != FPA_OK)
+    if ((status = reader_begin(in, "branch")) != FPA_OK ||
+        (status = reader_choice(in, kind_word, FPA_BRANCH_KINDS, &kind)) != FPA_OK)
         return status;
-    read_word(in, "", word);
-    skip(in, ' ');
+    reader_word(in, "", word);
+    reader_skip(in, ' ');
     if (strcmp(word, "matrix") == 0) {
-        if ((status = read_integer(in, "", 1, HEAD_MAX_MATRICES, &matrix)) != FPA_OK)
+        if ((status = reader_integer(in, "", 1, HEAD_MAX_MATRICES, &matrix)) != FPA_OK)
             return status;
-        skip(in, ' ');
+        reader_skip(in, ' ');
     } else if (strcmp(word, "input") != 0) {
-        return refuse(in, "\"%.40s\" is neither \"input\" nor \"matrix\"", word);
+        return reader_refuse(in, "\"%.40s\" is neither \"input\" nor \"matrix\"", word);
     }
     branch->kind = (fpa_branch_kind)kind;
     branch->source = matrix ? matrix - 1 : FPA_INPUT;
     status = read_rows(in, branch);
-    if (status == FPA_OK && skip(in, ' ') && (status = expect(in, "gram")) == FPA_OK)
+    if (status == FPA_OK && reader_skip(in, ' ') && (status = reader_expect(in, "gram")) == FPA_OK)
         status = read_gram(in, branch);
-    return status == FPA_OK ? finish(in) : status;
+    return status == FPA_OK ? reader_finish(in) : status;
 }
 
 static fpa_status read_term(reader *in, fpa_term *term)
@@ -443,12 +263,13 @@ static fpa_status read_term(reader *in, fpa_term *term)
     fpa_status status;
     int count = 0;
 
-    if ((status = begin(in, "term")) != FPA_OK || (status = read_number(in, "", &term->weight)) != FPA_OK)
+    if ((status = reader_begin(in, "term")) != FPA_OK ||
+        (status = reader_number(in, "", &term->weight)) != FPA_OK)
         return status;
-    skip(in, ' ');
-    if ((status = expect(in, "branches")) != FPA_OK ||
-        (status = read_integer(in, "", 0, HEAD_MAX_BRANCHES, &count)) != FPA_OK ||
-        (status = finish(in)) != FPA_OK)
+    reader_skip(in, ' ');
+    if ((status = reader_expect(in, "branches")) != FPA_OK ||
+        (status = reader_integer(in, "", 0, HEAD_MAX_BRANCHES, &count)) != FPA_OK ||
+        (status = reader_finish(in)) != FPA_OK)
         return status;
     term->branches = arena_array(&in->head->memory, (size_t)count, sizeof *term->branches);
     if (!term->branches)
@@ -463,7 +284,7 @@ static fpa_status read_terms(reader *in)
 {
     fpa_head *head = in->head;
     int count = 0;
-    fpa_status status = read_field(in, "terms", 0, HEAD_MAX_TERMS, &count);
+    fpa_status status = reader_field(in, "terms", 0, HEAD_MAX_TERMS, &count);
 
     if (status != FPA_OK)
         return status;
@@ -492,7 +313,7 @@ static fpa_status check_canonical(reader *in, const char *text, size_t size)
         in->line = 1;
         for (size_t i = 0; i < same; i++)
             in->line += text[i] == '\n';
-        status = refuse(in, "this line is not written in the canonical way");
+        status = reader_refuse(in, "this line is not written in the canonical way");
     }
     free(printed);
     return status;
@@ -506,8 +327,8 @@ fpa_status head_parse(const char *text, size_t size, fpa_head **head, fpa_error 
     if (!in.head)
         return fail_memory(error);
     if ((status = read_fields(&in)) != FPA_OK || (status = read_matrices(&in)) != FPA_OK ||
-        (status = read_terms(&in)) != FPA_OK || (status = begin(&in, "end")) != FPA_OK ||
-        (status = finish(&in)) != FPA_OK)
+        (status = read_terms(&in)) != FPA_OK || (status = reader_begin(&in, "end")) != FPA_OK ||
+        (status = reader_finish(&in)) != FPA_OK)
         goto out;
     status = head_validate(in.head, error);
     if (status == FPA_OK)

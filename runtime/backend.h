@@ -19,6 +19,9 @@ typedef struct fpa_module {
     void *handle; /* the back end's own */
     int device;   /* which of the back end's devices it was loaded on; 0: its only one */
     bool recalls; /* it takes recent tokens beside the state, and keys without queries */
+    /* Choose kernels as for so many sequences that they fill the device, whatever a call has; or as usual.
+     * For verification, whose calls are small. NULL: calls of all sizes go the same way. */
+    void (*crowd)(const struct fpa_module *module, bool crowded);
     size_t (*workspace)(const struct fpa_module *module, int form, const struct fpa_launch *launch);
     /* Compute; on a GPU: put the computation into the stream and return at once. INVALID: the
      * workspace is too small. DEVICE: the driver refused. */

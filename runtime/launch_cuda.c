@@ -43,6 +43,8 @@ static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident,
 {
     double least = 0;
     int64_t best = 1;
+    if (cuda->crowded)
+        return 1;
     for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
         double cost = segments > 1 ? 1 + extra + 0.002 * (double)segments : 1;
         cost /= utilisation(cuda, resident, blocks * segments);
@@ -80,25 +82,28 @@ static double walk_clocks(const struct fpa_cuda_module *cuda, const walk_kernel 
            0.5 * (double)segments * (double)(segments - 1) * totals / CACHED_BYTES;
 }
 
-/* Segments fill the GPU, and cost. Blocks of few features do so, too, and with few sequences, as verification
- * has, they are always the better ones: as long as it cannot ask for the others, no call gets those, because
- * no kernel runs that was not verified on this GPU. */
+/* Blocks of many features are fast, those of few fill the GPU; so do segments, which cost more. */
 static int64_t choose_walk(const struct fpa_cuda_module *cuda, int64_t sequences, int64_t chunks,
                            int64_t most, bool *second)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const walk_kernel kernels[2] = {{g->state_slices, cuda->state_resident, g->state_clocks},
                                     {g->second_slices, cuda->second_resident, g->second_clocks}};
-    double least = 0;
+    double least = INFINITY;
     int64_t best = 1;
-    *second = g->second_slices > 0;
-    for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
-        double clocks = walk_clocks(cuda, &kernels[*second], sequences, chunks, segments);
-        if (segments > 1 && clocks >= least)
-            continue;
-        least = clocks;
-        best = segments;
-    }
+    *second = false;
+    if (cuda->crowded)
+        return 1;
+    for (int i = 0; i < 2 && kernels[i].slices; i++)
+        for (int64_t segments = 1; segments == 1 || (segments <= most && segments <= MOST_SEGMENTS);
+             segments++) {
+            double clocks = walk_clocks(cuda, &kernels[i], sequences, chunks, segments);
+            if (clocks >= least)
+                continue;
+            least = clocks;
+            best = segments;
+            *second = i > 0;
+        }
     return best;
 }
 

@@ -9,6 +9,8 @@ int64_t flow_segments(const struct fpa_cuda_module *cuda, int64_t blocks, int64_
     const int64_t room = (int64_t)cuda->multiprocessors * cuda->flow_resident;
     double least = 0;
     int64_t best = 1;
+    if (cuda->crowded)
+        return 1;
     for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
         const double waves = (double)divide_up(blocks * segments, room) +
                              totals * (double)divide_up(walks * (segments - 1), room);

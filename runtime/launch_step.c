@@ -60,7 +60,7 @@ static int64_t choose_slices(const struct fpa_cuda_module *cuda, const struct fp
     const int64_t units = divide_up(g->features, g->step_features); /* that blocks can have of a head */
     const double rounds = (double)g->state_elements * g->state_element / (16.0 * g->step_threads);
     int64_t best = 1, slices = 1;
-    while (slices < units) { /* to the next number that gives blocks fewer units */
+    while (slices < units && !cuda->crowded) { /* to the next number that gives blocks fewer units */
         slices = divide_up(units, divide_up(units, slices) - 1);
         if (cost_of(cuda, launch, rounds, slices) < cost_of(cuda, launch, rounds, best))
             best = slices;

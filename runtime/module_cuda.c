@@ -237,6 +237,12 @@ static fpa_status load_in_context(struct fpa_cuda_module *cuda, const fpa_object
     return status;
 }
 
+static void crowd(const fpa_module *module, bool crowded)
+{
+    struct fpa_cuda_module *cuda = module->handle;
+    cuda->crowded = crowded;
+}
+
 fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object, const char *name,
                             fpa_module *module, fpa_error *error)
 {
@@ -258,6 +264,7 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     module->device = cuda->device;
     module->workspace = cuda_workspace;
     module->forward = cuda_forward;
+    module->crowd = crowd;
     status = open_device(cuda, error);
     if (!status)
         status = load_in_context(cuda, object, error);

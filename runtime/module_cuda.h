@@ -8,9 +8,9 @@
 /* What fpa_module.handle points to. Nothing in it changes after the load: threads share it freely. */
 struct fpa_cuda_module {
     const fpa_driver *driver;
-    int device;        /* as the driver counts them: fpa_options.device */
-    CUdevice gpu;      /* the driver's own handle of it */
-    CUcontext context; /* the device's primary one, kept until unload */
+    int device;                       /* as the driver counts them: fpa_options.device */
+    CUdevice gpu;                     /* the driver's own handle of it */
+    CUcontext context;                /* the device's primary one, kept until unload */
     CUmodule modules[FPA_CUDA_PARTS]; /* which have the kernels between them; each has the geometry */
     int module_count;
     struct fpa_cuda_geometry geometry;
@@ -19,6 +19,7 @@ struct fpa_cuda_module {
     int multiprocessors;
     int shared_memory; /* bytes that one block may have at most */
     /* blocks that fit on one multiprocessor at a time, at least 1; 0 without the kernel */
+    bool crowded; /* kernels are chosen as for many sequences */
     int state_resident, second_resident, attend_resident, flow_resident, step_resident, recall_resident;
     bool overlaps;    /* NAME_step and its companions may start before the kernel before them is through */
     int step_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */

@@ -113,16 +113,33 @@ static void pose(int index, void *user)
         p->status = trial_make(&p->trial, x->head, x->facts, shape, SEED + (uint64_t)index, &p->error);
 }
 
-static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measures[FORMS], fpa_error *error)
+static fpa_status check_forms(problem *p, const fpa_module *module, fpa_measure measures[FORMS],
+                              fpa_error *error)
 {
     const fpa_trial *t = &p->trial;
+    fpa_status status = FPA_OK;
+
+    for (int form = 0; form < FORMS && status == FPA_OK; form++)
+        if (affordable(t->head, t->facts, &t->shape, form))
+            status = check_trial(&p->trial, module, (fpa_form_index)form, &measures[form], error);
+    return status;
+}
+
+/* By the kernels that calls of this size get, and by those of large calls, of which no formula could be had
+ * in time. */
+static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measures[FORMS], fpa_error *error)
+{
     fpa_status status = p->status;
 
     if (status != FPA_OK && error)
         *error = p->error;
-    for (int form = 0; form < FORMS && status == FPA_OK; form++)
-        if (affordable(t->head, t->facts, &t->shape, form))
-            status = check_trial(&p->trial, module, (fpa_form_index)form, &measures[form], error);
+    if (status == FPA_OK)
+        status = check_forms(p, module, measures, error);
+    if (status != FPA_OK || !module->crowd)
+        return status;
+    module->crowd(module, true);
+    status = check_forms(p, module, measures, error);
+    module->crowd(module, false);
     return status;
 }
 

@@ -163,3 +163,95 @@ bool cubin_variable(const unsigned char *bytes, size_t size, const char *wanted,
     }
     return false;
 }
+
+/* ---- machine code ----
+ *
+ * Instructions of compute capability 7.0 and later have 16 bytes: the operation in bits 0 to 11, a predicate
+ * in 12 to 15 (7: always), registers written from bit 16 on, read from 24, 32 and 64 on; clocks until the
+ * next one in bits 105 to 108, what it waits for in 116 to 121. Not documented by NVIDIA either; what
+ * nvdisasm shows is in line with it. */
+
+enum { FSETP = 0x0b, ISETP = 0x0c, PLOP3 = 0x1c, CS2R = 0x805 };
+enum { INSTRUCTION = 16, BY_REGISTERS = 1, ALWAYS = 7, NO_REGISTER = 255 };
+
+/* Clocks after which results of CS2R are there: the least that ptxas leaves where nothing else may write
+ * them. */
+enum { CLEARED = 13 };
+
+typedef struct instruction {
+    uint64_t low, high;
+} instruction;
+
+static instruction instruction_at(const unsigned char *code)
+{
+    instruction x;
+    memcpy(&x.low, code, sizeof x.low);
+    memcpy(&x.high, code + sizeof x.low, sizeof x.high);
+    return x;
+}
+
+static int bits(uint64_t word, int from, int count)
+{
+    return (int)(word >> from & ((1u << count) - 1));
+}
+
+static bool in_pair(int number, int pair)
+{
+    return number != NO_REGISTER && (number == pair || number == pair + 1);
+}
+
+/* Comparisons write predicates, whose numbers are where others have their third register. */
+static bool compares(instruction x)
+{
+    const int operation = bits(x.low, 0, 9);
+    return operation == FSETP || operation == ISETP || operation == PLOP3;
+}
+
+static bool reads_pair(instruction x, int pair)
+{
+    return in_pair(bits(x.low, 24, 8), pair) || (!compares(x) && in_pair(bits(x.high, 0, 8), pair)) ||
+           (bits(x.low, 9, 3) == BY_REGISTERS && in_pair(bits(x.low, 32, 8), pair));
+}
+
+/* Is the pair that the instruction at `at` clears read too early? */
+static bool hurries(const unsigned char *code, size_t size, size_t at)
+{
+    const instruction clear = instruction_at(code + at);
+    const int pair = bits(clear.low, 16, 8);
+    bool replaced = false; /* perhaps: under a predicate */
+    int clocks = bits(clear.high, 41, 4);
+    for (at += INSTRUCTION; at < size && clocks < CLEARED; at += INSTRUCTION) {
+        const instruction x = instruction_at(code + at);
+        if (bits(x.high, 52, 6))
+            return false; /* waits for memory: long enough */
+        if (replaced && reads_pair(x, pair))
+            return true;
+        if (bits(x.low, 16, 8) == pair && bits(x.low, 12, 4) == ALWAYS)
+            return false;
+        replaced = replaced || bits(x.low, 16, 8) == pair;
+        clocks += bits(x.high, 41, 4);
+    }
+    return false;
+}
+
+bool cubin_reads_too_early(const unsigned char *bytes, size_t size, char *where, size_t where_size)
+{
+    elf file;
+    Elf64_Shdr section;
+    if (!open_elf(bytes, size, &file))
+        return false;
+    for (unsigned i = 0; i < file.header.e_shnum; i++) {
+        const char *name =
+            read_section(&file, i, &section) ? name_at(&file, file.header.e_shstrndx, section.sh_name) : NULL;
+        if (!name || strncmp(name, ".text.", 6) != 0 || section.sh_type != SHT_PROGBITS)
+            continue;
+        const unsigned char *code = bytes + section.sh_offset;
+        const size_t code_size = section.sh_size / INSTRUCTION * INSTRUCTION;
+        for (size_t at = 0; at < code_size; at += INSTRUCTION)
+            if (bits(instruction_at(code + at).low, 0, 12) == CS2R && hurries(code, code_size, at)) {
+                snprintf(where, where_size, "%s at %zx", name + 6, at);
+                return true;
+            }
+    }
+    return false;
+}

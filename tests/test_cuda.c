@@ -1,9 +1,9 @@
 /* Heads on a GPU, each generated, compiled, loaded and compared with the formula. Every test is skipped
  * where there is no GPU. */
 #include "../runtime/backend_cuda.h"
+#include "../runtime/parallel.h"
 #include "../runtime/verify.h"
 #include "gpu_problem.h"
-#include "parallel.h"
 #include "random_head.h"
 #include "scratch.h"
 #include "shipped_heads.h"
@@ -82,7 +82,7 @@ static void report(const job *jobs, int count)
 
 /* ---- through fpa_open ---- */
 
-static void open_one(void *argument, int index)
+static void open_one(int index, void *argument)
 {
     job *one = &((job *)argument)[index];
     fpa_kernel *kernel;
@@ -111,7 +111,7 @@ static void every_shipped_head_opens_as_written(void **state)
     need_gpu(f);
     shipped_load(&heads);
     int count = add_shipped(f, &heads, jobs);
-    run_parallel(count, open_one, jobs);
+    parallel_run(count, open_one, jobs);
     report(jobs, count);
     shipped_free(&heads);
 }
@@ -124,7 +124,7 @@ static void what_was_verified_opens_from_the_cache(void **state)
     need_gpu(f);
     shipped_load(&heads);
     int count = add_shipped(f, &heads, jobs);
-    run_parallel(count, open_one, jobs);
+    parallel_run(count, open_one, jobs);
     report(jobs, count);
     for (int i = 0; i < count; i++)
         if (strncmp(jobs[i].verdict, "(cached)", 8) != 0)
@@ -134,7 +134,7 @@ static void what_was_verified_opens_from_the_cache(void **state)
 
 /* ---- through the pipeline, for heads that no file holds ---- */
 
-static void verify_one(void *argument, int index)
+static void verify_one(int index, void *argument)
 {
     job *one = &((job *)argument)[index];
     const fpa_options options = {.target = one->fixture->target->name, .device = one->device};
@@ -169,7 +169,7 @@ static void verify_shipped_as(const struct fixture *f, fpa_dtype dtype, fpa_dtyp
         heads.item[i].head->state_dtype = state_dtype;
     }
     int count = add_shipped(f, &heads, jobs);
-    run_parallel(count, verify_one, jobs);
+    parallel_run(count, verify_one, jobs);
     report(jobs, count);
     shipped_free(&heads);
 }
@@ -209,7 +209,7 @@ static void random_heads_are_verified(void **state)
         jobs[i] = (job){.fixture = f, .head = random_head(SEED + (uint64_t)i, &limits)};
         assert_non_null(jobs[i].head);
     }
-    run_parallel(RANDOM_HEADS, verify_one, jobs);
+    parallel_run(RANDOM_HEADS, verify_one, jobs);
     for (int i = 0; i < RANDOM_HEADS; i++)
         if (jobs[i].status)
             print_error("seed %d: ", SEED + i);
@@ -241,7 +241,7 @@ static void heads_of_any_width_are_verified(void **state)
             fail_msg("%s: %s", error.where, error.message);
         jobs[i] = (job){.fixture = f, .head = lists[i].heads[0]};
     }
-    run_parallel(WIDTHS * DTYPES, verify_one, jobs);
+    parallel_run(WIDTHS * DTYPES, verify_one, jobs);
     report(jobs, WIDTHS * DTYPES);
     for (int i = 0; i < WIDTHS * DTYPES; i++)
         head_list_free(&lists[i]);
@@ -289,7 +289,7 @@ static void odd_heads_are_verified(void **state)
             lists[i].heads[0]->products = FPA_PRODUCTS_TF32X3;
         jobs[i] = (job){.fixture = f, .head = lists[i].heads[0]};
     }
-    run_parallel(ODD * KINDS, verify_one, jobs);
+    parallel_run(ODD * KINDS, verify_one, jobs);
     report(jobs, ODD * KINDS);
     for (int i = 0; i < ODD * KINDS; i++)
         head_list_free(&lists[i]);
@@ -308,7 +308,7 @@ static void a_second_gpu_verifies_too(void **state)
     for (int i = 0; i < count; i++)
         jobs[i].device = 1;
     count = count > 8 ? 8 : count;
-    run_parallel(count, open_one, jobs);
+    parallel_run(count, open_one, jobs);
     report(jobs, count);
     shipped_free(&heads);
 }

@@ -1,8 +1,8 @@
 /* CUDA kernels of the shipped heads, generated and compiled by NVRTC: needs no GPU. What the compiler
  * made of them is read from the cubins. Compiling tests are skipped where there is no NVRTC. */
 #include "../runtime/backend_cuda.h"
+#include "../runtime/parallel.h"
 #include "cubin.h"
-#include "parallel.h"
 #include "shipped_heads.h"
 
 #include <setjmp.h>
@@ -176,12 +176,14 @@ static void check_object(compile_job *job, const fpa_facts *facts, const fpa_obj
         complain(job, "NVRTC's result is no cubin; ");
         return;
     }
+    if (cubin_reads_too_early(object->bytes, object->size, remarks, sizeof remarks))
+        complain(job, "%s reads what CS2R has not cleared yet; ", remarks);
     for (int i = 0; i < module.count; i++)
         check_kernel(job, &module.kernel[i]);
     check_geometry(job, facts, object, &module);
 }
 
-static void compile_one(void *argument, int index)
+static void compile_one(int index, void *argument)
 {
     compile_job *job = &((compile_job *)argument)[index];
     fpa_source source;
@@ -208,7 +210,7 @@ static void compile_all(struct fixture *f, int too_large)
     struct timespec start, end;
     int wrong = 0, refused = 0, count = f->count;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    run_parallel(count, compile_one, f->jobs);
+    parallel_run(count, compile_one, f->jobs);
     clock_gettime(CLOCK_MONOTONIC, &end);
     f->count = 0;
     for (int i = 0; i < count; i++) {

@@ -1,9 +1,9 @@
 /* Emitted CUDA kernels of sm_90a on the CPU, launched by the library's own code: what they compute, and that
  * they end. */
 #include "../gen/gen.h"
+#include "../runtime/parallel.h"
 #include "../runtime/verify_check.h"
 #include "emulate/module.h"
-#include "parallel.h"
 #include "scratch.h"
 
 #include <setjmp.h>
@@ -70,7 +70,7 @@ typedef struct call {
     int batch, heads, query_heads;
     fpa_layout layout;
     int checks;
-    int multiprocessors; /* few: blocks take several items; many: segments */
+    int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
 } call;
 
@@ -119,6 +119,7 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
     emulated->cuda.multiprocessors = c->multiprocessors;
+    emulated->cuda.crowded = c->multiprocessors == 1;
     emulated_copies_boxes(emulated, !c->threads);
     for (int i = 0; i < 2; i++)
         for (int form = 0; form < FORMS && !status; form++) {
@@ -159,7 +160,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void run_job(void *argument, int index)
+static void run_job(int index, void *argument)
 {
     job *j = &((job *)argument)[index];
     emulated_module emulated;
@@ -227,7 +228,7 @@ static void emitted_kernels_compute_the_formula(void **state)
                         .first = large ? LONG_CALL : 0,
                         .end = large ? LONG_CALL + 3 : CALLS};
     }
-    run_parallel(f->list.count, run_job, jobs);
+    parallel_run(f->list.count, run_job, jobs);
     for (int i = 0; i < f->list.count; i++) {
         report(&jobs[i], "");
         wrong += jobs[i].status != FPA_OK;
@@ -350,7 +351,7 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
                         .first = first,
                         .end = first + (faults[i].place == IN_FLOW ? 4 : 2)};
     }
-    run_parallel(FAULTS, run_job, jobs);
+    parallel_run(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {
         report(&jobs[i], faults[i].what);
         wrong += jobs[i].status != FPA_REFUSED && jobs[i].status != FPA_DEVICE;

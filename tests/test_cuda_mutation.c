@@ -3,9 +3,9 @@
  * there is no GPU. */
 #include "../gen/plan_cuda.h"
 #include "../runtime/backend_cuda.h"
+#include "../runtime/parallel.h"
 #include "../runtime/verify.h"
 #include "gpu_problem.h"
-#include "parallel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,7 +139,7 @@ static int teardown(void **state)
 }
 
 /* Compile and verify a text under the facts of what it was made from. */
-static void judge(void *argument, int index)
+static void judge(int index, void *argument)
 {
     mutant *one = &((mutant *)argument)[index];
     const fpa_head *head = one->fixture->list.heads[one->head];
@@ -178,7 +178,7 @@ static void every_mutant_is_refused_and_the_original_is_not(void **state)
         mutants[i] = (mutant){.fixture = f, .head = i / MUTATIONS, .mutation = &mutations[i % MUTATIONS]};
         mutants[i].code = mutate(f, mutants[i].head, mutants[i].mutation);
     }
-    run_parallel(HEADS * MUTATIONS, judge, mutants);
+    parallel_run(HEADS * MUTATIONS, judge, mutants);
     for (int i = 0; i < HEADS * MUTATIONS; i++) {
         bool original = mutants[i].mutation == &mutations[0];
         print_message("%-10s %-46s %s\n", f->list.heads[mutants[i].head]->name, mutants[i].mutation->what,

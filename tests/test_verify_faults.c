@@ -105,6 +105,32 @@ static void every_failing_call_of_a_device_ends_in_its_own_error(void **state)
     head_free(head);
 }
 
+static const fpa_head *crowded_head;
+
+/* Only where there are many sequences a token does not see its own key. */
+static void crowd(const fpa_module *module, bool crowded)
+{
+    (void)module;
+    hand_module(crowded_head, crowded ? FAULT_MASK : NO_FAULT);
+}
+
+static void kernels_of_large_calls_are_verified_too(void **state)
+{
+    fpa_head *head = tspow_head(8, 5, 4);
+    fpa_module module = hand_module(head, NO_FAULT);
+    fpa_facts facts = hand_facts(head);
+    fpa_verdict verdict;
+    fpa_error error;
+
+    (void)state;
+    assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_OK);
+    crowded_head = head;
+    module.crowd = crowd;
+    assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_REFUSED);
+    assert_non_null(strstr(error.message, "but the formula gives"));
+    head_free(head);
+}
+
 static void a_module_without_forms_is_refused(void **state)
 {
     fpa_head *head = tspow_head(8, 5, 4);
@@ -142,6 +168,7 @@ int main(void)
         cmocka_unit_test(every_fault_is_refused_in_its_words),
         cmocka_unit_test(every_fault_on_a_device_is_refused_in_its_words),
         cmocka_unit_test(every_failing_call_of_a_device_ends_in_its_own_error),
+        cmocka_unit_test(kernels_of_large_calls_are_verified_too),
         cmocka_unit_test(a_module_without_forms_is_refused),
         cmocka_unit_test(a_refused_module_is_unloaded_and_no_kernel_is_made),
     };

@@ -1414,6 +1414,13 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
     }
 };
 
+/* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction under a
+ * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear. */
+template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
+{
+    return state + (state ? first : 0);
+}
+
 /* ---- a token's packed rows and features ---- */
 
 /* The same in every lane. */
@@ -1624,7 +1631,7 @@ template <typename number> __device__ __forceinline__ void step_ask(const struct
         if (grid::row() < grid::ROWS)
 #pragma unroll
             for (int stage = 0; stage < STEP_STAGES; stage += STEP_GROUP)
-                step_fetch<grid>(state ? state + task.first * DV : state, grid::row() + stage * grid::ROWS, task.count, stage);
+                step_fetch<grid>(step_from(state, task.first * DV), grid::row() + stage * grid::ROWS, task.count, stage);
     }
 }
 
@@ -1871,8 +1878,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
     for (int j = 0; j < grid::COLUMNS; j++)
         if (grid::column(j) < DV)
             v[j] = step_value()[grid::column(j)];
-    from = from ? from + task.first * DV : from;
-    to = to ? to + task.first * DV : to;
+    from = step_from(from, task.first * DV);
+    to = step_from(to, task.first * DV);
 #pragma unroll 1
     for (int at = 0; at < task.count; at += TILE) {
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
@@ -2152,7 +2159,7 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
     float *query = step_room();
     float o[QUERIES][grid::COLUMNS] = {};
     recall_tokens<QUERIES, grid>(call, task, o);
-    from = from ? from + task.first * DV : from;
+    from = step_from(from, task.first * DV);
 #pragma unroll 1
     for (int at = 0; from && at < task.count; at += TILE) {
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;

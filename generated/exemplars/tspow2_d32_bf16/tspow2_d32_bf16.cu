@@ -2439,6 +2439,13 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
     }
 };
 
+/* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction under a
+ * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear. */
+template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
+{
+    return state + (state ? first : 0);
+}
+
 /* ---- a token's packed rows and features ---- */
 
 /* The same in every lane. */
@@ -2649,7 +2656,7 @@ template <typename number> __device__ __forceinline__ void step_ask(const struct
         if (grid::row() < grid::ROWS)
 #pragma unroll
             for (int stage = 0; stage < STEP_STAGES; stage += STEP_GROUP)
-                step_fetch<grid>(state ? state + task.first * DV : state, grid::row() + stage * grid::ROWS, task.count, stage);
+                step_fetch<grid>(step_from(state, task.first * DV), grid::row() + stage * grid::ROWS, task.count, stage);
     }
 #pragma unroll 1
     for (int i = threadIdx.x * 32; state && i < task.count; i += STEP_THREADS * 32)
@@ -2953,8 +2960,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
     for (int j = 0; j < grid::COLUMNS; j++)
         if (grid::column(j) < DV)
             v[j] = step_value()[grid::column(j)];
-    from = from ? from + task.first * DV : from;
-    to = to ? to + task.first * DV : to;
+    from = step_from(from, task.first * DV);
+    to = step_from(to, task.first * DV);
 #pragma unroll 1
     for (int at = 0; at < task.count; at += TILE) {
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
@@ -2964,8 +2971,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
             step_feature<QUERIES>(key, query, i, row, weight);
         });
         __syncthreads();
-        const long long sums = FEATURES * DV - task.first * DV + task.first + at;
-        step_sums<QUERIES>(from ? from + sums : from, to ? to + sums : to, key, query, count, den);
+        const int sums = FEATURES * DV - task.first * DV + task.first + at;
+        step_sums<QUERIES>(step_from(from, sums), step_from(to, sums), key, query, count, den);
         step_rows<QUERIES, grid>(from, to, key, query, at, count, task.count, v, o);
     }
     step_leave<QUERIES, grid>(task, o, den);
@@ -3242,8 +3249,8 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
     float *query = step_room();
     float o[QUERIES][grid::COLUMNS] = {}, den[QUERIES] = {};
     recall_tokens<QUERIES, grid>(call, task, o, den);
-    const state_element *sums = from ? from + FEATURES * DV + task.first : from;
-    from = from ? from + task.first * DV : from;
+    const state_element *sums = step_from(from, FEATURES * DV + task.first);
+    from = step_from(from, task.first * DV);
 #pragma unroll 1
     for (int at = 0; from && at < task.count; at += TILE) {
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
