@@ -1234,7 +1234,7 @@ __device__ __forceinline__ void form_centres(u32 (*centre)[2], const struct frag
         const int source0 = c ? lane_after(star.source[0][0], 4 * c) : star.source[0][0];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            centre[c][i] = from_lane(factor.word[2 * (0 * sizes::CENTRE_BLOCKS + c % sizes::CENTRE_BLOCKS) + i], source0);
+            centre[c][i] = from_lane((factor.word + 0 * sizes::CENTRE_BLOCKS)[2 * (c % sizes::CENTRE_BLOCKS) + i], source0);
         }
     }
 }
