@@ -15,8 +15,8 @@
  *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
- * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead. Sizes are elements unless
- * a name says bytes. */
+ * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead; NAME_flow of warpgroups:
+ * between them. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -54,6 +54,7 @@ struct fpa_cuda_geometry {
     int flow_totals;                                /* 1: it can leave the totals of segments itself */
     int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a
                        copy */
+    int flow_vector, flow_value;       /* d and dv when NAME_flow takes fpa_cuda_maps, else 0 */
     int carry_threads, carry_elements; /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
     int step_threads, step_features,
@@ -123,10 +124,11 @@ struct fpa_tensor_map {
 #endif
 };
 
-/* Of queries, keys (or their vectors) and values. What it cannot describe, threads fetch. */
+/* Of queries, keys (or their vectors) and values; NAME_flow: and of o. What it cannot describe, threads fetch
+ * and store. */
 struct fpa_cuda_maps {
-    struct fpa_tensor_map query, key, value;
-    int queries, keys; /* 1: query, and key and value, are there */
+    struct fpa_tensor_map query, key, value, output;
+    int queries, keys, outputs; /* 1: query, key and value, output are there */
 };
 
 #endif

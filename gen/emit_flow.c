@@ -34,7 +34,9 @@ static void push_places(lua_State *L, const fpa_flow_plan *flow)
     set_integer(L, "raw_bytes", flow->raw_bytes);
     set_integer(L, "copy_bytes", flow->copy_bytes);
     set_integer(L, "matrix_bytes", flow->matrix_bytes);
+    set_integer(L, "outputs", flow->outputs);
     set_integer(L, "at_ones", flow->at_ones);
+    set_integer(L, "at_outputs", flow->at_outputs);
     set_integer(L, "at_raws", flow->at_raws);
     set_integer(L, "at_matrix", flow->at_matrix);
     set_integer(L, "at_copies", flow->at_copies);

@@ -98,26 +98,31 @@ static bool place(fpa_plan *plan, int panels, int values, int raws)
     const fpa_cuda_plan *cuda = &plan->cuda;
     const int slabs = (plan->head->d + 63) / 64, rows = flow->matrix_rows * flow->matrix_parts;
     const bool apart = plan->head->normalize != FPA_NORMALIZE_NONE && cuda->column_tiles == 8;
+    const bool boxes = cuda->column_blocks == 1 || cuda->column_tiles == 8;
     flow->panels = panels, flow->values = values, flow->raws = raws;
+    flow->outputs = boxes ? flow->query_groups : 0;
     flow->raw_bytes = slabs * SLAB;
     flow->matrix_bytes = 2 * slabs * rows * 128;
     flow->copy_bytes = flow->key_groups * flow->key_tiles * 64 * 16 * cuda->all_tiles;
     flow->panel_bytes = 2 * flow->rows * FLOW_ROW_PITCH + (plan->head->gate ? GATES : 0);
     flow->at_ones = values * SLAB;
-    flow->at_raws = flow->at_ones + (apart ? ONES : 0);
+    flow->at_outputs = flow->at_ones + (apart ? ONES : 0);
+    flow->at_raws = flow->at_outputs + flow->outputs * SLAB;
     flow->at_matrix = flow->at_raws + raws * flow->raw_bytes;
     flow->at_copies = flow->at_matrix + flow->matrix_bytes;
     flow->at_panels = flow->at_copies + FLOW_COPIES * flow->copy_bytes;
     flow->at_barriers = flow->at_panels + panels * flow->panel_bytes;
-    flow->at_part = round_up(flow->at_barriers + 8 * (2 * panels + values + 2 * FLOW_COPIES), 16);
+    flow->at_part = round_up(flow->at_barriers + 8 * (2 * panels + values + 2 * FLOW_COPIES + raws), 16);
     flow->bytes = flow->at_part + PART + (plan->head->gate ? FACTORS : 0);
     return flow->bytes <= plan->target->shared_memory;
 }
 
+/* More values than raw vectors: of totals, keys of the next panel are not fetched before a panel's values are
+ * free, and meanwhile the panel between shall be packed. */
 static bool choose_places(fpa_plan *plan)
 {
     static const int sizes[][3] = {{4, 6, 4}, {4, 5, 4}, {3, 5, 4}, {3, 4, 3},
-                                   {2, 4, 3}, {2, 3, 3}, {2, 3, 2}};
+                                   {2, 4, 3}, {2, 4, 2}, {2, 3, 2}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (place(plan, sizes[i][0], sizes[i][1], sizes[i][2]))
             return true;

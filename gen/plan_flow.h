@@ -37,9 +37,11 @@ typedef struct fpa_flow_plan {
     int matrix_parts;               /* matrix instructions for all of them */
     /* places on their way */
     int panels, values, raws;
+    int outputs; /* slabs of o for the copy engine, one a warpgroup of queries; 0: its boxes are wider than a
+                    block */
     /* shared memory: bytes of one of each, and from where on they lie */
     int panel_bytes, raw_bytes, copy_bytes, matrix_bytes;
-    int at_ones, at_raws, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
+    int at_ones, at_outputs, at_raws, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
 } fpa_flow_plan;
 
 /* Fills plan->flow, of heads whose chunked form is not one pass on the coordinates themselves. Needs

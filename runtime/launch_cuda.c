@@ -245,7 +245,7 @@ fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *
                        fpa_error *error)
 {
     const float *matrix[CUDA_WEIGHTS];
-    void *parameters[2] = {(void *)call, grid->maps ? (void *)grid->maps : matrix};
+    void *parameters[3] = {(void *)call, grid->maps ? (void *)grid->maps : matrix, matrix};
     fpa_status status = check_grid(cuda, grid, error);
     if (status)
         return status;
@@ -392,23 +392,24 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call walk = s->call;
+    const struct fpa_cuda_maps *maps = g->flow_value ? &s->maps : NULL;
     const fpa_cuda_grid flow = {cuda->flow,
                                 "the flow along the sequence",
                                 launch->batch * launch->query_heads * s->call.segments * g->column_blocks,
                                 g->flow_threads,
                                 g->flow_bytes,
-                                NULL};
+                                maps};
     fpa_status status = FPA_OK;
     walk.segments--;
     if (walk.segments > 0 && g->flow_totals)
-        status = flow_totals(cuda, launch, &walk, stream, error);
+        status = flow_totals(cuda, launch, &walk, maps, stream, error);
     else if (walk.segments > 0)
         status = launch_walk(cuda, launch, &walk, NULL, false, stream, error);
     if (!status)
         status = cuda_launch(cuda, &flow, launch, &s->call, stream, error);
     if (status || !s->call.partial)
         return status;
-    return g->flow_total ? flow_final(cuda, launch, &s->call, stream, error)
+    return g->flow_total ? flow_final(cuda, launch, &s->call, maps, stream, error)
                          : launch_final(cuda, launch, &s->call, stream, error);
 }
 
@@ -463,6 +464,8 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
         status = launch_packs(cuda, launch, &s, stream, error);
     if (!status && cuda->geometry.value_width && !s.flows)
         status = cuda_fill_maps(cuda, &s.call, &s.maps, error);
+    if (!status && cuda->geometry.flow_value && s.flows)
+        status = cuda_fill_flow_maps(cuda, &s.call, &s.maps, error);
     if (status)
         return status;
     return s.flows ? launch_flow(cuda, launch, &s, stream, error)

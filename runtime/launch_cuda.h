@@ -21,7 +21,7 @@ typedef struct fpa_cuda_grid {
     int64_t blocks;
     int threads;
     int bytes;                        /* of dynamic shared memory */
-    const struct fpa_cuda_maps *maps; /* the second parameter; NULL: the run-time matrices */
+    const struct fpa_cuda_maps *maps; /* the second parameter, before the run-time matrices; NULL: none */
 } fpa_cuda_grid;
 
 /* The operands of a launch as kernels take them; sizes and parts of the workspace are left alone. */

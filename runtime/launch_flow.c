@@ -24,7 +24,8 @@ int64_t flow_segments(const struct fpa_cuda_module *cuda, int64_t blocks, int64_
 }
 
 fpa_status flow_totals(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                       const struct fpa_cuda_call *walk, CUstream stream, fpa_error *error)
+                       const struct fpa_cuda_call *walk, const struct fpa_cuda_maps *maps, CUstream stream,
+                       fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call call = *walk;
@@ -33,7 +34,7 @@ fpa_status flow_totals(const struct fpa_cuda_module *cuda, const struct fpa_laun
                                   launch->batch * launch->heads * call.segments * g->column_blocks,
                                   g->flow_threads,
                                   g->flow_bytes,
-                                  NULL};
+                                  maps};
     call.totals_only = 1;
     call.query_heads = call.heads;
     return cuda_launch(cuda, &totals, launch, &call, stream, error);
@@ -41,13 +42,14 @@ fpa_status flow_totals(const struct fpa_cuda_module *cuda, const struct fpa_laun
 
 /* The second of two segments without tokens. */
 fpa_status flow_final(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                      const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+                      const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps, CUstream stream,
+                      fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call last = *call;
     const fpa_cuda_grid grid = {
         cuda->flow,      "the final state", launch->batch * launch->heads * 2 * g->column_blocks,
-        g->flow_threads, g->flow_bytes,     NULL};
+        g->flow_threads, g->flow_bytes,     maps};
     last.segments = 2;
     last.segment_chunks = last.length = 0;
     last.query_heads = last.heads;

@@ -16,11 +16,13 @@ static inline int64_t divide_up(int64_t a, int64_t b)
 /* Segments of a sequence, at most `most`, of a kernel whose blocks have a multiprocessor for themselves.
  * blocks: of one segment with queries; walks: without. */
 int64_t flow_segments(const struct fpa_cuda_module *cuda, int64_t blocks, int64_t walks, int64_t most);
-/* Without queries: the totals of segments. */
+/* Without queries: the totals of segments. maps: NULL where the kernel takes none. */
 fpa_status flow_totals(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                       const struct fpa_cuda_call *walk, CUstream stream, fpa_error *error);
+                       const struct fpa_cuda_call *walk, const struct fpa_cuda_maps *maps, CUstream stream,
+                       fpa_error *error);
 /* The final state from call->partial, where NAME_flow has an order of its own for totals. */
 fpa_status flow_final(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                      const struct fpa_cuda_call *call, CUstream stream, fpa_error *error);
+                      const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps, CUstream stream,
+                      fpa_error *error);
 
 #endif

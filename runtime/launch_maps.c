@@ -8,12 +8,13 @@
 enum {
     RANK = 4,   /* numbers, heads, tokens, batch */
     BOX = 64,   /* numbers, and tokens, that a copy fetches */
+    ROWS = 16,  /* tokens that one stores: a warp's */
     ALIGN = 16, /* bytes, of addresses and strides */
 };
 
 static const long long longest_stride = 1ll << 40; /* bytes, exclusive */
 
-/* One of q, k, v: 16-bit numbers. */
+/* One of q, k, v, o: 16-bit numbers. */
 typedef struct tensor {
     const void *base;
     const long long *stride; /* batch, token, head; elements */
@@ -39,13 +40,14 @@ static bool find_strides(const tensor *t, unsigned long long strides[RANK - 1])
     return true;
 }
 
-/* *there: whether the tensor can be described. */
-static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, struct fpa_tensor_map *map,
-                           bool *there, fpa_error *error)
+/* tokens: of a box. *there: whether the tensor can be described. */
+static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
+                           struct fpa_tensor_map *map, bool *there, fpa_error *error)
 {
     const unsigned long long sizes[RANK] = {(unsigned long long)t->width, (unsigned long long)t->heads,
                                             (unsigned long long)t->tokens, (unsigned long long)t->batch};
-    static const unsigned box[RANK] = {BOX, 1, BOX, 1}, steps[RANK] = {1, 1, 1, 1};
+    const unsigned box[RANK] = {BOX, 1, tokens, 1};
+    static const unsigned steps[RANK] = {1, 1, 1, 1};
     unsigned long long strides[RANK - 1];
     *there = t->base && (uintptr_t)t->base % ALIGN == 0 && t->tokens > 0 && t->heads <= INT_MAX &&
              t->batch <= INT_MAX && find_strides(t, strides);
@@ -59,26 +61,47 @@ static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, 
                   : FPA_OK;
 }
 
-fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                          struct fpa_cuda_maps *maps, fpa_error *error)
+/* Queries and keys are `vector` numbers wide, values `value`. */
+static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                int vector, int value, struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const tensor query = {call->q,           call->q_stride, g->vector_rows,
-                          call->query_heads, call->length,   call->batch};
-    const tensor key = {call->k, call->k_stride, g->vector_rows, call->heads, call->length, call->batch};
-    const tensor value = {call->v, call->v_stride, g->value_width, call->heads, call->length, call->batch};
-    bool queries, keys, values;
+    const tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch};
+    const tensor keys = {call->k, call->k_stride, vector, call->heads, call->length, call->batch};
+    const tensor values = {call->v, call->v_stride, value, call->heads, call->length, call->batch};
+    bool there[3];
     memset(maps, 0, sizeof *maps);
     if (!cuda->driver->cuTensorMapEncodeTiled)
         return FPA_OK;
-    fpa_status status = fill_map(cuda, &query, &maps->query, &queries, error);
+    fpa_status status = fill_map(cuda, &queries, BOX, &maps->query, &there[0], error);
     if (!status)
-        status = fill_map(cuda, &key, &maps->key, &keys, error);
+        status = fill_map(cuda, &keys, BOX, &maps->key, &there[1], error);
     if (!status)
-        status = fill_map(cuda, &value, &maps->value, &values, error);
+        status = fill_map(cuda, &values, BOX, &maps->value, &there[2], error);
     if (status)
         return status;
-    maps->queries = queries;
-    maps->keys = keys && values;
+    maps->queries = there[0];
+    maps->keys = there[1] && there[2];
     return FPA_OK;
+}
+
+fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                          struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    return fill_operands(cuda, call, cuda->geometry.vector_rows, cuda->geometry.value_width, maps, error);
+}
+
+fpa_status cuda_fill_flow_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                               struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const tensor output = {call->o,           call->o_stride, g->flow_value,
+                           call->query_heads, call->length,   call->batch};
+    bool there;
+    fpa_status status = fill_operands(cuda, call, g->flow_vector, g->flow_value, maps, error);
+    if (status || !cuda->driver->cuTensorMapEncodeTiled)
+        return status;
+    status = fill_map(cuda, &output, ROWS, &maps->output, &there, error);
+    if (!status)
+        maps->outputs = there;
+    return status;
 }

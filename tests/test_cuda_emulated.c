@@ -52,6 +52,8 @@ static const char spec[] =
     "'one_plus_sum', gate = true,\n"
     "    terms = { term { select(range(1, 8)), some(9, 24, 1), weight = 3 }, term { some(9, 24, 1) }, term "
     "{} } }),\n"
+    "  h('fewtwice', { d = 16, dv = 128, scale = 1 / 4, terms = taylor { degree = 2 } }),\n"
+    "  h('fewodd', { d = 16, dv = 80, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
     "  h('fewwide', { d = 64, dv = 64, terms = term { some(16, 64, 1), some(32, 64, 2) } }),\n"
     "  h('fewtrained', { d = 24, terms = { term { trainable { name = 'a', rows = 10 }, trainable { name = "
     "'b', "
@@ -97,7 +99,7 @@ enum {
     TOKEN_CALL = 1,
     LONG_CALL = 11,
     THREADS_CALL = 15,
-    MOST_HEADS = 20
+    MOST_HEADS = 22
 };
 
 static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
@@ -245,9 +247,9 @@ static void emitted_kernels_compute_the_formula(void **state)
 
 /* ---- faults ---- */
 
-/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass; of one
- * token. */
-enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW, IN_TOKEN };
+/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same; of
+ * one token. */
+enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW, IN_FLOW_BY_THREADS, IN_TOKEN };
 
 static const struct fault {
     const char *what, *from, *to;
@@ -296,14 +298,25 @@ static const struct fault {
     {"rows that are never free again", "warp_arrive(full + 8 * PANELS);", ";", IN_FLOW},
     {"values that are never free again", "warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);", ";",
      IN_FLOW},
-    {"values without a fence", "copy_wait<RAWS - 1>();\n        fence_shared();", "copy_wait<RAWS - 1>();",
+    {"vectors that nobody waits for", "        barrier_wait(full, phase);\n        return;",
+     "        return;", IN_FLOW},
+    {"values of another panel", "shared + values.slot * SLAB;\n    if (!boxes", "shared;\n    if (!boxes",
      IN_FLOW},
-    {"vectors that nobody waits for", "copy_wait<RAWS - 1>();", ";", IN_FLOW},
+    {"ones that are not put back", "put_ones(shared + packed.slot * SLAB);", ";", IN_FLOW},
+    {"ones without a fence", "\"r\"(word[3]) : \"memory\");\n    fence_shared();",
+     "\"r\"(word[3]) : \"memory\");", IN_FLOW},
+    {"a box of o that leaves without a fence",
+     "    fence_shared();\n    __syncwarp();\n    if (leads) {\n        send_box",
+     "    __syncwarp();\n    if (leads) {\n        send_box", IN_FLOW},
+    {"a box of o that is written again too early", "    if (leads)\n        bulk_wait_read();", "", IN_FLOW},
+    {"boxes of o that nobody waits for", "    if ((threadIdx.x & 31) == 0)\n        bulk_wait();", "",
+     IN_FLOW},
     {"keys that nobody waits for",
      "    multiply_wait<0>();\n}\n\n__device__ __forceinline__ void follow_keys",
      "}\n\n__device__ __forceinline__ void follow_keys", IN_FLOW},
     {"projections that nobody waits for", "        multiply_wait<0>();\n        settle<MATRIX_ROWS / 2>(c);",
      "        settle<MATRIX_ROWS / 2>(c);", IN_FLOW},
+    {"values without a fence", "    fence_shared(); /* values", "    /* values", IN_FLOW_BY_THREADS},
     {"rows of the next feature", "slot_rows[0][slot + 0]", "slot_rows[0][slot + 1]", IN_FLOW},
     {"rows of a state that nobody waits for", "barrier_wait(step_barrier(++piece), 0);", ";", IN_TOKEN},
     {"rows of another block", "own.in + mine.first * DV", "own.in", IN_TOKEN},
@@ -348,8 +361,8 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i++) {
-        static const char *const heads[] = {"gated", "gated", "fewgated", "plain"};
-        static const int firsts[] = {LONG_CALL, THREADS_CALL, LONG_CALL, TOKEN_CALL};
+        static const char *const heads[] = {"gated", "gated", "fewgated", "fewgated", "plain"};
+        static const int firsts[] = {LONG_CALL, THREADS_CALL, LONG_CALL, THREADS_CALL, TOKEN_CALL};
         const int head = head_named(f, heads[faults[i].place]), first = firsts[faults[i].place];
         jobs[i] = (job){.fixture = f,
                         .head = f->list.heads[head],
@@ -357,7 +370,7 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
                         .code = make_fault(f->source[head].code, &faults[i]),
                         .number = MOST_HEADS + i,
                         .first = first,
-                        .end = first + (faults[i].place < IN_FLOW ? 2 : 4)};
+                        .end = first + (faults[i].place == IN_FLOW || faults[i].place == IN_TOKEN ? 4 : 2)};
     }
     parallel_run(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {

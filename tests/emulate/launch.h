@@ -10,22 +10,26 @@ namespace emulate
 
 static void *kernel;
 static const struct fpa_cuda_call *parameters;
-static const void *second; /* maps or weights */
-static bool takes_maps;
+static const void *maps, *weights; /* NULL: the kernel takes none */
+
+typedef struct fpa_cuda_call call_type;
+typedef struct fpa_cuda_maps maps_type;
 
 static void run_thread(void)
 {
-    if (takes_maps)
-        ((void (*)(struct fpa_cuda_call, struct fpa_cuda_maps))kernel)(*parameters,
-                                                                       *(const struct fpa_cuda_maps *)second);
 #ifdef EMULATED_WEIGHTS
+    const struct run_time_weights *w = (const struct run_time_weights *)weights;
+    if (maps && w)
+        ((void (*)(call_type, maps_type, struct run_time_weights))kernel)(*parameters,
+                                                                          *(const maps_type *)maps, *w);
+    else if (w)
+        ((void (*)(call_type, struct run_time_weights))kernel)(*parameters, *w);
     else
-        ((void (*)(struct fpa_cuda_call, struct run_time_weights))kernel)(
-            *parameters, *(const struct run_time_weights *)second);
-#else
-    else
-        ((void (*)(struct fpa_cuda_call))kernel)(*parameters);
 #endif
+        if (maps)
+        ((void (*)(call_type, maps_type))kernel)(*parameters, *(const maps_type *)maps);
+    else
+        ((void (*)(call_type))kernel)(*parameters);
     threads[current].done = true;
     _longjmp(scheduler, 1);
 }
@@ -156,12 +160,12 @@ static void launch_cluster(unsigned first)
 
 } // namespace emulate
 
-/* NULL, or what went wrong. So many neighbours along x are a cluster. second: maps, where the kernel takes
- * them, else pointers to the head's weights. late: matrix instructions (bit 0), copies (bit 1) are not done
- * before somebody waits for them. */
+/* NULL, or what went wrong. So many neighbours along x are a cluster. maps, weights (pointers to the head's):
+ * NULL where the kernel takes none. late: matrix instructions (bit 0), copies (bit 1) are not done before
+ * somebody waits for them. */
 extern "C" __attribute__((visibility("default"))) const char *
 emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, unsigned bytes,
-               unsigned neighbours, const struct fpa_cuda_call *call, const void *second, bool takes_maps,
+               unsigned neighbours, const struct fpa_cuda_call *call, const void *maps, const void *weights,
                int late)
 {
     using namespace emulate;
@@ -175,8 +179,8 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
     if (!blocks)
         blocks = new emulate::block[MOST_BLOCKS]();
     emulate::kernel = kernel;
-    emulate::second = second;
-    emulate::takes_maps = takes_maps;
+    emulate::maps = maps;
+    emulate::weights = weights;
     late_products = late & 1;
     late_copies = late & 2;
     parameters = call;

@@ -17,7 +17,7 @@ enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 
 typedef const char *launch_function(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
                                     unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
-                                    const void *second, bool takes_maps, int late);
+                                    const void *maps, const void *weights, int late);
 
 /* ---- the driver ---- */
 
@@ -43,10 +43,11 @@ static CUresult encode(void *map, int type, unsigned rank, void *base, const uns
     tensor_map *tensor = map;
     (void)steps, (void)interleave, (void)promotion, (void)fill;
     if (type != CU_TENSOR_MAP_DATA_TYPE_UINT16 || rank != TENSOR_RANK ||
-        swizzle != CU_TENSOR_MAP_SWIZZLE_128B || box[0] != 64 || box[1] != 1 || box[2] != 64 || box[3] != 1 ||
-        (uintptr_t)base % 16)
+        swizzle != CU_TENSOR_MAP_SWIZZLE_128B || box[0] != 64 || box[1] != 1 ||
+        (box[2] != 64 && box[2] != 16) || box[3] != 1 || (uintptr_t)base % 16)
         return CUDA_ERROR_INVALID_VALUE;
     tensor->base = base;
+    tensor->tokens = (int)box[2];
     for (int i = 0; i < TENSOR_RANK; i++) {
         tensor->size[i] = sizes[i];
         tensor->stride[i] = i ? strides[i - 1] : 2;
@@ -62,14 +63,23 @@ static CUresult current_context(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-/* Others' second parameter is an array of weights. */
 static bool takes_maps(const emulated_kernel *kernel)
 {
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
     const void *one = kernel;
+    if (one == (const void *)cuda->flow)
+        return cuda->geometry.flow_value;
     return cuda->geometry.value_width &&
            (one == (const void *)cuda->state || one == (const void *)cuda->second_state ||
             one == (const void *)cuda->attend);
+}
+
+/* They come last; kernels of tiles read packed vectors instead. */
+static bool takes_weights(const emulated_kernel *kernel)
+{
+    const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
+    return cuda->geometry.weights &&
+           (!takes_maps(kernel) || (const void *)kernel == (const void *)cuda->flow);
 }
 
 static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction function, void **parameters,
@@ -86,9 +96,10 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
         failure = "a grid of an impossible shape";
     else {
         memcpy(&launch, &kernel->owner->launch, sizeof launch);
-        failure =
-            launch(kernel->address, config->grid_x, config->grid_y, config->block_x, config->shared_bytes,
-                   neighbours, parameters[0], parameters[1], takes_maps(kernel), kernel->owner->late);
+        const bool maps = takes_maps(kernel);
+        failure = launch(kernel->address, config->grid_x, config->grid_y, config->block_x,
+                         config->shared_bytes, neighbours, parameters[0], maps ? parameters[1] : NULL,
+                         takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late);
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
 }

@@ -211,6 +211,11 @@ static inline void ptx_st_global_v4_u32(void *to, emulate::words<4> a)
     *(uint4 *)to = uint4{*a[0], *a[1], *a[2], *a[3]};
 }
 
+static inline void ptx_mov_b32(emulate::u32 &to, std::array<emulate::u16 *, 2> halves)
+{
+    to = *halves[0] | (emulate::u32)*halves[1] << 16;
+}
+
 #include "ptx_matrices.h"
 
 static inline void ptx_shfl_sync_idx_b32(emulate::u32 &d, emulate::u32 a, int lane, int, unsigned)
@@ -347,6 +352,8 @@ static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
     barrier_at(barrier);
     if (to % 1024 || *place[1] < 0 || *place[3] < 0)
         stop("a box is copied to address %u", to);
+    if (tensor.tokens != 64)
+        stop("a box of %d tokens is copied", tensor.tokens);
     for (int row = 0; row < 64; row++)
         for (int part = 0; part < 8; part++) {
             const u32 address = to + row * 128 + ((part ^ row % 8) << 4);
@@ -374,6 +381,31 @@ static inline void ptx_cp_async_bulk_global_shared__cta_bulk_group(void *to, emu
     for (emulate::u32 i = 0; i < bytes; i += 16)
         check_fence(from + i);
     threads[current].open_out.push_back({to, memory + (from - BASE), bytes, 0, from});
+}
+
+/* The other way round: a box as the map says; what is outside of the tensor is left out. */
+template <typename coordinate>
+static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(const void *map,
+                                                                           std::array<coordinate *, 4> place,
+                                                                           emulate::u32 from)
+{
+    using namespace emulate;
+    const tensor_map &t = *(const tensor_map *)map;
+    if (from % 1024 || *place[1] < 0 || *place[3] < 0)
+        stop("a box is sent from address %u", from);
+    for (int row = 0; row < t.tokens; row++)
+        for (int part = 0; part < 8; part++) {
+            const u32 address = from + row * 128 + ((part ^ row % 8) << 4);
+            const uint64_t number = *place[0] + part * 8, token = *place[2] + row;
+            check_fence(address);
+            if (number >= t.size[0] || token >= t.size[2])
+                continue;
+            const uint64_t left = t.size[0] - number;
+            threads[current].open_out.push_back(
+                {(unsigned char *)t.base + number * 2 + *place[1] * t.stride[1] + token * t.stride[2] +
+                     *place[3] * t.stride[3],
+                 at(address, 16), (u32)(left < 8 ? left * 2 : 16), 0, address});
+        }
 }
 
 static inline void ptx_cp_async_bulk_commit_group(void)

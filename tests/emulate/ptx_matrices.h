@@ -69,6 +69,12 @@ static inline void ptx_stmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::u32 add
     emulate::store_matrices("stmatrix.x2", address, a, false);
 }
 
+static inline void ptx_stmatrix_sync_aligned_m8n8_x4_trans_shared_b16(emulate::u32 address,
+                                                                      emulate::given_words<4> a)
+{
+    emulate::store_matrices("stmatrix.x4.trans", address, a, true);
+}
+
 static inline void ptx_stmatrix_sync_aligned_m8n8_x2_trans_shared_b16(emulate::u32 address,
                                                                       emulate::given_words<2> a)
 {

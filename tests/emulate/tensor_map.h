@@ -9,6 +9,7 @@ enum { TENSOR_RANK = 4 };
 typedef struct tensor_map {
     const unsigned char *base;
     uint64_t size[TENSOR_RANK], stride[TENSOR_RANK]; /* stride: bytes; of numbers 2 */
+    int tokens;                                      /* of a box */
 } tensor_map;
 
 #endif

@@ -90,8 +90,8 @@ enum {
  *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
- * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead. Sizes are elements unless
- * a name says bytes. */
+ * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead; NAME_flow of warpgroups:
+ * between them. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -129,6 +129,7 @@ struct fpa_cuda_geometry {
     int flow_totals;                                /* 1: it can leave the totals of segments itself */
     int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a
                        copy */
+    int flow_vector, flow_value;       /* d and dv when NAME_flow takes fpa_cuda_maps, else 0 */
     int carry_threads, carry_elements; /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
     int step_threads, step_features,
@@ -198,10 +199,11 @@ struct fpa_tensor_map {
 #endif
 };
 
-/* Of queries, keys (or their vectors) and values. What it cannot describe, threads fetch. */
+/* Of queries, keys (or their vectors) and values; NAME_flow: and of o. What it cannot describe, threads fetch
+ * and store. */
 struct fpa_cuda_maps {
-    struct fpa_tensor_map query, key, value;
-    int queries, keys; /* 1: query, and key and value, are there */
+    struct fpa_tensor_map query, key, value, output;
+    int queries, keys, outputs; /* 1: query, key and value, output are there */
 };
 
 #endif
@@ -439,6 +441,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     512, 2, 190128,
     512, QUERY_TOKENS, 230752,
     0, 0, 0, 0,
+    0, 0,
     256, 2048,
     256,
     256, 16, 73136, 8, 23984, 36272, DV * (int)sizeof(state_element), 231424, 1,
@@ -649,6 +652,13 @@ __device__ __forceinline__ float kernel_of(float d0)
 __device__ __forceinline__ void barrier_await(u32 barrier, u32 bytes)
 {
     asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
+}
+
+/* The copy engine fetches 64 numbers, from `column` on, of 64 tokens; what is not there is zero. */
+__device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &map, int column, int head, int token, int batch, u32 barrier)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];"
+                 : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch), "r"(barrier) : "memory");
 }
 
 /* Out of shared memory: started by one thread, which commits what it started and waits until shared memory has been read,
@@ -1049,13 +1059,6 @@ enum {
     FETCHED = (ROW_SLABS + VALUE_SLABS) * SLAB64 /* of keys and values of 64 tokens */
 };
 
-/* The copy engine fetches 64 numbers, from `column` on, of 64 tokens; what is not there is zero. */
-__device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &map, int column, int head, int token, int batch, u32 barrier)
-{
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];"
-                 : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch), "r"(barrier) : "memory");
-}
-
 /* Slabs of 64 tokens from `token` on. */
 template <int slabs> __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_tensor_map &map, int column, int head, int token, int batch, u32 barrier)
 {
@@ -1247,7 +1250,7 @@ __device__ __forceinline__ void form_centres(u32 (*centre)[2], const struct frag
         const int source0 = c ? lane_after(star.source[0][0], 4 * c) : star.source[0][0];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            centre[c][i] = from_lane(factor.word[2 * (0 * sizes::CENTRE_BLOCKS + c % sizes::CENTRE_BLOCKS) + i], source0);
+            centre[c][i] = from_lane((factor.word + 0 * sizes::CENTRE_BLOCKS)[2 * (c % sizes::CENTRE_BLOCKS) + i], source0);
         }
     }
 }
