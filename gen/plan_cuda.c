@@ -101,7 +101,9 @@ static void place_step(fpa_plan *plan)
     const int values = round_up(plan->head->dv, 4);
     const int columns = values + (plan->head->normalize != FPA_NORMALIZE_NONE ? 4 : 0);
     const int clusters = joins ? CUDA_STEP_CLUSTER * columns + 2 * CUDA_STEP_BARRIERS : 0;
-    const int rest = 4 * (CUDA_STEP_ROOM + round_up(rows + values + CUDA_STEP_QUERIES * warps + clusters, 4));
+    /* the ring begins with a whole line of shared memory's banks */
+    const int rest =
+        4 * (CUDA_STEP_ROOM + round_up(rows + values + CUDA_STEP_QUERIES * warps + clusters, 32));
     const int stage = 16 * CUDA_STEP_THREADS;
     /* of 16 bits a thread has 8 columns, and needs more registers for their sums */
     const bool narrow = plan->head->state_dtype != FPA_F32;

@@ -74,7 +74,8 @@ int64_t step_token_bytes(const struct fpa_cuda_geometry *g, int64_t slices)
 }
 
 /* The most blocks of a head that can be a cluster, with a multiprocessor each, where each can hold its rows
- * of the state and none waits for another; 0: they cannot. */
+ * of the state and none waits for another; 0: they cannot. Two such blocks have to fit on a multiprocessor:
+ * else the next launch's would wait for the end of this one's. */
 static int64_t holding_slices(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
@@ -83,7 +84,7 @@ static int64_t holding_slices(const struct fpa_cuda_module *cuda, const struct f
     if (!g->token_bytes || launch->length > 1 || launch->recent || cuda->crowded)
         return 0;
     while (slices <= cuda->step_cluster && heads * slices <= cuda->multiprocessors) {
-        if (heads <= cuda->token_clusters[slices])
+        if (heads <= cuda->token_clusters[slices] && 2 * step_token_bytes(g, slices) <= cuda->shared_memory)
             best = slices;
         if (slices >= units)
             break;

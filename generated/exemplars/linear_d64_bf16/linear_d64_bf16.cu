@@ -433,7 +433,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     0, 0,
     256, 2048,
     256,
-    256, 16, 73648, 8, 24496, 36784, DV * (int)sizeof(state_element), 231424, 1,
+    256, 16, 73728, 8, 24576, 36864, DV * (int)sizeof(state_element), 231424, 1,
     64,
 };
 
@@ -1382,7 +1382,7 @@ enum {
     STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has on their way */
     STEP_GROUP = 2,             /* of them that it waits for and asks for at a time */
     STEP_RING = 4 * STEP_STAGES * STEP_THREADS, /* floats of them; sums of threads may go on there */
-    STEP_FLOATS = 6124,         /* of shared memory before the ring */
+    STEP_FLOATS = 6144,         /* of shared memory before the ring */
     STEP_CLUSTER = 8,           /* blocks that add their parts of o up themselves, at most */
     STEP_BARRIERS = 33,         /* one of the parts, one of each piece of a state that stays in shared memory */
     STEP_STATE = (FEATURES * DV + 3) / 4 * 4, /* from a head's running state to the next */

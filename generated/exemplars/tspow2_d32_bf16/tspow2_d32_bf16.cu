@@ -444,7 +444,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, 0,
     256, 2048,
     256,
-    256, 16, 73136, 8, 23984, 36272, DV * (int)sizeof(state_element), 231424, 1,
+    256, 16, 73216, 8, 24064, 36352, DV * (int)sizeof(state_element), 231424, 1,
     64,
     384, 3, 171168,
     305, 295,
@@ -2366,7 +2366,7 @@ enum {
     STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has on their way */
     STEP_GROUP = 2,             /* of them that it waits for and asks for at a time */
     STEP_RING = 4 * STEP_STAGES * STEP_THREADS, /* floats of them; sums of threads may go on there */
-    STEP_FLOATS = 5996,         /* of shared memory before the ring */
+    STEP_FLOATS = 6016,         /* of shared memory before the ring */
     STEP_CLUSTER = 8,           /* blocks that add their parts of o up themselves, at most */
     STEP_BARRIERS = 33,         /* one of the parts, one of each piece of a state that stays in shared memory */
     STEP_STATE = (FEATURES * (DV + 1) + 3) / 4 * 4, /* from a head's running state to the next */
