@@ -28,18 +28,21 @@ typedef struct row {
 
 static const row rows[] = {
     {0, 0, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME},
-    {0, 1, 1, 2, 4, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_REPEAT},
+    {0, 1, 1, 2, 4, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
+     CHECK_RESUME | CHECK_REPEAT | CHECK_CROWDED},
     {0, 3, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
      CHECK_RESUME}, /* one token after the other */
     {0, 5, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE,
-     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT},
+     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_CROWDED},
     {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT},
     {1, -1, 1, 2, 4, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE, 0},
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_REPEAT | CHECK_RECENT},
-    {1, 1, 2, 3, 3, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_REPEAT | CHECK_FUTURE},
+    {1, 1, 2, 3, 3, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
+     CHECK_REPEAT | CHECK_FUTURE | CHECK_CROWDED},
     {1, 2, 1, 1, 2, LAYOUT_PADDED, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_RECENT},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, INPUTS_SPARSE, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_HANDOVER | CHECK_FUTURE},
+    {3, 7, 1, 1, 1, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE,
+     CHECK_HANDOVER | CHECK_FUTURE | CHECK_CROWDED},
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, 0}, /* SIGNED_ROW */
 };
 
@@ -137,7 +140,7 @@ static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measu
         *error = p->error;
     if (status == FPA_OK)
         status = check_forms(p, module, measures, error);
-    if (status != FPA_OK || !module->crowd)
+    if (status != FPA_OK || !module->crowd || !(p->trial.shape.checks & CHECK_CROWDED))
         return status;
     module->crowd(module, true);
     status = check_forms(p, module, measures, error);
