@@ -234,6 +234,7 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     snprintf(emulated->cuda.name, sizeof emulated->cuda.name, "%s", name);
     emulated->cuda.driver = &emulated->driver;
     emulated->cuda.multiprocessors = 1;
+    emulated->cuda.shared_memory = 227 << 10; /* an H200's */
     emulated->driver.cuGetErrorName = error_name;
     emulated->driver.cuGetErrorString = error_string;
     emulated->driver.cuCtxGetCurrent = current_context;
