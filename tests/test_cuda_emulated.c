@@ -293,7 +293,6 @@ static const struct fault {
     {"values of another panel", "shared + values.slot * SLAB;\n    const u32 free",
      "shared;\n    const u32 free", IN_FLOW},
     {"values on their way that nobody waits for", "barrier_wait(value_full, packed.phase);", ";", IN_FLOW},
-    {"values over others that are still read", "barrier_wait(free, values.phase);", ";", IN_FLOW},
     {"ones that are not put back", "put_ones(shared + packed.slot * SLAB);", ";", IN_FLOW},
     {"ones without a fence", "\"r\"(word[3]) : \"memory\");\n    fence_shared();",
      "\"r\"(word[3]) : \"memory\");", IN_FLOW},
