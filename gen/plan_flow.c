@@ -112,7 +112,7 @@ static bool place(fpa_plan *plan, int panels, int values, int raws)
     flow->at_copies = flow->at_matrix + flow->matrix_bytes;
     flow->at_panels = flow->at_copies + FLOW_COPIES * flow->copy_bytes;
     flow->at_barriers = flow->at_panels + panels * flow->panel_bytes;
-    flow->at_part = round_up(flow->at_barriers + 8 * (2 * panels + values + 2 * FLOW_COPIES + raws), 16);
+    flow->at_part = round_up(flow->at_barriers + 8 * (2 * (panels + values + FLOW_COPIES) + raws), 16);
     flow->bytes = flow->at_part + PART + (plan->head->gate ? FACTORS : 0);
     return flow->bytes <= plan->target->shared_memory;
 }
