@@ -1,0 +1,90 @@
+/* ptx_clusters: launches that follow each other, and blocks that are a cluster; part of ptx.h. */
+#ifndef FPAC_TESTS_PTX_CLUSTERS_H
+#define FPAC_TESTS_PTX_CLUSTERS_H
+
+static inline void ptx_griddepcontrol_launch_dependents(void)
+{
+}
+static inline void ptx_griddepcontrol_wait(void)
+{
+}
+
+static inline void ptx_cp_async_bulk_prefetch_L2_global(const void *, int)
+{
+}
+static inline void ptx_prefetch_global_L2(const void *)
+{
+}
+
+static inline void ptx_barrier_cluster_arrive_relaxed_aligned(void)
+{
+    using namespace emulate;
+    thread &t = threads[current];
+    if (t.arrived)
+        stop("a thread arrives at the cluster's barrier twice");
+    t.arrived = true;
+    t.cluster_generation = cluster.generation;
+    if (++cluster.arrived < cluster.size)
+        return;
+    cluster.arrived = 0;
+    cluster.generation++;
+}
+
+static inline void ptx_barrier_cluster_arrive_release_aligned(void)
+{
+    ptx_barrier_cluster_arrive_relaxed_aligned();
+}
+
+static inline void ptx_barrier_cluster_wait_acquire_aligned(void)
+{
+    using namespace emulate;
+    thread &t = threads[current];
+    if (!t.arrived)
+        stop("a thread waits at the cluster's barrier where it has not arrived");
+    t.arrived = false;
+    if (cluster.generation != t.cluster_generation)
+        return;
+    t.meets = &cluster;
+    t.generation = t.cluster_generation;
+    leave();
+}
+
+namespace emulate
+{
+enum { IN_CLUSTER = 1 << 30, RANK = 1 << 20 }; /* an address in the cluster's window */
+}
+
+static inline void ptx_mapa_shared__cluster_u32(emulate::u32 &address, emulate::u32 own, int rank)
+{
+    emulate::at(own, 4);
+    if (rank < 0 || rank >= emulate::ranks)
+        emulate::stop("an address of block %d of a cluster of %d", rank, emulate::ranks);
+    address = emulate::IN_CLUSTER | own | rank * emulate::RANK;
+}
+
+static inline void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_f32(emulate::u32 to, float a,
+                                                                                 emulate::u32 barrier)
+{
+    using namespace emulate;
+    const int mine = rank, other = (to & ~IN_CLUSTER) / RANK;
+    if (!(to & IN_CLUSTER) || !(barrier & IN_CLUSTER) || (barrier & ~IN_CLUSTER) / RANK != (u32)other)
+        stop("a number is sent to address %u, its barrier is at %u", to, barrier);
+    enter(other);
+    int left = 0;
+    while (left < count && threads[left].done)
+        left++;
+    if (left == count) {
+        enter(mine);
+        stop("a number is sent to block %d of the cluster, which has ended", other);
+    }
+    copy c = {at(to % RANK, 4), NULL, 4, barrier % RANK, 0};
+    c.read.assign((const char *)&a, (const char *)(&a + 1));
+    barrier_at(c.barrier);
+    if (late_copies)
+        blocks[other].on_their_way.push_back(c);
+    else
+        perform(c);
+    enter(mine);
+}
+
+#endif
