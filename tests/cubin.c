@@ -174,9 +174,9 @@ bool cubin_variable(const unsigned char *bytes, size_t size, const char *wanted,
 enum { FSETP = 0x0b, ISETP = 0x0c, PLOP3 = 0x1c, CS2R = 0x805 };
 enum { INSTRUCTION = 16, BY_REGISTERS = 1, ALWAYS = 7, NO_REGISTER = 255 };
 
-/* Clocks after which results of CS2R are there: the least that ptxas leaves where nothing else may write
- * them. */
-enum { CLEARED = 13 };
+/* Clocks after which results of CS2R are there. It leaves 13 or more where nothing else may write them; reads
+ * after 5 have failed on an H200, those after 6 to 12 that some heads have did not. */
+enum { CLEARED = 6 };
 
 typedef struct instruction {
     uint64_t low, high;

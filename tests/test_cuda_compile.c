@@ -18,6 +18,7 @@
 
 /* Warps that only fetch, in blocks of warpgroups, have too few registers to keep all in them. */
 enum { REGISTERS = 65536, MANY_JOBS = 1024, FETCHING_FRAME = 320 };
+enum { LATER = 100 }; /* generations whose CS2R nobody has seen read too early; their clocks are others */
 
 /* One of each kind: plain, gated, normalised, dense, trainable (whole and diagonal), stored in bf16 and
  * f16, of degree 3 and 4, odd widths. */
@@ -176,7 +177,8 @@ static void check_object(compile_job *job, const fpa_facts *facts, const fpa_obj
         complain(job, "NVRTC's result is no cubin; ");
         return;
     }
-    if (cubin_reads_too_early(object->bytes, object->size, remarks, sizeof remarks))
+    if (job->target->capability < LATER &&
+        cubin_reads_too_early(object->bytes, object->size, remarks, sizeof remarks))
         complain(job, "%s reads what CS2R has not cleared yet; ", remarks);
     for (int i = 0; i < module.count; i++)
         check_kernel(job, &module.kernel[i]);

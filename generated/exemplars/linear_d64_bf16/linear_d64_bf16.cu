@@ -1504,7 +1504,9 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
  * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
-    return state + (state ? first : 0);
+    int offset = state ? first : 0;
+    asm("" : "+r"(offset)); /* and stays so: the compiler knows nothing of it */
+    return state + offset;
 }
 
 /* ---- a token's packed rows and features ---- */
@@ -2340,8 +2342,10 @@ __device__ __forceinline__ float *recall_weights(void)
 __device__ __forceinline__ float recall_score(const float *q, const float *k)
 {
     float d0 = 0;
-    for (int r = threadIdx.x % 32; r < 64; r += 32) {
-        const int row = 0 + r;
+#pragma unroll
+    for (int first = 0; first < 64; first += 32) {
+        const int r = first + threadIdx.x % 32;
+        const int row = r < 64 ? 0 + r : ZERO_ROW; /* all lanes add */
         d0 += q[row] * k[row];
     }
     d0 = step_warp_sum(d0);
