@@ -3397,10 +3397,8 @@ __device__ __forceinline__ float *recall_weights(void)
 __device__ __forceinline__ float recall_score(const float *q, const float *k)
 {
     float d0 = 0;
-#pragma unroll
-    for (int first = 0; first < 32; first += 32) {
-        const int r = first + threadIdx.x % 32;
-        const int row = r < 32 ? 0 + r : ZERO_ROW; /* all lanes add */
+    for (int r = threadIdx.x % 32; r < 32; r += 32) {
+        const int row = 0 + r;
         d0 += q[row] * k[row];
     }
     d0 = step_warp_sum(d0);
