@@ -119,7 +119,7 @@ void push_cuda(lua_State *L, const fpa_plan *plan)
     push_hopper(L, plan);
     push_flow(L, plan);
     set_integer(L, "padded_features", plan->cuda.features);
-    set_integer(L, "copy_rows", plan->hopper.used ? plan->hopper.tiles * HOPPER_TILE : plan->cuda.features);
+    set_integer(L, "copy_rows", plan->hopper.used ? plan->hopper.copy_rows : plan->cuda.features);
     set_integer(L, "chunk", plan->chunk);
     set_integer(L, "step_cluster", plan->target->capability >= 90 ? CUDA_STEP_CLUSTER : 1);
     set_integer(L, "capability", plan->target->capability);

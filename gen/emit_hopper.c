@@ -65,6 +65,8 @@ static void push_tiles(lua_State *L, const fpa_plan *plan)
 {
     const fpa_hopper_plan *hopper = &plan->hopper;
     set_integer(L, "tiles", hopper->tiles);
+    set_integer(L, "folded", hopper->folded);
+    set_integer(L, "copy_rows", hopper->copy_rows);
     set_integers(L, "tile_leaf", hopper->tile_leaf, hopper->tiles);
     set_integers(L, "feature", hopper->feature, hopper->tiles * HOPPER_TILE);
     push_weights(L, plan);

@@ -79,14 +79,19 @@ static bool choose_groups(fpa_plan *plan)
     flow->key_groups = alone <= MOST_SUMS_OF_ONE ? 1 : 2;
     flow->query_groups = 3 - flow->key_groups;
     flow->key_tiles = (tiles + flow->key_groups - 1) / flow->key_groups;
+    flow->key_together = flow->key_tiles < 2 ? 1 : 2;
     if (flow->key_groups == 2) {
+        if (plan->head->gate)
+            flow->key_together = 1; /* no registers besides sums and gates */
         flow->key_registers = 176, flow->query_registers = 96, flow->pack_registers = 64;
         return shared <= MOST_SUMS_OF_TWO;
     }
     const bool few = alone <= FEW_SUMS;
     flow->pack_registers = few ? 72 : plan->projection_count ? 64 : 56;
-    flow->query_registers = few ? 136 : 128;
-    flow->key_registers = few ? 168 : 256 - flow->pack_registers;
+    flow->query_registers = 128;
+    flow->key_registers = 256 - flow->pack_registers;
+    if (few && flow->key_tiles == 3)
+        flow->key_together = 3;
     return true;
 }
 

@@ -26,8 +26,10 @@ typedef struct fpa_flow_plan {
     /* warpgroups */
     int key_groups, query_groups;
     int key_tiles;                                      /* of 64 features, of each warpgroup of keys */
+    int key_together;                                   /* tiles whose products are begun together */
     int slots;                                          /* of features: 64 a tile */
     int *slot_feature;                                  /* [slots] -1: none */
+    int *slot_swapped;                                  /* [slots] its last two factors change places */
     int key_registers, query_registers, pack_registers; /* of a thread */
     /* packed rows: those of plan->cuda.row from row_base on */
     bool coordinates; /* some feature or dot has coordinates as they are */

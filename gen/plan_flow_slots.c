@@ -1,9 +1,92 @@
 /* plan_flow_slots: the order in which the one-pass kernel has features. Sixteen that differ in one factor
  * only, by consecutive rows, are a unit: its other factors are one row each, and units of the same rows fetch
- * them once. */
+ * them once. Products of sixteen rows with each other make units whose last factor is these rows, in order.
+ */
 #include "plan_cuda_parts.h"
 
-enum { HALF = CUDA_UNIT / 2 };
+enum {
+    HALF = CUDA_UNIT / 2,
+    SQUARE = HALF + 1 /* units of all products of a unit's rows, of neighbours twice */
+};
+
+/* ---- products of a run of rows with each other ---- */
+
+/* First of the 16 rows, of those that are computed together, that a packed row belongs to. */
+static int run_base(const fpa_plan *plan, int row)
+{
+    if (row < plan->head->d)
+        return row / CUDA_UNIT * CUDA_UNIT;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const int first = plan->projections[i].first_row;
+        if (row >= first && row < first + plan->head->matrices[plan->projections[i].matrix].rows)
+            return first + (row - first) / CUDA_UNIT * CUDA_UNIT;
+    }
+    return -1;
+}
+
+/* Slot of the product of rows a and b of a run, of which *owner has the slot's number: unit n = a ^ b for
+ * n < 2, else n / 2 + 1, where the greater row owns odd n and the lesser one even n. (hopper_fold does so
+ * with 8 rows.) */
+static int square_slot(int a, int b, int *owner)
+{
+    const int apart = a ^ b, low = a < b ? a : b, high = a < b ? b : a;
+    *owner = apart < 2 ? b : apart % 2 ? high : low;
+    return CUDA_UNIT * (apart < 2 ? apart : apart / 2 + 1) + *owner;
+}
+
+/* Of one run the features that are products of two of its rows, by slots; -1: none. */
+static void gather_square(const fpa_plan *plan, int base, int *feature, bool *swapped)
+{
+    for (int i = 0; i < SQUARE * CUDA_UNIT; i++)
+        feature[i] = -1;
+    for (int p = 0; p < plan->piece_count; p++) {
+        const fpa_piece *piece = &plan->pieces[p];
+        if (piece->prefix_count != 1 || run_base(plan, piece->prefix[0]) != base)
+            continue;
+        for (int i = 0; i < piece->width; i++) {
+            const int a = piece->prefix[0] - base, b = piece->base + i - base;
+            if (run_base(plan, piece->base + i) != base)
+                continue;
+            int owner, slot = square_slot(a, b, &owner);
+            if (feature[slot] < 0) {
+                feature[slot] = (int)piece->feature + i;
+                swapped[slot] = owner != b;
+            }
+        }
+    }
+}
+
+/* Whole units of products of the run at base; returns how many slots they fill. */
+static int place_square(fpa_plan *plan, int base, bool *placed, int first)
+{
+    fpa_flow_plan *flow = &plan->flow;
+    int feature[SQUARE * CUDA_UNIT], next = first;
+    bool swapped[SQUARE * CUDA_UNIT];
+    gather_square(plan, base, feature, swapped);
+    for (int u = 0; u < SQUARE; u++) {
+        bool whole = true;
+        for (int i = u * CUDA_UNIT; i < (u + 1) * CUDA_UNIT; i++)
+            whole &= feature[i] >= 0;
+        for (int i = u * CUDA_UNIT; whole && i < (u + 1) * CUDA_UNIT; i++, next++) {
+            flow->slot_feature[next] = feature[i];
+            flow->slot_swapped[next] = swapped[i];
+            placed[feature[i]] = true;
+        }
+    }
+    return next - first;
+}
+
+/* Of all runs that pieces of two factors begin in. */
+static int place_squares(fpa_plan *plan, bool *placed)
+{
+    int used = 0;
+    for (int p = 0; p < plan->piece_count; p++)
+        if (plan->pieces[p].prefix_count == 1 && !placed[plan->pieces[p].feature])
+            used += place_square(plan, run_base(plan, plan->pieces[p].prefix[0]), placed, used);
+    return used;
+}
+
+/* ---- runs ---- */
 
 /* Up to 8 consecutive features of a piece; `more`: what continues it, with the same other factors. */
 typedef struct run {
@@ -14,23 +97,28 @@ typedef struct run {
     bool joined, placed;
 } run;
 
+/* At most: features may have slots here and there. */
 static int count_runs(const fpa_plan *plan)
 {
     int count = 0;
     for (int i = 0; i < plan->piece_count; i++)
-        count += (plan->pieces[i].width + HALF - 1) / HALF;
+        count += plan->pieces[i].width;
     return count;
 }
 
-static int cut_piece(const fpa_piece *piece, run *runs)
+/* What of a piece has no slot yet. */
+static int cut_piece(const fpa_piece *piece, const bool *placed, run *runs)
 {
     int count = 0;
-    for (int first = 0; first < piece->width; first += HALF) {
-        const int left = piece->width - first;
-        runs[count++] = (run){.piece = piece,
-                              .feature = (int)piece->feature + first,
-                              .width = left < HALF ? left : HALF,
-                              .base = piece->base + first};
+    for (int i = 0; i < piece->width; i++) {
+        run *last = count ? &runs[count - 1] : NULL;
+        if (placed[piece->feature + i])
+            continue;
+        if (i % HALF && last && last->base + last->width == piece->base + i)
+            last->width++;
+        else
+            runs[count++] = (run){
+                .piece = piece, .feature = (int)piece->feature + i, .width = 1, .base = piece->base + i};
     }
     return count;
 }
@@ -119,24 +207,32 @@ static void place_runs(run *runs, int count, int *slots)
                 slots += place_alike(runs, count, i, slots);
 }
 
+static bool place_features(fpa_plan *plan, arena *memory)
+{
+    fpa_flow_plan *flow = &plan->flow;
+    bool *placed = arena_array(memory, (size_t)plan->features, sizeof *placed);
+    run *runs = arena_array(memory, count_runs(plan), sizeof *runs);
+    int count = 0;
+    if (!placed || !runs)
+        return false;
+    const int used = place_squares(plan, placed);
+    for (int i = 0; i < plan->piece_count; i++)
+        count += cut_piece(&plan->pieces[i], placed, runs + count);
+    join_runs(runs, count);
+    place_runs(runs, count, flow->slot_feature + used);
+    return true;
+}
+
 fpa_status plan_flow_slots(fpa_plan *plan, fpa_error *error)
 {
     fpa_flow_plan *flow = &plan->flow;
     arena memory = {0};
-    int count = 0;
     flow->slots = 64 * flow->key_groups * flow->key_tiles;
     flow->slot_feature = arena_array(&plan->memory, flow->slots, sizeof *flow->slot_feature);
-    run *runs = arena_array(&memory, count_runs(plan), sizeof *runs);
-    if (!flow->slot_feature || !runs) {
-        arena_free(&memory);
-        return fail_memory(error);
-    }
-    for (int i = 0; i < flow->slots; i++)
+    flow->slot_swapped = arena_array(&plan->memory, flow->slots, sizeof *flow->slot_swapped);
+    for (int i = 0; flow->slot_feature && i < flow->slots; i++)
         flow->slot_feature[i] = -1;
-    for (int i = 0; i < plan->piece_count; i++)
-        count += cut_piece(&plan->pieces[i], runs + count);
-    join_runs(runs, count);
-    place_runs(runs, count, flow->slot_feature);
+    const bool done = flow->slot_feature && flow->slot_swapped && place_features(plan, &memory);
     arena_free(&memory);
-    return FPA_OK;
+    return done ? FPA_OK : fail_memory(error);
 }

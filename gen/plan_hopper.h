@@ -20,6 +20,7 @@ enum {
     HOPPER_TILE = 8 * 8, /* features */
     HOPPER_STEP = 16,    /* rows that a matrix instruction takes of a dot */
     HOPPER_MAX_STAR = 6, /* tiles */
+    HOPPER_FOLDED = 40,  /* rows that copies have of a folded tile */
 };
 
 typedef struct fpa_hopper_plan {
@@ -31,12 +32,13 @@ typedef struct fpa_hopper_plan {
     int row_blocks; /* of a vector */
     bool natural;   /* the rows are the coordinates 0..d-1, d % 16 == 0: q and k are read as they lie */
     int ones_row, zero_row; /* hopper rows, -1: there is none */
-    /* tiles, in the order of their groups */
+    /* tiles, in the order of their groups; then the folded ones: of a block's rows times themselves */
     int centre_factors; /* F - 1; centres of fewer factors begin with rows of ones */
     int groups;
     int *centre;      /* [groups][8][centre_factors] hopper rows */
-    int *group_first; /* [groups + 1] first tile */
-    int tiles;
+    int *group_first; /* [groups + 1] first tile that is not folded; some groups have none */
+    int tiles, folded;
+    int copy_rows;  /* 64 of a tile, HOPPER_FOLDED of a folded one */
     int *tile_leaf; /* [tiles] block of rows */
     int *feature;   /* [tiles][8 centres][8 rows] feature as plan->pieces count them, -1: none */
     double *weight; /* [tiles][64] on the key side; 0 where there is no feature */
@@ -63,6 +65,9 @@ typedef enum fpa_centre_kind {
 } fpa_centre_kind;
 
 fpa_centre_kind hopper_centre_kind(const fpa_hopper_plan *hopper, int l);
+
+/* Row of a folded tile's copy that holds slot 8 c + r, or -1: the slot of (r, c) has its features. */
+int hopper_fold(int slot);
 
 /* Fills *hopper from the rows, pieces and dots of plan, with memory of plan's arena. warpgroup_tiles:
  * tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles do not suit gives

@@ -256,17 +256,7 @@ static int choose_leaves(const fpa_plan *plan, flow *f, int warpgroup_tiles)
     return best;
 }
 
-/* ---- tables ---- */
-
-/* Tiles as the flow leaves them, in the order of groups and leaves. */
-static int compare_tiles(const void *left, const void *right)
-{
-    const hopper_tile *a = left, *b = right;
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    return (a->leaf > b->leaf) - (a->leaf < b->leaf);
-}
-
+/* Tiles as the flow leaves them. */
 static hopper_tile *flip_tiles(const flow *f, arena *memory)
 {
     const int count = f->tiling->tile_count;
@@ -281,131 +271,7 @@ static hopper_tile *flip_tiles(const flow *f, arena *memory)
             for (int r = 0; r < HOPPER_BLOCK; r++)
                 tiles[t].feature[HOPPER_BLOCK * r + c] = tile->feature[HOPPER_BLOCK * c + r];
     }
-    if (tiles)
-        qsort(tiles, count, sizeof *tiles, compare_tiles);
     return tiles;
-}
-
-static fpa_status allocate(arena *memory, int groups, int tiles, int stars, fpa_hopper_plan *hopper,
-                           fpa_error *error)
-{
-    const size_t slots = (size_t)tiles * HOPPER_TILE;
-    hopper->centre =
-        arena_array(memory, (size_t)groups * HOPPER_BLOCK * hopper->centre_factors, sizeof *hopper->centre);
-    hopper->group_first = arena_array(memory, groups + 1, sizeof *hopper->group_first);
-    hopper->tile_leaf = arena_array(memory, tiles, sizeof *hopper->tile_leaf);
-    hopper->feature = arena_array(memory, slots, sizeof *hopper->feature);
-    hopper->weight = arena_array(memory, slots, sizeof *hopper->weight);
-    hopper->degree = arena_array(memory, slots, sizeof *hopper->degree);
-    hopper->star_group = arena_array(memory, stars, sizeof *hopper->star_group);
-    hopper->star_tile =
-        arena_array(memory, (size_t)(stars + 1) * hopper->star_leaves, sizeof *hopper->star_tile);
-    if (!hopper->centre || !hopper->group_first || !hopper->tile_leaf || !hopper->feature ||
-        !hopper->weight || !hopper->degree || !hopper->star_group || !hopper->star_tile)
-        return fail_memory(error);
-    return FPA_OK;
-}
-
-/* Groups that gave all of their tiles away are left out. */
-static void fill_tiles(const hopper_tiling *tiling, const hopper_tile *tiles, fpa_hopper_plan *hopper)
-{
-    const size_t bytes = HOPPER_BLOCK * tiling->factors * sizeof *hopper->centre;
-    for (int t = 0; t < hopper->tiles; t++) {
-        if (!t || tiles[t].group != tiles[t - 1].group) {
-            memcpy(hopper->centre + hopper->groups * HOPPER_BLOCK * tiling->factors,
-                   group_centre(tiling, tiles[t].group, 0), bytes);
-            hopper->group_first[hopper->groups++] = t;
-        }
-        hopper->tile_leaf[t] = tiles[t].leaf;
-        memcpy(hopper->feature + t * HOPPER_TILE, tiles[t].feature, sizeof tiles[t].feature);
-    }
-    hopper->group_first[hopper->groups] = hopper->tiles;
-}
-
-/* Tile t and those of its group that follow; the one with leaf `first` comes first. True when it is there. */
-static bool fill_star(const fpa_hopper_plan *hopper, int g, int t, int first, int *star)
-{
-    bool own = false;
-    for (int i = 0; i < hopper->star_leaves; i++) {
-        star[i] = t + i < hopper->group_first[g + 1] ? t + i : -1;
-        if (star[i] < 0 || hopper->tile_leaf[star[i]] != first)
-            continue;
-        memmove(star + 1, star, i * sizeof *star);
-        star[0] = t + i;
-        own = true;
-    }
-    return own;
-}
-
-/* Block that the last factors of a group's centres are, in order, or -1. */
-static int last_block(const fpa_hopper_plan *hopper, int g)
-{
-    const int factors = hopper->centre_factors;
-    const int *row = hopper->centre + (g * HOPPER_BLOCK + 1) * factors - 1;
-    for (int c = 0; c < HOPPER_BLOCK; c++)
-        if (row[0] % HOPPER_BLOCK || row[c * factors] != row[0] + c)
-            return -1;
-    return row[0] / HOPPER_BLOCK;
-}
-
-static void add_stars(fpa_hopper_plan *hopper, bool own)
-{
-    const int leaves = hopper->star_leaves;
-    for (int g = 0; g < hopper->groups; g++)
-        for (int t = hopper->group_first[g]; t < hopper->group_first[g + 1]; t += leaves)
-            if (fill_star(hopper, g, t, last_block(hopper, g), hopper->star_tile + hopper->stars * leaves) ==
-                own)
-                hopper->star_group[hopper->stars++] = g;
-}
-
-/* The table has room for one star more than there are, as one may be filled that is not wanted. */
-static void fill_stars(fpa_hopper_plan *hopper)
-{
-    add_stars(hopper, true);
-    hopper->own_stars = hopper->stars;
-    add_stars(hopper, false);
-}
-
-/* Only a feature without factors has the row of ones, as its last row. */
-static int piece_degree(const fpa_plan *plan, const fpa_piece *piece, int i)
-{
-    return piece->prefix_count + (piece->base + i != plan->ones_row);
-}
-
-/* What numbers of 8 bits' precision, and the exponents of float, can be multiplied by without an error. */
-static bool is_exact(double weight)
-{
-    int exponent;
-    return weight == 0 || (fabs(frexp(weight, &exponent)) == 0.5 && abs(exponent) < 64);
-}
-
-static void describe_weights(const fpa_plan *plan, fpa_hopper_plan *hopper)
-{
-    hopper->powers = true;
-    for (int i = 0; i < hopper->tiles * HOPPER_TILE; i++) {
-        const double copied = hopper->weight[i] * pow(plan->head->scale, hopper->degree[i]);
-        hopper->weighted |= copied != 1 || hopper->weight[i] != 1;
-        hopper->powers &= is_exact(copied);
-        hopper->padded |= hopper->feature[i] < 0;
-    }
-}
-
-static fpa_status fill_weights(const fpa_plan *plan, arena *memory, fpa_hopper_plan *hopper, fpa_error *error)
-{
-    int *slot_of = arena_array(memory, (size_t)plan->features, sizeof *slot_of);
-    if (!slot_of)
-        return fail_memory(error);
-    for (int i = 0; i < hopper->tiles * HOPPER_TILE; i++)
-        if (hopper->feature[i] >= 0)
-            slot_of[hopper->feature[i]] = i;
-    for (int p = 0; p < plan->piece_count; p++)
-        for (int i = 0; i < plan->pieces[p].width; i++) {
-            const int slot = slot_of[plan->pieces[p].feature + i];
-            hopper->weight[slot] = plan->pieces[p].weight;
-            hopper->degree[slot] = piece_degree(plan, &plan->pieces[p], i);
-        }
-    describe_weights(plan, hopper);
-    return FPA_OK;
 }
 
 fpa_status tiles_to_stars(fpa_plan *plan, const hopper_tiling *tiling, int warpgroup_tiles, arena *memory,
@@ -417,14 +283,8 @@ fpa_status tiles_to_stars(fpa_plan *plan, const hopper_tiling *tiling, int warpg
         return status;
     hopper->star_leaves = choose_leaves(plan, &f, warpgroup_tiles);
     const int stars = balance(&f, hopper->star_leaves);
-    const hopper_tile *tiles = flip_tiles(&f, memory);
+    hopper_tile *tiles = flip_tiles(&f, memory);
     if (!tiles)
         return fail_memory(error);
-    hopper->tiles = tiling->tile_count;
-    status = allocate(&plan->memory, tiling->group_count, hopper->tiles, stars, hopper, error);
-    if (status)
-        return status;
-    fill_tiles(tiling, tiles, hopper);
-    fill_stars(hopper);
-    return fill_weights(plan, memory, hopper, error);
+    return tiles_to_tables(plan, tiling, tiles, stars, memory, hopper, error);
 }

@@ -8,6 +8,7 @@
 typedef struct hopper_tile {
     int group, leaf;          /* leaf: block of rows */
     int feature[HOPPER_TILE]; /* [8 centres][8 rows], -1: none */
+    bool folded;              /* see hopper_fold */
 } hopper_tile;
 
 /* Groups and tiles as the features' own order gives them. Lives in one arena. */
@@ -28,8 +29,13 @@ fpa_status tiles_form(const fpa_plan *plan, const fpa_hopper_plan *hopper, arena
                       hopper_tiling *tiling, double *slots, fpa_error *error);
 
 /* Transposes tiles (centres of block I, leaf J -> centres of block J, leaf I) so that few stars need
- * padding, and fills hopper's groups, tiles and stars. */
+ * padding, and fills hopper's groups, tiles and stars by tiles_to_tables. */
 fpa_status tiles_to_stars(fpa_plan *plan, const hopper_tiling *tiling, int warpgroup_tiles, arena *memory,
                           fpa_hopper_plan *hopper, fpa_error *error);
+
+/* The tables of plan_hopper, for tiles, which are put in order, that make so many stars of
+ * hopper->star_leaves. */
+fpa_status tiles_to_tables(fpa_plan *plan, const hopper_tiling *tiling, hopper_tile *tiles, int stars,
+                           arena *memory, fpa_hopper_plan *hopper, fpa_error *error);
 
 #endif

@@ -255,8 +255,12 @@ static const struct fault {
     const char *what, *from, *to;
     enum fault_place place;
 } faults[] = {
-    {"a tile that reads another leaf", "tile_leaf[TILES] = {\n    0, 1,", "tile_leaf[TILES] = {\n    1, 1,",
-     BY_BOXES},
+    {"a tile that reads another leaf", "tile_leaf[TILES] = {\n    ", "tile_leaf[TILES] = {\n    0 *", BY_BOXES},
+    {"a folded tile in another order", "(apart & 1 ? r : c)", "(apart & 1 ? c : r)", BY_BOXES},
+    {"a folded tile whose neighbours are not turned", "turn ? 0x1032 : 0x3210", "0x3210", BY_BOXES},
+    {"folded rows that are carried as others", "(s == 2 ? 2 : 4)", "2", BY_BOXES},
+    {"whole tiles where folded ones are", "(tile - WHOLE_TILES) * FOLDED_NUMBERS",
+     "(tile - WHOLE_TILES) * TILE_NUMBERS", BY_BOXES},
     {"keys that are never free again", "barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);",
      ";", BY_BOXES},
     {"tiles that are never free again", "barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);",
@@ -283,8 +287,8 @@ static const struct fault {
     {"copies that wait for the copy before the last",
      "barrier_wait(ring + sizes::SENT + warpgroup * 8, ~count & 1);",
      "barrier_wait(ring + sizes::SENT + warpgroup * 8, count & 1);", BY_BOXES},
-    {"a barrier that expects too much", "barrier_expect(full, TILE_BYTES);",
-     "barrier_expect(full, TILE_BYTES + 16);", BY_BOXES},
+    {"a barrier that expects too much", "barrier_expect(full, tile_bytes(tile));",
+     "barrier_expect(full, tile_bytes(tile) + 16);", BY_BOXES},
     {"a block of values in another place", "return operand(address, 128, 1024);",
      "return operand(address, 256, 1024);", BY_BOXES},
     {"a copy that nobody waits for", "barrier_wait(ready, copies.phase);", ";", IN_FLOW},
