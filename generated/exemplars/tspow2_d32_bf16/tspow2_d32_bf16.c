@@ -2285,8 +2285,8 @@ enum {
     VALUES = T * DV,                  /* outputs of a panel */
     VALUE_PANEL = T * DV * 3 / 2,     /* values of a panel, numbers and pairs */
     OUT = T * (DV + 1),             /* the same with sums of weights */
-    SLICES = 1,                   /* partial results, added in a fixed order */
-    WAITING = 1,                  /* of them at a time, for a thread alone */
+    SLICES = 2,                   /* partial results, added in a fixed order */
+    WAITING = 2,                  /* of them at a time, for a thread alone */
     QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
     STATE = FEATURES * (DV + 1),    /* of one (batch, head) */
     TILE_PAIRS = 24,
@@ -2567,7 +2567,7 @@ static void tile(const struct pass *c, const struct tile_place *place)
         tile_write(c, place);
 }
 
-static const int32_t first_tile[SLICES + 1] = {0, 12};
+static const int32_t first_tile[SLICES + 1] = {0, 6, 12};
 
 static void slice(int number, const struct pass *c)
 {

@@ -3616,8 +3616,8 @@ enum {
     VALUES = T * DV,                  /* outputs of a panel */
     VALUE_PANEL = T * DV,             /* values of a panel */
     OUT = T * (DV + 0),             /* the same with no sums of weights */
-    SLICES = 7,                   /* partial results, added in a fixed order */
-    WAITING = 3,                  /* of them at a time, for a thread alone */
+    SLICES = 8,                   /* partial results, added in a fixed order */
+    WAITING = 4,                  /* of them at a time, for a thread alone */
     QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
     STATE = FEATURES * (DV + 0),    /* of one (batch, head) */
     SCRATCH = T * 48         /* a panel of features, or of dots */
@@ -3871,7 +3871,7 @@ static void tile(const struct pass *c, const struct tile_place *place)
     }
 }
 
-static const int32_t first_tile[SLICES + 1] = {0, 6, 12, 18, 25, 31, 37, 44};
+static const int32_t first_tile[SLICES + 1] = {0, 5, 11, 16, 22, 27, 33, 38, 44};
 
 static void slice(int number, const struct pass *c)
 {
