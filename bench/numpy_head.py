@@ -1,7 +1,8 @@
 """The degree-2 head as one would write it with NumPy and its BLAS: explicit features, a state, chunks.
 
-d = dv = 64, blocks of 8 (2304 features), causal, float32, one head. Prints `ns N`: nanoseconds per token, of the
-best chunk's best run; or why it cannot. The number of threads is OPENBLAS_NUM_THREADS.
+d = dv = 64, blocks of 8 as in the paper's appendix, squares of blocks whole (2304 features; fpac halves them and has
+2112), causal, float32, one head. Prints `ns N`: nanoseconds per token, of the best chunk's best run; or why
+it cannot. The number of threads is OPENBLAS_NUM_THREADS.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 -- Heads of growing state for examples/recall.c: the same values, more and more features.
--- Blocks change the layout of a state and its size, not the kernel (q.k)^2: what is recalled
--- depends on d and on the degree.
+-- Blocks change the layout of a state (above degree 2 its size too), not the kernel: what is
+-- recalled depends on d and on the degree.
 local dv = 64
 local heads = {}
 

@@ -129,7 +129,7 @@ static void push_origin(lua_State *L, const fpa_head *written)
     lua_setfield(L, -2, "origin");
 }
 
-enum { MAX_LINES = 48, MAX_LINE = 100 };
+enum { MAX_LINES = 48, MAX_LINE = 100, SHORT_TERM = 10 };
 
 /* The lines of a text as a table, long ones and late ones cut. */
 static void set_lines(lua_State *L, const char *field, const char *text)
@@ -185,18 +185,33 @@ static void print_term(FILE *out, const fpa_head *head, const fpa_term *term, do
         print_ranges(out, branch->row, branch->width);
         fprintf(out, branch->gram ? "] weighted" : "]");
     }
-    fputc('\n', out);
 }
 
+/* Puts as many lines together as fit into one. */
+static void join_lines(char *text)
+{
+    const char *start = text;
+    for (char *end = strchr(text, '\n'); end; end = strchr(end + 1, '\n')) {
+        if (strchrnul(end + 1, '\n') - start <= MAX_LINE)
+            *end = ' ';
+        else
+            start = end + 1;
+    }
+}
+
+/* The terms, one a line; when those are too many (the halves of squares are), several. */
 static char *feature_text(const fpa_head *head)
 {
+    const bool many = head->term_count > MAX_LINES;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
     double first = 0;
-    for (int t = 0; t < head->term_count && t <= MAX_LINES; t++) {
+    for (int t = 0; t < head->term_count && t <= MAX_LINES * MAX_LINE / SHORT_TERM; t++) {
+        if (t)
+            fputs(many ? ",\n" : "\n", out);
         print_term(out, head, &head->terms[t], first);
         double width = 1;
         for (int b = 0; b < head->terms[t].branch_count; b++)
@@ -207,6 +222,8 @@ static char *feature_text(const fpa_head *head)
         free(text);
         return NULL;
     }
+    if (many)
+        join_lines(text);
     return text;
 }
 

@@ -15,8 +15,8 @@ enum {
     UNROLL_LIMIT = 4096,     /* features that are printed one by one: a few seconds of compile time */
     MAX_PIECES = 1 << 19,
     MAX_DOTS = 64,
-    MAX_ROWS = 60000, /* packed rows are 16 bits in the table */
-    SLICE_FEATURES = 288,
+    MAX_ROWS = 60000,     /* packed rows are 16 bits in the table */
+    SLICE_FEATURES = 200, /* of a slice at least: what a part of a chunk's outputs is worth */
     MAX_SLICES = 8,
 };
 
@@ -240,11 +240,14 @@ static fpa_status plan_tiles(fpa_plan *plan, fpa_error *error)
     return FPA_OK;
 }
 
+/* A power of two, so that teams of 2, 4 and 8 threads have equal shares. */
 static fpa_status plan_slices(fpa_plan *plan, fpa_error *error)
 {
-    int64_t count = plan->features / SLICE_FEATURES;
-    count = count < 1 ? 1 : count > MAX_SLICES ? MAX_SLICES : count;
-    plan->slice_count = (int)(count < plan->tile_count ? count : plan->tile_count);
+    int count = 1;
+    while (count < MAX_SLICES && 2 * count <= plan->tile_count &&
+           plan->features >= 2 * count * (int64_t)SLICE_FEATURES)
+        count *= 2;
+    plan->slice_count = count;
     plan->slices = arena_array(&plan->memory, plan->slice_count + 1, sizeof *plan->slices);
     if (!plan->slices)
         return fail_memory(error);

@@ -95,6 +95,7 @@ typedef struct fpa_feature_count {
     double terms;
 } fpa_feature_count;
 
+/* Of what features_build makes: the halves of squares of blocks are terms of their own. */
 fpa_feature_count features_count(const fpa_expression *e, int block);
 /* The block to use: wanted, or when that is 0 the largest within 1.4 x the fewest features. */
 int features_block(const fpa_expression *e, int wanted);

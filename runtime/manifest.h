@@ -4,7 +4,7 @@
  *     entries 1
  *     entry tspow2_d64_b8 c:avx512      a head for a target
  *     arithmetic f32                    its facts, one a line, in a fixed order
- *     features 2304
+ *     features 2112
  *     ...
  *     head tspow2_d64_b8.head SHA256    its files, each with its digest; those from header on only
  *     code tspow2_d64_b8.c SHA256       when they are there

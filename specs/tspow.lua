@@ -5,7 +5,12 @@
 -- the doubles inside the diagonal tiles. The paper's Appendix, "TSPOW is a special case of FPA".
 --
 --     d = 64, p = 2:   b =    1     2     4     8    16    64
---                      D = 2080  2112  2176  2304  2560  4096
+--          as written, D = 2080  2112  2176  2304  2560  4096
+--          simplified, D = 2080  2112  2112  2112  2112  2112
+--
+-- In squares the compiler halves the diagonal tiles, (x + y)^2 = 2 x y + x^2 + y^2, down to
+-- two coordinates: tiles of up to b x b stay, nearly all of the doubles go. Above degree 2
+-- diagonal tiles stay whole.
 
 local function tspow_head(name, d, p, b, dv)
   return head { name = name, d = d, dv = dv, terms = tspow { d = d, degree = p, block = b } }

@@ -94,6 +94,38 @@ static void pieces_tiles_and_slices_cover_every_feature_once(void **state)
     each(check_cover);
 }
 
+static void slices_are_equal_shares_of_two_four_and_eight_threads(void **state)
+{
+    static const struct {
+        const char *terms;
+        int d, slices;
+    } cases[] = {
+        {"linear {}", 64, 1},
+        {"power { degree = 2 }", 16, 1}, /* 144 features */
+        {"power { degree = 2 }", 28, 2}, /* 420 */
+        {"power { degree = 2 }", 48, 4}, /* 1200 */
+        {"power { degree = 2 }", 64, 8}, /* 2112 in 44 tiles */
+        {"power { degree = 3 }", 64, 8},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char spec[128];
+        struct made m = {0};
+        snprintf(spec, sizeof spec, "return head { name = 'shared', d = %d, dv = 64, terms = %s }",
+                 cases[i].d, cases[i].terms);
+        make(spec, "c:avx512", &m);
+        const fpa_plan *plan = &m.plan;
+        assert_int_equal(plan->slice_count, cases[i].slices);
+        for (int team = 2; team <= plan->slice_count; team *= 2)
+            for (int rank = 0; rank < team; rank++) {
+                const int share = plan->slice_count / team, first = rank * share;
+                const int tiles = plan->slices[first + share] - plan->slices[first];
+                assert_in_range(tiles, plan->tile_count / team, (plan->tile_count + team - 1) / team);
+            }
+        unmake(&m);
+    }
+}
+
 /* Pack x as the emitted code does. */
 static void pack(const fpa_plan *plan, const double *x, bool key, double *row)
 {
@@ -284,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_tiles_and_slices_cover_every_feature_once),
+        cmocka_unit_test(slices_are_equal_shares_of_two_four_and_eight_threads),
         cmocka_unit_test(features_and_score_add_up_to_the_head_as_written),
         cmocka_unit_test(a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost),
         cmocka_unit_test(register_tiles_leave_room_and_keep_the_multiply_adds_busy),

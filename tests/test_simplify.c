@@ -40,10 +40,10 @@ static void symmetric_features_have_the_sizes_of_the_design(void **state)
     static const struct {
         int d, p, block, features, used;
     } cases[] = {
-        {64, 2, 1, 2080, 1},     {64, 2, 8, 2304, 8},  {64, 2, 16, 2560, 16},     {64, 2, 64, 4096, 64},
-        {64, 2, 0, 2304, 8},     {64, 3, 1, 45760, 1}, {64, 3, 8, 61440, 8},      {64, 3, 16, 81920, 16},
-        {64, 3, 64, 262144, 64}, {64, 3, 0, 61440, 8}, {16, 2, 0, 160, 4},        {60, 2, 8, 2032, 8},
-        {8, 4, 0, 330, 1},       {4, 1, 0, 4, 1},      {64, 2, 1024, 4096, 1024},
+        {64, 2, 1, 2080, 1},     {64, 2, 8, 2112, 8},  {64, 2, 16, 2112, 16},     {64, 2, 64, 2112, 64},
+        {64, 2, 0, 2112, 8},     {64, 3, 1, 45760, 1}, {64, 3, 8, 61440, 8},      {64, 3, 16, 81920, 16},
+        {64, 3, 64, 262144, 64}, {64, 3, 0, 61440, 8}, {16, 2, 0, 144, 8},        {60, 2, 8, 1860, 8},
+        {8, 4, 0, 330, 1},       {4, 1, 0, 4, 1},      {64, 2, 1024, 2112, 1024}, {64, 2, 2, 2112, 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fpa_head *head = construct(add_power, cases[i].d, cases[i].p, 0, cases[i].block);
@@ -53,6 +53,121 @@ static void symmetric_features_have_the_sizes_of_the_design(void **state)
         simplified_free(&simple);
         head_free(head);
     }
+}
+
+/* (a + b)^2 = 2 a b + a^2 + b^2 leaves d (d + 1) / 2 features and one more for each pair of rows that ends
+ * as a square: 8 rows are 4 such pairs, 5 rows 3 + 2 = (2 + 1) + 2 are two, 3 rows are one. */
+static void squares_are_halved_until_they_have_two_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        int d, block, features, terms;
+    } cases[] = {
+        {64, 8, 2080 + 32, 28 + 8 * 7},
+        {64, 64, 2080 + 32, 63},
+        {60, 8, 1830 + 28 + 2, 28 + 7 * 7 + 3},
+        {10, 5, 55 + 4, 1 + 2 * 5},
+        {10, 4, 55 + 5, 3 + 7},
+        {7, 3, 28 + 2, 3 + 3 + 3 + 1},
+        {64, 3, 2080 + 21, 231 + 21 * 3 + 1},
+        {64, 2, 2080 + 32, 496 + 32},
+        {64, 1, 2080, 2080},
+        {2, 8, 4, 1},
+        {3, 8, 7, 3},
+        {1, 8, 1, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fpa_head *head = construct(add_power, cases[i].d, 2, 0, cases[i].block);
+        fpa_simplified simple = simplify_checked(head);
+        assert_int_equal(head_features(simple.head), cases[i].features);
+        assert_int_equal(simple.head->term_count, cases[i].terms);
+        simplified_free(&simple);
+        head_free(head);
+    }
+}
+
+/* 1/3 prod of (W_i q . W_i k)^power[i], W_i a run-time matrix of rows[i] rows. */
+static fpa_head *matrix_powers(int count, const int *rows, const int *power, int block)
+{
+    static const char *const names[] = {"u", "v", "w"};
+    fpa_head *head = new_head(64);
+    fpa_branch branches[16];
+    int degree = 0;
+    head->block = block;
+    for (int i = 0; i < count; i++)
+        add_matrix(head, FPA_MATRIX_TRAINABLE, names[i], rows[i], NULL);
+    for (int i = 0; i < count; i++)
+        for (int r = 0; r < power[i]; r++)
+            branches[degree++] = rows_of(head, i, 0, rows[i], NULL);
+    add_term(head, number_ratio(1, 3), branches, degree);
+    return head;
+}
+
+/* Every product of one factor with every product of the others; 6 rows in blocks of 4 are 4 x 2, 2 x 2
+ * and three squares of 2. */
+static void halved_squares_multiply_with_other_factors(void **state)
+{
+    (void)state;
+    static const struct {
+        int count, rows[3], power[3], features, terms;
+    } cases[] = {
+        {2, {4, 6}, {2, 2}, 12 * 24, 3 * 5},
+        {2, {4, 6}, {2, 1}, 12 * 6, 3},
+        {2, {4, 6}, {1, 2}, 4 * 24, 5},
+        {2, {4, 6}, {2, 3}, 12 * (64 + 16 * 2 + 4 * 4 + 8), 3 * 4},
+        {3, {6, 5, 3}, {2, 1, 2}, 24 * 5 * 7, 5 * 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fpa_head *head = matrix_powers(cases[i].count, cases[i].rows, cases[i].power, 4);
+        fpa_simplified simple = simplify_checked(head);
+        assert_int_equal(head_features(simple.head), cases[i].features);
+        assert_int_equal(simple.head->term_count, cases[i].terms);
+        assert_int_equal(simple.score.dot_count, cases[i].count);
+        simplified_free(&simple);
+        head_free(head);
+    }
+}
+
+/* Features in blocks: as many features and terms as counted (that is what has room), and the same
+ * kernel. */
+static void expect_the_count_that_is_built(const fpa_head *head, int block)
+{
+    fpa_head *built = new_head(head->d);
+    arena memory = {0};
+    fpa_expression e;
+    double q[64], k[64];
+    built->matrices = head->matrices;
+    built->matrix_count = head->matrix_count;
+    assert_true(expression_of_terms(&e, &memory, head->terms, head->term_count));
+    const fpa_feature_count count = features_count(&e, block), fewest = features_count(&e, 1);
+    assert_true(features_build(&e, block, built));
+    assert_true(built->term_count == count.terms);
+    assert_true(head_features(built) == count.features);
+    assert_true(fewest.features <= count.features && count.features <= head_features(head));
+    for (int i = 0; i < head->d; i++) {
+        q[i] = random_unit();
+        k[i] = random_unit();
+    }
+    sum_value written = kernel_value(head, q, k), features = kernel_value(built, q, k);
+    assert_true(fabs(written.value - features.value) <= 1e-12 * written.magnitude);
+    arena_free(&memory);
+    head_free(built);
+}
+
+static void as_many_features_and_terms_are_built_as_counted(void **state)
+{
+    (void)state;
+    for (int rows = 1; rows <= 20; rows++)
+        for (int block = 1; block <= 9; block++) {
+            static const int powers[][2] = {{2, 0}, {3, 0}, {1, 2}, {2, 2}, {2, 3}};
+            for (size_t i = 0; i < sizeof powers / sizeof *powers; i++) {
+                if (rows > 6 && powers[i][1] > 2)
+                    continue; /* 10^5 terms */
+                fpa_head *head = matrix_powers(2, (int[]){rows, rows + 1}, powers[i], block);
+                expect_the_count_that_is_built(head, block);
+                head_free(head);
+            }
+        }
 }
 
 static void spow_of_degree_3_merges_45760_monomials_into_one_form(void **state)
@@ -81,6 +196,18 @@ static void a_degree_above_what_fits_with_block_1_is_refused_with_its_figure(voi
     head_free(head);
 }
 
+/* 84^3: what the squares' halves are counts too. */
+static void three_squares_with_too_many_terms_are_refused_with_their_figure(void **state)
+{
+    (void)state;
+    fpa_head *head = matrix_powers(3, (int[]){64, 64, 64}, (int[]){2, 2, 2}, 8);
+    fpa_simplified simple;
+    fpa_error error;
+    assert_int_equal(simplify(head, &simple, &error), FPA_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "block = 8 makes 592704 terms"));
+    head_free(head);
+}
+
 /* (c + q.k)^2 = c^2 + 2 c q.k + (q.k)^2, from terms of different degrees in any construction. */
 static void an_inhomogeneous_square_stays_a_polynomial_in_one_form(void **state)
 {
@@ -91,7 +218,7 @@ static void an_inhomogeneous_square_stays_a_polynomial_in_one_form(void **state)
     add_term(head, number_int(6), &q, 1);
     add_term(head, number_int(9), NULL, 0);
     fpa_simplified simple = simplify_checked(head);
-    assert_int_equal(head_features(simple.head), 1 + 64 + 2304);
+    assert_int_equal(head_features(simple.head), 1 + 64 + 2112);
     assert_int_equal(simple.score.dot_count, 1);
     assert_int_equal(simple.score.monomial_count, 3);
     for (int i = 0; i < 3; i++)
@@ -182,7 +309,7 @@ static void proportional_diagonals_are_a_power_of_one_form(void **state)
         pair[1].gram[i] = number_mul(pair[0].gram[i], number_double(0.3));
     add_term(head, number_int(1), pair, 2);
     fpa_simplified simple = simplify_checked(head);
-    assert_int_equal(head_features(simple.head), 2304);
+    assert_int_equal(head_features(simple.head), 2112);
     assert_int_equal(simple.score.dot_count, 1);
     simplified_free(&simple);
     head_free(head);
@@ -218,13 +345,14 @@ static void a_negative_weight_under_a_normaliser_is_warned_of(void **state)
     }
 }
 
+/* Blocks of cubes stay whole: 16^3. */
 static void more_features_than_any_kernel_needs_are_warned_of(void **state)
 {
     (void)state;
-    fpa_head *head = construct(add_power, 16, 2, 0, 16);
+    fpa_head *head = construct(add_power, 16, 3, 0, 16);
     fpa_simplified simple = simplify_checked(head);
     assert_true(has_text(simple.warnings, simple.warning_count,
-                         "D 256 is above 136, which suffices for any kernel of these "
+                         "D 4096 is above 816, which suffices for any kernel of these "
                          "degrees on d = 16: take a smaller block"));
     simplified_free(&simple);
     head_free(head);
@@ -253,9 +381,13 @@ static void an_identity_that_does_not_hold_is_refused(void **state)
 static void the_dump_names_terms_score_and_notes(void **state)
 {
     (void)state;
-    static const char *const parts[] = {"simplified test: D 100 -> 68, block 4",
-                                        "term 2: 2 * input[1..4] * input[5..8]\n", "dot s1: input[1..10]\n",
-                                        "monomial 1: 1 * s1^2\n", "note: D 100 -> 68"};
+    static const char *const parts[] = {"simplified test: D 100 -> 60, block 4",
+                                        "term 1: 2 * input[1..2] * input[3..4]\n",
+                                        "term 2: 1 * input[1..2] * input[1..2]\n",
+                                        "term 4: 2 * input[1..4] * input[5..8]\n",
+                                        "dot s1: input[1..10]\n",
+                                        "monomial 1: 1 * s1^2\n",
+                                        "note: D 100 -> 60 (10 terms"};
     fpa_head *head = construct(add_power, 10, 2, 0, 4);
     fpa_simplified simple = simplify_checked(head);
     char *text = simplified_print(&simple);
@@ -274,8 +406,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_construction_of_a_power_ends_as_the_same_features),
         cmocka_unit_test(symmetric_features_have_the_sizes_of_the_design),
+        cmocka_unit_test(squares_are_halved_until_they_have_two_rows),
+        cmocka_unit_test(halved_squares_multiply_with_other_factors),
+        cmocka_unit_test(as_many_features_and_terms_are_built_as_counted),
         cmocka_unit_test(spow_of_degree_3_merges_45760_monomials_into_one_form),
         cmocka_unit_test(a_degree_above_what_fits_with_block_1_is_refused_with_its_figure),
+        cmocka_unit_test(three_squares_with_too_many_terms_are_refused_with_their_figure),
         cmocka_unit_test(an_inhomogeneous_square_stays_a_polynomial_in_one_form),
         cmocka_unit_test(weighted_coordinates_merge_into_one_weighted_form),
         cmocka_unit_test(one_wrong_weight_is_not_merged),
