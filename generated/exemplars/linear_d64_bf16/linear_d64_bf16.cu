@@ -1504,9 +1504,7 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
  * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
-    int offset = state ? first : 0;
-    asm("" : "+r"(offset)); /* and stays so: the compiler knows nothing of it */
-    return state + offset;
+    return state + (state ? first : 0);
 }
 
 /* ---- a token's packed rows and features ---- */
@@ -2411,6 +2409,14 @@ __device__ __forceinline__ void recall_feature(float *query, int i, const u32 *r
     }
 }
 
+/* The same as step_from, with an offset that the compiler knows nothing of: here it may turn it back into a choice of pointers. */
+template <typename number> __device__ __forceinline__ number *recall_from(number *state, int first)
+{
+    int offset = state ? first : 0;
+    asm("" : "+r"(offset));
+    return state + offset;
+}
+
 /* The query heads of one pass; from: the head's state. */
 template <int QUERIES, bool WIDE>
 __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, struct step_task &task,
@@ -2421,7 +2427,7 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
     float *query = step_room();
     float o[QUERIES][grid::COLUMNS] = {};
     recall_tokens<QUERIES, grid>(call, task, o);
-    from = step_from(from, task.first * DV);
+    from = recall_from(from, task.first * DV);
 #pragma unroll 1
     for (int at = 0; from && at < task.count; at += TILE) {
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;

@@ -79,7 +79,7 @@ enum {
     DV = 64,              /* width of v and o */
     FEATURES = 544,      /* D, rows of the state */
     FEATURES16 = 768,    /* of the tables: whole blocks of the portable state kernel */
-    COPY_ROWS = 640,     /* of a copy of the state */
+    COPY_ROWS = 544,     /* of a copy of the state */
     UNITS = 34,          /* of 16 features, the last one filled with zeros */
     FACTORS = 2,          /* of a feature */
     ROWS = 34,            /* packed rows a token */
@@ -886,25 +886,58 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
  *
  * A tile is 64 features: 8 centres times 8 consecutive rows of one leaf block. A centre is a product of one row;
  * tiles with the same centres are a group. A star is up to 2 tiles of a group, which a warpgroup of the state
- * kernel takes together. Row 8c + r of a tile is the feature of centre c and the leaf block's row r. */
+ * kernel takes together. Row 8c + r of a tile is the feature of centre c and the leaf block's row r. The last tiles are folded:
+ * products of a block's rows with themselves, of which copies have each once (or twice, for neighbours), in 40 rows. */
 enum {
     ROW_BLOCKS = 4,       /* of 8 packed rows, in a vector of q or k */
     TILES = 10,
+    WHOLE_TILES = 6,       /* the first: not folded */
     TILE_GROUPS = 4,
     CENTRE_FACTORS = 1,
     STAR = 2,              /* tiles of a star, at most */
     STARS = 5,
     OWN_STARS = 4,          /* the first: their first leaf is the block that their centres' last factor lies in */
     N = 8 * ALL_TILES,      /* columns of a tile's sums */
-    TILE_NUMBERS = 64 * N   /* of a copy's tile: [column / 8][row][column % 8] */
+    TILE_NUMBERS = 64 * N,  /* of a copy's tile: [column / 8][row][column % 8] */
+    FOLDED_NUMBERS = 40 * N, /* and of a folded one */
+    COPY_NUMBERS = WHOLE_TILES * TILE_NUMBERS + (TILES - WHOLE_TILES) * FOLDED_NUMBERS
 };
 
+/* Where a copy has a tile. */
+__device__ __forceinline__ int tile_place(int tile)
+{
+    return tile < WHOLE_TILES ? tile * TILE_NUMBERS : WHOLE_TILES * TILE_NUMBERS + (tile - WHOLE_TILES) * FOLDED_NUMBERS;
+}
+
+/* Bytes of a tile of a copy. */
+__device__ __forceinline__ u32 tile_bytes(int tile)
+{
+    return tile < WHOLE_TILES ? TILE_NUMBERS * 2 : FOLDED_NUMBERS * 2;
+}
+
+/* Row of a folded tile's copy that has the product of the block's rows c and r, or -1: (r, c) is there. With n = c ^ r
+ * rows 8 s + i are pairs of row i and another: s = n for n < 2, else s = n / 2 + 1, and i is r for odd n and c for even n. */
+__device__ __forceinline__ int fold_row(int c, int r)
+{
+    const int apart = c ^ r;
+    return apart < 2 ? 8 * apart + r : c > r ? -1 : 8 * (apart / 2 + 1) + (apart & 1 ? r : c);
+}
+
+/* 8 c + r of such a row. */
+__device__ __forceinline__ int unfold_row(int row)
+{
+    const int s = row / 8, i = row % 8;
+    const int apart = s < 2 ? s : 2 * (s - 1) + (i & (s == 2 ? 2 : 4) ? 1 : 0);
+    return s < 2 || apart & 1 ? (i ^ apart) * 8 + i : i * 8 + (i ^ apart);
+}
+
+
 static __constant__ u16 tile_leaf[TILES] = {
-    0, 1, 2, 3, 1, 2, 2, 3, 1, 3,
+    1, 2, 3, 2, 3, 1, 0, 1, 2, 3,
 };
 
 static __constant__ u16 group_first[TILE_GROUPS + 1] = {
-    0, 4, 6, 8, 10,
+    0, 3, 4, 5, 6,
 };
 
 /* Packed rows of each group's centres. */
@@ -919,35 +952,35 @@ static __constant__ u16 star_group[STARS] = {
 
 /* Tiles of each star; TILES: none. */
 static __constant__ u16 star_tile[STARS][STAR] = {
-    0, 1, 4, 5, 6, 7, 9, 8, 2, 3,
+    6, 2, 7, 3, 8, 4, 9, 5, 0, 1,
 };
 
 /* The feature in each row of each tile, or -1. */
 static __device__ const int tile_feature[TILES * 64] = {
-    20, 21, 16, 17, 0, 1, 2, 3, 22, 23, 18, 19, 4, 5, 6, 7, -1, -1, 24, 25, 8, 9, 10, 11,
-    -1, -1, 26, 27, 12, 13, 14, 15, -1, -1, -1, -1, 32, 33, 28, 29, -1, -1, -1, -1, 34, 35, 30, 31,
-    -1, -1, -1, -1, -1, -1, 36, 37, -1, -1, -1, -1, -1, -1, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
-    48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71,
-    72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95,
-    96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119,
-    120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143,
-    144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166, 167,
-    168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190, 191,
-    192, 193, 194, 195, 196, 197, 198, 199, 200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215,
-    216, 217, 218, 219, 220, 221, 222, 223, 224, 225, 226, 227, 228, 229, 230, 231, 252, 253, 248, 249, 232, 233, 234, 235,
-    254, 255, 250, 251, 236, 237, 238, 239, -1, -1, 256, 257, 240, 241, 242, 243, -1, -1, 258, 259, 244, 245, 246, 247,
-    -1, -1, -1, -1, 264, 265, 260, 261, -1, -1, -1, -1, 266, 267, 262, 263, -1, -1, -1, -1, -1, -1, 268, 269,
-    -1, -1, -1, -1, -1, -1, 270, 271, 272, 273, 274, 275, 276, 277, 278, 279, 280, 281, 282, 283, 284, 285, 286, 287,
-    288, 289, 290, 291, 292, 293, 294, 295, 296, 297, 298, 299, 300, 301, 302, 303, 304, 305, 306, 307, 308, 309, 310, 311,
-    312, 313, 314, 315, 316, 317, 318, 319, 320, 321, 322, 323, 324, 325, 326, 327, 328, 329, 330, 331, 332, 333, 334, 335,
-    420, 421, 416, 417, 400, 401, 402, 403, 422, 423, 418, 419, 404, 405, 406, 407, -1, -1, 424, 425, 408, 409, 410, 411,
-    -1, -1, 426, 427, 412, 413, 414, 415, -1, -1, -1, -1, 432, 433, 428, 429, -1, -1, -1, -1, 434, 435, 430, 431,
-    -1, -1, -1, -1, -1, -1, 436, 437, -1, -1, -1, -1, -1, -1, 438, 439, 440, 441, 442, 443, 444, 445, 446, 447,
+    40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63,
+    64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87,
+    88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111,
+    112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135,
+    136, 137, 138, 139, 140, 141, 142, 143, 144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159,
+    160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183,
+    184, 185, 186, 187, 188, 189, 190, 191, 192, 193, 194, 195, 196, 197, 198, 199, 200, 201, 202, 203, 204, 205, 206, 207,
+    208, 209, 210, 211, 212, 213, 214, 215, 216, 217, 218, 219, 220, 221, 222, 223, 224, 225, 226, 227, 228, 229, 230, 231,
+    272, 273, 274, 275, 276, 277, 278, 279, 280, 281, 282, 283, 284, 285, 286, 287, 288, 289, 290, 291, 292, 293, 294, 295,
+    296, 297, 298, 299, 300, 301, 302, 303, 304, 305, 306, 307, 308, 309, 310, 311, 312, 313, 314, 315, 316, 317, 318, 319,
+    320, 321, 322, 323, 324, 325, 326, 327, 328, 329, 330, 331, 332, 333, 334, 335, 440, 441, 442, 443, 444, 445, 446, 447,
     448, 449, 450, 451, 452, 453, 454, 455, 456, 457, 458, 459, 460, 461, 462, 463, 464, 465, 466, 467, 468, 469, 470, 471,
     472, 473, 474, 475, 476, 477, 478, 479, 480, 481, 482, 483, 484, 485, 486, 487, 488, 489, 490, 491, 492, 493, 494, 495,
     496, 497, 498, 499, 500, 501, 502, 503, 336, 344, 352, 360, 368, 376, 384, 392, 337, 345, 353, 361, 369, 377, 385, 393,
     338, 346, 354, 362, 370, 378, 386, 394, 339, 347, 355, 363, 371, 379, 387, 395, 340, 348, 356, 364, 372, 380, 388, 396,
     341, 349, 357, 365, 373, 381, 389, 397, 342, 350, 358, 366, 374, 382, 390, 398, 343, 351, 359, 367, 375, 383, 391, 399,
+    20, 21, 16, 17, 0, 1, 2, 3, 22, 23, 18, 19, 4, 5, 6, 7, -1, -1, 24, 25, 8, 9, 10, 11,
+    -1, -1, 26, 27, 12, 13, 14, 15, -1, -1, -1, -1, 32, 33, 28, 29, -1, -1, -1, -1, 34, 35, 30, 31,
+    -1, -1, -1, -1, -1, -1, 36, 37, -1, -1, -1, -1, -1, -1, 38, 39, 252, 253, 248, 249, 232, 233, 234, 235,
+    254, 255, 250, 251, 236, 237, 238, 239, -1, -1, 256, 257, 240, 241, 242, 243, -1, -1, 258, 259, 244, 245, 246, 247,
+    -1, -1, -1, -1, 264, 265, 260, 261, -1, -1, -1, -1, 266, 267, 262, 263, -1, -1, -1, -1, -1, -1, 268, 269,
+    -1, -1, -1, -1, -1, -1, 270, 271, 420, 421, 416, 417, 400, 401, 402, 403, 422, 423, 418, 419, 404, 405, 406, 407,
+    -1, -1, 424, 425, 408, 409, 410, 411, -1, -1, 426, 427, 412, 413, 414, 415, -1, -1, -1, -1, 432, 433, 428, 429,
+    -1, -1, -1, -1, 434, 435, 430, 431, -1, -1, -1, -1, -1, -1, 436, 437, -1, -1, -1, -1, -1, -1, 438, 439,
     524, 525, 520, 521, 504, 505, 506, 507, 526, 527, 522, 523, 508, 509, 510, 511, -1, -1, 528, 529, 512, 513, 514, 515,
     -1, -1, 530, 531, 516, 517, 518, 519, -1, -1, -1, -1, 536, 537, 532, 533, -1, -1, -1, -1, 538, 539, 534, 535,
     -1, -1, -1, -1, -1, -1, 540, 541, -1, -1, -1, -1, -1, -1, 542, 543,
@@ -956,10 +989,18 @@ static __device__ const int tile_feature[TILES * 64] = {
 /* What a row of a tile is multiplied by: as given in and out, and in copies, which have the scale of q too. Some parts
  * (FPA_CUDA_PART) need one of them. */
 [[maybe_unused]] static __device__ const float state_weight[TILES * 64] = {
-    1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f,
-    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
@@ -976,22 +1017,14 @@ static __device__ const int tile_feature[TILES * 64] = {
     0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
-    2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f,
+    0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f,
+    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f,
@@ -999,10 +1032,18 @@ static __device__ const int tile_feature[TILES * 64] = {
 };
 
 [[maybe_unused]] static __device__ const float copy_weight[TILES * 64] = {
-    0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f,
-    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
@@ -1019,22 +1060,14 @@ static __device__ const int tile_feature[TILES * 64] = {
     0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f,
+    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f,
     0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f,
@@ -1363,14 +1396,24 @@ __device__ __forceinline__ u32 copied_pair(const float *c, u32 weight)
 {
     /* both are rounded, and the products are exact */
     const u32 a = copy_times(copy_pair(c[0], c[1]), weight);
-    return weight == 0 ? 0 : a; /* without a feature: whatever the product was */
+    return a;
 }
 
-/* Sums -> 16 rows of a tile of a copy, in shared memory: four blocks of 8 x 8 at a time, rows g and g + 8 of two times 8
- * columns. */
-__device__ __forceinline__ void stage_tile(const float *c, u32 to, u32 weights)
+__device__ __forceinline__ bool is_folded(int tile)
 {
-    const u32 row = to + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * 1024;
+    return tile >= WHOLE_TILES && tile < TILES;
+}
+
+/* Sums -> 16 rows of a tile of a copy, from row first on, in shared memory: four blocks of 8 x 8 at a time, rows g and g + 8 of
+ * two times 8 columns. What a folded tile does not keep goes behind its last row. */
+__device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, u32 weights, bool folded)
+{
+    u32 row = tile + (first + (threadIdx.x & 15)) * 16 + (threadIdx.x >> 4 & 1) * 1024, pitch = 1024;
+    if (folded) {
+        const int place = fold_row(first / 8 + (threadIdx.x >> 3 & 1), threadIdx.x & 7);
+        row = tile + (place < 0 ? FOLDED_NUMBERS * 2 : place * 16 + (threadIdx.x >> 4 & 1) * 640);
+        pitch = place < 0 ? 0 : 640;
+    }
     const u32 weight[2] = {get_word(weights + lane_row() * 4), get_word(weights + lane_row() * 4 + 32)};
 #pragma unroll
     for (int n = 0; n < ALL_TILES; n += 2) {
@@ -1380,21 +1423,23 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 to, u32 weights)
             if (n + i / 2 < ALL_TILES)
                 a[i] = copied_pair(c + 4 * n + 2 * i, weight[i & 1]);
         if (n + 1 < ALL_TILES)
-            store_matrices(row + n * 1024, a);
+            store_matrices(row + n * pitch, a);
         else
-            store_matrices2(row + n * 1024, a);
+            store_matrices2(row + n * pitch, a);
     }
 }
 
 /* A warpgroup's tiles of its count-th copy, to where they leave from. */
-template <class sizes> __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, int count)
+template <class sizes> __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, int count, int first_star)
 {
     const int warpgroup = threadIdx.x >> 7, first = warpgroup * sizes::GROUP_TILES;
     const u32 stage = ring + sizes::OUT + first * COPIED;
     barrier_wait(ring + sizes::SENT + warpgroup * 8, ~count & 1); /* the copy before */
 #pragma unroll
-    for (int i = 0; i < sizes::GROUP_TILES; i++)
-        stage_tile(c[i], stage + sum_tile<sizes>(i) * COPIED + sum_row<sizes>(i) * 16, ring + sizes::WEIGHTS + (first + sum_tile<sizes>(i)) * 256 + sum_row<sizes>(i) * 4);
+    for (int i = 0; i < sizes::GROUP_TILES; i++) {
+        const bool folded = i % STAR == 0 && is_folded(tile_of(first_star, sum_tile<sizes>(i))); /* a star begins with its group's */
+        stage_tile(c[i], stage + sum_tile<sizes>(i) * COPIED, sum_row<sizes>(i), ring + sizes::WEIGHTS + (first + sum_tile<sizes>(i)) * 256 + sum_row<sizes>(i) * 4, folded);
+    }
     fence_shared();
     __syncwarp();
     if ((threadIdx.x & 31) == 0)
@@ -1408,10 +1453,14 @@ __device__ __forceinline__ void store_total_tile(const float *c, float *total, i
         return;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        float *row = total + (i64)tile * TILE_NUMBERS + (first + 8 * i + lane_row()) * 8 + lane_column() * 2;
+        const int place = is_folded(tile) ? fold_row(first / 8 + i, lane_row()) : first + 8 * i + lane_row();
+        const int pitch = is_folded(tile) ? 320 : 512;
+        if (place < 0)
+            continue;
+        float *row = total + tile_place(tile) + place * 8 + lane_column() * 2;
 #pragma unroll
         for (int n = 0; n < ALL_TILES; n++)
-            *(float2 *)(row + n * 512) = float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]};
+            *(float2 *)(row + n * pitch) = float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]};
     }
 }
 
@@ -1496,13 +1545,13 @@ template <class sizes> __device__ __forceinline__ void send_copies(const struct 
     const int lane = threadIdx.x & 31, first = copied_chunk(call, w);
 #pragma unroll 1
     for (int chunk = first; chunk < w.end_chunk; chunk++) {
-        copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS;
+        copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS;
 #pragma unroll 1
         for (int group = 0; group < sizes::GROUPS; group++) {
             const int tile = tile_of(w.first_star + group * sizes::GROUP_STARS, lane);
             barrier_wait(ring + sizes::STAGED + group * 8, (chunk - first) & 1);
             if (lane < sizes::GROUP_TILES && tile < TILES)
-                copy_out(copy + (i64)tile * TILE_NUMBERS, ring + sizes::OUT + (group * sizes::GROUP_TILES + lane) * COPIED, COPIED);
+                copy_out(copy + tile_place(tile), ring + sizes::OUT + (group * sizes::GROUP_TILES + lane) * COPIED, tile_bytes(tile));
             bulk_commit();
             bulk_wait_read();
             __syncwarp();
@@ -1649,7 +1698,7 @@ template <class sizes, bool own> __device__ __forceinline__ void follow_walk(con
     for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
         const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk : w.end;
         if (chunk >= copied_chunk(call, w))
-            stage_copy<sizes>(c, ring, chunk - copied_chunk(call, w));
+            stage_copy<sizes>(c, ring, chunk - copied_chunk(call, w), first_star);
         if (end <= start)
             continue;
         add_chunk<sizes, own>(c, star, ring, at, (end - start + 63) / 64);
@@ -1661,7 +1710,7 @@ template <class sizes, bool own> __device__ __forceinline__ void follow_walk(con
     for (int i = 0; i < GROUP_TILES; i++) {
         const int tile = tile_of(first_star, sum_tile<sizes>(i)), row = sum_row<sizes>(i);
         if (call.totals)
-            store_total_tile(c[i], call.totals + ((w.bh * call.segments + w.segment) * COLUMN_BLOCKS + w.block) * (i64)TILES * TILE_NUMBERS, tile, row);
+            store_total_tile(c[i], call.totals + ((w.bh * call.segments + w.segment) * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS, tile, row);
         else if (call.state_out)
             store_tile(c[i], (state_element *)call.state_out + w.b * call.state_out_stride[0] + w.head * call.state_out_stride[1], tile, row, w.block);
     }
@@ -1754,16 +1803,26 @@ __device__ __forceinline__ void add_base(copy_element *copy, const float *base, 
     *at = uint4{word[0], word[1], word[2], word[3]};
 }
 
-/* The tile's row, and the first column within its block of columns, of a copy's element. */
+/* Row 64 tile + 8 c + r that a copy's element belongs to. */
 __device__ __forceinline__ int copied_row(int element)
 {
-    return element / TILE_NUMBERS % TILES * 64 + element / 8 % 64;
+    const int place = element % COPY_NUMBERS, behind = place - WHOLE_TILES * TILE_NUMBERS;
+    if (behind < 0)
+        return place / TILE_NUMBERS * 64 + place / 8 % 64;
+    return (WHOLE_TILES + behind / FOLDED_NUMBERS) * 64 + unfold_row(behind / 8 % 40);
+}
+
+/* And the 8 columns, of those that a block has. */
+__device__ __forceinline__ int copied_columns(int element)
+{
+    const int place = element % COPY_NUMBERS, behind = place - WHOLE_TILES * TILE_NUMBERS;
+    return behind < 0 ? place / 512 % ALL_TILES : behind / 320 % ALL_TILES;
 }
 
 /* A row's 8 columns, of values or of z, to those of a state. */
 __device__ __forceinline__ void store_final(state_element *s, const float *base, int element)
 {
-    const int f = tile_feature[copied_row(element)], block = element / TILE_NUMBERS / TILES, n = element / 512 % ALL_TILES;
+    const int f = tile_feature[copied_row(element)], block = element / COPY_NUMBERS, n = copied_columns(element);
     if (f < 0)
         return;
 #pragma unroll
@@ -1870,7 +1929,7 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
     item.end_key = item.first + QUERY_TOKENS < call.length ? item.first + QUERY_TOKENS : (int)call.length;
     item.reads = chunk > 0 || call.state_in;
     item.copy = (const copy_element *)call.states +
-                (((item.b * call.heads + item.head) * call.chunks + chunk) * COLUMN_BLOCKS + item.block) * (i64)TILES * TILE_NUMBERS;
+                (((item.b * call.heads + item.head) * call.chunks + chunk) * COLUMN_BLOCKS + item.block) * (i64)COPY_NUMBERS;
     return item;
 }
 
@@ -1895,8 +1954,8 @@ __device__ __forceinline__ void feed_tiles(const struct fpa_cuda_call &call, u32
         for (int tile = 0; tile < TILES; tile++) {
             const u32 full = shared + TILE_BARRIERS + at.slot * 8;
             barrier_wait(full + TILE_STAGES * 8, at.phase);
-            barrier_expect(full, TILE_BYTES);
-            copy_bulk(shared + TILE_RING + at.slot * TILE_BYTES, item.copy + (i64)tile * TILE_NUMBERS, TILE_BYTES, full);
+            barrier_expect(full, tile_bytes(tile));
+            copy_bulk(shared + TILE_RING + at.slot * TILE_BYTES, item.copy + tile_place(tile), tile_bytes(tile), full);
             advance<TILE_STAGES>(at);
         }
     }
@@ -2060,11 +2119,72 @@ __device__ __forceinline__ void form_features(u32 (*a)[4], const u32 (*pair)[4][
         }
 }
 
+enum { PARTS = QUERY_TILES64 / FORMED };
+
+/* Words of a block's rows 2t and 2t + 1, in an order that has each pair of rows once. */
+__device__ __forceinline__ u32 turned(u32 word, u32 turn)
+{
+    return __byte_perm(word, 0, turn ? 0x1032 : 0x3210);
+}
+
+__device__ __forceinline__ u32 neighbour(u32 word, int distance)
+{
+    return turned(from_lane(word, (threadIdx.x ^ distance) & 31), threadIdx.x & (distance == 1 ? 1 : 2));
+}
+
+/* a[m]: features of rows 16 k.. of a folded tile, whose last 8 are none: each row of the block times another one, see fold_row. */
+__device__ __forceinline__ void form_folded(u32 (*a)[4], const u32 (*leaf)[2], int k)
+{
+#pragma unroll
+    for (int m = 0; m < FORMED; m++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const u32 own = leaf[m][i];
+            const u32 low = k == 0 ? own : neighbour(own, k == 1 ? 1 : 3), high = k == 0 ? turned(own, 1) : neighbour(own, 2);
+            const u32 product[2] = {times(own, low), k == 2 ? 0 : times(own, high)};
+            a[m][i] = product[0];
+            a[m][2 + i] = product[1];
+        }
+}
+
+/* Rows 16 k.. of a folded tile; for those that are none the last ones once more. */
+__device__ __forceinline__ u64 folded_operand(u32 tile, int k)
+{
+    return operand(tile + k * 256, k == 2 ? 0 : 128, 640);
+}
+
+/* c[m] += phi(q) S of folded tiles, one after the other: beside products that go on there are no registers for both loops. */
+__device__ __forceinline__ void read_folded(float (*c)[N / 2], u32 shared, u32 queries, struct turn &at)
+{
+    u32 a[2][FORMED][4];
+#pragma unroll 1
+    for (int tile = WHOLE_TILES; tile < TILES; tile++) {
+        const u32 from = shared + TILE_RING + at.slot * TILE_BYTES;
+        u32 leaf[QUERY_TILES64][2];
+        fetch_leaf(leaf, queries, tile_leaf[tile]);
+        barrier_wait(shared + TILE_BARRIERS + at.slot * 8, at.phase);
+#pragma unroll
+        for (int step = 0; step < 3 * PARTS; step++) {
+            const int k = step / PARTS, m = step % PARTS * FORMED;
+            multiply_wait<1>();
+            form_folded(a[step & 1], leaf + m, k);
+            multiply_begin();
+#pragma unroll
+            for (int i = 0; i < FORMED; i++)
+                multiply_tile(c[m + i], a[step & 1][i], folded_operand(from, k));
+            multiply_commit();
+        }
+        multiply_wait<0>();
+        if ((threadIdx.x & 31) == 0)
+            barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + at.slot) * 8);
+        advance<TILE_STAGES>(at);
+    }
+}
+
 /* c[m] += phi(q) S, tile by tile. Features have two places: of the next rows or queries they are formed while those
  * before are multiplied. */
 __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 queries, struct turn &at)
 {
-    enum { PARTS = QUERY_TILES64 / FORMED };
     u32 a[2][FORMED][4];
     int last = -1; /* slot of the tile before */
 #pragma unroll 1
@@ -2099,11 +2219,15 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
         }
     }
     multiply_wait<0>();
+    if (last >= 0 && (threadIdx.x & 31) == 0)
+        barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
 #pragma unroll
     for (int m = 0; m < QUERY_TILES64; m++)
         settle<N / 2>(c[m]);
-    if ((threadIdx.x & 31) == 0)
-        barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
+    read_folded(c, shared, queries, at);
+#pragma unroll
+    for (int m = 0; m < QUERY_TILES64; m++)
+        settle<N / 2>(c[m]);
 }
 
 /* ---- the chunk's own keys ---- */
@@ -2512,9 +2636,7 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
  * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
-    int offset = state ? first : 0;
-    asm("" : "+r"(offset)); /* and stays so: the compiler knows nothing of it */
-    return state + offset;
+    return state + (state ? first : 0);
 }
 
 /* ---- a token's packed rows and features ---- */
@@ -3494,6 +3616,14 @@ __device__ __forceinline__ void recall_feature(float *query, int i, const u32 *r
     }
 }
 
+/* The same as step_from, with an offset that the compiler knows nothing of: here it may turn it back into a choice of pointers. */
+template <typename number> __device__ __forceinline__ number *recall_from(number *state, int first)
+{
+    int offset = state ? first : 0;
+    asm("" : "+r"(offset));
+    return state + offset;
+}
+
 /* The query heads of one pass; from: the head's state. */
 template <int QUERIES, bool WIDE>
 __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, struct step_task &task,
@@ -3504,8 +3634,8 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
     float *query = step_room();
     float o[QUERIES][grid::COLUMNS] = {}, den[QUERIES] = {};
     recall_tokens<QUERIES, grid>(call, task, o, den);
-    const state_element *sums = step_from(from, FEATURES * DV + task.first);
-    from = step_from(from, task.first * DV);
+    const state_element *sums = recall_from(from, FEATURES * DV + task.first);
+    from = recall_from(from, task.first * DV);
 #pragma unroll 1
     for (int at = 0; from && at < task.count; at += TILE) {
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
