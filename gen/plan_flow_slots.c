@@ -11,7 +11,8 @@ enum {
 
 /* ---- products of a run of rows with each other ---- */
 
-/* First of the 16 rows, of those that are computed together, that a packed row belongs to. */
+/* First of the 16 rows, of those that are computed together, that a packed row belongs to; -1: a weighted
+ * row. */
 static int run_base(const fpa_plan *plan, int row)
 {
     if (row < plan->head->d)
@@ -34,8 +35,8 @@ static int square_slot(int a, int b, int *owner)
     return CUDA_UNIT * (apart < 2 ? apart : apart / 2 + 1) + *owner;
 }
 
-/* Of one run the features that are products of two of its rows, by slots; -1: none. */
-static void gather_square(const fpa_plan *plan, int base, int *feature, bool *swapped)
+/* Of one run the features without a place that are products of two of its rows, by slots; -1: none. */
+static void gather_square(const fpa_plan *plan, int base, const bool *placed, int *feature, bool *swapped)
 {
     for (int i = 0; i < SQUARE * CUDA_UNIT; i++)
         feature[i] = -1;
@@ -45,7 +46,7 @@ static void gather_square(const fpa_plan *plan, int base, int *feature, bool *sw
             continue;
         for (int i = 0; i < piece->width; i++) {
             const int a = piece->prefix[0] - base, b = piece->base + i - base;
-            if (run_base(plan, piece->base + i) != base)
+            if (run_base(plan, piece->base + i) != base || placed[piece->feature + i])
                 continue;
             int owner, slot = square_slot(a, b, &owner);
             if (feature[slot] < 0) {
@@ -62,7 +63,7 @@ static int place_square(fpa_plan *plan, int base, bool *placed, int first)
     fpa_flow_plan *flow = &plan->flow;
     int feature[SQUARE * CUDA_UNIT], next = first;
     bool swapped[SQUARE * CUDA_UNIT];
-    gather_square(plan, base, feature, swapped);
+    gather_square(plan, base, placed, feature, swapped);
     for (int u = 0; u < SQUARE; u++) {
         bool whole = true;
         for (int i = u * CUDA_UNIT; i < (u + 1) * CUDA_UNIT; i++)
@@ -76,13 +77,16 @@ static int place_square(fpa_plan *plan, int base, bool *placed, int first)
     return next - first;
 }
 
-/* Of all runs that pieces of two factors begin in. */
+/* Of all runs that the first factors of pieces of two lie in. */
 static int place_squares(fpa_plan *plan, bool *placed)
 {
     int used = 0;
-    for (int p = 0; p < plan->piece_count; p++)
-        if (plan->pieces[p].prefix_count == 1 && !placed[plan->pieces[p].feature])
-            used += place_square(plan, run_base(plan, plan->pieces[p].prefix[0]), placed, used);
+    for (int p = 0; p < plan->piece_count; p++) {
+        const fpa_piece *piece = &plan->pieces[p];
+        const int base = piece->prefix_count == 1 ? run_base(plan, piece->prefix[0]) : -1;
+        if (base >= 0 && !placed[piece->feature])
+            used += place_square(plan, base, placed, used);
+    }
     return used;
 }
 

@@ -75,6 +75,11 @@ static void print_warpgroups(FILE *out, const fpa_plan *plan)
             plan->features, hopper->tiles, HOPPER_TILE, hopper->groups, hopper->centre_factors,
             hopper->centre_factors == 1 ? "" : "s",
             100.0 * (double)plan->features / (hopper->tiles * HOPPER_TILE));
+    if (hopper->folded)
+        fprintf(
+            out,
+            "folded      %d of the tiles, of a block's rows times themselves: copies have %d rows of each\n",
+            hopper->folded, HOPPER_FOLDED);
     fprintf(out, "vectors     %d blocks of 8 rows a token, %s\n", hopper->row_blocks,
             hopper->natural ? "read as they lie" : "packed by a kernel of its own");
     fprintf(out, "stars       %d, of up to %d tiles of a group\n", hopper->stars, hopper->star_leaves);

@@ -21,8 +21,10 @@ static const struct flowing {
     bool coordinates;
     int whole; /* units whose last factor's rows follow each other */
 } flowing[] = {
-    {"d = 16, dv = 64, normalize = 'sum', terms = taylor { degree = 2 }", 1, 4, 18, true, 9},
-    {"d = 16, dv = 64, block = 4, terms = taylor { degree = 2 }", 1, 3, 18, true, 5},
+    {"d = 16, dv = 64, normalize = 'sum', terms = taylor { degree = 2 }", 1, 3, 18, true, 10},
+    {"d = 16, dv = 64, block = 4, terms = taylor { degree = 2 }", 1, 3, 18, true, 10},
+    {"d = 16, dv = 64, block = 1, terms = taylor { degree = 2 }", 1, 3, 18, true, 9},
+    {"d = 24, dv = 24, terms = power { degree = 2 }", 1, 5, 34, true, 9},
     {"d = 64, dv = 64, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 2, 4, 50, false, 32},
     {"d = 64, dv = 16, gate = true, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 1, 8, 50,
      false, 32},
@@ -156,7 +158,8 @@ static void every_feature_has_one_slot(void **state)
 static int last_row(const fpa_plan *plan, int slot)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
-    return cuda->factor_row[(cuda->factors - 1) * cuda->features + plan->flow.slot_feature[slot]];
+    const int last = cuda->factors - 1 - plan->flow.slot_swapped[slot];
+    return cuda->factor_row[last * cuda->features + plan->flow.slot_feature[slot]];
 }
 
 static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)

@@ -20,57 +20,58 @@ static const struct suited {
     const char *body; /* of head { ... } */
     int64_t features;
     bool natural;
-    int tiles, leaves, stars;
+    int tiles, leaves, stars, folded;
 } suited[] = {
-    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 1 }", 2080, true, 36, 3, 12},
-    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 4 }", 2176, true, 36, 3, 12},
-    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", 2304, true, 36, 3, 12},
-    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 16 }", 2560, true, 40, 4, 10},
-    {"d = 128, dv = 128, terms = power { degree = 2 }, block = 8", 8704, true, 136, 3, 46},
-    {"d = 256, dv = 64, terms = power { degree = 2 }, block = 8", 33792, true, 528, 3, 176},
-    {"d = 40, dv = 64, terms = power { degree = 2 }, block = 8", 960, false, 15, 3, 5},
-    {"d = 60, dv = 64, terms = tspow { d = 60, degree = 2, block = 8 }", 2032, false, 36, 3, 12},
-    {"d = 32, dv = 64, terms = power { degree = 3 }, block = 8", 10240, true, 160, 2, 88},
-    {"d = 32, dv = 32, terms = tspow { d = 32, degree = 3, block = 4 }", 7680, true, 140, 3, 74},
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 1 }", 2080, true, 36, 3, 12, 8},
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 4 }", 2112, true, 36, 3, 12, 8},
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", 2112, true, 36, 3, 12, 8},
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 16 }", 2112, true, 36, 3, 12, 8},
+    {"d = 128, dv = 128, terms = power { degree = 2 }, block = 8", 8320, true, 136, 3, 46, 16},
+    {"d = 256, dv = 64, terms = power { degree = 2 }, block = 8", 33024, true, 528, 3, 176, 32},
+    {"d = 40, dv = 64, terms = power { degree = 2 }, block = 8", 840, false, 15, 3, 5, 5},
+    {"d = 60, dv = 64, terms = tspow { d = 60, degree = 2, block = 8 }", 1860, false, 36, 3, 12, 8},
+    {"d = 32, dv = 64, terms = power { degree = 3 }, block = 8", 10240, true, 160, 2, 88, 0},
+    {"d = 32, dv = 32, terms = tspow { d = 32, degree = 3, block = 4 }", 7680, true, 140, 3, 74, 0},
     {"d = 48, dv = 48, scale = 1 / sqrt(48), block = 8, normalize = 'max', "
      "terms = inhomogeneous { degree = 2, constant = ratio(1, 2) }",
-     1393, false, 28, 4, 7},
-    {"d = 32, dv = 32, block = 4, terms = inhomogeneous { degree = 3, constant = 2 }", 8289, false, 155, 3,
-     79},
-    {"d = 64, dv = 64, block = 8, scale = 1 / 8, terms = taylor { degree = 2 }, normalize = 'sum'", 2369,
-     false, 45, 3, 15},
-    {"d = 64, dv = 64, gate = true, terms = tspow { d = 64, degree = 2, block = 8 }", 2304, true, 36, 3, 12},
+     1249, false, 28, 4, 7, 7},
+    {"d = 32, dv = 32, block = 4, terms = inhomogeneous { degree = 3, constant = 2 }", 8257, false, 155, 3,
+     79, 0},
+    {"d = 64, dv = 64, block = 8, scale = 1 / 8, terms = taylor { degree = 2 }, normalize = 'sum'", 2177,
+     false, 45, 3, 15, 9},
+    {"d = 64, dv = 64, gate = true, terms = tspow { d = 64, degree = 2, block = 8 }", 2112, true, 36, 3, 12,
+     8},
     {"d = 64, dv = 64, terms = term { dense(orthogonal { d = 64, rows = 16, seed = 14 }), "
      "dense(orthogonal { d = 64, rows = 32, seed = 15 }) }",
-     512, false, 8, 4, 2},
+     512, false, 8, 4, 2, 0},
     {"d = 48, dv = 48, terms = term { trainable { name = 'W1', rows = 8 }, trainable { name = 'W2', rows = "
      "12 } }",
-     96, false, 2, 2, 1},
+     96, false, 2, 2, 1, 0},
     {"d = 24, dv = 24, terms = term { trainable { name = 'g', diagonal = true }, select(range(1, 8)) }", 192,
-     false, 3, 1, 3},
+     false, 3, 1, 3, 0},
     {"d = 16, dv = 16, terms = { term { select(range(1, 8)), diagonal { [range(9, 16)] = sqrt2 } }, "
      "term { trainable { name = 'W', rows = 16 }, select(range(9, 16)), weight = 3 } }",
-     192, false, 3, 1, 3},
+     192, false, 3, 1, 3, 0},
     /* tiles that are there with their transposes stay */
-    {"d = 24, dv = 24, terms = tspow { d = 24, degree = 2, block = 24 }", 576, false, 9, 3, 3},
+    {"d = 16, dv = 16, terms = tspow { d = 16, degree = 3, block = 16 }", 4096, true, 64, 3, 32, 0},
     /* no feature is constant, but shorter ones need the row of ones */
-    {"d = 64, dv = 64, block = 8, terms = { term { identity(), identity() }, term { identity() } }", 2368,
-     false, 44, 3, 15},
+    {"d = 64, dv = 64, block = 8, terms = { term { identity(), identity() }, term { identity() } }", 2176,
+     false, 44, 3, 15, 8},
     /* weighted rows beside others, and in runs that dots part */
     {"d = 32, dv = 16, terms = term { trainable { name = 'W', rows = 16 }, "
      "diagonal { [range(1, 8)] = 1, [range(9, 20)] = sqrt2, [range(21, 24)] = 3 } }",
-     384, false, 6, 3, 3},
+     384, false, 6, 3, 3, 0},
     {"d = 32, dv = 16, terms = { term { trainable { name = 'W', rows = 8 }, "
      "diagonal { [range(1, 6)] = sqrt2, [range(7, 12)] = 3 } }, "
      "term { trainable { name = 'V', rows = 8 }, diagonal { [range(13, 18)] = sqrt2, [range(19, 24)] = 3 } } "
      "}",
-     192, false, 4, 1, 4},
+     192, false, 4, 1, 4, 0},
     /* the last block's 4 centres and the row of ones make up one group */
-    {"d = 60, dv = 64, block = 8, terms = inhomogeneous { degree = 2, constant = 1 }", 2093, false, 44, 3,
-     15},
+    {"d = 60, dv = 64, block = 8, terms = inhomogeneous { degree = 2, constant = 1 }", 1921, false, 44, 3, 15,
+     7},
     /* a dot of 12 coordinates of 16, which it gathers */
     {"d = 16, dv = 16, terms = term { select(range(1, 12)), trainable { name = 'W', rows = 8 } }", 96, false,
-     2, 1, 2},
+     2, 1, 2, 0},
 };
 
 /* Heads that they do not suit, and why. */
@@ -78,7 +79,7 @@ static const struct unsuited {
     const char *body, *why;
 } unsuited[] = {
     {"d = 64, dv = 64, terms = linear {}", "features are rows themselves"},
-    {"d = 16, dv = 16, terms = taylor { degree = 2 }", "fill only 54 % of tiles"},
+    {"d = 16, dv = 16, terms = taylor { degree = 2 }", "fill only 42 % of tiles"},
     {"d = 8, dv = 24, terms = power { degree = 4 }", "fill only 34 % of tiles"},
 };
 
@@ -132,10 +133,10 @@ static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void *
         const fpa_hopper_plan *hopper = &m.hopper;
         if (!hopper->used || m.plan.features != suited[i].features || hopper->tiles != suited[i].tiles ||
             hopper->star_leaves != suited[i].leaves || hopper->stars != suited[i].stars ||
-            hopper->natural != suited[i].natural)
-            fail_msg("%s: %s%lld features, %d tiles, %d stars of %d, natural %d", suited[i].body, hopper->why,
-                     (long long)m.plan.features, hopper->tiles, hopper->stars, hopper->star_leaves,
-                     hopper->natural);
+            hopper->natural != suited[i].natural || hopper->folded != suited[i].folded)
+            fail_msg("%s: %s%lld features, %d tiles, %d stars of %d, %d folded, natural %d", suited[i].body,
+                     hopper->why, (long long)m.plan.features, hopper->tiles, hopper->stars,
+                     hopper->star_leaves, hopper->folded, hopper->natural);
         unmake(&m);
     }
 }
@@ -251,10 +252,10 @@ static int piece_degree(const fpa_plan *plan, const fpa_piece *piece, int i)
 
 static int tile_group(const fpa_hopper_plan *hopper, int tile)
 {
-    int g = 0;
-    while (tile >= hopper->group_first[g + 1])
-        g++;
-    return g;
+    int i = 0;
+    while (hopper->star_tile[i] != tile)
+        i++;
+    return hopper->star_group[i / hopper->star_leaves];
 }
 
 static double slot_product(const fpa_hopper_plan *hopper, int tile, int slot, const double *vector)
@@ -349,10 +350,12 @@ static void check_star(const fpa_hopper_plan *hopper, int star, int *seen)
     for (int i = 0; i < hopper->star_leaves; i++) {
         if (tile[i] == -1)
             continue;
+        assert_int_equal(seen[tile[i]]++, 0);
+        if (i == 0 && tile[i] >= hopper->tiles - hopper->folded)
+            continue;
         assert_true(i == 0 || tile[i] == tile[i - 1] + 1 ||
                     (star < hopper->own_stars && (i == 1 || tile[i] == tile[i - 1] + 2)));
         assert_in_range(tile[i], hopper->group_first[g], hopper->group_first[g + 1] - 1);
-        assert_int_equal(seen[tile[i]]++, 0);
     }
 }
 
@@ -362,9 +365,9 @@ static void check_stars(const struct made *m)
     int *seen = calloc(hopper->tiles, sizeof *seen);
     assert_non_null(seen);
     assert_int_equal(hopper->group_first[0], 0);
-    assert_int_equal(hopper->group_first[hopper->groups], hopper->tiles);
+    assert_int_equal(hopper->group_first[hopper->groups], hopper->tiles - hopper->folded);
     for (int g = 0; g < hopper->groups; g++) {
-        assert_true(hopper->group_first[g] < hopper->group_first[g + 1]);
+        assert_true(hopper->group_first[g] <= hopper->group_first[g + 1]);
         for (int t = hopper->group_first[g] + 1; t < hopper->group_first[g + 1]; t++)
             assert_true(hopper->tile_leaf[t - 1] < hopper->tile_leaf[t]);
     }
@@ -379,6 +382,50 @@ static void every_tile_lies_in_one_star_of_its_own_group(void **state)
 {
     (void)state;
     each(check_stars);
+}
+
+/* ---- folded tiles ---- */
+
+static void rows_of_a_folded_tile_have_each_pair_of_a_block_once(void **state)
+{
+    int pairs[8][8] = {0}, rows[HOPPER_FOLDED] = {0};
+    (void)state;
+    for (int slot = 0; slot < HOPPER_TILE; slot++) {
+        const int c = slot / 8, r = slot % 8, row = hopper_fold(slot);
+        if (row < 0) {
+            assert_true(hopper_fold(8 * r + c) >= 0);
+            continue;
+        }
+        assert_in_range(row, 0, HOPPER_FOLDED - 1);
+        assert_int_equal(rows[row]++, 0);
+        assert_true(row % 8 == c || row % 8 == r);
+        pairs[c < r ? c : r][c < r ? r : c]++;
+    }
+    for (int c = 0; c < 8; c++)
+        for (int r = c; r < 8; r++)
+            assert_int_equal(pairs[c][r], (c ^ r) == 1 ? 2 : 1);
+}
+
+/* A block's rows times themselves; no feature where copies have no row. */
+static void check_folded(const struct made *m)
+{
+    const fpa_hopper_plan *hopper = &m->hopper;
+    for (int t = hopper->tiles - hopper->folded; t < hopper->tiles; t++) {
+        const int *centre = hopper->centre + tile_group(hopper, t) * 8;
+        assert_int_equal(hopper->centre_factors, 1);
+        for (int c = 0; c < 8; c++)
+            assert_int_equal(centre[c], 8 * hopper->tile_leaf[t] + c);
+        for (int slot = 0; slot < HOPPER_TILE; slot++)
+            assert_true(hopper_fold(slot) >= 0 || hopper->feature[HOPPER_TILE * t + slot] == -1);
+    }
+    assert_int_equal(hopper->copy_rows,
+                     HOPPER_TILE * (hopper->tiles - hopper->folded) + HOPPER_FOLDED * hopper->folded);
+}
+
+static void folded_tiles_have_no_feature_without_a_row(void **state)
+{
+    (void)state;
+    each(check_folded);
 }
 
 /* ---- dots ---- */
@@ -464,6 +511,8 @@ int main(void)
         cmocka_unit_test(tiles_hold_every_feature_once_with_its_factors_weight_and_degree),
         cmocka_unit_test(features_of_equal_factors_have_tiles_of_their_own),
         cmocka_unit_test(every_tile_lies_in_one_star_of_its_own_group),
+        cmocka_unit_test(rows_of_a_folded_tile_have_each_pair_of_a_block_once),
+        cmocka_unit_test(folded_tiles_have_no_feature_without_a_row),
         cmocka_unit_test(steps_of_a_dot_hold_its_rows_and_zeros),
         cmocka_unit_test(the_same_plan_gives_the_same_tables),
     };

@@ -1504,7 +1504,7 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
  * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
-    return state + (state ? first : 0);
+    return (number *)((u64)state + (state ? (u64)((u32)first * (u32)sizeof(number)) : 0));
 }
 
 /* ---- a token's packed rows and features ---- */
@@ -2409,7 +2409,7 @@ __device__ __forceinline__ void recall_feature(float *query, int i, const u32 *r
     }
 }
 
-/* The same as step_from, with an offset that the compiler knows nothing of: here it may turn it back into a choice of pointers. */
+/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it again. */
 template <typename number> __device__ __forceinline__ number *recall_from(number *state, int first)
 {
     int offset = state ? first : 0;

@@ -2219,7 +2219,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
         }
     }
     multiply_wait<0>();
-    if (last >= 0 && (threadIdx.x & 31) == 0)
+    if ((threadIdx.x & 31) == 0)
         barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
 #pragma unroll
     for (int m = 0; m < QUERY_TILES64; m++)
@@ -2636,7 +2636,7 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
  * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
-    return state + (state ? first : 0);
+    return (number *)((u64)state + (state ? (u64)((u32)first * (u32)sizeof(number)) : 0));
 }
 
 /* ---- a token's packed rows and features ---- */
@@ -3616,7 +3616,7 @@ __device__ __forceinline__ void recall_feature(float *query, int i, const u32 *r
     }
 }
 
-/* The same as step_from, with an offset that the compiler knows nothing of: here it may turn it back into a choice of pointers. */
+/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it again. */
 template <typename number> __device__ __forceinline__ number *recall_from(number *state, int first)
 {
     int offset = state ? first : 0;
