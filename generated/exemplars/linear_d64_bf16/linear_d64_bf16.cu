@@ -1504,7 +1504,7 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
  * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
-    return (number *)((u64)state + (state ? (u64)((u32)first * (u32)sizeof(number)) : 0));
+    return state + (state ? first : 0);
 }
 
 /* ---- a token's packed rows and features ---- */
@@ -2029,7 +2029,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
     for (int j = 0; j < grid::COLUMNS; j++)
         if (grid::column(j) < DV)
             v[j] = step_value()[grid::column(j)];
-    from = step_from(from, task.first * DV);
+    /* chosen in bytes, of one of the two only: so no head spills, and few heads lose no time */
+    from = (const number *)((size_t)from + (from ? (size_t)((u32)(task.first * DV) * (u32)sizeof(number)) : 0));
     to = step_from(to, task.first * DV);
 #pragma unroll 1
     for (int at = 0; at < task.count; at += TILE) {
