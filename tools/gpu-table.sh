@@ -107,6 +107,7 @@ measure_taylor() {
 
 measure_dense() {
     prefill mixed dense_16x32_d64 65536 chunked product 70
+    prefill mixed dense_16x32_d64 4096 chunked product 70
 }
 
 measure_decode() {
