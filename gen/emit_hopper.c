@@ -120,6 +120,7 @@ static void push_sizes(lua_State *L, const fpa_warpgroup_plan *groups)
     set_integer(L, "tile_stages", groups->tile_stages);
     set_integer(L, "key_stages", groups->key_stages);
     set_integer(L, "attend_bytes", groups->attend_bytes);
+    set_integer(L, "attend_clocks", groups->attend_clocks);
     set_integer(L, "pack_bytes", groups->pack.bytes);
     set_integer(L, "pack_tile", groups->pack.tile);
     set_integer(L, "pack_pitch", groups->pack.pitch);

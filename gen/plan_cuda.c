@@ -171,6 +171,7 @@ static fpa_status use_warpgroups(fpa_plan *plan, fpa_error *error)
     }
     const int chunk = plan->head->chunk ? plan->head->chunk : choose_chunk(plan, 60, 1024) * 3 / 4;
     plan->chunk = round_up(chunk, plan->warpgroups.query_tokens);
+    warpgroup_attend_clocks(plan);
     return FPA_OK;
 }
 

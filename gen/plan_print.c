@@ -97,6 +97,13 @@ static void print_warpgroups(FILE *out, const fpa_plan *plan)
             "keys; %.1f KiB of shared memory\n",
             groups->query_tokens, groups->attend_groups, groups->query_stages, groups->tile_stages,
             groups->key_stages, groups->attend_bytes / 1024.0);
+    const fpa_state_kernel *walk = &groups->state[0];
+    fprintf(out,
+            "beside      queries run behind the walk, on multiprocessors of their own: about %d clocks for "
+            "16 keys "
+            "of a head, %d for 16 queries (few heads: segments, queries afterwards)\n",
+            walk->slices * plan->cuda.column_blocks * walk->clocks,
+            plan->cuda.column_blocks * groups->attend_clocks);
 }
 
 static void print_path(FILE *out, const fpa_plan *plan)

@@ -17,6 +17,7 @@ enum {
     LEAST_TILES = 4, /* stages of the state */
     TILE_STAGES = 8,
     ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
+    ITEMS = 16 + 40,      /* places of items are rounded up; two that a block has taken */
     BARRIERS = 16,        /* bytes, of a stage */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
     LEAST_OF_TWO = 295,   /* clocks for 16 tokens of so many warpgroups: measured on an H200 */
@@ -194,8 +195,7 @@ static bool place_queries(fpa_plan *plan, int query_stages, int least_keys)
     const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
     const int queries = query * groups->query_tokens + BARRIERS + ITEM_BYTES;
     const int keys = fetched_bytes(plan) + (plan->head->gate ? GATES : 0) + BARRIERS;
-    const int tile = 1024 * tiles + BARRIERS,
-              fixed = ones_bytes(plan) + 16; /* places of items are rounded up */
+    const int tile = 1024 * tiles + BARRIERS, fixed = ones_bytes(plan) + ITEMS;
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;
     groups->query_stages = query_stages;
     groups->key_stages = (rest - LEAST_TILES * tile) / keys;
@@ -237,6 +237,17 @@ static bool choose_queries(fpa_plan *plan)
             return true;
     }
     return false;
+}
+
+/* Products of 16 queries: with the rows of all tiles; with half of a chunk's keys and their values. They take
+ * about three quarters of the time. */
+void warpgroup_attend_clocks(fpa_plan *plan)
+{
+    const fpa_hopper_plan *hopper = &plan->hopper;
+    const int columns = plan->cuda.all_tiles, steps = hopper->dot_first[plan->score->dot_count];
+    const int tiles = (4 * hopper->tiles - hopper->folded) * columns;
+    const int keys = (plan->chunk + 64) / 2 * (8 * steps + 4 * columns) / 64;
+    plan->warpgroups.attend_clocks = (tiles + keys) * 4 / 3;
 }
 
 /* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */

@@ -43,6 +43,7 @@ typedef struct fpa_warpgroup_plan {
     int query_tokens;
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, attend_bytes;
+    int attend_clocks; /* estimate for 16 queries and a block of columns */
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
 } fpa_warpgroup_plan;
 
@@ -57,6 +58,8 @@ void warpgroup_columns(const struct fpa_plan *plan, int *blocks, int *tiles, int
 int warpgroup_count(int all_tiles);
 /* Tiles of features whose sums a warpgroup can keep. */
 int warpgroup_tiles(int all_tiles);
+/* The estimate for queries, once the plan's chunk is known. */
+void warpgroup_attend_clocks(struct fpa_plan *plan);
 /* Sizes of the kernel that packs vectors; false: not even a small tile fits into shared memory. */
 bool plan_pack(struct fpa_plan *plan);
 /* Sizes for plan->hopper, into plan->warpgroups. When they do not fit, plan->hopper.used becomes false. */

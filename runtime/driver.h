@@ -121,6 +121,7 @@ typedef struct fpa_driver {
     CUresult (*cuMemcpyDtoH)(void *to, CUdeviceptr from, size_t size);
     CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream);
     CUresult (*cuMemsetD8)(CUdeviceptr to, unsigned char value, size_t size);
+    CUresult (*cuMemsetD8Async)(CUdeviceptr to, unsigned char value, size_t size, CUstream stream);
     /* streams, graphs and events */
     CUresult (*cuStreamCreate)(CUstream *stream, unsigned flags);
     CUresult (*cuStreamDestroy)(CUstream stream);

@@ -3,6 +3,7 @@
 #include "launch_flow.h"
 #include "launch_maps.h"
 #include "launch_step.h"
+#include "walk_choice.h"
 #include "module_cuda.h"
 
 #include <limits.h>
@@ -21,8 +22,9 @@ typedef struct sizes {
     struct fpa_cuda_call call; /* sizes and parts of the workspace; operands come later */
     bool flows;                /* NAME_flow: one pass, behind a walk of all segments but the last */
     bool walks;                /* else the keys are walked for copies of the state */
-    bool second;               /* by NAME_state2 */
+    walk_choice walk;          /* of warpgroups */
     void *keys, *queries;      /* packed vectors */
+    int64_t progress;          /* bytes of call.progress */
     struct fpa_cuda_maps maps; /* of the operands, where kernels take them */
     size_t bytes;              /* of the workspace */
 } sizes;
@@ -56,62 +58,27 @@ static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident,
     return best;
 }
 
-/* A state kernel of warpgroups: blocks of a head, and on a multiprocessor. */
-typedef struct walk_kernel {
-    int slices, resident, clocks;
-} walk_kernel;
-
-/* Clocks that a state kernel takes for a call. At a chunk's end a block's copy goes into shared memory and
- * out of it, 128 bytes a clock; a block's start is an estimate. What later segments' copies lack is added to
- * them in device memory, of which about 2000 bytes move in a clock; for that each segment reads the totals of
- * all before it, about 3000 bytes a clock from the second-level cache. */
-static double walk_clocks(const struct fpa_cuda_module *cuda, const walk_kernel *kernel, int64_t sequences,
-                          int64_t chunks, int64_t segments)
-{
-    enum { BLOCK_START = 4000, BYTES = 2000, CACHED_BYTES = 3000 };
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const double columns = (double)g->columns / g->column_blocks;
-    const double copy = (double)g->features / kernel->slices * columns * g->copy_bytes / 64;
-    const int64_t blocks = sequences * kernel->slices * g->column_blocks * segments;
-    const int64_t waves = divide_up(blocks, (int64_t)cuda->multiprocessors * kernel->resident);
-    const double block =
-        (double)divide_up(chunks, segments) * (g->chunk / 16 * (double)kernel->clocks + copy) + BLOCK_START;
-    const double copies = (double)sequences * (double)chunks * g->features * g->columns * g->copy_bytes;
-    const double totals = (double)sequences * g->features * g->columns * (double)sizeof(float);
-    return (double)(waves * kernel->resident) * block + (1 - 1 / (double)segments) * 2 * copies / BYTES +
-           0.5 * (double)segments * (double)(segments - 1) * totals / CACHED_BYTES;
-}
-
-/* Blocks of many features are fast, those of few fill the GPU; so do segments, which cost more. */
-static int64_t choose_walk(const struct fpa_cuda_module *cuda, int64_t sequences, int64_t chunks,
-                           int64_t most, bool *second)
-{
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const walk_kernel kernels[2] = {{g->state_slices, cuda->state_resident, g->state_clocks},
-                                    {g->second_slices, cuda->second_resident, g->second_clocks}};
-    double least = INFINITY;
-    int64_t best = 1;
-    *second = false;
-    if (cuda->crowded)
-        return 1;
-    for (int i = 0; i < 2 && kernels[i].slices; i++)
-        for (int64_t segments = 1; segments == 1 || (segments <= most && segments <= MOST_SEGMENTS);
-             segments++) {
-            double clocks = walk_clocks(cuda, &kernels[i], sequences, chunks, segments);
-            if (clocks >= least)
-                continue;
-            least = clocks;
-            best = segments;
-            *second = i > 0;
-        }
-    return best;
-}
-
 /* Runs of whole chunks of equal length. */
 static void divide_segments(struct fpa_cuda_call *call, int64_t segments)
 {
     call->segment_chunks = call->chunks ? divide_up(call->chunks, segments) : 1;
     call->segments = call->chunks ? divide_up(call->chunks, call->segment_chunks) : 1;
+}
+
+/* Which state kernel of warpgroups, by how many blocks, and whether queries follow it. */
+static void choose_warpgroups(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                              int64_t most, sizes *s)
+{
+    struct fpa_cuda_call *call = &s->call;
+    const walk_task task = {launch->batch * launch->heads, launch->batch * launch->query_heads, call->chunks,
+                            most};
+    s->walk = walk_choose(cuda, &task);
+    divide_segments(call, s->walk.segments);
+    if (!s->walk.followed)
+        return;
+    call->awaited = s->walk.slices;
+    call->beside = s->walk.blocks / (s->walk.slices * cuda->geometry.column_blocks) *
+                   (launch->query_heads / launch->heads);
 }
 
 static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
@@ -135,8 +102,9 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     s->walks = call->chunks > 1 || launch->state_in || launch->state_out;
     int64_t blocks = sequences * g->state_slices * g->column_blocks;
     int64_t most = launch->state_out ? call->chunks : call->chunks - 1;
+    call->beside = call->chunks > 1 ? 1 : launch->batch * launch->query_heads;
     if (s->walks && g->stays)
-        divide_segments(call, choose_walk(cuda, sequences, call->chunks, most, &s->second));
+        choose_warpgroups(cuda, launch, most, s);
     else
         divide_segments(call, s->walks ? choose_segments(cuda, cuda->state_resident, blocks, most, 0.1) : 1);
     call->walk_end = launch->state_out ? launch->length : (call->chunks - 1) * call->chunk;
@@ -181,6 +149,10 @@ static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_laun
     call->decay_stride = divide_up(launch->length, 64) * 64;
     call->decays = take(base, &s->bytes, g->decays ? sequences * call->decay_stride : 0, 2);
     const int64_t vector = g->pack_threads && !s->flows ? launch->length * g->vector_rows : 0;
+    const bool takes = g->stays && !s->flows && launch->query_heads > 0;
+    const int64_t counts = call->awaited ? sequences * call->chunks * g->column_blocks : 0;
+    s->progress = takes ? (counts + 1) * (int64_t)sizeof *call->progress : 0;
+    call->progress = take(base, &s->bytes, s->progress, 1);
     s->keys = take(base, &s->bytes, sequences * vector, 2);
     s->queries = take(base, &s->bytes, launch->batch * launch->query_heads * vector, 2);
 }
@@ -261,7 +233,7 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
                             CUstream stream, fpa_error *error)
 {
     const float *matrix[CUDA_WEIGHTS];
-    void *parameters[2] = {(void *)call, matrix};
+    void *parameters[3] = {(void *)call, grid->maps ? (void *)grid->maps : matrix, matrix};
     CUlaunchAttribute attributes[2] = {
         {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.overlap = 1},
         {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.cluster = {(unsigned)cluster, 1, 1}}};
@@ -345,16 +317,18 @@ static fpa_status launch_packs(const struct fpa_cuda_module *cuda, const struct 
     return status ? status : launch_pack(cuda, launch, &s->call, s->queries, true, stream, error);
 }
 
-/* maps: NULL where the kernels take none. */
+/* maps: NULL where the kernels take none; choice: NULL where a block has one walk. */
 static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps, bool second,
-                              CUstream stream, fpa_error *error)
+                              const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps,
+                              const walk_choice *choice, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const bool second = choice && choice->second;
     const fpa_cuda_grid walk = {second ? cuda->second_state : cuda->state,
                                 "the walk over the keys",
-                                launch->batch * launch->heads * call->segments *
-                                    (second ? g->second_slices : g->state_slices) * g->column_blocks,
+                                choice ? choice->blocks
+                                       : launch->batch * launch->heads * call->segments * g->state_slices *
+                                             g->column_blocks,
                                 second ? g->second_threads : g->state_threads,
                                 second ? g->second_bytes : g->state_bytes,
                                 maps};
@@ -404,13 +378,21 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
     if (walk.segments > 0 && g->flow_totals)
         status = flow_totals(cuda, launch, &walk, maps, stream, error);
     else if (walk.segments > 0)
-        status = launch_walk(cuda, launch, &walk, NULL, false, stream, error);
+        status = launch_walk(cuda, launch, &walk, NULL, NULL, stream, error);
     if (!status)
         status = cuda_launch(cuda, &flow, launch, &s->call, stream, error);
     if (status || !s->call.partial)
         return status;
     return g->flow_total ? flow_final(cuda, launch, &s->call, maps, stream, error)
                          : launch_final(cuda, launch, &s->call, stream, error);
+}
+
+static fpa_status clear_progress(const struct fpa_cuda_module *cuda, const sizes *s, CUstream stream,
+                                 fpa_error *error)
+{
+    CUresult result =
+        cuda->driver->cuMemsetD8Async((uintptr_t)s->call.progress, 0, (size_t)s->progress, stream);
+    return result ? driver_fail(cuda->driver, result, cuda->name, "the counters of a launch", error) : FPA_OK;
 }
 
 static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
@@ -431,12 +413,16 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
     if (g->stays && attend.blocks > room &&
         attend.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */
         attend.blocks = room;
-    if (s->walks)
-        status = launch_walk(cuda, launch, call, maps, s->second, stream, error);
+    if (s->progress)
+        status = clear_progress(cuda, s, stream, error);
+    if (!status && s->walks)
+        status = launch_walk(cuda, launch, call, maps, g->stays ? &s->walk : NULL, stream, error);
     if (!status && s->walks && call->totals)
         status = launch_carry(cuda, launch, call, stream, error);
     if (!status && attend.blocks > 0)
-        status = cuda_launch(cuda, &attend, launch, call, stream, error);
+        status = call->awaited && !call->totals
+                     ? cuda_launch_next(cuda, &attend, 1, launch, call, stream, error)
+                     : cuda_launch(cuda, &attend, launch, call, stream, error);
     return status;
 }
 

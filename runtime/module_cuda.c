@@ -203,8 +203,9 @@ static fpa_status find_cluster(struct fpa_cuda_module *cuda, fpa_error *error)
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     int clusters = 0;
     cuda->step_cluster = 1;
-    cuda->overlaps = g->step_cluster > 1 && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
-    if (!cuda->overlaps || !driver->cuOccupancyMaxActiveClusters)
+    cuda->overlaps =
+        (g->step_cluster > 1 || g->stays) && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
+    if (!cuda->overlaps || g->step_cluster < 2 || !driver->cuOccupancyMaxActiveClusters)
         return FPA_OK;
     fpa_status status = count_clusters(cuda, cuda->step, g->step_cluster, g->step_bytes, &clusters, error);
     if (!status && clusters > 0)

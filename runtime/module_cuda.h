@@ -23,7 +23,8 @@ struct fpa_cuda_module {
     /* blocks that fit on one multiprocessor at a time, at least 1; 0 without the kernel */
     bool crowded; /* kernels are chosen as for many sequences */
     int state_resident, second_resident, attend_resident, flow_resident, step_resident, recall_resident;
-    bool overlaps;    /* NAME_step and its companions may start before the kernel before them is through */
+    bool overlaps; /* NAME_step and its companions, and NAME_attend, may start before the kernel before them
+                      is through */
     int step_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */
     /* of NAME_token, by their blocks: clusters that the GPU has room for at a time */
     int token_clusters[MOST_CLUSTER + 1];

@@ -118,7 +118,10 @@ struct thread {
     bool arrived; /* at the cluster's barrier, in cluster_generation */
     unsigned cluster_generation;
     unsigned fences;
-    std::vector<copy> open, open_out;          /* not committed yet */
+    bool patient;                         /* waits for late copies until no other thread can go on */
+    unsigned sent;                        /* generation of the warp's lanes when the first of `out` was */
+    enum { NOTHING, HEARD, SEEN } beside; /* of what a kernel that runs beside this one has written */
+    std::vector<copy> open, open_out;     /* not committed yet */
     std::deque<std::vector<copy>> copies, out; /* committed */
 };
 
@@ -143,6 +146,7 @@ static thread *threads;
 static warp *warps;
 static group *warpgroups, *named;
 static bool late_products, late_copies;
+static bool overlapping; /* the kernel runs beside the one before it */
 static unsigned char *stacks;
 static int current, count; /* number of the thread that runs; threads of the block */
 static jmp_buf scheduler;
@@ -224,7 +228,8 @@ __attribute__((noinline)) static void resume(int next)
 
 static bool is_ready(thread &t)
 {
-    if ((t.meets && t.meets->generation == t.generation) || (t.waits && t.waits->phase == t.parity))
+    if (t.patient || (t.meets && t.meets->generation == t.generation) ||
+        (t.waits && t.waits->phase == t.parity))
         return false;
     t.meets = NULL;
     t.waits = NULL;

@@ -60,6 +60,8 @@ static void start_block(unsigned number)
         t.meets = NULL;
         t.waits = NULL;
         t.fences = 0;
+        t.patient = false;
+        t.beside = thread::NOTHING;
         t.arrived = false;
         t.open.clear(), t.copies.clear(), t.open_out.clear(), t.out.clear();
         getcontext(&t.start);
@@ -122,6 +124,17 @@ static bool bring_copy(void)
     return true;
 }
 
+/* So do those that a thread has sent itself and waits for. */
+static bool end_patience(void)
+{
+    bool patient = false;
+    for (int i = 0; i < count; i++) {
+        patient = patient || threads[i].patient;
+        threads[i].patient = false;
+    }
+    return patient;
+}
+
 /* Blocks of a cluster in turn; beside late copies from the last one on. */
 static void run_cluster(void)
 {
@@ -135,7 +148,7 @@ static void run_cluster(void)
             return;
         for (int i = 0; i < ranks && !moved && !brought; i++) {
             enter(i);
-            brought = bring_copy();
+            brought = bring_copy() || end_patience();
         }
         if (!moved && !brought)
             return tell_deadlock();
@@ -162,11 +175,12 @@ static void launch_cluster(unsigned first)
 
 /* NULL, or what went wrong. So many neighbours along x are a cluster. maps, weights (pointers to the head's):
  * NULL where the kernel takes none. late: matrix instructions (bit 0), copies (bit 1) are not done before
- * somebody waits for them. */
+ * somebody waits for them. overlaps: the kernel has to find out by itself what the one before it has written.
+ */
 extern "C" __attribute__((visibility("default"))) const char *
 emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, unsigned bytes,
                unsigned neighbours, const struct fpa_cuda_call *call, const void *maps, const void *weights,
-               int late)
+               int late, int overlaps)
 {
     using namespace emulate;
     if (!stacks)
@@ -183,6 +197,7 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
     emulate::weights = weights;
     late_products = late & 1;
     late_copies = late & 2;
+    overlapping = overlaps;
     parameters = call;
     count = block;
     memory_bytes = bytes;

@@ -17,7 +17,7 @@ enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 
 typedef const char *launch_function(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
                                     unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
-                                    const void *maps, const void *weights, int late);
+                                    const void *maps, const void *weights, int late, int overlaps);
 
 /* ---- the driver ---- */
 
@@ -87,21 +87,32 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
 {
     const emulated_kernel *kernel = (const emulated_kernel *)(const void *)function;
     unsigned neighbours = 1;
+    int overlaps = 0;
     launch_function *launch;
     (void)extra;
     for (unsigned i = 0; i < config->attribute_count; i++)
         if (config->attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
             neighbours = config->attributes[i].value.cluster.x;
+        else if (config->attributes[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            overlaps = config->attributes[i].value.overlap;
     if (config->grid_z != 1 || config->block_y != 1 || config->block_z != 1 || config->grid_x == 0)
         failure = "a grid of an impossible shape";
     else {
         memcpy(&launch, &kernel->owner->launch, sizeof launch);
         const bool maps = takes_maps(kernel);
-        failure = launch(kernel->address, config->grid_x, config->grid_y, config->block_x,
-                         config->shared_bytes, neighbours, parameters[0], maps ? parameters[1] : NULL,
-                         takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late);
+        failure =
+            launch(kernel->address, config->grid_x, config->grid_y, config->block_x, config->shared_bytes,
+                   neighbours, parameters[0], maps ? parameters[1] : NULL,
+                   takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late, overlaps);
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
+}
+
+static CUresult set_memory(CUdeviceptr to, unsigned char value, size_t size, CUstream stream)
+{
+    (void)stream;
+    memset((void *)(uintptr_t)to, value, size);
+    return CUDA_SUCCESS;
 }
 
 static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -192,7 +203,7 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
         return fail(error, FPA_LOAD, cuda->name, "the library lacks %s or emulate_launch", symbol);
     memcpy(&cuda->geometry, geometry, sizeof cuda->geometry);
     cuda->step_cluster = cuda->geometry.step_cluster;
-    cuda->overlaps = cuda->step_cluster > 1;
+    cuda->overlaps = cuda->step_cluster > 1 || cuda->geometry.stays;
     for (int blocks = 1; blocks <= cuda->step_cluster && cuda->geometry.token_bytes; blocks++)
         if (step_token_bytes(&cuda->geometry, blocks) <= cuda->geometry.token_most)
             cuda->token_clusters[blocks] = 1000;
@@ -240,6 +251,7 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     emulated->driver.cuCtxGetCurrent = current_context;
     emulated->driver.cuLaunchKernel = launch_kernel;
     emulated->driver.cuLaunchKernelEx = launch_kernel_ex;
+    emulated->driver.cuMemsetD8Async = set_memory;
     emulated_copies_boxes(emulated, true);
     emulated->module = (fpa_module){
         .backend = &backend, .handle = &emulated->cuda, .workspace = cuda_workspace, .forward = cuda_forward};

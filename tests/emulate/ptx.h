@@ -305,6 +305,8 @@ static inline void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_t
     using namespace emulate;
     if (bytes % 16 || (uintptr_t)from % 16)
         stop("a bulk copy of %u bytes from %p", bytes, from);
+    if (overlapping && threads[current].beside != thread::SEEN)
+        stop("a bulk copy of what may not be written yet");
     barrier_at(barrier);
     at(to, 16), at(to + bytes - 16, 16);
     const copy c = {memory + (to - BASE), from, bytes, barrier, 0};
@@ -411,14 +413,21 @@ static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(const
 static inline void ptx_cp_async_bulk_commit_group(void)
 {
     emulate::thread &t = emulate::threads[emulate::current];
+    if (t.out.empty())
+        t.sent = emulate::own_warp().lanes.generation;
     t.out.push_back(std::move(t.open_out));
     t.open_out.clear();
     if (!emulate::late_copies)
         emulate::perform_until(t.out, 0);
 }
 
+/* Late: not before all others have gone on as far as they can. */
 static inline void ptx_cp_async_bulk_wait_group(int pending)
 {
+    if (emulate::late_copies) {
+        emulate::threads[emulate::current].patient = true;
+        emulate::leave();
+    }
     emulate::perform_until(emulate::threads[emulate::current].out, pending);
 }
 

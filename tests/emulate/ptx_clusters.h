@@ -7,6 +7,46 @@ static inline void ptx_griddepcontrol_launch_dependents(void)
 }
 static inline void ptx_griddepcontrol_wait(void)
 {
+    emulate::threads[emulate::current].beside = emulate::thread::SEEN;
+}
+
+/* ---- words in device memory by which kernels beside each other speak ---- */
+
+/* What the warp has sent before it met is there. */
+static inline void ptx_red_release_gpu_global_add_u32(unsigned *to, int a)
+{
+    using namespace emulate;
+    for (int i = current / WARP * WARP; i < current / WARP * WARP + WARP; i++)
+        if (!threads[i].out.empty() && threads[i].sent != own_warp().lanes.generation)
+            stop("a thread tells of copies that are not written yet");
+    *to += a;
+}
+
+static inline void ptx_ld_acquire_gpu_global_u32(emulate::u32 &d, const unsigned *from)
+{
+    d = *from;
+    emulate::threads[emulate::current].beside = emulate::thread::HEARD;
+}
+
+/* Kernels run one after the other here: what is not there yet will never be. */
+static inline void ptx_nanosleep_u32(int)
+{
+    emulate::stop("a thread waits for a kernel that is through");
+}
+
+static inline void ptx_fence_proxy_async_global(void)
+{
+    emulate::thread &t = emulate::threads[emulate::current];
+    if (t.beside == emulate::thread::HEARD)
+        t.beside = emulate::thread::SEEN;
+}
+
+/* Work is taken: of it nothing has been heard. */
+static inline void ptx_atom_relaxed_gpu_global_add_u32(emulate::u32 &d, unsigned *at, int a)
+{
+    d = *at;
+    *at += a;
+    emulate::threads[emulate::current].beside = emulate::thread::NOTHING;
 }
 
 static inline void ptx_cp_async_bulk_prefetch_L2_global(const void *, int)

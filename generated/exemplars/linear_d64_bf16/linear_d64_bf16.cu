@@ -77,7 +77,8 @@ enum {
  *   NAME_state   walks the keys: the state before each chunk, and after the last
  *   NAME_state2  the same with smaller blocks, for few heads              (some heads on warpgroups)
  *   NAME_carry   adds what earlier segments left to the copies of later ones
- *   NAME_attend  reads the state, then the chunk's own keys; writes o
+ *   NAME_attend  reads the state, then the chunk's own keys; writes o; on warpgroups beside NAME_state, where
+ *                sequences are walked in one piece: chunk by chunk, as soon as the state before it is there
  *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
  *                it goes along with the state in registers, query, own keys, update, panel by panel
  *   NAME_step    the recurrent form: update and query in one pass over the state
@@ -137,14 +138,16 @@ struct fpa_cuda_geometry {
         recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
     int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
-    int state_clocks, second_clocks; /* estimates, when NAME_attend stays: of a block for 16 tokens */
-    int stays;                       /* 1: NAME_attend's blocks take one block of queries after the other */
-    int decays;                      /* 1: NAME_gates leaves decays, too */
+    int state_clocks, second_clocks; /* estimates, when NAME_attend stays: of a block for 16 tokens, */
+    int attend_clocks;               /* and of NAME_attend for 16 queries and a block of columns */
+    int stays;  /* 1: blocks take one walk, or one block of queries, after the other: NAME_state's by
+                   gridDim.x,  NAME_attend's whichever is next */
+    int decays; /* 1: NAME_gates leaves decays, too */
     int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 6
+#define FPA_CUDA_VERSION 7
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -169,6 +172,9 @@ struct fpa_cuda_call {
     long long decay_stride;  /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
+    unsigned
+        *progress; /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks]
+                      [column blocks], blocks of NAME_state that have written their part of a copy */
     /* sizes chosen for this call */
     long long chunk;          /* tokens; the parallel form: at least length */
     long long chunks;         /* that length divides into */
@@ -176,10 +182,13 @@ struct fpa_cuda_call {
     long long segments;
     long long totals_only; /* NAME_flow: 1: no queries, the totals of segments */
     long long walk_end;    /* first token that NAME_state leaves out */
-    long long slices;      /* blocks of NAME_step, _token or _recall that share one head's features */
-    long long share;       /* features that such a block has, at most */
-    long long group;       /* query heads that share a key's head */
-    long long recent;      /* NAME_recall: tokens of k, v and log_gate before the query's own */
+    long long beside;      /* query heads whose tokens NAME_attend takes in turn */
+    long long awaited; /* NAME_attend runs beside so many blocks of NAME_state a copy, and waits for them; 0:
+                          it does not */
+    long long slices;  /* blocks of NAME_step, _token or _recall that share one head's features */
+    long long share;   /* features that such a block has, at most */
+    long long group;   /* query heads that share a key's head */
+    long long recent;  /* NAME_recall: tokens of k, v and log_gate before the query's own */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };

@@ -106,7 +106,8 @@ enum {
  *   NAME_state   walks the keys: the state before each chunk, and after the last
  *   NAME_state2  the same with smaller blocks, for few heads              (some heads on warpgroups)
  *   NAME_carry   adds what earlier segments left to the copies of later ones
- *   NAME_attend  reads the state, then the chunk's own keys; writes o
+ *   NAME_attend  reads the state, then the chunk's own keys; writes o; on warpgroups beside NAME_state, where
+ *                sequences are walked in one piece: chunk by chunk, as soon as the state before it is there
  *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
  *                it goes along with the state in registers, query, own keys, update, panel by panel
  *   NAME_step    the recurrent form: update and query in one pass over the state
@@ -166,14 +167,16 @@ struct fpa_cuda_geometry {
         recalls;        /* 1: there is NAME_recall */
     int gather_threads; /* NAME_gather: a block an output row */
     int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
-    int state_clocks, second_clocks; /* estimates, when NAME_attend stays: of a block for 16 tokens */
-    int stays;                       /* 1: NAME_attend's blocks take one block of queries after the other */
-    int decays;                      /* 1: NAME_gates leaves decays, too */
+    int state_clocks, second_clocks; /* estimates, when NAME_attend stays: of a block for 16 tokens, */
+    int attend_clocks;               /* and of NAME_attend for 16 queries and a block of columns */
+    int stays;  /* 1: blocks take one walk, or one block of queries, after the other: NAME_state's by
+                   gridDim.x,  NAME_attend's whichever is next */
+    int decays; /* 1: NAME_gates leaves decays, too */
     int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 6
+#define FPA_CUDA_VERSION 7
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -198,6 +201,9 @@ struct fpa_cuda_call {
     long long decay_stride;  /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
+    unsigned
+        *progress; /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks]
+                      [column blocks], blocks of NAME_state that have written their part of a copy */
     /* sizes chosen for this call */
     long long chunk;          /* tokens; the parallel form: at least length */
     long long chunks;         /* that length divides into */
@@ -205,10 +211,13 @@ struct fpa_cuda_call {
     long long segments;
     long long totals_only; /* NAME_flow: 1: no queries, the totals of segments */
     long long walk_end;    /* first token that NAME_state leaves out */
-    long long slices;      /* blocks of NAME_step, _token or _recall that share one head's features */
-    long long share;       /* features that such a block has, at most */
-    long long group;       /* query heads that share a key's head */
-    long long recent;      /* NAME_recall: tokens of k, v and log_gate before the query's own */
+    long long beside;      /* query heads whose tokens NAME_attend takes in turn */
+    long long awaited; /* NAME_attend runs beside so many blocks of NAME_state a copy, and waits for them; 0:
+                          it does not */
+    long long slices;  /* blocks of NAME_step, _token or _recall that share one head's features */
+    long long share;   /* features that such a block has, at most */
+    long long group;   /* query heads that share a key's head */
+    long long recent;  /* NAME_recall: tokens of k, v and log_gate before the query's own */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };
@@ -463,7 +472,7 @@ __device__ __forceinline__ float power_of_two(float a)
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
     FPA_CUDA_VERSION, COPY_ROWS, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 35360, (int)sizeof(state_element), 0, 0,
     512, 2, 190128,
-    512, QUERY_TOKENS, 230752,
+    512, QUERY_TOKENS, 230792,
     0, 0, 0, 0,
     0, 0,
     256, 2048,
@@ -471,7 +480,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     256, 16, 73216, 8, 24064, 36352, DV * (int)sizeof(state_element), 231424, 1,
     64,
     384, 3, 171168,
-    305, 295,
+    305, 295, 674,
     1, 0,
     32, 0, 1024, 0, DV,
 };
@@ -1323,6 +1332,41 @@ __device__ __forceinline__ void form_features(u32 *a, const u32 (*centre)[2], co
     }
 }
 
+/* ---- queries behind the walk ----
+ *
+ * NAME_attend may run beside NAME_state. Blocks of both then have multiprocessors of their own: queries of a chunk are read
+ * as soon as all copies of the state before it are there, mostly while they are in the second-level cache. Who waits, waits for
+ * blocks that have begun. progress[0] counts the items that blocks of NAME_attend have taken; behind it, for each chunk of each
+ * head and block of columns, blocks of NAME_state that have written their part of the copy. */
+
+/* A block's part of a copy is written. */
+__device__ __forceinline__ void tell_copied(const struct fpa_cuda_call &call, i64 copy)
+{
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(call.progress + 1 + copy), "r"(1) : "memory");
+}
+
+/* Until all blocks have: what follows, by the copy engine, too, sees it. */
+__device__ __forceinline__ void wait_copied(const struct fpa_cuda_call &call, i64 copy)
+{
+    const u32 *from = call.progress + 1 + copy;
+    u32 written;
+    for (;;) {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(written) : "l"(from) : "memory");
+        if (written >= (u32)call.awaited)
+            break;
+        asm volatile("nanosleep.u32 %0;" : : "r"(200));
+    }
+    asm volatile("fence.proxy.async.global;" : : : "memory");
+}
+
+/* The next item that no block has taken. */
+__device__ __forceinline__ u32 take_item(const struct fpa_cuda_call &call)
+{
+    u32 index;
+    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;" : "=r"(index) : "l"(call.progress), "r"(1) : "memory");
+    return index;
+}
+
 /* ---- state ---- */
 
 /* S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks one segment of the
@@ -1430,7 +1474,7 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, 
 }
 
 /* A warpgroup's tiles of its count-th copy, to where they leave from. */
-template <class sizes> __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, int count, int first_star)
+template <class sizes> __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, u32 count, int first_star)
 {
     const int warpgroup = threadIdx.x >> 7, first = warpgroup * sizes::GROUP_TILES;
     const u32 stage = ring + sizes::OUT + first * COPIED;
@@ -1464,20 +1508,29 @@ __device__ __forceinline__ void store_total_tile(const float *c, float *total, i
     }
 }
 
-/* Which part of the work a block of NAME_state does. */
+/* A segment of a head's keys, of which a block has some stars. */
 struct walk {
     int block;        /* of columns */
-    int first_star;   /* of the block's */
     i64 bh, b, head;
     int segment, first_chunk, end_chunk, end; /* end: token */
 };
 
-template <class sizes> __device__ __forceinline__ struct walk find_walk(const struct fpa_cuda_call &call)
+/* A block takes one after the other, with the same stars: gridDim.x is a multiple of SLICES. */
+template <class sizes> __device__ __forceinline__ u32 count_walks(const struct fpa_cuda_call &call)
+{
+    return (u32)(call.batch * call.heads * call.segments) * (COLUMN_BLOCKS * sizes::SLICES_OF);
+}
+
+template <class sizes> __device__ __forceinline__ int block_star(void)
+{
+    return blockIdx.x / COLUMN_BLOCKS % sizes::SLICES_OF * sizes::BLOCK_STARS;
+}
+
+template <class sizes> __device__ __forceinline__ struct walk find_walk(const struct fpa_cuda_call &call, u32 index)
 {
     struct walk w;
-    const u32 walk = blockIdx.x / (COLUMN_BLOCKS * sizes::SLICES_OF), segments = (u32)call.segments;
-    w.block = blockIdx.x % COLUMN_BLOCKS;
-    w.first_star = blockIdx.x / COLUMN_BLOCKS % sizes::SLICES_OF * sizes::BLOCK_STARS;
+    const u32 walk = index / (COLUMN_BLOCKS * sizes::SLICES_OF), segments = (u32)call.segments;
+    w.block = index % COLUMN_BLOCKS;
     w.segment = walk % segments;
     w.bh = walk / segments;
     w.b = w.bh / (u32)call.heads;
@@ -1523,33 +1576,37 @@ template <class sizes> __device__ __forceinline__ void fetch_stage(const struct 
 
 /* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all phases
  * of their barriers. */
-template <class sizes> __device__ __forceinline__ void feed_walk(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, const struct walk &w, u32 ring)
+template <class sizes> __device__ __forceinline__ void feed_walks(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 ring)
 {
     const int warp = threadIdx.x >> 5 & 3;
     struct turn at = {0, 1};
 #pragma unroll 1
-    for (int first = w.first_chunk * (int)call.chunk; first < w.end; first += 64, advance<sizes::STAGES>(at)) {
-        if (at.slot % 3 != warp)
-            continue;
-        barrier_wait(ring + sizes::BARRIERS + (sizes::STAGES + at.slot) * 8, at.phase);
-        if (!maps.keys)
-            fetch_stage<sizes>(call, w, ring, at.slot, first);
-        else if ((threadIdx.x & 31) == 0)
-            copy_stage<sizes>(call, maps, w, ring, at.slot, first);
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
+        const struct walk w = find_walk<sizes>(call, index);
+#pragma unroll 1
+        for (int first = w.first_chunk * (int)call.chunk; first < w.end; first += 64, advance<sizes::STAGES>(at)) {
+            if (at.slot % 3 != warp)
+                continue;
+            barrier_wait(ring + sizes::BARRIERS + (sizes::STAGES + at.slot) * 8, at.phase);
+            if (!maps.keys)
+                fetch_stage<sizes>(call, w, ring, at.slot, first);
+            else if ((threadIdx.x & 31) == 0)
+                copy_stage<sizes>(call, maps, w, ring, at.slot, first);
+        }
     }
 }
 
 /* The fourth: warpgroups' tiles -> the copies that queries read. A lane sends a tile. */
-template <class sizes> __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, const struct walk &w, u32 ring)
+template <class sizes> __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, u32 &phase)
 {
-    const int lane = threadIdx.x & 31, first = copied_chunk(call, w);
+    const int lane = threadIdx.x & 31;
 #pragma unroll 1
-    for (int chunk = first; chunk < w.end_chunk; chunk++) {
+    for (int chunk = copied_chunk(call, w); chunk < w.end_chunk; chunk++, phase ^= 1) {
         copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS;
 #pragma unroll 1
         for (int group = 0; group < sizes::GROUPS; group++) {
-            const int tile = tile_of(w.first_star + group * sizes::GROUP_STARS, lane);
-            barrier_wait(ring + sizes::STAGED + group * 8, (chunk - first) & 1);
+            const int tile = tile_of(block_star<sizes>() + group * sizes::GROUP_STARS, lane);
+            barrier_wait(ring + sizes::STAGED + group * 8, phase);
             if (lane < sizes::GROUP_TILES && tile < TILES)
                 copy_out(copy + tile_place(tile), ring + sizes::OUT + (group * sizes::GROUP_TILES + lane) * COPIED, tile_bytes(tile));
             bulk_commit();
@@ -1558,8 +1615,19 @@ template <class sizes> __device__ __forceinline__ void send_copies(const struct 
             if (lane == 0)
                 barrier_arrive(ring + sizes::SENT + group * 8);
         }
+        bulk_wait();
+        __syncwarp();
+        if (lane == 0 && call.awaited)
+            tell_copied(call, (w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block);
     }
-    bulk_wait();
+}
+
+template <class sizes> __device__ __forceinline__ void send_walks(const struct fpa_cuda_call &call, u32 ring)
+{
+    u32 phase = 0;
+#pragma unroll 1
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x)
+        send_copies<sizes>(call, find_walk<sizes>(call, index), ring, phase);
 }
 
 template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int slot)
@@ -1669,21 +1737,11 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_l
     free_stage<sizes>(ring, before);
 }
 
-/* A warpgroup's sums along the segment. */
-template <class sizes, bool own> __device__ __forceinline__ void follow_walk(const struct fpa_cuda_call &call, const struct walk &w, u32 ring)
+/* A warpgroup's sums along a segment: before its first chunk, ... */
+template <class sizes> __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w, int first_star)
 {
-    enum { GROUPS = sizes::GROUPS, GROUP_TILES = sizes::GROUP_TILES };
-    float c[GROUP_TILES][N / 2];
-    struct star_lane<sizes> star[sizes::ROUNDS];
-    struct turn at = {0, 0};
-    const int warpgroup = threadIdx.x >> 7, first_star = w.first_star + warpgroup * sizes::GROUP_STARS;
 #pragma unroll
-    for (int s = 0; s < sizes::ROUNDS; s++) {
-        const int index = first_star + s * sizes::SHARES + warp_star<sizes>();
-        star[s] = find_star<sizes>(index < STARS ? index : STARS - 1, own);
-    }
-#pragma unroll
-    for (int i = 0; i < GROUP_TILES; i++) {
+    for (int i = 0; i < sizes::GROUP_TILES; i++) {
 #pragma unroll
         for (int n = 0; n < N / 2; n++)
             c[i][n] = 0;
@@ -1692,22 +1750,15 @@ template <class sizes, bool own> __device__ __forceinline__ void follow_walk(con
                       tile_of(first_star, sum_tile<sizes>(i)), sum_row<sizes>(i), w.block);
     }
 #pragma unroll
-    for (int i = 0; i < GROUP_TILES; i++)
+    for (int i = 0; i < sizes::GROUP_TILES; i++)
         take<N / 2>(c[i]);
-#pragma unroll 1
-    for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
-        const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk : w.end;
-        if (chunk >= copied_chunk(call, w))
-            stage_copy<sizes>(c, ring, chunk - copied_chunk(call, w), first_star);
-        if (end <= start)
-            continue;
-        add_chunk<sizes, own>(c, star, ring, at, (end - start + 63) / 64);
+}
+
+/* ... and behind the last one. */
+template <class sizes> __device__ __forceinline__ void end_walk(const float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w, int first_star)
+{
 #pragma unroll
-        for (int i = 0; i < GROUP_TILES; i++)
-            settle<N / 2>(c[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < GROUP_TILES; i++) {
+    for (int i = 0; i < sizes::GROUP_TILES; i++) {
         const int tile = tile_of(first_star, sum_tile<sizes>(i)), row = sum_row<sizes>(i);
         if (call.totals)
             store_total_tile(c[i], call.totals + ((w.bh * call.segments + w.segment) * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS, tile, row);
@@ -1716,10 +1767,42 @@ template <class sizes, bool own> __device__ __forceinline__ void follow_walk(con
     }
 }
 
+template <class sizes, bool own> __device__ __forceinline__ void follow_walks(const struct fpa_cuda_call &call, u32 ring)
+{
+    float c[sizes::GROUP_TILES][N / 2];
+    struct star_lane<sizes> star[sizes::ROUNDS];
+    struct turn at = {0, 0};
+    u32 copies = 0;
+    const int first_star = block_star<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STARS;
+#pragma unroll
+    for (int s = 0; s < sizes::ROUNDS; s++) {
+        const int index = first_star + s * sizes::SHARES + warp_star<sizes>();
+        star[s] = find_star<sizes>(index < STARS ? index : STARS - 1, own);
+    }
+#pragma unroll 1
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
+        const struct walk w = find_walk<sizes>(call, index);
+        begin_walk<sizes>(c, call, w, first_star);
+#pragma unroll 1
+        for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
+            const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk : w.end;
+            if (chunk >= copied_chunk(call, w))
+                stage_copy<sizes>(c, ring, copies++, first_star);
+            if (end <= start)
+                continue;
+            add_chunk<sizes, own>(c, star, ring, at, (end - start + 63) / 64);
+#pragma unroll
+            for (int i = 0; i < sizes::GROUP_TILES; i++)
+                settle<N / 2>(c[i]);
+        }
+        end_walk<sizes>(c, call, w, first_star);
+    }
+}
+
 template <class sizes, int registers, int feed_registers> __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
 {
-    const struct walk w = find_walk<sizes>(call);
     const u32 ring = shared_address();
+    launch_next();
     if (threadIdx.x == 0) {
 #pragma unroll 1
         for (int i = 0; i < sizes::STAGES; i++) {
@@ -1736,7 +1819,7 @@ template <class sizes, int registers, int feed_registers> __device__ __forceinli
     fill_ones(ring + sizes::ONES);
     fence_shared();
     for (int i = threadIdx.x; i < sizes::BLOCK_TILES * 64; i += sizes::THREADS_OF) {
-        const int tile = tile_of(w.first_star, i / 64);
+        const int tile = tile_of(block_star<sizes>(), i / 64);
         const float w = tile < TILES ? copy_weight[tile * 64 + i % 64] : 0;
         put_word(ring + sizes::WEIGHTS + i * 4, copy_pair(w, w));
     }
@@ -1744,16 +1827,16 @@ template <class sizes, int registers, int feed_registers> __device__ __forceinli
     if (threadIdx.x >= sizes::THREADS_OF - 128) {
         registers_lower<feed_registers>();
         if ((threadIdx.x >> 5 & 3) < 3)
-            feed_walk<sizes>(call, maps, w, ring);
+            feed_walks<sizes>(call, maps, ring);
         else
-            send_copies<sizes>(call, w, ring);
+            send_walks<sizes>(call, ring);
     } else {
         registers_raise<registers>();
         /* the whole warp's answer: products behind a branch of one lane's would be serialised */
-        if (from_lane(are_own<sizes>(w.first_star + (threadIdx.x >> 7) * sizes::GROUP_STARS), 0))
-            follow_walk<sizes, true>(call, w, ring);
+        if (from_lane(are_own<sizes>(block_star<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STARS), 0))
+            follow_walks<sizes, true>(call, ring);
         else
-            follow_walk<sizes, false>(call, w, ring);
+            follow_walks<sizes, false>(call, ring);
     }
 }
 
@@ -1891,17 +1974,20 @@ enum {
     QUERY_BARRIERS = QUERY_GATES + 0, /* full, then free; likewise the others */
     TILE_BARRIERS = QUERY_BARRIERS + 16 * QUERY_STAGES,
     KEY_BARRIERS = TILE_BARRIERS + 16 * TILE_STAGES,
-    QUERY_ITEMS = (KEY_BARRIERS + 16 * KEY_STAGES + 15) / 16 * 16, /* what the queries are */
+    ITEM_BARRIERS = KEY_BARRIERS + 16 * KEY_STAGES,
+    ITEM_STAGES = 2,
+    QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
+    ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
     ATTEND_THREADS = 128 * ATTEND_GROUPS + 128
 };
 
 /* QUERY_TOKENS queries of one head and block of columns. */
 struct item {
-    int block, first, first_key, end_key;
+    int block, first, first_key, end_key; /* first: -1 behind the last item */
     i64 b, query_head, head;
     bool reads;                /* a state */
-    const copy_element *copy;  /* of it */
+    i64 copy;                  /* number of its copy */
 };
 
 __device__ __forceinline__ u32 count_items(const struct fpa_cuda_call &call)
@@ -1914,13 +2000,12 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
 {
     struct item item;
     const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS), query_heads = (u32)call.query_heads;
+    const u32 heads = (u32)call.batch * query_heads, beside = (u32)call.beside;
+    /* heads that are beside each other are walked together, from their first tokens on */
+    const u32 set = index / COLUMN_BLOCKS / (beside * blocks) * beside, width = heads - set < beside ? heads - set : beside;
+    const u32 place = index / COLUMN_BLOCKS % (beside * blocks), owner = set + place % width;
     item.block = index % COLUMN_BLOCKS;
-    /* the longest items of all heads first */
-    const u32 heads = (u32)call.batch * query_heads, bh = index / COLUMN_BLOCKS % heads;
-    item.first = (blocks - 1 - index / COLUMN_BLOCKS / heads) * QUERY_TOKENS;
-    if (call.chunks > 1) /* items are alike: those of one chunk follow each other */
-        item.first = (index / COLUMN_BLOCKS % blocks) * QUERY_TOKENS;
-    const u32 owner = call.chunks > 1 ? index / COLUMN_BLOCKS / blocks : bh;
+    item.first = (call.chunks > 1 ? place / width : blocks - 1 - place / width) * QUERY_TOKENS; /* of one chunk: the longest items first */
     item.b = owner / query_heads;
     item.query_head = owner % query_heads;
     item.head = (u32)item.query_head / (query_heads / (u32)call.heads);
@@ -1928,8 +2013,7 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < call.length ? item.first + QUERY_TOKENS : (int)call.length;
     item.reads = chunk > 0 || call.state_in;
-    item.copy = (const copy_element *)call.states +
-                (((item.b * call.heads + item.head) * call.chunks + chunk) * COLUMN_BLOCKS + item.block) * (i64)COPY_NUMBERS;
+    item.copy = ((item.b * call.heads + item.head) * call.chunks + chunk) * COLUMN_BLOCKS + item.block;
     return item;
 }
 
@@ -1941,31 +2025,64 @@ __device__ __forceinline__ struct item &item_of(int slot)
 
 /* ---- the last warpgroup ---- */
 
+/* Tiles of the copy that an item reads. */
+__device__ __forceinline__ void feed_copy(const struct fpa_cuda_call &call, u32 shared, const struct item &item, struct turn &at)
+{
+    const copy_element *copy = (const copy_element *)call.states + item.copy * COPY_NUMBERS;
+    if (call.awaited)
+        wait_copied(call, item.copy);
+#pragma unroll 1
+    for (int tile = 0; tile < TILES; tile++) {
+        const u32 full = shared + TILE_BARRIERS + at.slot * 8;
+        barrier_wait(full + TILE_STAGES * 8, at.phase);
+        barrier_expect(full, tile_bytes(tile));
+        copy_bulk(shared + TILE_RING + at.slot * TILE_BYTES, copy + tile_place(tile), tile_bytes(tile), full);
+        advance<TILE_STAGES>(at);
+    }
+}
+
+/* One thread takes items, tells the other warps, and fetches tiles. It takes an item when it has asked for all of the one
+ * before, so that all blocks end at about the same time. */
 __device__ __forceinline__ void feed_tiles(const struct fpa_cuda_call &call, u32 shared)
 {
-    struct turn at = {0, 1};
-    const u32 items = count_items(call);
+    struct turn at = {0, 1}, items = {0, 1};
+    const u32 count = count_items(call);
+    u32 index;
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < items; index += gridDim.x) {
-        const struct item item = find_item(call, index);
-        if (!item.reads)
-            continue;
-#pragma unroll 1
-        for (int tile = 0; tile < TILES; tile++) {
-            const u32 full = shared + TILE_BARRIERS + at.slot * 8;
-            barrier_wait(full + TILE_STAGES * 8, at.phase);
-            barrier_expect(full, tile_bytes(tile));
-            copy_bulk(shared + TILE_RING + at.slot * TILE_BYTES, item.copy + tile_place(tile), tile_bytes(tile), full);
-            advance<TILE_STAGES>(at);
+    do {
+        const u32 full = shared + ITEM_BARRIERS + items.slot * 8;
+        index = take_item(call);
+        barrier_wait(full + ITEM_STAGES * 8, items.phase);
+        put_word(shared + ITEM_RING + items.slot * 4, index);
+        barrier_arrive(full);
+        advance<ITEM_STAGES>(items);
+        if (index < count) {
+            const struct item item = find_item(call, index);
+            if (item.reads)
+                feed_copy(call, shared, item, at);
         }
-    }
+    } while (index < count);
+    wait_for_last(); /* who waits for this kernel waits for all of them */
 }
 
 /* Three warps fetch queries and tiles of keys and values. Each has slots of its own: it sees all phases of their barriers,
  * one after the other, and cannot take one for the one before the last. */
 struct turns {
-    struct turn queries, keys;
+    struct turn items, queries, keys;
 };
+
+/* The item that the block has taken next. */
+__device__ __forceinline__ u32 next_item(u32 shared, struct turn &at)
+{
+    const u32 full = shared + ITEM_BARRIERS + at.slot * 8;
+    barrier_wait(full, at.phase);
+    const u32 index = get_word(shared + ITEM_RING + at.slot * 4);
+    __syncwarp();
+    if ((threadIdx.x & 31) == 0)
+        barrier_arrive(full + ITEM_STAGES * 8);
+    advance<ITEM_STAGES>(at);
+    return index;
+}
 
 __device__ __forceinline__ bool is_mine(int slot)
 {
@@ -2050,20 +2167,31 @@ __device__ __forceinline__ void feed_keys(const struct fpa_cuda_call &call, cons
     }
 }
 
+/* Behind the last item those who multiply find that there are no more. */
+__device__ __forceinline__ void end_queries(const struct fpa_cuda_maps &maps, u32 shared, struct turns &at)
+{
+    const u32 full = shared + QUERY_BARRIERS + at.queries.slot * 8;
+    const bool leads = (threadIdx.x & 31) == 0;
+    if (!is_mine(at.queries.slot))
+        return;
+    barrier_wait(full + QUERY_STAGES * 8, at.queries.phase);
+    if (leads)
+        item_of(at.queries.slot).first = -1;
+    __syncwarp();
+    if (!maps.queries || leads)
+        barrier_arrive(full);
+}
+
 __device__ __forceinline__ void feed_items(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared)
 {
-    struct turns at = {{0, 1}, {0, 1}};
-    const u32 items = count_items(call);
-    if (blockIdx.x < items)
-        feed_queries(call, maps, shared, blockIdx.x, at);
+    struct turns at = {{0, 0}, {0, 1}, {0, 1}};
+    const u32 count = count_items(call);
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < items; index += gridDim.x) {
-        if (QUERY_STAGES > 1 && index + gridDim.x < items)
-            feed_queries(call, maps, shared, index + gridDim.x, at);
+    for (u32 index = next_item(shared, at.items); index < count; index = next_item(shared, at.items)) {
+        feed_queries(call, maps, shared, index, at);
         feed_keys(call, maps, shared, index, at);
-        if (QUERY_STAGES == 1 && index + gridDim.x < items)
-            feed_queries(call, maps, shared, index + gridDim.x, at);
     }
+    end_queries(maps, shared, at);
 }
 
 /* ---- the state ---- */
@@ -2434,13 +2562,21 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
         }
 }
 
+/* Until queries are in a slot, or false: there are no more. */
+__device__ __forceinline__ bool await_item(u32 shared, const struct turn &queries)
+{
+    barrier_wait(shared + QUERY_BARRIERS + queries.slot * 8, queries.phase);
+    return item_of(queries.slot).first >= 0;
+}
+
 __device__ __forceinline__ void follow_items(const struct fpa_cuda_call &call, u32 shared)
 {
     struct turn queries = {0, 0}, tiles = {0, 0}, keys = {0, 0};
-    const u32 items = count_items(call);
     const u32 mine = (threadIdx.x >> 5) * 2048; /* the warp's first query */
+    if (!await_item(shared, queries))
+        return;
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < items; index += gridDim.x) {
+    do {
         const u32 from = shared + queries.slot * QUERY_BYTES + mine;
         const struct item &item = item_of(queries.slot);
         float c[QUERY_TILES64][N / 2];
@@ -2449,7 +2585,6 @@ __device__ __forceinline__ void follow_items(const struct fpa_cuda_call &call, u
 #pragma unroll
             for (int i = 0; i < N / 2; i++)
                 c[m][i] = 0;
-        barrier_wait(shared + QUERY_BARRIERS + queries.slot * 8, queries.phase);
         if (item.reads) {
             read_state(c, shared, from, tiles);
         }
@@ -2461,7 +2596,7 @@ __device__ __forceinline__ void follow_items(const struct fpa_cuda_call &call, u
             barrier_arrive(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8);
         advance<QUERY_STAGES>(queries);
         store_queries(c, call, o, first, block);
-    }
+    } while (await_item(shared, queries));
 }
 
 __device__ __forceinline__ void init_barriers(u32 barriers, int stages, int full, int free)
@@ -2480,6 +2615,7 @@ extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_
         init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 4 * ATTEND_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * ATTEND_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * ATTEND_GROUPS);
+        init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 3);
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
