@@ -339,11 +339,12 @@ static double code_bytes(const fpa_plan *plan)
            24 * 1024; /* the forms themselves */
 }
 
-/* What a FLOP over scores takes, compared with one over the state: measured on an H200, where tspow2 at d =
- * 64 has 222 TFLOP/s in its parallel form (L = 1,024) and 461 in its chunked form (bench/results/). */
+/* What a FLOP over scores takes, compared with one over the state. Warpgroups: as much, but that each pair's
+ * gate takes more; measured on an H200 as the lengths from which the chunked form is faster
+ * (bench/results/hopper-2026-11-22.txt, 35). */
 static double pair_cost(const fpa_plan *plan)
 {
-    return plan->hopper.used ? 2.1 : 1;
+    return plan->hopper.used && plan->head->gate ? 1.2 : 1;
 }
 
 static void plan_costs(fpa_plan *plan, const fpa_head *written)
