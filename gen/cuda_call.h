@@ -102,9 +102,10 @@ struct fpa_cuda_call {
     long long decay_stride;  /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
-    unsigned
-        *progress; /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks]
-                      [column blocks], blocks of NAME_state that have written their part of a copy */
+    /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks][column blocks],
+     * blocks of NAME_state that have written their part of a copy. NULL: NAME_attend has a block for each
+     * item */
+    unsigned *progress;
     /* sizes chosen for this call */
     long long chunk;          /* tokens; the parallel form: at least length */
     long long chunks;         /* that length divides into */

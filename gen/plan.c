@@ -340,10 +340,12 @@ static double code_bytes(const fpa_plan *plan)
 }
 
 /* What a FLOP over scores takes, compared with one over the state. Warpgroups: as much, but that each pair's
- * gate takes more; measured on an H200 as the lengths from which the chunked form is faster
- * (bench/results/hopper-2026-11-22.txt, 35). */
+ * gate takes more; heads of one pass by warpgroups have portable kernels for the parallel form, which is
+ * slower from about 256 tokens on. Measured on an H200 (bench/results/hopper-2026-11-22.txt, 35). */
 static double pair_cost(const fpa_plan *plan)
 {
+    if (plan->flow.used || plan->cuda.flow_hopper)
+        return 5;
     return plan->hopper.used && plan->head->gate ? 1.2 : 1;
 }
 

@@ -128,6 +128,25 @@ static bool is_late(const struct fpa_cuda_module *cuda, const struct fpa_launch 
            (s->flows && launch->query_heads > launch->heads);
 }
 
+/* Blocks of NAME_attend that calls of any size would have. */
+static int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
+{
+    return launch->batch * launch->query_heads * divide_up(launch->length, g->query_tokens) *
+           g->column_blocks;
+}
+
+/* Counters by which blocks of NAME_attend share items and hear of copies. None where each block has one item.
+ */
+static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                              const sizes *s)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const int64_t room = (int64_t)cuda->multiprocessors * cuda->attend_resident;
+    if (!g->stays || s->flows || (!s->call.awaited && count_items(g, launch) <= room))
+        return 0;
+    return 1 + (s->call.awaited ? launch->batch * launch->heads * s->call.chunks * g->column_blocks : 0);
+}
+
 static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
                        char *base, sizes *s)
 {
@@ -149,9 +168,7 @@ static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_laun
     call->decay_stride = divide_up(launch->length, 64) * 64;
     call->decays = take(base, &s->bytes, g->decays ? sequences * call->decay_stride : 0, 2);
     const int64_t vector = g->pack_threads && !s->flows ? launch->length * g->vector_rows : 0;
-    const bool takes = g->stays && !s->flows && launch->query_heads > 0;
-    const int64_t counts = call->awaited ? sequences * call->chunks * g->column_blocks : 0;
-    s->progress = takes ? (counts + 1) * (int64_t)sizeof *call->progress : 0;
+    s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;
     call->progress = take(base, &s->bytes, s->progress, 1);
     s->keys = take(base, &s->bytes, sequences * vector, 2);
     s->queries = take(base, &s->bytes, launch->batch * launch->query_heads * vector, 2);
@@ -380,7 +397,9 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
     else if (walk.segments > 0)
         status = launch_walk(cuda, launch, &walk, NULL, NULL, stream, error);
     if (!status)
-        status = cuda_launch(cuda, &flow, launch, &s->call, stream, error);
+        status = walk.segments > 0 && g->flow_totals
+                     ? cuda_launch_next(cuda, &flow, 1, launch, &s->call, stream, error)
+                     : cuda_launch(cuda, &flow, launch, &s->call, stream, error);
     if (status || !s->call.partial)
         return status;
     return g->flow_total ? flow_final(cuda, launch, &s->call, maps, stream, error)
@@ -402,13 +421,8 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
     const struct fpa_cuda_call *call = &s->call;
     const struct fpa_cuda_maps *maps = g->value_width ? &s->maps : NULL;
     fpa_status status = FPA_OK;
-    fpa_cuda_grid attend = {cuda->attend,
-                            "the queries",
-                            launch->batch * launch->query_heads * divide_up(launch->length, g->query_tokens) *
-                                g->column_blocks,
-                            g->attend_threads,
-                            g->attend_bytes,
-                            maps};
+    fpa_cuda_grid attend = {cuda->attend,      "the queries",   count_items(g, launch),
+                            g->attend_threads, g->attend_bytes, maps};
     const int64_t room = (int64_t)cuda->multiprocessors * cuda->attend_resident;
     if (g->stays && attend.blocks > room &&
         attend.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */

@@ -86,6 +86,7 @@ measure_power() {
     prefill storage tspow2_d64_bf16 65536 chunked ns 1.15 "$peers"
     prefill storage tspow2_d64_bf16 16384 chunked ns 1.1 "$peers"
     prefill storage tspow2_d64_bf16 4096 chunked ns 1.1 "$peers"
+    prefill storage tspow2_d64_bf16 4096 parallel ns 1.1 "$peers" # what auto chooses
     prefill storage tspow2_d64_bf16 1024 parallel ns 0.30 "$peers"
     prefill storage tspow2_d128_bf16 65536 chunked product 75 'torch softmax cudnn d128,torch softmax flash d128'
 }

@@ -172,9 +172,10 @@ struct fpa_cuda_call {
     long long decay_stride;  /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
-    unsigned
-        *progress; /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks]
-                      [column blocks], blocks of NAME_state that have written their part of a copy */
+    /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks][column blocks],
+     * blocks of NAME_state that have written their part of a copy. NULL: NAME_attend has a block for each
+     * item */
+    unsigned *progress;
     /* sizes chosen for this call */
     long long chunk;          /* tokens; the parallel form: at least length */
     long long chunks;         /* that length divides into */
@@ -1294,8 +1295,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
 {
     const int block = blockIdx.x % COLUMN_BLOCKS, unit = (threadIdx.x >> 5) * WARP_UNITS;
     const u32 walk = blockIdx.x / COLUMN_BLOCKS, segments = (u32)call.segments, query_heads = (u32)call.query_heads;
-    const int segment = walk % segments, length = (int)call.length, chunk_tokens = (int)call.chunk;
+    const int segment = walk % segments;
     const i64 b = walk / segments / query_heads, query_head = walk / segments % query_heads;
+    const int length = (int)call.length, chunk_tokens = (int)call.chunk;
     const i64 group = query_heads / (u32)call.heads, head = (u32)query_head / (u32)group, bh = b * call.heads + head;
     const element *q = (const element *)call.q + b * call.q_stride[0] + query_head * call.q_stride[2];
     const element *k = (const element *)call.k + b * call.k_stride[0] + head * call.k_stride[2];
@@ -1307,13 +1309,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
     const int segment_tokens = (int)call.segment_chunks * chunk_tokens, start = segment * segment_tokens;
     const int end = length - start > segment_tokens ? start + segment_tokens : length;
     const u32 shared = shared_address();
-
     float c[WARP_UNITS][ALL_TILES][4] = {};
     if (segment == 0 && call.state_in)
         load_state(c, (const state_element *)call.state_in + b * call.state_in_stride[0] + head * call.state_in_stride[1], unit, block);
-    for (int s = 0; s < segment; s++)
-        add_segment(c, call.totals + (bh * (call.segments - 1) + s) * (i64)FEATURES16 * COLUMNS, unit, block);
     const bool given = segment > 0 || call.state_in;
+    const int before = segment;
+    for (int s = 0; s < before; s++)
+        add_segment(c, call.totals + (bh * (call.segments - 1) + s) * (i64)FEATURES16 * COLUMNS, unit, block);
     enum { RAW = PANEL * RAW_PITCH, VALUES = PANEL * VALUE_PITCH };
     const u32 raw_queries = shared + 0, raw_keys = raw_queries + 2 * RAW, values = shared + 36864;
     const u32 tiles = shared + 55296;

@@ -201,9 +201,10 @@ struct fpa_cuda_call {
     long long decay_stride;  /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
-    unsigned
-        *progress; /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks]
-                      [column blocks], blocks of NAME_state that have written their part of a copy */
+    /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks][column blocks],
+     * blocks of NAME_state that have written their part of a copy. NULL: NAME_attend has a block for each
+     * item */
+    unsigned *progress;
     /* sizes chosen for this call */
     long long chunk;          /* tokens; the parallel form: at least length */
     long long chunks;         /* that length divides into */
@@ -2047,11 +2048,11 @@ __device__ __forceinline__ void feed_tiles(const struct fpa_cuda_call &call, u32
 {
     struct turn at = {0, 1}, items = {0, 1};
     const u32 count = count_items(call);
-    u32 index;
+    u32 index = blockIdx.x - gridDim.x;
 #pragma unroll 1
     do {
         const u32 full = shared + ITEM_BARRIERS + items.slot * 8;
-        index = take_item(call);
+        index = call.progress ? take_item(call) : index + gridDim.x; /* without counters there is a block for each */
         barrier_wait(full + ITEM_STAGES * 8, items.phase);
         put_word(shared + ITEM_RING + items.slot * 4, index);
         barrier_arrive(full);
