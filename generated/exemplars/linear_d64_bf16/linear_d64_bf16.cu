@@ -1293,10 +1293,10 @@ __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 
 #if FPA_CUDA_HAS(FPA_CUDA_FLOW)
 extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(const __grid_constant__ struct fpa_cuda_call call)
 {
+    const u32 walk = blockIdx.x / COLUMN_BLOCKS, query_heads = (u32)call.query_heads, sequences = (u32)call.batch * query_heads;
     const int block = blockIdx.x % COLUMN_BLOCKS, unit = (threadIdx.x >> 5) * WARP_UNITS;
-    const u32 walk = blockIdx.x / COLUMN_BLOCKS, segments = (u32)call.segments, query_heads = (u32)call.query_heads;
-    const int segment = walk % segments;
-    const i64 b = walk / segments / query_heads, query_head = walk / segments % query_heads;
+    const int segment = walk / sequences; /* first segments first: they wait for no totals */
+    const i64 b = walk % sequences / query_heads, query_head = walk % query_heads;
     const int length = (int)call.length, chunk_tokens = (int)call.chunk;
     const i64 group = query_heads / (u32)call.heads, head = (u32)query_head / (u32)group, bh = b * call.heads + head;
     const element *q = (const element *)call.q + b * call.q_stride[0] + query_head * call.q_stride[2];

@@ -1954,7 +1954,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_carry(const
 /* o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
  * same sum with v = 1 when the head is normalised. Blocks stay and take QUERY_TOKENS queries of one head after the
  * other. Their tiles of 64 go to the warpgroups in turn, so that all see about equally many keys; one more warpgroup
- * fetches: one warp tiles of the state, three warps queries, keys and values. */
+ * fetches: one warp queries and tiles of the state, three warps keys and values. */
 enum {
     ATTEND_GROUPS = 3,       /* warpgroups that multiply */
     QUERY_TILES64 = QUERY_TOKENS / 64 / ATTEND_GROUPS, /* of a warpgroup */
@@ -2042,35 +2042,21 @@ __device__ __forceinline__ void feed_copy(const struct fpa_cuda_call &call, u32 
     }
 }
 
-/* One thread takes items, tells the other warps, and fetches tiles. It takes an item when it has asked for all of the one
- * before, so that all blocks end at about the same time. */
-__device__ __forceinline__ void feed_tiles(const struct fpa_cuda_call &call, u32 shared)
+/* Three warps fetch tiles of keys and values. Each has slots of its own: it sees all phases of their barriers, one after the
+ * other, and cannot take one for the one before the last. */
+__device__ __forceinline__ bool is_mine(int slot)
 {
-    struct turn at = {0, 1}, items = {0, 1};
-    const u32 count = count_items(call);
-    u32 index = blockIdx.x - gridDim.x;
-#pragma unroll 1
-    do {
-        const u32 full = shared + ITEM_BARRIERS + items.slot * 8;
-        index = call.progress ? take_item(call) : index + gridDim.x; /* without counters there is a block for each */
-        barrier_wait(full + ITEM_STAGES * 8, items.phase);
-        put_word(shared + ITEM_RING + items.slot * 4, index);
-        barrier_arrive(full);
-        advance<ITEM_STAGES>(items);
-        if (index < count) {
-            const struct item item = find_item(call, index);
-            if (item.reads)
-                feed_copy(call, shared, item, at);
-        }
-    } while (index < count);
-    wait_for_last(); /* who waits for this kernel waits for all of them */
+    return slot % 3 == (int)(threadIdx.x >> 5 & 3) - 1;
 }
 
-/* Three warps fetch queries and tiles of keys and values. Each has slots of its own: it sees all phases of their barriers,
- * one after the other, and cannot take one for the one before the last. */
-struct turns {
-    struct turn items, queries, keys;
-};
+/* Queries are fetched by the first warp when it takes their item; if there is one place, which is free late, by another one,
+ * so that tiles need not wait. */
+enum { QUERY_WARP = QUERY_STAGES > 1 ? 0 : 1 };
+
+__device__ __forceinline__ bool fetches_queries(void)
+{
+    return (threadIdx.x >> 5 & 3) == QUERY_WARP;
+}
 
 /* The item that the block has taken next. */
 __device__ __forceinline__ u32 next_item(u32 shared, struct turn &at)
@@ -2083,11 +2069,6 @@ __device__ __forceinline__ u32 next_item(u32 shared, struct turn &at)
         barrier_arrive(full + ITEM_STAGES * 8);
     advance<ITEM_STAGES>(at);
     return index;
-}
-
-__device__ __forceinline__ bool is_mine(int slot)
-{
-    return slot % 3 == (int)(threadIdx.x >> 5 & 3) - 1;
 }
 
 /* Queries of an item into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives, too. */
@@ -2107,25 +2088,60 @@ __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, 
                                             is_aligned(call.q, call.q_stride, ROW_BLOCKS * 8));
 }
 
-__device__ __forceinline__ void feed_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turns &at)
+/* Behind the last item those who multiply find that there are no more. */
+__device__ __forceinline__ void feed_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turn &at)
 {
-    const u32 full = shared + QUERY_BARRIERS + at.queries.slot * 8, to = shared + at.queries.slot * QUERY_BYTES;
-    if (is_mine(at.queries.slot)) {
-        const struct item item = find_item(call, index);
-        const bool leads = (threadIdx.x & 31) == 0;
-        barrier_wait(full + QUERY_STAGES * 8, at.queries.phase);
-        if (leads)
-            item_of(at.queries.slot) = item;
-        if (!maps.queries)
-            fetch_queries(call, item, to);
-        else if (leads)
-            copy_queries(maps, item, to, full);
-        if (!maps.queries)
-            arrive_loaded(full);
-        else if (leads)
+    const u32 full = shared + QUERY_BARRIERS + at.slot * 8, to = shared + at.slot * QUERY_BYTES;
+    const bool leads = (threadIdx.x & 31) == 0, ends = index >= count_items(call);
+    struct item item = find_item(call, ends ? 0 : index);
+    barrier_wait(full + QUERY_STAGES * 8, at.phase);
+    item.first = ends ? -1 : item.first;
+    if (leads)
+        item_of(at.slot) = item;
+    if (!ends && !maps.queries)
+        fetch_queries(call, item, to);
+    else if (!ends && leads)
+        copy_queries(maps, item, to, full);
+    if (!maps.queries)
+        arrive_loaded(full);
+    else if (leads)
+        barrier_arrive(full);
+    advance<QUERY_STAGES>(at);
+}
+
+/* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for all
+ * tiles of the one before, so that all blocks end at about the same time. */
+__device__ __forceinline__ void feed_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared)
+{
+    struct turn tiles = {0, 1}, items = {0, 1}, queries = {0, 1};
+    const u32 count = count_items(call);
+    const bool leads = (threadIdx.x & 31) == 0;
+    u32 index = blockIdx.x - gridDim.x;
+#pragma unroll 1
+    do {
+        const u32 full = shared + ITEM_BARRIERS + items.slot * 8;
+        if (fetches_queries()) /* not before there is a place for them */
+            barrier_wait(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8, queries.phase);
+        index += gridDim.x; /* without counters there is a block for each */
+        if (call.progress && leads)
+            index = take_item(call);
+        index = from_lane(index, 0);
+        barrier_wait(full + ITEM_STAGES * 8, items.phase);
+        if (leads) {
+            put_word(shared + ITEM_RING + items.slot * 4, index);
             barrier_arrive(full);
-    }
-    advance<QUERY_STAGES>(at.queries);
+        }
+        advance<ITEM_STAGES>(items);
+        if (fetches_queries())
+            feed_queries(call, maps, shared, index, queries);
+        if (index < count && leads) {
+            const struct item item = find_item(call, index);
+            if (item.reads)
+                feed_copy(call, shared, item, tiles);
+        }
+        __syncwarp();
+    } while (index < count);
+    wait_for_last(); /* who waits for this kernel waits for all of them */
 }
 
 /* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives, too. */
@@ -2146,15 +2162,15 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
     fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key, DV - item.block * COLUMN_TILES * 8, aligned);
 }
 
-__device__ __forceinline__ void feed_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turns &at)
+__device__ __forceinline__ void feed_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turn &at)
 {
     const struct item item = find_item(call, index);
     const bool leads = (threadIdx.x & 31) == 0;
 #pragma unroll 1
     for (int key = item.first_key; key < item.end_key; key += 64) {
-        const u32 full = shared + KEY_BARRIERS + at.keys.slot * 8, stage = shared + KEY_RING + at.keys.slot * FETCHED;
-        if (is_mine(at.keys.slot)) {
-            barrier_wait(full + KEY_STAGES * 8, at.keys.phase);
+        const u32 full = shared + KEY_BARRIERS + at.slot * 8, stage = shared + KEY_RING + at.slot * FETCHED;
+        if (is_mine(at.slot)) {
+            barrier_wait(full + KEY_STAGES * 8, at.phase);
             if (!maps.keys)
                 fetch_keys(call, item, stage, key);
             else if (leads)
@@ -2164,35 +2180,24 @@ __device__ __forceinline__ void feed_keys(const struct fpa_cuda_call &call, cons
             else if (leads)
                 barrier_arrive(full);
         }
-        advance<KEY_STAGES>(at.keys);
+        advance<KEY_STAGES>(at);
     }
 }
 
-/* Behind the last item those who multiply find that there are no more. */
-__device__ __forceinline__ void end_queries(const struct fpa_cuda_maps &maps, u32 shared, struct turns &at)
-{
-    const u32 full = shared + QUERY_BARRIERS + at.queries.slot * 8;
-    const bool leads = (threadIdx.x & 31) == 0;
-    if (!is_mine(at.queries.slot))
-        return;
-    barrier_wait(full + QUERY_STAGES * 8, at.queries.phase);
-    if (leads)
-        item_of(at.queries.slot).first = -1;
-    __syncwarp();
-    if (!maps.queries || leads)
-        barrier_arrive(full);
-}
-
+/* The other warps. */
 __device__ __forceinline__ void feed_items(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared)
 {
-    struct turns at = {{0, 0}, {0, 1}, {0, 1}};
+    struct turn items = {0, 0}, keys = {0, 1}, queries = {0, 1};
     const u32 count = count_items(call);
+    u32 index;
 #pragma unroll 1
-    for (u32 index = next_item(shared, at.items); index < count; index = next_item(shared, at.items)) {
-        feed_queries(call, maps, shared, index, at);
-        feed_keys(call, maps, shared, index, at);
-    }
-    end_queries(maps, shared, at);
+    do {
+        index = next_item(shared, items);
+        if (fetches_queries())
+            feed_queries(call, maps, shared, index, queries);
+        if (index < count)
+            feed_keys(call, maps, shared, index, keys);
+    } while (index < count);
 }
 
 /* ---- the state ---- */
@@ -2623,9 +2628,9 @@ extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_
     __syncthreads();
     if (threadIdx.x >= ATTEND_THREADS - 128) {
         registers_lower<32>();
-        if (threadIdx.x == ATTEND_THREADS - 128)
-            feed_tiles(call, shared);
-        else if (threadIdx.x >= ATTEND_THREADS - 96)
+        if (threadIdx.x < ATTEND_THREADS - 96)
+            feed_tiles(call, maps, shared);
+        else
             feed_items(call, maps, shared);
     } else {
         registers_raise<160>();
