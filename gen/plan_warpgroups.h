@@ -43,7 +43,7 @@ typedef struct fpa_warpgroup_plan {
     int query_tokens;
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, attend_bytes;
-    int attend_clocks; /* estimate for 16 queries and a block of columns */
+    int attend_clocks;    /* estimate for 16 queries and a block of columns */
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
 } fpa_warpgroup_plan;
 
