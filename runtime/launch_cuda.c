@@ -341,14 +341,18 @@ static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct f
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const bool second = choice && choice->second;
-    const fpa_cuda_grid walk = {second ? cuda->second_state : cuda->state,
-                                "the walk over the keys",
-                                choice ? choice->blocks
-                                       : launch->batch * launch->heads * call->segments * g->state_slices *
-                                             g->column_blocks,
-                                second ? g->second_threads : g->state_threads,
-                                second ? g->second_bytes : g->state_bytes,
-                                maps};
+    fpa_cuda_grid walk = {second ? cuda->second_state : cuda->state,
+                          "the walk over the keys",
+                          launch->batch * launch->heads * call->segments *
+                              (second ? g->second_slices : g->state_slices) * g->column_blocks,
+                          second ? g->second_threads : g->state_threads,
+                          second ? g->second_bytes : g->state_bytes,
+                          maps};
+    fpa_status status = check_grid(cuda, &walk, error); /* kernels count walks as blocks */
+    if (status)
+        return status;
+    if (choice)
+        walk.blocks = choice->blocks;
     return cuda_launch(cuda, &walk, launch, call, stream, error);
 }
 

@@ -32,9 +32,10 @@ fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *
                        const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
                        fpa_error *error);
 
-/* The same for a kernel that begins with launch_next() and wait_for_last() (step.cu.in): it may start before
- * the stream's last kernel is through, and waits for it by itself. cluster: 1, or at most cuda->step_cluster:
- * the grid is [blocks / cluster][cluster] then, and each row of it one cluster. */
+/* The same for a kernel that may start before the stream's last one is through, if that calls launch_next(),
+ * and waits for what it needs of it by itself: by wait_for_last(), or NAME_attend by counters. cluster: 1, or
+ * at most cuda->step_cluster: the grid is [blocks / cluster][cluster] then, and each row of it one cluster.
+ */
 fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
                             const struct fpa_launch *launch, const struct fpa_cuda_call *call,
                             CUstream stream, fpa_error *error);
