@@ -1985,7 +1985,8 @@ enum {
 
 /* QUERY_TOKENS queries of one head and block of columns. */
 struct item {
-    int block, first, first_key, end_key; /* first: -1 behind the last item */
+    int first; /* token; -1 behind the last item. await_item() knows that it comes first */
+    int block, first_key, end_key;
     i64 b, query_head, head;
     bool reads;                /* a state */
     i64 copy;                  /* number of its copy */
@@ -2572,13 +2573,14 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
 __device__ __forceinline__ bool await_item(u32 shared, const struct turn &queries)
 {
     barrier_wait(shared + QUERY_BARRIERS + queries.slot * 8, queries.phase);
-    return item_of(queries.slot).first >= 0;
+    /* the whole warp's answer, and read as it is: else ptxas serialises the products of some heads */
+    return (int)from_lane(get_word(shared + QUERY_ITEMS + queries.slot * ITEM_BYTES), 0) >= 0;
 }
 
 __device__ __forceinline__ void follow_items(const struct fpa_cuda_call &call, u32 shared)
 {
     struct turn queries = {0, 0}, tiles = {0, 0}, keys = {0, 0};
-    const u32 mine = (threadIdx.x >> 5) * 2048; /* the warp's first query */
+    const u32 mine = from_lane((threadIdx.x >> 5) * 2048, 0); /* the warp's first query: one number for all lanes */
     if (!await_item(shared, queries))
         return;
 #pragma unroll 1
