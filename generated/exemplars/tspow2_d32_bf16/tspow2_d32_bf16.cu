@@ -1370,8 +1370,8 @@ __device__ __forceinline__ u32 take_item(const struct fpa_cuda_call &call)
 
 /* ---- state ---- */
 
-/* S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks one segment of the
- * sequence with the tiles of its warpgroups' stars as fp32 sums; one more warpgroup fetches keys and values. Sums are of bare
+/* S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks segments of
+ * sequences, one after the other, with the tiles of its warpgroups' stars as fp32 sums; one more warpgroup fetches keys and values. Sums are of bare
  * products; weights enter where a state or a copy leaves. */
 
 /* Which of a warpgroup's tiles the warp has in sum j, and the first of its 16 rows there. */
