@@ -12,6 +12,7 @@
 
 enum {
     ALIGNMENT = 256,
+    DECAY_BYTES = 144,     /* of a block of 64 keys, see fpa_cuda_call.decays */
     MOST_TOKENS = 1 << 17, /* by which kernels may go beyond the last one: a chunk and a block */
 };
 
@@ -161,12 +162,13 @@ static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_laun
     const int64_t total =
         s->flows && g->flow_total ? g->flow_total : copy; /* of a sequence; a block of columns has a part */
     const int64_t totals = call->segments > 1 ? call->segments - s->flows : late && !s->flows;
-    call->gates = take(base, &s->bytes, g->gate ? sequences * launch->length : 0, 2 * sizeof(float));
+    call->gate_row = divide_up(launch->length, 64) * 64;
+    call->gates =
+        take(base, &s->bytes, g->gate ? sequences * call->gate_row + g->query_tokens : 0, 2 * sizeof(float));
     call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
     call->totals = take(base, &s->bytes, sequences * totals * total, sizeof(float));
     call->partial = take(base, &s->bytes, late && s->flows ? sequences * total : 0, sizeof(float));
-    call->decay_stride = divide_up(launch->length, 64) * 64;
-    call->decays = take(base, &s->bytes, g->decays ? sequences * call->decay_stride : 0, 2);
+    call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, DECAY_BYTES);
     const int64_t vector = g->pack_threads && !s->flows ? launch->length * g->vector_rows : 0;
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;
     call->progress = take(base, &s->bytes, s->progress, 1);
@@ -438,7 +440,7 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
     if (!status && s->walks && call->totals)
         status = launch_carry(cuda, launch, call, stream, error);
     if (!status && attend.blocks > 0)
-        status = call->awaited && !call->totals
+        status = s->walks && call->awaited && !call->totals
                      ? cuda_launch_next(cuda, &attend, 1, launch, call, stream, error)
                      : cuda_launch(cuda, &attend, launch, call, stream, error);
     return status;

@@ -147,6 +147,8 @@ static warp *warps;
 static group *warpgroups, *named;
 static bool late_products, late_copies;
 static bool overlapping; /* the kernel runs beside the one before it */
+/* sums of gates: of a kernel that was through before the one beside this one began */
+static const void *gates, *gates_end;
 static unsigned char *stacks;
 static int current, count; /* number of the thread that runs; threads of the block */
 static jmp_buf scheduler;

@@ -198,6 +198,8 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
     late_products = late & 1;
     late_copies = late & 2;
     overlapping = overlaps;
+    gates = call->gates;
+    gates_end = call->gates + (call->gates ? call->batch * call->heads * call->gate_row * 2 : 0);
     parameters = call;
     count = block;
     memory_bytes = bytes;

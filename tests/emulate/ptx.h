@@ -305,7 +305,7 @@ static inline void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_t
     using namespace emulate;
     if (bytes % 16 || (uintptr_t)from % 16)
         stop("a bulk copy of %u bytes from %p", bytes, from);
-    if (overlapping && threads[current].beside != thread::SEEN)
+    if (overlapping && threads[current].beside != thread::SEEN && !(from >= gates && from < gates_end))
         stop("a bulk copy of what may not be written yet");
     barrier_at(barrier);
     at(to, 16), at(to + bytes - 16, 16);

@@ -86,6 +86,11 @@ static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::words<4
     emulate::load_matrices("ldmatrix.x4", d, address, false);
 }
 
+static inline void ptx_ldmatrix_sync_aligned_m8n8_x1_shared_b16(emulate::words<1> d, emulate::u32 address)
+{
+    emulate::load_matrices("ldmatrix.x1", d, address, false);
+}
+
 static inline void ptx_ldmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::words<2> d, emulate::u32 address)
 {
     emulate::load_matrices("ldmatrix.x2", d, address, false);

@@ -147,7 +147,7 @@ struct fpa_cuda_geometry {
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 7
+#define FPA_CUDA_VERSION 8
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -161,15 +161,16 @@ struct fpa_cuda_call {
     void *state_out;
     long long state_out_stride[2];
     /* parts of the workspace */
-    float
-        *gates; /* [B][H][length][2]: sum from the chunk's first token on, times log2(e), high and low part */
+    float *gates;   /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
+                       part; behind the last row there is room for query_tokens more */
     void *states;   /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile */
     float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to */
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
-    void *decays;   /* [B][H][decay_stride], 16 bits each: what a key keeps until its chunk's end */
-    long long decay_stride;  /* length in whole blocks of 64 */
+    void *decays; /* [B][H][gate_row / 64][72], 16 bits each: what 64 keys keep until their chunk's end, then
+                     what it leaves of the sums before it (fp32) */
+    long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
     /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks][column blocks],

@@ -176,7 +176,7 @@ struct fpa_cuda_geometry {
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 7
+#define FPA_CUDA_VERSION 8
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -190,15 +190,16 @@ struct fpa_cuda_call {
     void *state_out;
     long long state_out_stride[2];
     /* parts of the workspace */
-    float
-        *gates; /* [B][H][length][2]: sum from the chunk's first token on, times log2(e), high and low part */
+    float *gates;   /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
+                       part; behind the last row there is room for query_tokens more */
     void *states;   /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile */
     float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to */
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
-    void *decays;   /* [B][H][decay_stride], 16 bits each: what a key keeps until its chunk's end */
-    long long decay_stride;  /* length in whole blocks of 64 */
+    void *decays; /* [B][H][gate_row / 64][72], 16 bits each: what 64 keys keep until their chunk's end, then
+                     what it leaves of the sums before it (fp32) */
+    long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
     /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks][column blocks],
@@ -1216,7 +1217,7 @@ template <int groups, int stars, int shares, int centre_blocks, bool own, int po
         PLACES = places,         /* for a portion's features: with two, some are formed while others are multiplied */
         ONES = STAGES * FETCHED,
         OUT = ONES + ONES_BYTES, /* copies on their way out */
-        DECAYS = OUT + BLOCK_TILES * TILE_NUMBERS * 2, /* of a stage's keys, 16 bits each */
+        DECAYS = OUT + BLOCK_TILES * TILE_NUMBERS * 2, /* of stages */
         WEIGHTS = DECAYS + 0, /* of the block's tiles */
         BARRIERS = WEIGHTS + BLOCK_TILES * 256, /* of stages: full, then free */
         STAGED = BARRIERS + STAGES * 16, /* barriers of a warpgroup's copy: it may leave */
@@ -1669,7 +1670,7 @@ __device__ __forceinline__ void fetch_leaves(struct walk_rows<sizes> &rows, cons
 }
 
 template <class sizes>
-__device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const struct star_lane<sizes> *star, u32 ring, struct step_at<sizes> at, int pair)
+__device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const struct star_lane<sizes> *star, struct step_at<sizes> at, int pair)
 {
     form_centres(rows.centre, rows.factor, star[at.step % sizes::ROUNDS], pair);
 }
@@ -1684,7 +1685,7 @@ __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const str
 #pragma unroll
     for (int pair = 0; pair < sizes::SHARES; pair++)
         if ((pair * STAR + STAR - 1) / sizes::PORTION == portion)
-            form_pair(rows, star, ring, next, pair);
+            form_pair(rows, star, next, pair);
     if (portion < sizes::PORTIONS - 1)
         return;
     fetch_leaves<sizes, own>(rows, star, ring, next);
@@ -1698,16 +1699,17 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_l
     enum { STEPS = sizes::STEPS, PORTIONS = sizes::PORTIONS };
     struct walk_rows<sizes> rows;
     u32 features[sizes::PLACES][sizes::PORTION][4];
-    int before = -1; /* slot of the stage before */
+    const int all = stages;
     barrier_wait(ring + sizes::BARRIERS + at.slot * 8, at.phase);
     fetch_factors(rows, star, ring, step_at<sizes>{at.slot, 0});
 #pragma unroll
     for (int pair = 0; pair < sizes::SHARES; pair++)
-        form_pair(rows, star, ring, step_at<sizes>{at.slot, 0}, pair);
+        form_pair(rows, star, step_at<sizes>{at.slot, 0}, pair);
     fetch_leaves<sizes, own>(rows, star, ring, step_at<sizes>{at.slot, 0});
     fetch_factors(rows, star, ring, step_at<sizes>{at.slot, 1});
     do { /* at least once: the compiler has to see that products go on from one turn to the next */
         const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
+        const int before = (at.slot > 0 ? at.slot : sizes::STAGES) - 1;
         struct turn next = at;
         advance<sizes::STAGES>(next);
 #pragma unroll
@@ -1715,7 +1717,7 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_l
             const int step = i / PORTIONS, portion = i % PORTIONS;
             u32 (*a)[4] = features[i % sizes::PLACES];
             multiply_wait<sizes::PLACES - 1>();
-            if (i == PORTIONS && before >= 0) /* its products are through now */
+            if (i == PORTIONS && stages < all) /* its products are through now */
                 free_stage<sizes>(ring, before);
 #pragma unroll
             for (int n = 0; n < sizes::PORTION; n++)
@@ -1731,11 +1733,10 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_l
                     add_values(c[step % sizes::ROUNDS * sizes::PRODUCTS + portion * sizes::PORTION + n], a[n], values + step / sizes::ROUNDS * 2048, ring + sizes::ONES);
             multiply_commit();
         }
-        before = at.slot;
         at = next;
     } while (--stages > 0);
     multiply_wait<0>();
-    free_stage<sizes>(ring, before);
+    free_stage<sizes>(ring, (at.slot > 0 ? at.slot : sizes::STAGES) - 1);
 }
 
 /* A warpgroup's sums along a segment: before its first chunk, ... */
