@@ -346,7 +346,7 @@ static double pair_cost(const fpa_plan *plan)
 {
     if (plan->flow.used || plan->cuda.flow_hopper)
         return 5;
-    return plan->hopper.used && plan->head->gate ? 1.2 : 1;
+    return plan->hopper.used && plan->head->gate ? 1.1 : 1;
 }
 
 static void plan_costs(fpa_plan *plan, const fpa_head *written)
