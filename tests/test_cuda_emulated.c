@@ -305,6 +305,7 @@ static const struct fault {
      "barrier_expect(full, tile_bytes(tile) + 16);", BY_BOXES},
     {"a block of values in another place", "return operand(address, 128, 1024);",
      "return operand(address, 256, 1024);", BY_BOXES},
+    {"totals that nobody waits for", "    if (segments > 0)\n        wait_for_last();\n", "", IN_FLOW},
     {"a copy that nobody waits for", "barrier_wait(ready, copies.phase);", ";", IN_FLOW},
     {"a copy without a fence", "            fence_shared();\n            warp_arrive(shared + COPY_BARRIERS",
      "            warp_arrive(shared + COPY_BARRIERS", IN_FLOW},

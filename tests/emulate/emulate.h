@@ -149,6 +149,12 @@ static bool late_products, late_copies;
 static bool overlapping; /* the kernel runs beside the one before it */
 /* sums of gates: of a kernel that was through before the one beside this one began */
 static const void *gates, *gates_end;
+/* What the kernel before is leaving: a thread that has not waited for it finds what is no number instead. */
+static struct {
+    unsigned char *at;
+    std::vector<unsigned char> left;
+    bool shown;
+} unfinished;
 static unsigned char *stacks;
 static int current, count; /* number of the thread that runs; threads of the block */
 static jmp_buf scheduler;
@@ -216,8 +222,20 @@ __attribute__((noinline)) static void leave(void)
         _longjmp(scheduler, 1);
 }
 
+static void show_unfinished(bool shown)
+{
+    if (shown == unfinished.shown)
+        return;
+    unfinished.shown = shown;
+    if (shown)
+        memcpy(unfinished.at, unfinished.left.data(), unfinished.left.size());
+    else
+        memset(unfinished.at, 0xff, unfinished.left.size());
+}
+
 __attribute__((noinline)) static void resume(int next)
 {
+    show_unfinished(unfinished.left.empty() || threads[next].beside == thread::SEEN);
     current = next;
     threadIdx.x = next;
     if (_setjmp(scheduler))

@@ -175,12 +175,12 @@ static void launch_cluster(unsigned first)
 
 /* NULL, or what went wrong. So many neighbours along x are a cluster. maps, weights (pointers to the head's):
  * NULL where the kernel takes none. late: matrix instructions (bit 0), copies (bit 1) are not done before
- * somebody waits for them. overlaps: the kernel has to find out by itself what the one before it has written.
- */
+ * somebody waits for them. overlaps: the kernel has to find out by itself what the one before it has written;
+ * of which so many bytes are totals. */
 extern "C" __attribute__((visibility("default"))) const char *
 emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, unsigned bytes,
                unsigned neighbours, const struct fpa_cuda_call *call, const void *maps, const void *weights,
-               int late, int overlaps)
+               int late, int overlaps, size_t totals)
 {
     using namespace emulate;
     if (!stacks)
@@ -207,8 +207,12 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
     blockDim = {block, 1, 1};
     *message = 0;
     ranks = neighbours;
+    unfinished.at = (unsigned char *)call->totals;
+    unfinished.left.assign(unfinished.at, unfinished.at + (overlaps ? totals : 0));
+    unfinished.shown = true;
     for (unsigned i = 0; i < grid_x * grid_y && !*message; i += neighbours)
         launch_cluster(i);
+    show_unfinished(true);
     return *message ? message : NULL;
 }
 

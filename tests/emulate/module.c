@@ -17,7 +17,8 @@ enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 
 typedef const char *launch_function(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
                                     unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
-                                    const void *maps, const void *weights, int late, int overlaps);
+                                    const void *maps, const void *weights, int late, int overlaps,
+                                    size_t totals);
 
 /* ---- the driver ---- */
 
@@ -82,6 +83,17 @@ static bool takes_weights(const emulated_kernel *kernel)
            (!takes_maps(kernel) || (const void *)kernel == (const void *)cuda->flow);
 }
 
+/* Bytes of totals that a launch of NAME_flow reads: those of all segments but the last. */
+static size_t count_totals(const emulated_kernel *kernel, const struct fpa_cuda_call *call)
+{
+    const struct fpa_cuda_geometry *g = &kernel->owner->cuda.geometry;
+    const long long total = g->flow_total ? g->flow_total : (long long)g->features * g->columns;
+    const void *one = kernel;
+    if (one != (const void *)kernel->owner->cuda.flow || !call->totals || call->totals_only)
+        return 0;
+    return (size_t)(call->batch * call->heads * (call->segments - 1) * total) * sizeof(float);
+}
+
 static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction function, void **parameters,
                                  void **extra)
 {
@@ -100,10 +112,10 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
     else {
         memcpy(&launch, &kernel->owner->launch, sizeof launch);
         const bool maps = takes_maps(kernel);
-        failure =
-            launch(kernel->address, config->grid_x, config->grid_y, config->block_x, config->shared_bytes,
-                   neighbours, parameters[0], maps ? parameters[1] : NULL,
-                   takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late, overlaps);
+        failure = launch(kernel->address, config->grid_x, config->grid_y, config->block_x,
+                         config->shared_bytes, neighbours, parameters[0], maps ? parameters[1] : NULL,
+                         takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late,
+                         overlaps, count_totals(kernel, parameters[0]));
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
 }

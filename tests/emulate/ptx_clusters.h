@@ -8,6 +8,7 @@ static inline void ptx_griddepcontrol_launch_dependents(void)
 static inline void ptx_griddepcontrol_wait(void)
 {
     emulate::threads[emulate::current].beside = emulate::thread::SEEN;
+    emulate::show_unfinished(true);
 }
 
 /* ---- words in device memory by which kernels beside each other speak ---- */
