@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "cuda_call.h"
 #include "plan.h"
 
 enum {
@@ -23,7 +24,6 @@ enum {
     LEAST_OF_TWO = 295,   /* clocks for 16 tokens of so many warpgroups: measured on an H200 */
     LEAST_OF_THREE = 200, /* and not measured */
     GATES = 1040,         /* of a tile of keys */
-    DECAYS = 144,         /* of a stage of the state kernel, see fpa_cuda_call.decays */
     SLAB = 128,           /* bytes of 64 numbers of a token */
 };
 
@@ -134,7 +134,7 @@ static bool size_state(const fpa_plan *plan, fpa_state_kernel *kernel)
     const int block = kernel->groups * kernel->stars, tiles = block * hopper->star_leaves;
     const int rest = tiles * (1024 * plan->cuda.all_tiles + (hopper->weighted ? 256 : 0)) + ones_bytes(plan) +
                      BARRIERS * kernel->groups;
-    const int stage = fetched_bytes(plan) + (plan->head->gate ? DECAYS : 0) + BARRIERS;
+    const int stage = fetched_bytes(plan) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
     kernel->slices = (hopper->stars + block - 1) / block;
     kernel->stages = room / stage < STAGES ? room / stage : STAGES;

@@ -12,7 +12,6 @@
 
 enum {
     ALIGNMENT = 256,
-    DECAY_BYTES = 144,     /* of a block of 64 keys, see fpa_cuda_call.decays */
     MOST_TOKENS = 1 << 17, /* by which kernels may go beyond the last one: a chunk and a block */
 };
 
@@ -168,7 +167,7 @@ static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_laun
     call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
     call->totals = take(base, &s->bytes, sequences * totals * total, sizeof(float));
     call->partial = take(base, &s->bytes, late && s->flows ? sequences * total : 0, sizeof(float));
-    call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, DECAY_BYTES);
+    call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);
     const int64_t vector = g->pack_threads && !s->flows ? launch->length * g->vector_rows : 0;
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;
     call->progress = take(base, &s->bytes, s->progress, 1);
@@ -440,7 +439,7 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
     if (!status && s->walks && call->totals)
         status = launch_carry(cuda, launch, call, stream, error);
     if (!status && attend.blocks > 0)
-        status = s->walks && call->awaited && !call->totals
+        status = call->awaited && !call->totals
                      ? cuda_launch_next(cuda, &attend, 1, launch, call, stream, error)
                      : cuda_launch(cuda, &attend, launch, call, stream, error);
     return status;

@@ -147,7 +147,7 @@ static warp *warps;
 static group *warpgroups, *named;
 static bool late_products, late_copies;
 static bool overlapping; /* the kernel runs beside the one before it */
-/* sums of gates: of a kernel that was through before the one beside this one began */
+/* sums of gates, of a kernel that was through before the one beside this one began; else none */
 static const void *gates, *gates_end;
 /* What the kernel before is leaving: a thread that has not waited for it finds what is no number instead. */
 static struct {

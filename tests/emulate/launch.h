@@ -176,11 +176,11 @@ static void launch_cluster(unsigned first)
 /* NULL, or what went wrong. So many neighbours along x are a cluster. maps, weights (pointers to the head's):
  * NULL where the kernel takes none. late: matrix instructions (bit 0), copies (bit 1) are not done before
  * somebody waits for them. overlaps: the kernel has to find out by itself what the one before it has written;
- * of which so many bytes are totals. */
+ * that is NAME_gates (behind_gates), or so many bytes of it are totals. */
 extern "C" __attribute__((visibility("default"))) const char *
 emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, unsigned bytes,
                unsigned neighbours, const struct fpa_cuda_call *call, const void *maps, const void *weights,
-               int late, int overlaps, size_t totals)
+               int late, int overlaps, bool behind_gates, size_t totals)
 {
     using namespace emulate;
     if (!stacks)
@@ -199,7 +199,8 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
     late_copies = late & 2;
     overlapping = overlaps;
     gates = call->gates;
-    gates_end = call->gates + (call->gates ? call->batch * call->heads * call->gate_row * 2 : 0);
+    gates_end =
+        call->gates + (call->gates && !behind_gates ? call->batch * call->heads * call->gate_row * 2 : 0);
     parameters = call;
     count = block;
     memory_bytes = bytes;

@@ -18,7 +18,7 @@ enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 typedef const char *launch_function(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
                                     unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
                                     const void *maps, const void *weights, int late, int overlaps,
-                                    size_t totals);
+                                    bool behind_gates, size_t totals);
 
 /* ---- the driver ---- */
 
@@ -115,7 +115,9 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
         failure = launch(kernel->address, config->grid_x, config->grid_y, config->block_x,
                          config->shared_bytes, neighbours, parameters[0], maps ? parameters[1] : NULL,
                          takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late,
-                         overlaps, count_totals(kernel, parameters[0]));
+                         overlaps, kernel->owner->last == (const void *)kernel->owner->cuda.gates,
+                         count_totals(kernel, parameters[0]));
+        kernel->owner->last = kernel;
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
 }

@@ -19,7 +19,8 @@ typedef struct emulated_module {
     fpa_driver driver; /* launches run before they return */
     emulated_kernel kernels[EMULATED_KERNELS];
     void *library, *launch;
-    int late; /* what is not done before somebody waits for it: LATE_... */
+    const void *last; /* kernel launched, or NULL */
+    int late;         /* what is not done before somebody waits for it: LATE_... */
 } emulated_module;
 
 /* Whether the compiler and tests/emulate are here. */

@@ -149,6 +149,10 @@ struct fpa_cuda_geometry {
 
 #define FPA_CUDA_VERSION 8
 
+/* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
+ * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
+#define FPA_CUDA_DECAYS 144
+
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
     const void *q, *k, *v;
@@ -168,8 +172,8 @@ struct fpa_cuda_call {
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
-    void *decays; /* [B][H][gate_row / 64][72], 16 bits each: what 64 keys keep until their chunk's end, then
-                     what it leaves of the sums before it (fp32) */
+    void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
+                     end, and what it leaves of the sums before it */
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack: 1 queries, 0 keys */

@@ -178,6 +178,10 @@ struct fpa_cuda_geometry {
 
 #define FPA_CUDA_VERSION 8
 
+/* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
+ * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
+#define FPA_CUDA_DECAYS 144
+
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
     const void *q, *k, *v;
@@ -197,8 +201,8 @@ struct fpa_cuda_call {
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
-    void *decays; /* [B][H][gate_row / 64][72], 16 bits each: what 64 keys keep until their chunk's end, then
-                     what it leaves of the sums before it (fp32) */
+    void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
+                     end, and what it leaves of the sums before it */
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
@@ -734,6 +738,11 @@ template <int slots> __device__ __forceinline__ void advance(struct turn &at)
 {
     if (++at.slot == slots)
         at.slot = 0, at.phase ^= 1;
+}
+
+template <int slots> __device__ __forceinline__ int slot_before(const struct turn &at)
+{
+    return (at.slot > 0 ? at.slot : slots) - 1;
 }
 
 /* The word that another lane has. */
@@ -1709,7 +1718,6 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_l
     fetch_factors(rows, star, ring, step_at<sizes>{at.slot, 1});
     do { /* at least once: the compiler has to see that products go on from one turn to the next */
         const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
-        const int before = (at.slot > 0 ? at.slot : sizes::STAGES) - 1;
         struct turn next = at;
         advance<sizes::STAGES>(next);
 #pragma unroll
@@ -1718,7 +1726,7 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_l
             u32 (*a)[4] = features[i % sizes::PLACES];
             multiply_wait<sizes::PLACES - 1>();
             if (i == PORTIONS && stages < all) /* its products are through now */
-                free_stage<sizes>(ring, before);
+                free_stage<sizes>(ring, slot_before<sizes::STAGES>(at));
 #pragma unroll
             for (int n = 0; n < sizes::PORTION; n++)
                 if (portion * sizes::PORTION + n < sizes::PRODUCTS)
@@ -1736,7 +1744,7 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_l
         at = next;
     } while (--stages > 0);
     multiply_wait<0>();
-    free_stage<sizes>(ring, (at.slot > 0 ? at.slot : sizes::STAGES) - 1);
+    free_stage<sizes>(ring, slot_before<sizes::STAGES>(at));
 }
 
 /* A warpgroup's sums along a segment: before its first chunk, ... */
