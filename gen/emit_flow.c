@@ -7,6 +7,8 @@ static void push_groups(lua_State *L, const fpa_flow_plan *flow)
     set_integer(L, "query_groups", flow->query_groups);
     set_integer(L, "key_tiles", flow->key_tiles);
     set_integer(L, "key_together", flow->key_together);
+    set_integer(L, "total_parts", flow->total_parts);
+    set_integer(L, "total_packers", flow->total_packers);
     set_integers(L, "feature", flow->slot_feature, flow->slots);
     set_integers(L, "swapped", flow->slot_swapped, flow->slots);
     set_integer(L, "key_registers", flow->key_registers);

@@ -80,6 +80,7 @@ static bool choose_groups(fpa_plan *plan)
     flow->query_groups = 3 - flow->key_groups;
     flow->key_tiles = (tiles + flow->key_groups - 1) / flow->key_groups;
     flow->key_together = flow->key_tiles < 2 ? 1 : 2;
+    flow->total_parts = 1;
     if (flow->key_groups == 2) {
         if (plan->head->gate)
             flow->key_together = 1; /* no registers besides sums and gates */
@@ -92,6 +93,8 @@ static bool choose_groups(fpa_plan *plan)
     flow->key_registers = 256 - flow->pack_registers;
     if (few && flow->key_tiles == 3)
         flow->key_together = 3;
+    if (!plan->head->gate)
+        flow->total_parts = 2;
     return true;
 }
 
@@ -153,6 +156,8 @@ fpa_status plan_flow(fpa_plan *plan, fpa_error *error)
     place_rows(plan);
     if (!choose_places(plan))
         return refuse(flow, "copies of its state and packed rows do not fit into shared memory");
+    /* places for vectors belong to warpgroups by turns; projections leave no registers for it */
+    flow->total_packers = flow->raws % 2 == 0 && !flow->projected ? 2 : 1;
     cuda->flows = true;
     cuda->flow_hopper = false;
     cuda->flow_blocks = 1;

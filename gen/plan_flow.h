@@ -27,6 +27,7 @@ typedef struct fpa_flow_plan {
     int key_groups, query_groups;
     int key_tiles;                                      /* of 64 features, of each warpgroup of keys */
     int key_together;                                   /* tiles whose products are begun together */
+    int total_parts, total_packers; /* warpgroups that add up, or pack, panels by turns for totals */
     int slots;                                          /* of features: 64 a tile */
     int *slot_feature;                                  /* [slots] -1: none */
     int *slot_swapped;                                  /* [slots] its last two factors change places */
