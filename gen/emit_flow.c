@@ -1,19 +1,29 @@
 /* emit_flow: sizes of the one pass by warpgroups with tasks of their own as the Lua table plan.roles. */
 #include "emit_table.h"
 
+/* A field of the table on top of the stack: how warpgroups share the work. */
+static void set_share(lua_State *L, const char *field, const fpa_flow_share *share)
+{
+    lua_createtable(L, 0, 5);
+    set_integer(L, "pack_registers", share->pack_registers);
+    set_integer(L, "key_registers", share->key_registers);
+    set_integer(L, "query_registers", share->query_registers);
+    set_integer(L, "key_together", share->key_together);
+    set_integer(L, "query_together", share->query_together);
+    lua_setfield(L, -2, field);
+}
+
 static void push_groups(lua_State *L, const fpa_flow_plan *flow)
 {
     set_integer(L, "key_groups", flow->key_groups);
     set_integer(L, "query_groups", flow->query_groups);
     set_integer(L, "key_tiles", flow->key_tiles);
-    set_integer(L, "key_together", flow->key_together);
     set_integer(L, "total_parts", flow->total_parts);
     set_integer(L, "total_packers", flow->total_packers);
+    set_share(L, "walk", &flow->walk);
+    set_share(L, "totals", &flow->totals);
     set_integers(L, "feature", flow->slot_feature, flow->slots);
     set_integers(L, "swapped", flow->slot_swapped, flow->slots);
-    set_integer(L, "key_registers", flow->key_registers);
-    set_integer(L, "query_registers", flow->query_registers);
-    set_integer(L, "pack_registers", flow->pack_registers);
 }
 
 static void push_rows(lua_State *L, const fpa_flow_plan *flow)

@@ -70,32 +70,35 @@ static void place_rows(fpa_plan *plan)
 
 /* ---- warpgroups ---- */
 
-/* Registers of all threads are 65,536: of one of each warpgroup's 512. */
 static bool choose_groups(fpa_plan *plan)
 {
     fpa_flow_plan *flow = &plan->flow;
     const int tiles = (plan->cuda.units + 3) / 4, columns = plan->cuda.all_tiles;
-    const int alone = 4 * columns * tiles, shared = 4 * columns * ((tiles + 1) / 2);
-    flow->key_groups = alone <= MOST_SUMS_OF_ONE ? 1 : 2;
+    const bool one = 4 * columns * tiles <= MOST_SUMS_OF_ONE;
+    flow->key_groups = one ? 1 : 2;
     flow->query_groups = 3 - flow->key_groups;
     flow->key_tiles = (tiles + flow->key_groups - 1) / flow->key_groups;
-    flow->key_together = flow->key_tiles < 2 ? 1 : 2;
-    flow->total_parts = 1;
+    flow->total_parts = one && !plan->head->gate ? 2 : 1;
+    return one || 4 * columns * flow->key_tiles <= MOST_SUMS_OF_TWO;
+}
+
+/* A multiprocessor's 65,536 registers are 512 for a thread of each warpgroup. What packers and queries have
+ * of them decides how many loads they have on their way; products of two tiles at a time take 8 more of keys.
+ */
+static void share_registers(fpa_plan *plan)
+{
+    fpa_flow_plan *flow = &plan->flow;
+    const bool gate = plan->head->gate;
+    const bool few = 4 * plan->cuda.all_tiles * flow->key_tiles <= FEW_SUMS;
     if (flow->key_groups == 2) {
-        if (plan->head->gate)
-            flow->key_together = 1; /* no registers besides sums and gates */
-        flow->key_registers = 176, flow->query_registers = 96, flow->pack_registers = 64;
-        return shared <= MOST_SUMS_OF_TWO;
+        flow->walk = (fpa_flow_share){64, 168, 112, 1, 2};
+        flow->totals = (fpa_flow_share){80, 176, 80, gate ? 1 : 2, 0};
+        return;
     }
-    const bool few = alone <= FEW_SUMS;
-    flow->pack_registers = few ? 72 : plan->projection_count ? 64 : 56;
-    flow->query_registers = 128;
-    flow->key_registers = 256 - flow->pack_registers;
-    if (few && flow->key_tiles == 3)
-        flow->key_together = 3;
-    if (!plan->head->gate)
-        flow->total_parts = 2;
-    return true;
+    const int pack = few ? 72 : plan->projection_count ? 64 : 56, key = 256 - pack;
+    const int together = few && flow->key_tiles == 3 ? 3 : flow->key_tiles < 2 ? 1 : 2;
+    flow->walk = (fpa_flow_share){pack, key, 128, together, gate ? 2 : 3};
+    flow->totals = (fpa_flow_share){pack, key, pack, together, 0};
 }
 
 /* ---- shared memory ---- */
@@ -153,11 +156,11 @@ fpa_status plan_flow(fpa_plan *plan, fpa_error *error)
     if (cuda->units > FLOW_MOST_UNITS || !columns_fit(plan) || cuda->factors > MOST_FACTORS ||
         !choose_groups(plan))
         return refuse(flow, "its state does not fit into the registers of a block");
+    share_registers(plan);
     place_rows(plan);
     if (!choose_places(plan))
         return refuse(flow, "copies of its state and packed rows do not fit into shared memory");
-    /* places for vectors belong to warpgroups by turns; projections leave no registers for it */
-    flow->total_packers = flow->raws % 2 == 0 && !flow->projected ? 2 : 1;
+    flow->total_packers = flow->raws % 2 == 0 ? 2 : 1; /* places for vectors belong to them by turns */
     cuda->flows = true;
     cuda->flow_hopper = false;
     cuda->flow_blocks = 1;

@@ -20,18 +20,24 @@ enum {
     FLOW_ROW_PITCH = 2 * FLOW_PANEL + 16, /* bytes from a packed row to the next: 8 of them meet in no bank */
 };
 
+/* How warpgroups share the work: registers of their threads, and how many tiles' or units' products are begun
+ * together. */
+typedef struct fpa_flow_share {
+    int pack_registers, key_registers, query_registers; /* the last ones also where there are no queries */
+    int key_together, query_together;                   /* tiles, units; 0: there are no queries */
+} fpa_flow_share;
+
 typedef struct fpa_flow_plan {
     bool used;
     char why[96]; /* not */
     /* warpgroups */
     int key_groups, query_groups;
-    int key_tiles;                                      /* of 64 features, of each warpgroup of keys */
-    int key_together;                                   /* tiles whose products are begun together */
-    int total_parts, total_packers; /* warpgroups that add up, or pack, panels by turns for totals */
-    int slots;                                          /* of features: 64 a tile */
-    int *slot_feature;                                  /* [slots] -1: none */
-    int *slot_swapped;                                  /* [slots] its last two factors change places */
-    int key_registers, query_registers, pack_registers; /* of a thread */
+    int key_tiles;                  /* of 64 features, of each warpgroup of keys */
+    int total_parts, total_packers; /* for totals: warpgroups that add up, or pack, panels by turns */
+    fpa_flow_share walk, totals;    /* with queries, and without */
+    int slots;                      /* of features: 64 a tile */
+    int *slot_feature;              /* [slots] -1: none */
+    int *slot_swapped;              /* [slots] its last two factors change places */
     /* packed rows: those of plan->cuda.row from row_base on */
     bool coordinates; /* some feature or dot has coordinates as they are */
     int row_base, rows;

@@ -88,6 +88,7 @@ static const call calls[] = {
     {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false}, /* LONG_CALL: by segments */
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false},   /* and by one */
+    {6, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false},  /* by fewer, of several panels each */
     {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false}, /* rings are gone round several times */
     {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1, false},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true}, /* THREADS_CALL */
@@ -98,7 +99,7 @@ enum {
     CALLS = sizeof calls / sizeof *calls,
     TOKEN_CALL = 1,
     LONG_CALL = 11,
-    THREADS_CALL = 15,
+    THREADS_CALL = 16,
     MOST_HEADS = 22
 };
 
@@ -235,7 +236,7 @@ static void emitted_kernels_compute_the_formula(void **state)
                         .code = f->source[i].code,
                         .number = i,
                         .first = large ? LONG_CALL : 0,
-                        .end = large ? LONG_CALL + 3 : CALLS};
+                        .end = large ? LONG_CALL + 4 : CALLS};
     }
     parallel_run(f->list.count, run_job, jobs);
     for (int i = 0; i < f->list.count; i++) {
@@ -247,9 +248,9 @@ static void emitted_kernels_compute_the_formula(void **state)
 
 /* ---- faults ---- */
 
-/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same; of
- * one token. */
-enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW, IN_FLOW_BY_THREADS, IN_TOKEN };
+/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same,
+ * and where keys of a total are shared out; of one token. */
+enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW, IN_FLOW_BY_THREADS, IN_TOTALS, IN_TOKEN };
 
 static const struct fault {
     const char *what, *from, *to;
@@ -332,9 +333,14 @@ static const struct fault {
     {"a box of o that is written again too early", "    if (leads)\n        bulk_wait_read();", "", IN_FLOW},
     {"boxes of o that nobody waits for", "    if ((threadIdx.x & 31) == 0)\n        bulk_wait();", "",
      IN_FLOW},
-    {"keys that nobody waits for",
-     "    multiply_wait<0>();\n}\n\n__device__ __forceinline__ void follow_keys",
-     "}\n\n__device__ __forceinline__ void follow_keys", IN_FLOW},
+    {"keys that nobody waits for", "    multiply_wait<0>();\n}\n\n#define add_total_keys",
+     "}\n\n#define add_total_keys", IN_FLOW},
+    {"a part of a total that nobody waits for", "barrier_wait(shared + COPY_BARRIERS, 0);", ";", IN_TOTALS},
+    {"a part of a total that is left out", "add_sums(c[m], place + m * ALL_TILES * 128);", ";", IN_TOTALS},
+    {"packers that begin with the same panel", "for (int i = own; i < RAWS; i += turns)",
+     "for (int i = 0; i < RAWS; i += turns)", IN_TOTALS},
+    {"packers that take the same places", "advance<PANELS>(panels), advance<RAWS>(raws);",
+     "advance<RAWS>(raws);", IN_TOTALS},
     {"projections that nobody waits for", "        multiply_wait<0>();\n        settle<MATRIX_ROWS / 2>(c);",
      "        settle<MATRIX_ROWS / 2>(c);", IN_FLOW},
     {"values without a fence", "    fence_shared(); /* values", "    /* values", IN_FLOW_BY_THREADS},
@@ -382,8 +388,8 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i++) {
-        static const char *const heads[] = {"gated", "gated", "fewgated", "fewgated", "plain"};
-        static const int firsts[] = {LONG_CALL, THREADS_CALL, LONG_CALL, THREADS_CALL, TOKEN_CALL};
+        static const char *const heads[] = {"gated", "gated", "fewgated", "fewgated", "few", "plain"};
+        static const int firsts[] = {LONG_CALL, THREADS_CALL, LONG_CALL, THREADS_CALL, LONG_CALL, TOKEN_CALL};
         const int head = head_named(f, heads[faults[i].place]), first = firsts[faults[i].place];
         jobs[i] = (job){.fixture = f,
                         .head = f->list.heads[head],
@@ -391,7 +397,8 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
                         .code = make_fault(f->source[head].code, &faults[i]),
                         .number = MOST_HEADS + i,
                         .first = first,
-                        .end = first + (faults[i].place == IN_FLOW || faults[i].place == IN_TOKEN ? 4 : 2)};
+                        .end = first +
+                               (faults[i].place >= IN_FLOW && faults[i].place != IN_FLOW_BY_THREADS ? 5 : 2)};
     }
     parallel_run(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {

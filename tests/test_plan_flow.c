@@ -107,7 +107,17 @@ static void heads_without_one_pass_say_why(void **state)
     }
 }
 
-/* A multiprocessor has 65,536 registers, of which setmaxnreg shares out eights. */
+/* A multiprocessor has 65,536 registers, of which setmaxnreg shares out eights: to four warpgroups. */
+static void assert_shared(const fpa_flow_share *share, int packers, int keys)
+{
+    assert_true(share->pack_registers % 8 == 0 && share->key_registers % 8 == 0 &&
+                share->query_registers % 8 == 0);
+    assert_true(packers + keys <= 4);
+    assert_true(packers * share->pack_registers + keys * share->key_registers +
+                    (4 - packers - keys) * share->query_registers <=
+                512);
+}
+
 static void warpgroups_share_all_registers_and_memory_suffices(void **state)
 {
     (void)state;
@@ -115,12 +125,9 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
         struct made m;
         make(flowing[i].body, "cuda:sm_90a", &m);
         const fpa_flow_plan *flow = &m.plan.flow;
-        assert_true(flow->key_registers % 8 == 0 && flow->query_registers % 8 == 0 &&
-                    flow->pack_registers % 8 == 0);
         assert_int_equal(1 + flow->key_groups + flow->query_groups, 4);
-        assert_true(flow->key_groups * flow->key_registers + flow->query_groups * flow->query_registers +
-                        flow->pack_registers <=
-                    512);
+        assert_shared(&flow->walk, 1, flow->key_groups);
+        assert_shared(&flow->totals, flow->total_packers, flow->key_groups * flow->total_parts);
         assert_true(flow->bytes <= m.plan.target->shared_memory);
         assert_int_equal(flow->at_raws % 1024, 0);
         assert_int_equal(flow->at_matrix % 1024, 0);
