@@ -62,6 +62,7 @@ static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident,
 static void divide_segments(struct fpa_cuda_call *call, int64_t segments)
 {
     call->segment_chunks = call->chunks ? divide_up(call->chunks, segments) : 1;
+    call->first_chunks = call->segment_chunks;
     call->segments = call->chunks ? divide_up(call->chunks, call->segment_chunks) : 1;
 }
 
@@ -93,10 +94,14 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     call->chunks = call->chunk ? divide_up(launch->length, call->chunk) : 0;
     if (s->flows) {
         int64_t blocks = launch->batch * launch->query_heads * g->column_blocks;
-        divide_segments(call, g->flow_total
-                                  ? flow_segments(cuda, blocks, sequences * g->column_blocks, call->chunks)
-                                  : choose_segments(cuda, cuda->flow_resident, blocks, call->chunks, 0.4));
-        call->walk_end = (call->segments - 1) * call->segment_chunks * call->chunk;
+        if (g->flow_total && call->chunks)
+            flow_divide(cuda, blocks, sequences * g->column_blocks, call);
+        else
+            divide_segments(call, choose_segments(cuda, cuda->flow_resident, blocks, call->chunks, 0.4));
+        call->walk_end =
+            call->segments == 1
+                ? 0
+                : (call->first_chunks + (call->segments - 2) * call->segment_chunks) * call->chunk;
         return;
     }
     s->walks = call->chunks > 1 || launch->state_in || launch->state_out;
@@ -377,7 +382,7 @@ static fpa_status launch_final(const struct fpa_cuda_module *cuda, const struct 
 {
     struct fpa_cuda_call last = *call;
     last.segments = 1;
-    last.segment_chunks = 0;
+    last.segment_chunks = last.first_chunks = 0;
     last.totals = call->partial;
     return launch_carry(cuda, launch, &last, stream, error);
 }

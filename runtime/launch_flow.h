@@ -13,9 +13,10 @@ static inline int64_t divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Segments of a sequence, at most `most`, of a kernel whose blocks have a multiprocessor for themselves.
+/* Segments of a sequence that has chunks, by a kernel whose blocks have a multiprocessor for themselves.
  * blocks: of one segment with queries; walks: without. */
-int64_t flow_segments(const struct fpa_cuda_module *cuda, int64_t blocks, int64_t walks, int64_t most);
+void flow_divide(const struct fpa_cuda_module *cuda, int64_t blocks, int64_t walks,
+                 struct fpa_cuda_call *call);
 /* Without queries: the totals of segments. maps: NULL where the kernel takes none. */
 fpa_status flow_totals(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                        const struct fpa_cuda_call *walk, const struct fpa_cuda_maps *maps, CUstream stream,

@@ -88,7 +88,7 @@ static const call calls[] = {
     {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false}, /* LONG_CALL: by segments */
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false},   /* and by one */
-    {6, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false},  /* by fewer, of several panels each */
+    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false},  /* by fewer, of several panels each */
     {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false}, /* rings are gone round several times */
     {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1, false},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true}, /* THREADS_CALL */

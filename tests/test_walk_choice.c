@@ -147,6 +147,47 @@ static void every_choice_can_be_launched(void **state)
     }
 }
 
+/* ---- one pass ---- */
+
+static struct fpa_cuda_call divide(int64_t multiprocessors, int64_t walks, int64_t queries, int64_t chunks)
+{
+    const struct fpa_cuda_module cuda = {.multiprocessors = (int)multiprocessors, .flow_resident = 1};
+    struct fpa_cuda_call call = {.chunks = chunks};
+    flow_divide(&cuda, walks * queries, walks, &call);
+    return call;
+}
+
+/* Two segments fill a GPU: the first goes on while the totals of its keys are added up for the second. */
+static void a_first_segment_is_longer_where_it_would_wait(void **state)
+{
+    const struct fpa_cuda_call two = divide(MULTIPROCESSORS, 64, 1, 64);
+    const struct fpa_cuda_call eight = divide(MULTIPROCESSORS, 16, 1, 256);
+    (void)state;
+    assert_int_equal(two.segments, 2);
+    assert_in_range(two.first_chunks, 36, 44);
+    assert_int_equal(eight.segments, 8);
+    assert_int_equal(eight.first_chunks, eight.segment_chunks);
+    assert_int_equal(divide(MULTIPROCESSORS, 256, 1, 16).segments, 1);
+}
+
+static void segments_cover_every_sequence(void **state)
+{
+    uint64_t seed = SEED;
+    (void)state;
+    for (int i = 0; i < RANDOM_TASKS; i++) {
+        const int64_t walks = 1 + (int64_t)(next_random(&seed) % 300),
+                      group = 1 + (int64_t)(next_random(&seed) % 4);
+        const int64_t chunks = 1 + (int64_t)(next_random(&seed) % 500);
+        const struct fpa_cuda_call call =
+            divide(1 + (int64_t)(next_random(&seed) % 200), walks, group, chunks);
+        assert_in_range(call.segments, 1, MOST_SEGMENTS);
+        assert_true(call.first_chunks >= 1 && call.segment_chunks >= 1);
+        assert_true(call.first_chunks + (call.segments - 1) * call.segment_chunks >= chunks);
+        assert_true(call.segments == 1 ||
+                    call.first_chunks + (call.segments - 2) * call.segment_chunks < chunks);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +196,8 @@ int main(void)
         cmocka_unit_test(nobody_follows_where_launches_cannot_overlap_or_nobody_queries),
         cmocka_unit_test(in_a_crowd_a_block_has_all_heads),
         cmocka_unit_test(every_choice_can_be_launched),
+        cmocka_unit_test(a_first_segment_is_longer_where_it_would_wait),
+        cmocka_unit_test(segments_cover_every_sequence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

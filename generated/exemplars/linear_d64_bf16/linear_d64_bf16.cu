@@ -147,7 +147,7 @@ struct fpa_cuda_geometry {
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 8
+#define FPA_CUDA_VERSION 9
 
 /* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
  * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
@@ -182,13 +182,14 @@ struct fpa_cuda_call {
      * item */
     unsigned *progress;
     /* sizes chosen for this call */
-    long long chunk;          /* tokens; the parallel form: at least length */
-    long long chunks;         /* that length divides into */
-    long long segment_chunks; /* chunks that one block of NAME_state walks */
+    long long chunk;  /* tokens; the parallel form: at least length */
+    long long chunks; /* that length divides into */
     long long segments;
-    long long totals_only; /* NAME_flow: 1: no queries, the totals of segments */
-    long long walk_end;    /* first token that NAME_state leaves out */
-    long long beside;      /* query heads whose tokens NAME_attend takes in turn */
+    long long segment_chunks; /* chunks that one block walks */
+    long long first_chunks;   /* the same of first segments; others than segment_chunks only of NAME_flow */
+    long long totals_only;    /* NAME_flow: 1: no queries, the totals of segments */
+    long long walk_end;       /* first token that NAME_state leaves out */
+    long long beside;         /* query heads whose tokens NAME_attend takes in turn */
     long long awaited; /* NAME_attend runs beside so many blocks of NAME_state a copy, and waits for them; 0:
                           it does not */
     long long slices;  /* blocks of NAME_step, _token or _recall that share one head's features */
