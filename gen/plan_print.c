@@ -114,17 +114,26 @@ static void print_path(FILE *out, const fpa_plan *plan)
         fprintf(out, "path        portable: %s\n", plan->hopper.why);
 }
 
+/* What the four warpgroups of a block do, with queries and for totals of segments. */
+static void print_roles(FILE *out, const fpa_flow_plan *flow)
+{
+    const int adders = flow->key_groups * flow->total_parts;
+    fprintf(
+        out,
+        "one pass    chunked: 1 warpgroup packs, %d hold%s %d tiles of 64 features each, %d read%s them; "
+        "totals of segments: %d pack%s, %d add%s up keys; stages: %d of 64 tokens, %d of values, %d of raw "
+        "vectors; %.1f KiB of shared memory\n",
+        flow->key_groups, flow->key_groups == 1 ? "s" : "", flow->key_tiles, flow->query_groups,
+        flow->query_groups == 1 ? "s" : "", flow->total_packers, flow->total_packers == 1 ? "s" : "", adders,
+        adders == 1 ? "s" : "", flow->panels, flow->values, flow->raws, flow->bytes / 1024.0);
+}
+
 /* Whether the chunked form of sm_90a is one pass. */
 static void print_flow(FILE *out, const fpa_plan *plan)
 {
     const fpa_flow_plan *flow = &plan->flow;
     if (flow->used)
-        fprintf(
-            out,
-            "one pass    chunked: 1 warpgroup packs, %d hold%s %d tiles of 64 features each, %d read%s them; "
-            "stages: %d of 64 tokens, %d of values, %d of raw vectors; %.1f KiB of shared memory\n",
-            flow->key_groups, flow->key_groups == 1 ? "s" : "", flow->key_tiles, flow->query_groups,
-            flow->query_groups == 1 ? "s" : "", flow->panels, flow->values, flow->raws, flow->bytes / 1024.0);
+        print_roles(out, flow);
     else if (plan->cuda.flow_hopper)
         fprintf(out,
                 "one pass    chunked: blocks of one warpgroup, %d panels of 64 tokens on their way; %.1f "
