@@ -215,7 +215,7 @@ struct fpa_cuda_call {
     long long chunks; /* that length divides into */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
-    long long first_chunks;   /* the same of first segments; others than segment_chunks only of NAME_flow */
+    long long first_chunks;   /* of a first segment; NAME_flow by roles: maybe more, else as many */
     long long totals_only;    /* NAME_flow: 1: no queries, the totals of segments */
     long long walk_end;       /* first token that NAME_state leaves out */
     long long beside;         /* query heads whose tokens NAME_attend takes in turn */
