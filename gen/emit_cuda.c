@@ -118,6 +118,7 @@ void push_cuda(lua_State *L, const fpa_plan *plan)
     push_projections(L, plan, plan->cuda.row);
     push_hopper(L, plan);
     push_flow(L, plan);
+    push_relay(L, &plan->relay);
     set_integer(L, "padded_features", plan->cuda.features);
     set_integer(L, "copy_rows", plan->hopper.used ? plan->hopper.copy_rows : plan->cuda.features);
     set_integer(L, "chunk", plan->chunk);

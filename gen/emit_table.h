@@ -27,5 +27,7 @@ void push_hopper(lua_State *L, const fpa_plan *plan);
 /* plan.roles: sizes of the one pass by warpgroups with tasks of their own, false where there is none
  * (emit_flow.c). */
 void push_flow(lua_State *L, const fpa_plan *plan);
+/* plan.relay: sizes of the one pass by clusters, false where there is none (emit_relay.c). */
+void push_relay(lua_State *L, const fpa_relay_plan *relay);
 
 #endif

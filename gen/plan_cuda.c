@@ -195,6 +195,7 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
         return status;
     plan_cuda_flow(plan);
     plan_cuda_resident(plan);
+    plan_relay(plan);
     if (plan->target->warpgroups)
         status = use_warpgroups(plan, error);
     return status ? status : plan_flow(plan, error);

@@ -143,6 +143,19 @@ static void print_flow(FILE *out, const fpa_plan *plan)
         fprintf(out, "one pass    no: %s\n", flow->why);
 }
 
+/* Of heads whose chunked form is one pass on the coordinates. */
+static void print_relay(FILE *out, const fpa_plan *plan)
+{
+    const fpa_relay_plan *relay = &plan->relay;
+    if (relay->used)
+        fprintf(out,
+                "clusters    chunked, where sequences are few: blocks take %d tokens in turn and hand the state "
+                "on, %d places for them; %.1f KiB of shared memory\n",
+                RELAY_STRETCH, relay->stretches, relay->bytes / 1024.0);
+    else if (plan->cuda.flow_hopper && !plan->flow.used)
+        fprintf(out, "clusters    no: %s\n", relay->why);
+}
+
 static void print_cuda(FILE *out, const fpa_plan *plan)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
@@ -165,6 +178,7 @@ static void print_cuda(FILE *out, const fpa_plan *plan)
     else
         print_blocks(out, plan);
     print_flow(out, plan);
+    print_relay(out, plan);
     fprintf(out, "chunk       %d tokens%s\n", plan->chunk,
             !head->chunk                 ? ""
             : head->chunk == plan->chunk ? " (as the spec says)"

@@ -19,9 +19,11 @@ typedef struct fpa_module {
     void *handle; /* the back end's own */
     int device;   /* which of the back end's devices it was loaded on; 0: its only one */
     bool recalls; /* it takes recent tokens beside the state, and keys without queries */
-    /* Choose kernels as for so many sequences that they fill the device, whatever a call has; or as usual.
-     * For verification, whose calls are small. NULL: calls of all sizes go the same way. */
-    void (*crowd)(const struct fpa_module *module, bool crowded);
+    /* Where calls of another size go another way: choose it, whatever a call's size is; 0: by its size. For
+     * verification, whose calls are small. NULL: there is one way. */
+    void (*choose_way)(const struct fpa_module *module, int way);
+    int ways;      /* with 0; of them 1 is that of so many sequences that they fill the device */
+    bool clusters; /* of them 2 is that of clusters */
     size_t (*workspace)(const struct fpa_module *module, int form, const struct fpa_launch *launch);
     /* Compute; on a GPU: put the computation into the stream and return at once. INVALID: the
      * workspace is too small. DEVICE: the driver refused. */

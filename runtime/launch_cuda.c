@@ -2,6 +2,7 @@
 #include "launch_cuda.h"
 #include "launch_flow.h"
 #include "launch_maps.h"
+#include "launch_relay.h"
 #include "launch_step.h"
 #include "walk_choice.h"
 #include "module_cuda.h"
@@ -21,6 +22,7 @@ enum {
 typedef struct sizes {
     struct fpa_cuda_call call; /* sizes and parts of the workspace; operands come later */
     bool flows;                /* NAME_flow: one pass, behind a walk of all segments but the last */
+    int relay;                 /* or NAME_relay, by clusters of so many blocks; 0: not */
     bool walks;                /* else the keys are walked for copies of the state */
     walk_choice walk;          /* of warpgroups */
     void *keys, *queries;      /* packed vectors */
@@ -45,7 +47,7 @@ static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident,
 {
     double least = 0;
     int64_t best = 1;
-    if (cuda->crowded)
+    if (cuda->way != WAY_OWN)
         return 1;
     for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
         double cost = segments > 1 ? 1 + extra + 0.002 * (double)segments : 1;
@@ -98,6 +100,7 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
             flow_divide(cuda, blocks, sequences * g->column_blocks, call);
         else
             divide_segments(call, choose_segments(cuda, cuda->flow_resident, blocks, call->chunks, 0.4));
+        s->relay = relay_choose(cuda, blocks, call->segments, launch->length);
         call->walk_end =
             call->segments == 1
                 ? 0
@@ -393,7 +396,7 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call walk = s->call;
-    const struct fpa_cuda_maps *maps = g->flow_value ? &s->maps : NULL;
+    const struct fpa_cuda_maps *maps = g->flow_total ? &s->maps : NULL;
     const fpa_cuda_grid flow = {cuda->flow,
                                 "the flow along the sequence",
                                 launch->batch * launch->query_heads * s->call.segments * g->column_blocks,
@@ -414,6 +417,18 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
         return status;
     return g->flow_total ? flow_final(cuda, launch, &s->call, maps, stream, error)
                          : launch_final(cuda, launch, &s->call, stream, error);
+}
+
+/* Segments are not needed: of a cluster's blocks the last to write the state has heard from the first to read
+ * it. */
+static fpa_status launch_relay(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                               const sizes *s, CUstream stream, fpa_error *error)
+{
+    struct fpa_cuda_call call = s->call;
+    if (cuda->geometry.column_blocks == 1 && launch->query_heads == launch->heads)
+        call.partial = NULL;
+    fpa_status status = relay_launch(cuda, launch, &call, &s->maps, s->relay, stream, error);
+    return status || !call.partial ? status : launch_final(cuda, launch, &call, stream, error);
 }
 
 static fpa_status clear_progress(const struct fpa_cuda_module *cuda, const sizes *s, CUstream stream,
@@ -468,14 +483,16 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
         return step_forward(cuda, launch, stream, error);
     find_sizes(cuda, launch, form, launch->workspace, &s);
     cuda_fill_call(launch, &s.call);
-    if (cuda->geometry.gate)
+    if (s.flows && (cuda->geometry.flow_total || s.relay))
+        status = cuda_fill_flow_maps(cuda, &s.call, &s.maps, error);
+    if (!status && s.relay && s.maps.queries && s.maps.keys && s.maps.outputs)
+        return launch_relay(cuda, launch, &s, stream, error);
+    if (!status && cuda->geometry.gate)
         status = launch_gates(cuda, launch, &s.call, stream, error);
     if (!status && cuda->geometry.pack_threads && !s.flows)
         status = launch_packs(cuda, launch, &s, stream, error);
     if (!status && cuda->geometry.value_width && !s.flows)
         status = cuda_fill_maps(cuda, &s.call, &s.maps, error);
-    if (!status && cuda->geometry.flow_value && s.flows)
-        status = cuda_fill_flow_maps(cuda, &s.call, &s.maps, error);
     if (status)
         return status;
     return s.flows ? launch_flow(cuda, launch, &s, stream, error)

@@ -27,7 +27,7 @@ void flow_divide(const struct fpa_cuda_module *cuda, int64_t blocks, int64_t wal
 {
     const int64_t room = (int64_t)cuda->multiprocessors * cuda->flow_resident, chunks = call->chunks;
     int64_t segments = 1;
-    for (int64_t i = 2; i <= chunks && i <= MOST_SEGMENTS && !cuda->crowded; i++)
+    for (int64_t i = 2; i <= chunks && i <= MOST_SEGMENTS && cuda->way == WAY_OWN; i++)
         if (flow_cost(room, blocks, walks, i) < flow_cost(room, blocks, walks, segments))
             segments = i;
     const int64_t longer = (int64_t)(first_share(segments, blocks * segments <= room) * (double)chunks + 0.5);

@@ -81,7 +81,7 @@ static int64_t holding_slices(const struct fpa_cuda_module *cuda, const struct f
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t units = count_units(g), heads = launch->batch * launch->heads;
     int64_t best = 0, slices = 1;
-    if (!g->token_bytes || launch->length > 1 || launch->recent || cuda->crowded)
+    if (!g->token_bytes || launch->length > 1 || launch->recent || cuda->way != WAY_OWN)
         return 0;
     while (slices <= cuda->step_cluster && heads * slices <= cuda->multiprocessors) {
         if (heads <= cuda->token_clusters[slices] && 2 * step_token_bytes(g, slices) <= cuda->shared_memory)
@@ -117,7 +117,7 @@ static int64_t choose_slices(const struct fpa_cuda_module *cuda, const struct fp
     int64_t best = 1, slices = 1;
     if (holding)
         return holding;
-    while (slices < units && !cuda->crowded) {
+    while (slices < units && cuda->way == WAY_OWN) {
         slices = more_slices(units, slices);
         if (cost_of(cuda, launch, rounds, slices) < cost_of(cuda, launch, rounds, best))
             best = slices;

@@ -117,11 +117,17 @@ static fpa_status find_kernels(struct fpa_cuda_module *cuda, const fpa_object *o
         bool there;
         CUfunction *function;
     } kernels[] = {
-        {"gates", g->gate, &cuda->gates},        {"pack", g->pack_threads, &cuda->pack},
-        {"state", true, &cuda->state},           {"state2", g->second_slices, &cuda->second_state},
-        {"carry", true, &cuda->carry},           {"attend", true, &cuda->attend},
-        {"flow", g->flow_threads, &cuda->flow},  {"step", g->step_threads, &cuda->step},
-        {"recall", g->recalls, &cuda->recall},   {"gather", g->step_threads, &cuda->gather},
+        {"gates", g->gate, &cuda->gates},
+        {"pack", g->pack_threads, &cuda->pack},
+        {"state", true, &cuda->state},
+        {"state2", g->second_slices, &cuda->second_state},
+        {"carry", true, &cuda->carry},
+        {"attend", true, &cuda->attend},
+        {"flow", g->flow_threads, &cuda->flow},
+        {"relay", g->relay_threads, &cuda->relay},
+        {"step", g->step_threads, &cuda->step},
+        {"recall", g->recalls, &cuda->recall},
+        {"gather", g->step_threads, &cuda->gather},
         {"token", g->token_bytes, &cuda->token},
     };
     fpa_status status = FPA_OK;
@@ -176,7 +182,7 @@ static int token_memory(const struct fpa_cuda_module *cuda)
 
 /* How many clusters of so many blocks the GPU has room for at a time. */
 static fpa_status count_clusters(const struct fpa_cuda_module *cuda, CUfunction function, int blocks,
-                                 int64_t bytes, int *clusters, fpa_error *error)
+                                 int threads, int64_t bytes, int *clusters, fpa_error *error)
 {
     CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
                                  .value.cluster = {(unsigned)blocks, 1, 1}};
@@ -184,7 +190,7 @@ static fpa_status count_clusters(const struct fpa_cuda_module *cuda, CUfunction 
         .grid_x = (unsigned)blocks,
         .grid_y = (unsigned)cuda->multiprocessors,
         .grid_z = 1,
-        .block_x = (unsigned)cuda->geometry.step_threads,
+        .block_x = (unsigned)threads,
         .block_y = 1,
         .block_z = 1,
         .shared_bytes = (unsigned)bytes,
@@ -207,14 +213,18 @@ static fpa_status find_cluster(struct fpa_cuda_module *cuda, fpa_error *error)
         (g->step_cluster > 1 || g->stays) && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
     if (!cuda->overlaps || g->step_cluster < 2 || !driver->cuOccupancyMaxActiveClusters)
         return FPA_OK;
-    fpa_status status = count_clusters(cuda, cuda->step, g->step_cluster, g->step_bytes, &clusters, error);
+    fpa_status status =
+        count_clusters(cuda, cuda->step, g->step_cluster, g->step_threads, g->step_bytes, &clusters, error);
     if (!status && clusters > 0)
         cuda->step_cluster = g->step_cluster < MOST_CLUSTER ? g->step_cluster : MOST_CLUSTER;
     const int most = clusters > 0 ? cuda->step_cluster : 0;
     for (int blocks = 1; blocks <= most && cuda->token && !status; blocks++)
         if (step_token_bytes(g, blocks) <= token_memory(cuda))
-            status = count_clusters(cuda, cuda->token, blocks, step_token_bytes(g, blocks),
+            status = count_clusters(cuda, cuda->token, blocks, g->step_threads, step_token_bytes(g, blocks),
                                     &cuda->token_clusters[blocks], error);
+    for (int blocks = 2; blocks <= most && cuda->relay && !status; blocks++)
+        status = count_clusters(cuda, cuda->relay, blocks, g->relay_threads, g->relay_bytes,
+                                &cuda->relay_clusters[blocks], error);
     return status;
 }
 
@@ -235,6 +245,9 @@ static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error
     if (!status)
         status =
             prepare(cuda, cuda->flow, "flow", g->flow_threads, g->flow_bytes, &cuda->flow_resident, error);
+    if (!status)
+        status = prepare(cuda, cuda->relay, "relay", g->relay_threads, g->relay_bytes, &cuda->relay_resident,
+                         error);
     if (!status)
         status =
             prepare(cuda, cuda->step, "step", g->step_threads, g->step_bytes, &cuda->step_resident, error);
@@ -264,10 +277,10 @@ static fpa_status load_in_context(struct fpa_cuda_module *cuda, const fpa_object
     return status;
 }
 
-static void crowd(const fpa_module *module, bool crowded)
+static void choose_way(const fpa_module *module, int way)
 {
     struct fpa_cuda_module *cuda = module->handle;
-    cuda->crowded = crowded;
+    cuda->way = (cuda_way)way;
 }
 
 fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object, const char *name,
@@ -291,11 +304,13 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     module->device = cuda->device;
     module->workspace = cuda_workspace;
     module->forward = cuda_forward;
-    module->crowd = crowd;
+    module->choose_way = choose_way;
     status = open_device(cuda, error);
     if (!status)
         status = load_in_context(cuda, object, error);
     module->recalls = cuda->geometry.recalls;
+    module->clusters = cuda->relay;
+    module->ways = cuda->relay ? CUDA_WAYS : WAY_RELAY;
     if (status)
         cuda_module_unload(module);
     return status;

@@ -5,6 +5,9 @@
 #include "backend.h"
 #include "driver.h"
 
+/* Kernels are chosen by the size of a call, or as for many sequences, or by clusters where there are such. */
+typedef enum cuda_way { WAY_OWN, WAY_CROWDED, WAY_RELAY, CUDA_WAYS } cuda_way;
+
 enum { MOST_CLUSTER = 8 }; /* blocks that a cluster may have on every GPU that has clusters */
 
 /* What fpa_module.handle points to. Nothing in it changes after the load: threads share it freely. */
@@ -16,18 +19,19 @@ struct fpa_cuda_module {
     CUmodule modules[FPA_CUDA_PARTS]; /* which have the kernels between them; each has the geometry */
     int module_count;
     struct fpa_cuda_geometry geometry;
-    CUfunction gates, pack, state, second_state, carry, attend, flow, step, token, recall,
+    CUfunction gates, pack, state, second_state, carry, attend, flow, relay, step, token, recall,
         gather; /* NULL: the head has no such kernel */
     int multiprocessors;
     int shared_memory; /* bytes that one block may have at most */
     /* blocks that fit on one multiprocessor at a time, at least 1; 0 without the kernel */
-    bool crowded; /* kernels are chosen as for many sequences */
-    int state_resident, second_resident, attend_resident, flow_resident, step_resident, recall_resident;
+    cuda_way way; /* that chunked forms go */
+    int state_resident, second_resident, attend_resident, flow_resident, relay_resident, step_resident,
+        recall_resident;
     bool overlaps; /* NAME_step and its companions, and NAME_attend, may start before the kernel before them
                       is through */
     int step_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */
-    /* of NAME_token, by their blocks: clusters that the GPU has room for at a time */
-    int token_clusters[MOST_CLUSTER + 1];
+    /* of NAME_token and NAME_relay, by their blocks: clusters that the GPU has room for at a time */
+    int token_clusters[MOST_CLUSTER + 1], relay_clusters[MOST_CLUSTER + 1];
     char name[64]; /* of the head */
 };
 

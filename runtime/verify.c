@@ -29,24 +29,27 @@ typedef struct row {
 static const row rows[] = {
     {0, 0, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME},
     {0, 1, 1, 2, 4, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_RESUME | CHECK_REPEAT | CHECK_CROWDED},
+     CHECK_RESUME | CHECK_REPEAT | CHECK_WAYS},
     {0, 5, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE,
-     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_CROWDED},
+     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_WAYS},
     {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT},
     {1, -1, 1, 2, 4, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE, 0},
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_REPEAT | CHECK_RECENT},
     {1, 1, 2, 3, 3, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_REPEAT | CHECK_FUTURE | CHECK_CROWDED},
+     CHECK_REPEAT | CHECK_FUTURE | CHECK_WAYS},
     {1, 2, 1, 1, 2, LAYOUT_PADDED, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_RECENT},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, INPUTS_SPARSE, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_HANDOVER | CHECK_FUTURE | CHECK_CROWDED},
+    {3, 7, 1, 1, 1, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_HANDOVER | CHECK_FUTURE | CHECK_WAYS},
     {0, 3, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
      CHECK_RESUME},                                               /* one token after the other */
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, 0}, /* SIGNED_ROW */
+    /* blocks of a cluster take several turns each */
+    {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_WAYS},
+    {0, 1161, 1, 1, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
+     CHECK_HANDOVER | CHECK_FUTURE | CHECK_WAYS},
 };
 
-enum { ROWS = sizeof rows / sizeof rows[0], SIGNED_ROW = ROWS - 1 };
+enum { ROWS = sizeof rows / sizeof rows[0], SIGNED_ROW = ROWS - 3, CLUSTER_ROWS };
 
 static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, fpa_form_index form)
 {
@@ -62,11 +65,14 @@ static bool affordable(const fpa_head *head, const fpa_facts *facts, const fpa_s
 }
 
 /* False: this row says nothing new of the head. */
-static bool make_shape(const fpa_head *head, const fpa_facts *facts, const row *r, fpa_shape *s)
+static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_module *module, const row *r,
+                       fpa_shape *s)
 {
     int chunk = facts->chunk > 0 ? facts->chunk : 1;
     bool heavy = false;
 
+    if (r >= &rows[CLUSTER_ROWS] && !module->clusters)
+        return false;
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
         return false;
     /* with positive features a quotient hides one of many below the roundings of narrow arithmetic */
@@ -101,6 +107,7 @@ typedef struct problem {
 typedef struct examination {
     const fpa_head *head;
     const fpa_facts *facts;
+    const fpa_module *module;
     problem problems[ROWS];
 } examination;
 
@@ -110,7 +117,7 @@ static void pose(int index, void *user)
     problem *p = &x->problems[index];
     fpa_shape shape;
 
-    if (!make_shape(x->head, x->facts, &rows[index], &shape))
+    if (!make_shape(x->head, x->facts, x->module, &rows[index], &shape))
         return;
     for (int form = 0; form < FORMS; form++)
         p->posed = p->posed || affordable(x->head, x->facts, &shape, form);
@@ -130,8 +137,8 @@ static fpa_status check_forms(problem *p, const fpa_module *module, fpa_measure 
     return status;
 }
 
-/* By the kernels that calls of this size get, and by those of large calls, of which no formula could be had
- * in time. */
+/* By the kernels that calls of this size get, and the other ways: those of large calls, of which no formula
+ * could be had in time. */
 static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measures[FORMS], fpa_error *error)
 {
     fpa_status status = p->status;
@@ -140,11 +147,13 @@ static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measu
         *error = p->error;
     if (status == FPA_OK)
         status = check_forms(p, module, measures, error);
-    if (status != FPA_OK || !module->crowd || !(p->trial.shape.checks & CHECK_CROWDED))
+    if (status != FPA_OK || !module->choose_way || !(p->trial.shape.checks & CHECK_WAYS))
         return status;
-    module->crowd(module, true);
-    status = check_forms(p, module, measures, error);
-    module->crowd(module, false);
+    for (int way = 1; way < module->ways && status == FPA_OK; way++) {
+        module->choose_way(module, way);
+        status = check_forms(p, module, measures, error);
+    }
+    module->choose_way(module, 0);
     return status;
 }
 
@@ -160,6 +169,7 @@ static fpa_status examine(const fpa_head *head, const fpa_facts *facts, const fp
         return fail_memory(error);
     x->head = head;
     x->facts = facts;
+    x->module = module;
     parallel_run(ROWS, pose, x);
     for (int i = 0; i < ROWS; i++) {
         problem *p = &x->problems[i];

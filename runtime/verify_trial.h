@@ -21,7 +21,7 @@ enum {                     /* what a trial checks besides the result */
        CHECK_FUTURE = 4,   /* later tokens change nothing earlier */
        CHECK_HANDOVER = 8, /* and the first of the three runs may be of any form */
        CHECK_RECENT = 16,  /* a state without the newest tokens, and those, equal a state with them */
-       CHECK_CROWDED = 32, /* all of it once more by the kernels of large calls */
+       CHECK_WAYS = 32,    /* all of it once more by the kernels of larger calls */
 };
 
 typedef struct fpa_shape {

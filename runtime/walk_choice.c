@@ -84,7 +84,7 @@ walk_choice walk_choose(const struct fpa_cuda_module *cuda, const walk_task *tas
                                     {g->second_slices, cuda->second_resident, g->second_clocks}};
     walk_choice best = {0};
     double least = INFINITY;
-    if (cuda->crowded)
+    if (cuda->way != WAY_OWN)
         return choose_crowded(cuda);
     for (int i = 0; i < 2 && kernels[i].slices; i++) {
         const int64_t head = (int64_t)kernels[i].slices * g->column_blocks;

@@ -60,6 +60,9 @@ static const char spec[] =
     "rows = 9, shared = true } }, term { trainable { name = 'g', diagonal = true } } } }),\n"
     "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
+    "  h('relayed', { dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 4 }),\n"
+    "  h('weighted', { d = 48, dv = 64, terms = linear { weight = 3 }, gate = true }),\n"
+    "  h('relayedwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "}\n";
 
 /* ---- calls ---- */
@@ -72,27 +75,33 @@ typedef struct call {
     int checks;
     int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
+    int cluster;         /* blocks of a sequence that take turns; 0: none do */
 } call;
 
 static const call calls[] = {
-    {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false},
-    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false}, /* a cluster a head */
-    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false},     /* in three passes over the state */
-    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false}, /* one token after the other, with a state */
-    {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false},
-    {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false},
-    {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false},
-    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false}, /* one block a head in the recurrent form */
-    {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false},
-    {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false},
-    {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false}, /* LONG_CALL: by segments */
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false},   /* and by one */
-    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false},  /* by fewer, of several panels each */
-    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false}, /* rings are gone round several times */
-    {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1, false},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true}, /* THREADS_CALL */
-    {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true},
+    {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false, 0},
+    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false, 0}, /* a cluster a head */
+    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false, 0},     /* in three passes over the state */
+    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false, 0}, /* one token after the other, with a state */
+    {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false, 0},
+    {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0},
+    {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0},
+    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0}, /* one block a head in the recurrent form */
+    {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false, 0},
+    {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0},
+    {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 0}, /* LONG_CALL: by segments */
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0},   /* and by one */
+    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0},  /* by fewer, of several panels each */
+    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0}, /* rings are gone round several times */
+    {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0}, /* THREADS_CALL */
+    {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0},
+    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 3}, /* CLUSTER_CALL */
+    {0, 128, 1, 2, 4, LAYOUT_HEAD_MAJOR, CHECK_RESUME, 132, false, 2},
+    {5, 70, 2, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2},
+    {30, 9, 1, 1, 2, LAYOUT_PLAIN, CHECK_REPEAT, 132, false, 3},
+    {9, 1, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 132, false, 8},
 };
 
 enum {
@@ -100,7 +109,8 @@ enum {
     TOKEN_CALL = 1,
     LONG_CALL = 11,
     THREADS_CALL = 16,
-    MOST_HEADS = 22
+    CLUSTER_CALL = 18,
+    MOST_HEADS = 25
 };
 
 static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
@@ -129,7 +139,9 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
     emulated->cuda.multiprocessors = c->multiprocessors;
-    emulated->cuda.crowded = c->multiprocessors == 1;
+    emulated->cuda.way = c->cluster ? WAY_RELAY : c->multiprocessors == 1 ? WAY_CROWDED : WAY_OWN;
+    for (int blocks = 2; blocks <= MOST_CLUSTER; blocks++)
+        emulated->cuda.relay_clusters[blocks] = blocks == c->cluster;
     emulated_copies_boxes(emulated, !c->threads);
     for (int i = 0; i < 2; i++)
         for (int form = 0; form < FORMS && !status; form++) {
@@ -181,7 +193,8 @@ static void run_job(int index, void *argument)
     j->status = emulated_open(&emulated, j->code, j->facts->name, folder, &j->error);
     j->seconds[0] = now() - start;
     for (int i = j->first; i < j->end && !j->status; i++)
-        j->status = check_call(&emulated, j->head, j->facts, &calls[i], &j->error);
+        if (!calls[i].cluster || emulated.cuda.relay)
+            j->status = check_call(&emulated, j->head, j->facts, &calls[i], &j->error);
     j->seconds[1] = now() - start - j->seconds[0];
     emulated_close(&emulated);
 }
@@ -249,8 +262,8 @@ static void emitted_kernels_compute_the_formula(void **state)
 /* ---- faults ---- */
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same,
- * and where keys of a total are shared out; of one token. */
-enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW, IN_FLOW_BY_THREADS, IN_TOTALS, IN_TOKEN };
+ * and where keys of a total are shared out; of clusters; of one token. */
+enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW, IN_FLOW_BY_THREADS, IN_TOTALS, IN_RELAY, IN_TOKEN };
 
 static const struct fault {
     const char *what, *from, *to;
@@ -345,6 +358,38 @@ static const struct fault {
      "        settle<MATRIX_ROWS / 2>(c);", IN_FLOW},
     {"values without a fence", "    fence_shared(); /* values", "    /* values", IN_FLOW_BY_THREADS},
     {"rows of the next feature", "slot_rows[0][slot + 0]", "slot_rows[0][slot + 1]", IN_FLOW},
+    {"a state that nobody waits for", "barrier_wait(come, phase);", ";", IN_RELAY},
+    {"a state that goes to another block", "part.rank + 1 < part.blocks ? part.rank + 1 : 0",
+     "part.rank + 1 < part.blocks ? 0 : part.rank", IN_RELAY},
+    {"a state that is handed on without a stretch", "relay_send(sum, next_place", "relay_send(c, next_place",
+     IN_RELAY},
+    {"a state of which too much is awaited", "barrier_expect(come, RELAY_WARP);",
+     "barrier_expect(come, RELAY_WARP + 16);", IN_RELAY},
+    {"a state that does not fade", "leaves * ", "", IN_RELAY},
+    {"a state sent before the other blocks are there", "    cluster_wait();\n    if (threadIdx.x < 128)",
+     "    if (threadIdx.x < 128)", IN_RELAY},
+    {"a copy without a fence, in a cluster", "        fence_shared();\n        warp_arrive(ready);",
+     "        warp_arrive(ready);", IN_RELAY},
+    {"a copy that nobody waits for, in a cluster", "barrier_wait(ready, copies.phase);", ";", IN_RELAY},
+    {"copies that are never free again, in a cluster", "warp_arrive(ready + 8 * RELAY_COPIES);", ";",
+     IN_RELAY},
+    {"a half that nobody waits for", "        barrier_wait(full + half * 8, at.phase);", ";", IN_RELAY},
+    {"a half that is never free again", "warp_arrive(full + 16 * STRETCHES + 8);", ";", IN_RELAY},
+    {"keys that are given back while they are added", "    multiply_wait<0>();\n    settle<4 * RELAY_SUMS>",
+     "    settle<4 * RELAY_SUMS>", IN_RELAY},
+    {"a half of other tokens", "stretch * STRETCH + half * PANEL;", "stretch * STRETCH;", IN_RELAY},
+    {"gates of another stretch", "AT_GATES + at.slot * GATES", "AT_GATES", IN_RELAY},
+    {"gates that nobody waits for", "i % 2 ? 1 : 2", "1", IN_RELAY},
+    {"a half's gates that do not fade", "power_of_two((float)(middle - before - sum[i]))", "1.0f", IN_RELAY},
+    {"sums of o that are on their way",
+     "    multiply_wait<0>();\n    settle<4 * ALL_TILES>(&out[0][0][0]);\n"
+     "    fade_flow",
+     "    settle<4 * ALL_TILES>(&out[0][0][0]);\n    fade_flow", IN_RELAY},
+    {"a box of o without a fence, in a cluster",
+     "    fence_shared();\n    __syncwarp();\n    if (leads) {\n        send_box",
+     "    __syncwarp();\n    if (leads) {\n        send_box", IN_RELAY},
+    {"a box of o written again too early, in a cluster", "    if (leads)\n        bulk_wait_read();", "",
+     IN_RELAY},
     {"rows of a state that nobody waits for", "barrier_wait(step_barrier(++piece), 0);", ";", IN_TOKEN},
     {"rows of another block", "own.in + mine.first * DV", "own.in", IN_TOKEN},
     {"fewer bytes than a barrier expects", "copy_bulk(to + at * ROW, rows + at * DV, bytes,",
@@ -388,8 +433,10 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i++) {
-        static const char *const heads[] = {"gated", "gated", "fewgated", "fewgated", "few", "plain"};
-        static const int firsts[] = {LONG_CALL, THREADS_CALL, LONG_CALL, THREADS_CALL, LONG_CALL, TOKEN_CALL};
+        static const char *const heads[] = {"gated", "gated",   "fewgated", "fewgated",
+                                            "few",   "relayed", "plain"};
+        static const int firsts[] = {LONG_CALL, THREADS_CALL, LONG_CALL, THREADS_CALL,
+                                     LONG_CALL, CLUSTER_CALL, TOKEN_CALL};
         const int head = head_named(f, heads[faults[i].place]), first = firsts[faults[i].place];
         jobs[i] = (job){.fixture = f,
                         .head = f->list.heads[head],

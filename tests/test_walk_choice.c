@@ -94,7 +94,7 @@ static void nobody_follows_where_launches_cannot_overlap_or_nobody_queries(void 
     assert_false(walk_choose(&cuda, &keys_only).followed);
     cuda.overlaps = false;
     assert_false(choose(&cuda, 16, 65536).followed);
-    cuda.crowded = true;
+    cuda.way = WAY_CROWDED;
     assert_false(choose(&cuda, 16, 65536).followed);
 }
 
@@ -103,7 +103,7 @@ static void in_a_crowd_a_block_has_all_heads(void **state)
 {
     struct fpa_cuda_module cuda = on_gpu(&square64);
     (void)state;
-    cuda.crowded = true;
+    cuda.way = WAY_CROWDED;
     const walk_choice choice = choose(&cuda, 2, 1000);
     assert_true(choice.followed && !choice.second);
     assert_int_equal(choice.blocks, square64.state_slices);

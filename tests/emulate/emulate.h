@@ -116,6 +116,7 @@ struct thread {
     const barrier *waits;
     u32 parity, address;
     bool arrived; /* at the cluster's barrier, in cluster_generation */
+    bool met;     /* waited there once: the others have begun */
     unsigned cluster_generation;
     unsigned fences;
     bool patient;                         /* waits for late copies until no other thread can go on */

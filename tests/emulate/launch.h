@@ -62,7 +62,7 @@ static void start_block(unsigned number)
         t.fences = 0;
         t.patient = false;
         t.beside = thread::NOTHING;
-        t.arrived = false;
+        t.arrived = t.met = false;
         t.open.clear(), t.copies.clear(), t.open_out.clear(), t.out.clear();
         getcontext(&t.start);
         t.start.uc_stack.ss_sp = stacks + ((size_t)rank * MOST_THREADS + i) * STACK;

@@ -69,7 +69,9 @@ static bool takes_maps(const emulated_kernel *kernel)
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
     const void *one = kernel;
     if (one == (const void *)cuda->flow)
-        return cuda->geometry.flow_value;
+        return cuda->geometry.flow_total;
+    if (one == (const void *)cuda->relay)
+        return true;
     return cuda->geometry.value_width &&
            (one == (const void *)cuda->state || one == (const void *)cuda->second_state ||
             one == (const void *)cuda->attend);
@@ -204,6 +206,7 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
         {"carry", &cuda->carry, NULL},
         {"attend", &cuda->attend, &cuda->attend_resident},
         {"flow", &cuda->flow, &cuda->flow_resident},
+        {"relay", &cuda->relay, &cuda->relay_resident},
         {"step", &cuda->step, &cuda->step_resident},
         {"recall", &cuda->recall, &cuda->recall_resident},
         {"gather", &cuda->gather, NULL},

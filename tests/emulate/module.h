@@ -5,7 +5,7 @@
 
 #include "../../runtime/module_cuda.h"
 
-enum { EMULATED_KERNELS = 11, LATE_PRODUCTS = 1, LATE_COPIES = 2 };
+enum { EMULATED_KERNELS = 12, LATE_PRODUCTS = 1, LATE_COPIES = 2 };
 
 /* What a CUfunction points to here. */
 typedef struct emulated_kernel {

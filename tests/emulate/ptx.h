@@ -173,6 +173,12 @@ static inline void ptx_ld_shared_v2_f32(emulate::floats<2> d, emulate::u32 addre
     *d[0] = a.x, *d[1] = a.y;
 }
 
+static inline void ptx_ld_shared_v4_f32(emulate::floats<4> d, emulate::u32 address)
+{
+    const float4 a = emulate::get<float4>(address);
+    *d[0] = a.x, *d[1] = a.y, *d[2] = a.z, *d[3] = a.w;
+}
+
 static inline void ptx_ld_shared_v4_u32(emulate::words<4> d, emulate::u32 address)
 {
     const uint4 a = emulate::get<uint4>(address);

@@ -83,6 +83,7 @@ static inline void ptx_barrier_cluster_wait_acquire_aligned(void)
     if (!t.arrived)
         stop("a thread waits at the cluster's barrier where it has not arrived");
     t.arrived = false;
+    t.met = true;
     if (cluster.generation != t.cluster_generation)
         return;
     t.meets = &cluster;
@@ -103,29 +104,46 @@ static inline void ptx_mapa_shared__cluster_u32(emulate::u32 &address, emulate::
     address = emulate::IN_CLUSTER | own | rank * emulate::RANK;
 }
 
-static inline void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_f32(emulate::u32 to, float a,
-                                                                                 emulate::u32 barrier)
+namespace emulate
 {
-    using namespace emulate;
+/* To another block of the cluster, whose barrier hears of it. */
+static void send(u32 to, const float *a, u32 bytes, u32 barrier)
+{
     const int mine = rank, other = (to & ~IN_CLUSTER) / RANK;
     if (!(to & IN_CLUSTER) || !(barrier & IN_CLUSTER) || (barrier & ~IN_CLUSTER) / RANK != (u32)other)
-        stop("a number is sent to address %u, its barrier is at %u", to, barrier);
+        stop("numbers are sent to address %u, their barrier is at %u", to, barrier);
+    if (!threads[current].met)
+        stop("numbers are sent to a block of the cluster that may not have begun");
     enter(other);
     int left = 0;
     while (left < count && threads[left].done)
         left++;
     if (left == count) {
         enter(mine);
-        stop("a number is sent to block %d of the cluster, which has ended", other);
+        stop("numbers are sent to block %d of the cluster, which has ended", other);
     }
-    copy c = {at(to % RANK, 4), NULL, 4, barrier % RANK, 0};
-    c.read.assign((const char *)&a, (const char *)(&a + 1));
+    copy c = {at(to % RANK, bytes), NULL, bytes, barrier % RANK, 0};
+    c.read.assign((const char *)a, (const char *)a + bytes);
     barrier_at(c.barrier);
     if (late_copies)
         blocks[other].on_their_way.push_back(c);
     else
         perform(c);
     enter(mine);
+}
+} // namespace emulate
+
+static inline void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_f32(emulate::u32 to, float a,
+                                                                                 emulate::u32 barrier)
+{
+    emulate::send(to, &a, 4, barrier);
+}
+
+static inline void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_v4_f32(
+    emulate::u32 to, std::array<const float *, 4> a, emulate::u32 barrier)
+{
+    const float four[4] = {*a[0], *a[1], *a[2], *a[3]};
+    emulate::send(to, four, 16, barrier);
 }
 
 #endif

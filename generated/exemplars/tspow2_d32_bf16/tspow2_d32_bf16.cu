@@ -110,13 +110,14 @@ enum {
  *                sequences are walked in one piece: chunk by chunk, as soon as the state before it is there
  *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
  *                it goes along with the state in registers, query, own keys, update, panel by panel
+ *   NAME_relay   instead of it, for few sequences: the blocks of a cluster take turns and hand the state on
  *   NAME_step    the recurrent form: update and query in one pass over the state
  *   NAME_token   instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
  * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead; NAME_flow of warpgroups:
- * between them. Sizes are elements unless a name says bytes. */
+ * between them. NAME_relay: fpa_cuda_maps behind the call. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -126,7 +127,7 @@ enum {
 #define FPA_CUDA_STEP 1   /* NAME_step, _token, _gather */
 #define FPA_CUDA_RECALL 2 /* NAME_recall */
 #define FPA_CUDA_ATTEND 3 /* NAME_attend */
-#define FPA_CUDA_FLOW 4   /* NAME_flow */
+#define FPA_CUDA_FLOW 4   /* NAME_flow, _relay */
 #define FPA_CUDA_WALK 5   /* NAME_gates, _pack, _state, _carry */
 #define FPA_CUDA_WALK2 6  /* NAME_state2 */
 #define FPA_CUDA_PARTS 6
@@ -154,7 +155,8 @@ struct fpa_cuda_geometry {
     int flow_totals;                                /* 1: it can leave the totals of segments itself */
     int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a
                        copy */
-    int flow_vector, flow_value;       /* d and dv when NAME_flow takes fpa_cuda_maps, else 0 */
+    int relay_threads, relay_bytes;    /* NAME_relay; 0 threads: there is none */
+    int flow_vector, flow_value;       /* d and dv when NAME_flow by roles, or NAME_relay, is there, else 0 */
     int carry_threads, carry_elements; /* NAME_carry: elements of a copy that a block takes */
     int gates_threads;
     int step_threads, step_features,
@@ -176,7 +178,7 @@ struct fpa_cuda_geometry {
     int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
 };
 
-#define FPA_CUDA_VERSION 9
+#define FPA_CUDA_VERSION 10
 
 /* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
  * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
@@ -481,7 +483,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     512, 2, 190128,
     512, QUERY_TOKENS, 230792,
     0, 0, 0, 0,
-    0, 0,
+    0, 0, 0, 0,
     256, 2048,
     256,
     256, 16, 73216, 8, 24064, 36352, DV * (int)sizeof(state_element), 231424, 1,
@@ -678,6 +680,34 @@ __device__ __forceinline__ void copy_bulk(u32 to, const void *from, u32 bytes, u
 __device__ __forceinline__ void fence_shared(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+}
+
+/* ---- clusters of blocks ---- */
+
+/* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that takes
+ * a fence for all of device memory. */
+__device__ __forceinline__ void cluster_arrive(void)
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
+}
+
+/* The same, and what they did before is seen. */
+__device__ __forceinline__ void cluster_arrive_done(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
+}
+
+__device__ __forceinline__ void cluster_wait(void)
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
+}
+
+/* An address of this block's shared memory, in block `rank`. */
+__device__ __forceinline__ u32 cluster_address(u32 own, int rank)
+{
+    u32 address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(own), "r"(rank));
+    return address;
 }
 
 /* The kernel as a polynomial of its dot products. */
@@ -3263,32 +3293,6 @@ __device__ __forceinline__ float step_sum_weights(const struct step_task &task, 
 }
 
 /* ---- parts of o, joined ---- */
-
-/* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that takes
- * a fence for all of device memory. */
-__device__ __forceinline__ void cluster_arrive(void)
-{
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
-}
-
-/* The same, and what they did before is seen. */
-__device__ __forceinline__ void cluster_arrive_done(void)
-{
-    asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
-}
-
-__device__ __forceinline__ void cluster_wait(void)
-{
-    asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
-}
-
-/* An address of this block's shared memory, in block `rank`. */
-__device__ __forceinline__ u32 cluster_address(u32 own, int rank)
-{
-    u32 address;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(own), "r"(rank));
-    return address;
-}
 
 /* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it has
  * come. Nobody waits for what this thread wrote elsewhere. */
