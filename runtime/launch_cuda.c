@@ -419,8 +419,7 @@ static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct f
                          : launch_final(cuda, launch, &s->call, stream, error);
 }
 
-/* Segments are not needed: of a cluster's blocks the last to write the state has heard from the first to read
- * it. */
+/* In one piece. Who writes the state has heard from who read it, but of other columns and query heads. */
 static fpa_status launch_relay(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const sizes *s, CUstream stream, fpa_error *error)
 {

@@ -2,9 +2,8 @@
 
 #include <math.h>
 
+#include "../gen/plan_relay.h"
 #include "launch_flow.h"
-
-enum { STRETCH = 128 }; /* tokens that a block takes in its turn */
 
 /* Times are shares of what blocks of NAME_flow take for their sequences while they fill the GPU. Estimates,
  * from an H200: a lone block, and the pass for totals; gates, of which NAME_relay makes less; before a
@@ -29,9 +28,7 @@ static double flow_time(const struct fpa_cuda_module *cuda, int64_t walks, int64
     return (pass + start + (segments > 1 ? TOTALS * totals + start : 0)) * (cuda->geometry.gate ? GATED : 1);
 }
 
-/* Sequences at a time are as many as there is room for clusters. The last round of turns may be a part of
- * one.
- */
+/* As many sequences at a time as there is room for clusters. In the last round not all blocks have a turn. */
 static double relay_time(const struct fpa_cuda_module *cuda, int64_t walks, int blocks, int64_t stretches)
 {
     const int64_t room = cuda->relay_clusters[blocks], active = walks < room ? walks : room;
@@ -52,7 +49,7 @@ static int any_cluster(const struct fpa_cuda_module *cuda)
 int relay_choose(const struct fpa_cuda_module *cuda, int64_t walks, int64_t segments, int64_t length)
 {
     enum { MOST_WALKS = 65535 }; /* rows of a grid */
-    const int64_t stretches = divide_up(length, STRETCH);
+    const int64_t stretches = divide_up(length, RELAY_STRETCH);
     int best = 0;
     if (!cuda->relay || walks > MOST_WALKS || cuda->way == WAY_CROWDED || stretches == 0)
         return 0;

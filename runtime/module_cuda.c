@@ -245,9 +245,10 @@ static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error
     if (!status)
         status =
             prepare(cuda, cuda->flow, "flow", g->flow_threads, g->flow_bytes, &cuda->flow_resident, error);
+    int relay_resident; /* one: clusters are counted below */
     if (!status)
-        status = prepare(cuda, cuda->relay, "relay", g->relay_threads, g->relay_bytes, &cuda->relay_resident,
-                         error);
+        status =
+            prepare(cuda, cuda->relay, "relay", g->relay_threads, g->relay_bytes, &relay_resident, error);
     if (!status)
         status =
             prepare(cuda, cuda->step, "step", g->step_threads, g->step_bytes, &cuda->step_resident, error);

@@ -25,8 +25,7 @@ struct fpa_cuda_module {
     int shared_memory; /* bytes that one block may have at most */
     /* blocks that fit on one multiprocessor at a time, at least 1; 0 without the kernel */
     cuda_way way; /* that chunked forms go */
-    int state_resident, second_resident, attend_resident, flow_resident, relay_resident, step_resident,
-        recall_resident;
+    int state_resident, second_resident, attend_resident, flow_resident, step_resident, recall_resident;
     bool overlaps; /* NAME_step and its companions, and NAME_attend, may start before the kernel before them
                       is through */
     int step_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */

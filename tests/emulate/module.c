@@ -206,7 +206,7 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
         {"carry", &cuda->carry, NULL},
         {"attend", &cuda->attend, &cuda->attend_resident},
         {"flow", &cuda->flow, &cuda->flow_resident},
-        {"relay", &cuda->relay, &cuda->relay_resident},
+        {"relay", &cuda->relay, NULL},
         {"step", &cuda->step, &cuda->step_resident},
         {"recall", &cuda->recall, &cuda->recall_resident},
         {"gather", &cuda->gather, NULL},
