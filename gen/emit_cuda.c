@@ -97,6 +97,7 @@ static void push_blocks(lua_State *L, const fpa_cuda_plan *cuda)
     set_boolean(L, "flow", cuda->flows);
     set_boolean(L, "flow_hopper", cuda->flow_hopper);
     set_integer(L, "flow_stages", cuda->flow_stages);
+    set_integer(L, "flow_copies", cuda->flow_copies);
     set_integer(L, "flow_bytes", cuda->flows ? cuda->flow.size : 0);
 }
 

@@ -36,21 +36,31 @@ static bool fits(fpa_plan *plan, int tiles, int panel, int bytes)
     return largest(cuda->attend.size, cuda->state.size) <= bytes;
 }
 
-/* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. */
-static fpa_status choose_blocks(fpa_plan *plan, fpa_error *error)
+/* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. least: keys of
+ * a panel. */
+static bool find_blocks(fpa_plan *plan, int least)
 {
     static const int sizes[][2] = {{4, 64}, {4, 32}, {2, 64}, {2, 32}, {1, 64}, {1, 32}, {1, 16}};
     const int limit = plan->target->shared_memory, most = plan->cuda.element == 4 ? 2 : 4;
     for (int blocks = 2; blocks >= 1; blocks--)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            if (sizes[i][0] <= most &&
+            if (sizes[i][0] <= most && sizes[i][1] >= least &&
                 fits(plan, sizes[i][0], sizes[i][1], limit / blocks - 1024 * (blocks - 1)))
-                return FPA_OK;
+                return true;
+    return false;
+}
+
+/* Where coordinates are read as they lie, a panel is a warpgroup's 64 tokens. */
+static fpa_status choose_blocks(fpa_plan *plan, fpa_error *error)
+{
+    const bool natural = plan->target->warpgroups && plan->cuda.slices == 1 && plan_cuda_is_natural(plan);
+    if ((natural && find_blocks(plan, 16 * CUDA_WARPS)) || find_blocks(plan, 1))
+        return FPA_OK;
     return fail(error, FPA_UNSUPPORTED, plan->head->origin,
                 "head '%s' needs %d bytes of shared memory a block, %s has %d: %d packed rows of %s a token "
                 "are too many",
                 plan->head->name, largest(plan->cuda.attend.size, plan->cuda.state.size), plan->target->name,
-                limit, plan->cuda.row_count, dtype_name(plan->facts.arithmetic));
+                plan->target->shared_memory, plan->cuda.row_count, dtype_name(plan->facts.arithmetic));
 }
 
 /* A token costs chunk (d + dv) FLOP for its chunk's own part, and its share of writing and reading
@@ -83,7 +93,9 @@ static void choose_slices(fpa_plan *plan)
     /* fp32 needs registers for addresses of every unit, or for factors in two parts */
     const bool tight = cuda->all_tiles > 8 || plan->head->products == FPA_PRODUCTS_TF32X3;
     const int most = cuda->element == 4 && tight ? 2 : 4;
-    cuda->warp_units = wanted >= most ? most : wanted >= 2 ? 2 : 1;
+    /* coordinates of a block that has all of them need not be packed */
+    const bool one = plan->target->warpgroups && plan->features == plan->head->d && wanted <= most;
+    cuda->warp_units = wanted >= most || (one && wanted > 2) ? most : wanted >= 2 ? 2 : 1;
     cuda->slices = (cuda->units + CUDA_WARPS * cuda->warp_units - 1) / (CUDA_WARPS * cuda->warp_units);
     cuda->features = cuda->slices * CUDA_WARPS * cuda->warp_units * CUDA_UNIT;
 }

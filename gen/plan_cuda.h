@@ -84,6 +84,7 @@ typedef struct fpa_cuda_plan {
     bool flows;       /* the chunked form is one pass with the state in registers */
     bool flow_hopper; /* that pass uses the matrix instructions of warpgroups */
     int flow_stages;  /* flow_hopper: panels in shared memory */
+    int flow_copies;  /* and of the state; one: it is written when all have read the one before */
 } fpa_cuda_plan;
 
 #endif

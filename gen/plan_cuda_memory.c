@@ -59,8 +59,7 @@ static int resident_blocks(const fpa_plan *plan, int tiles, int bytes)
     return room < 1 ? 1 : room < most ? room : most;
 }
 
-/* Linear attention on the coordinates themselves, on tensor cores: rows by 16 are units as they are. */
-static bool is_natural(const fpa_plan *plan)
+bool plan_cuda_is_natural(const fpa_plan *plan)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
     const fpa_score *score = plan->score;
@@ -118,24 +117,8 @@ static bool flow_fits(const fpa_plan *plan)
     return plan->cuda.flow.size + FLOW_STATIC <= plan->target->shared_memory;
 }
 
-static void choose_portable_flow(fpa_plan *plan)
-{
-    fpa_cuda_plan *cuda = &plan->cuda;
-    place_flow(plan);
-    cuda->flows =
-        plan->head->causal && cuda->slices == 1 && cuda->panel == 16 * CUDA_WARPS && flow_fits(plan);
-    if (!cuda->flows || !is_natural(plan))
-        return;
-    place_natural(plan);
-    cuda->natural = flow_fits(plan);
-    if (cuda->natural)
-        return;
-    plan_cuda_memory(plan);
-    place_flow(plan);
-}
-
 /* Operands of warpgroups that are copied lie in slabs of 64 numbers a token, from multiples of 1024 bytes
- * on: values, and natural queries and keys too, in as many stages. Natural: the state twice, as above. */
+ * on: values, and natural queries and keys too, in as many stages. */
 static void place_hopper_flow(fpa_plan *plan)
 {
     fpa_cuda_plan *cuda = &plan->cuda;
@@ -145,7 +128,7 @@ static void place_hopper_flow(fpa_plan *plan)
     const int ones = cuda->all_tiles > 8 ? 2048 : 0, tile = cuda->features * 16 * cuda->all_tiles;
     flow->values = cuda->natural ? 2 * vectors : 0;
     flow->tiles = flow->values + cuda->flow_stages * slab + ones;
-    flow->output = flow->tiles + (cuda->natural ? 2 * tile : tile);
+    flow->output = flow->tiles + cuda->flow_copies * tile;
     flow->queries = flow->output + cuda->panel * cuda->output_pitch;
     flow->keys = flow->queries + panel;
     flow->raw = cuda->natural ? 0 : flow->keys + panel;
@@ -153,11 +136,13 @@ static void place_hopper_flow(fpa_plan *plan)
     flow->size = flow->gates + gate * cuda->panel * 16 + 1024; /* to begin at a multiple */
 }
 
-/* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth. */
+/* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth.
+ * Natural: the state twice, as above, where its sums leave registers for a second address. */
 static void choose_hopper_flow(fpa_plan *plan)
 {
     fpa_cuda_plan *cuda = &plan->cuda;
     cuda->flow_stages = cuda->natural ? 4 : 2;
+    cuda->flow_copies = cuda->natural && cuda->warp_units < 4 ? 2 : 1;
     place_hopper_flow(plan);
     while (cuda->flow_stages > 2 && 2 * (cuda->flow.size + 1024) > plan->target->shared_memory) {
         cuda->flow_stages--;
@@ -166,15 +151,33 @@ static void choose_hopper_flow(fpa_plan *plan)
     cuda->flow_hopper = flow_fits(plan);
 }
 
+/* Coordinates as they lie take less than panels of rows for warpgroups, and more for the portable kernel. */
+static bool choose_natural_flow(fpa_plan *plan)
+{
+    fpa_cuda_plan *cuda = &plan->cuda;
+    place_natural(plan);
+    cuda->natural = true;
+    if (plan->target->warpgroups)
+        choose_hopper_flow(plan);
+    if (!cuda->flow_hopper)
+        place_natural(plan);
+    return cuda->flow_hopper || flow_fits(plan);
+}
+
 void plan_cuda_flow(fpa_plan *plan)
 {
     fpa_cuda_plan *cuda = &plan->cuda;
-    choose_portable_flow(plan);
-    const fpa_cuda_memory portable = cuda->flow;
-    if (cuda->flows && plan->target->warpgroups && cuda->element == 2)
+    place_flow(plan);
+    cuda->flows =
+        plan->head->causal && cuda->slices == 1 && cuda->panel == 16 * CUDA_WARPS && flow_fits(plan);
+    if (!cuda->flows || (plan_cuda_is_natural(plan) && choose_natural_flow(plan)))
+        return;
+    cuda->natural = false;
+    plan_cuda_memory(plan);
+    if (plan->target->warpgroups && cuda->element == 2)
         choose_hopper_flow(plan);
     if (!cuda->flow_hopper)
-        cuda->flow = portable;
+        place_flow(plan);
 }
 
 void plan_cuda_resident(fpa_plan *plan)

@@ -17,6 +17,9 @@ static inline int largest(int a, int b)
 /* Numbers of packed rows, then of features' and dots' rows. Needs cuda->features. */
 fpa_status plan_cuda_rows(fpa_plan *plan, fpa_error *error);
 
+/* Linear attention on the coordinates themselves, on tensor cores: rows by 16 are units as they are. Needs
+ * rows. */
+bool plan_cuda_is_natural(const fpa_plan *plan);
 /* Bytes from row to row of panels, and places in shared memory, for blocks of the sizes in plan->cuda. */
 void plan_cuda_pitches(fpa_plan *plan);
 void plan_cuda_memory(fpa_plan *plan);

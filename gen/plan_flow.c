@@ -160,7 +160,8 @@ fpa_status plan_flow(fpa_plan *plan, fpa_error *error)
     place_rows(plan);
     if (!choose_places(plan))
         return refuse(flow, "copies of its state and packed rows do not fit into shared memory");
-    flow->total_packers = flow->raws % 2 == 0 ? 2 : 1; /* places for vectors belong to them by turns */
+    /* places for vectors and packed rows belong to them by turns */
+    flow->total_packers = flow->raws % 2 == 0 && flow->panels % 2 == 0 ? 2 : 1;
     cuda->flows = true;
     cuda->flow_hopper = false;
     cuda->flow_blocks = 1;

@@ -8,7 +8,7 @@ enum {
     MOST_SUMS = 128, /* of the state and of o, that a thread can hold beside scores */
     SLAB = 64 * 128, /* bytes of 64 numbers of 64 tokens */
     GATE_BYTES =
-        128 * 10 + 64 * 4 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
+        128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
 };
 
 /* Places one behind the other, of slabs first: they begin at multiples of 1024. */
@@ -37,13 +37,17 @@ static bool fits(const fpa_plan *plan, fpa_relay_plan *relay)
     return false;
 }
 
-/* Sums of a wide state are many; else queries have dots of two halves at a time. */
+/* Of 512 for a thread of each warpgroup: of keys, two of queries, and one that fetches, and adds gates up.
+ * Sums of a wide state are many; else queries have dots of two halves at a time. */
 static void share_registers(const fpa_plan *plan, fpa_relay_plan *relay)
 {
+    static const struct {
+        int keys, queries, fetch;
+    } shares[2][2] = {{{160, 160, 32}, {152, 160, 40}}, {{176, 152, 32}, {184, 144, 40}}};
     const bool wide = plan->cuda.warp_units > 1, gate = plan->head->gate;
-    relay->key_registers = wide ? 176 : gate ? 152 : 160;
-    relay->query_registers = wide ? 152 : 160;
-    relay->fetch_registers = !wide && gate ? 40 : 32;
+    relay->key_registers = shares[wide][gate].keys;
+    relay->query_registers = shares[wide][gate].queries;
+    relay->fetch_registers = shares[wide][gate].fetch;
 }
 
 static const char *refuse(const fpa_plan *plan, fpa_relay_plan *relay)

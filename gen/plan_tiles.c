@@ -277,7 +277,8 @@ static fpa_status form_tiles(const group *groups, int count, arena *memory, hopp
 
 bool tiles_are_sparse(const fpa_plan *plan, double slots)
 {
-    return slots > 1.5 * (double)plan->features;
+    const bool few = plan->cuda.units <= FLOW_MOST_UNITS;
+    return slots > (few ? 1.5 : 2) * (double)plan->features;
 }
 
 fpa_status tiles_form(const fpa_plan *plan, const fpa_hopper_plan *hopper, arena *memory,

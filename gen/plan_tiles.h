@@ -20,7 +20,8 @@ typedef struct hopper_tiling {
     hopper_tile *tiles; /* [tile_count] in the order of groups, then of leaves */
 } hopper_tiling;
 
-/* True when slots of tiles would be more than half again as many as features. */
+/* True when too many slots of tiles would be empty: half of them, after which the portable kernels take no
+ * longer, or a third where features are few enough for one pass (plan_flow.h). */
 bool tiles_are_sparse(const fpa_plan *plan, double slots);
 
 /* Needs hopper->row and ones_row. When the features are too sparse the result may have no tiles and

@@ -62,6 +62,10 @@ static const char spec[] =
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
     "  h('relayed', { dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 4 }),\n"
     "  h('weighted', { d = 48, dv = 64, terms = linear { weight = 3 }, gate = true }),\n"
+    "  h('relayedgated', { d = 104, dv = 64, terms = linear {}, gate = true, scale = 1 / 8 }),\n"
+    "  h('deep', { d = 256, dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 16 }),\n"
+    "  h('deeper', { d = 176, dv = 80, dtype = 'f16', terms = linear {}, scale = 1 / 8 }),\n"
+    "  h('rotated', { d = 128, dv = 128, terms = term { some(64, 128, 1) } }),\n"
     "  h('relayedwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "}\n";
 
@@ -94,6 +98,7 @@ static const call calls[] = {
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0},   /* and by one */
     {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0},  /* by fewer, of several panels each */
     {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0}, /* rings are gone round several times */
+    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0}, /* TOTALS_CALL: in totals, too */
     {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0}, /* THREADS_CALL */
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0},
@@ -108,9 +113,10 @@ enum {
     CALLS = sizeof calls / sizeof *calls,
     TOKEN_CALL = 1,
     LONG_CALL = 11,
-    THREADS_CALL = 16,
-    CLUSTER_CALL = 18,
-    MOST_HEADS = 25
+    TOTALS_CALL = 15,
+    THREADS_CALL = 17,
+    CLUSTER_CALL = 19,
+    MOST_HEADS = 32
 };
 
 static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *facts)
@@ -125,10 +131,13 @@ static fpa_shape shape_of(const call *c, const fpa_head *head, const fpa_facts *
                        .checks = c->checks};
 }
 
-/* Token by token takes long. */
+/* Token by token takes long, and so do all pairs. */
 static bool is_wanted(const fpa_facts *facts, int form, int64_t length)
 {
-    return facts->forms & 1 << form && (form != FORM_RECURRENT || (length < 64 && facts->features < 1000));
+    static const int64_t most[FORMS] = {
+        [FORM_PARALLEL] = 1000, [FORM_CHUNKED] = INT64_MAX, [FORM_RECURRENT] = 63};
+    return facts->forms & 1 << form && length <= most[form] &&
+           (form != FORM_RECURRENT || facts->features < 1000);
 }
 
 /* In every form: matrix instructions, then copies are as late as they may be. */
@@ -182,6 +191,11 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static bool concerns(const struct fpa_cuda_module *cuda, int index)
+{
+    return index == TOTALS_CALL ? cuda->flow != NULL : !calls[index].cluster || cuda->relay;
+}
+
 static void run_job(int index, void *argument)
 {
     job *j = &((job *)argument)[index];
@@ -193,7 +207,7 @@ static void run_job(int index, void *argument)
     j->status = emulated_open(&emulated, j->code, j->facts->name, folder, &j->error);
     j->seconds[0] = now() - start;
     for (int i = j->first; i < j->end && !j->status; i++)
-        if (!calls[i].cluster || emulated.cuda.relay)
+        if (concerns(&emulated.cuda, i))
             j->status = check_call(&emulated, j->head, j->facts, &calls[i], &j->error);
     j->seconds[1] = now() - start - j->seconds[0];
     emulated_close(&emulated);
