@@ -12,6 +12,7 @@ void push_relay(lua_State *L, const fpa_relay_plan *relay)
     set_integer(L, "stretch", RELAY_STRETCH);
     set_integer(L, "stretches", relay->stretches);
     set_integer(L, "copies", relay->copies);
+    set_boolean(L, "outputs_apart", relay->outputs_apart);
     set_integer(L, "key_registers", relay->key_registers);
     set_integer(L, "query_registers", relay->query_registers);
     set_integer(L, "fetch_registers", relay->fetch_registers);

@@ -19,15 +19,16 @@ static void place(const fpa_plan *plan, fpa_relay_plan *relay)
     const int copy = cuda->features * 16 * cuda->all_tiles;
     relay->at_ones = 2 * relay->stretches * half;
     relay->at_outputs = relay->at_ones + ones;
-    relay->at_copies = relay->at_outputs + 2 * SLAB;
+    relay->at_copies = relay->at_outputs + (relay->outputs_apart ? 2 * SLAB : 0);
     relay->at_state = relay->at_copies + relay->copies * copy;
     relay->at_gates = relay->at_state + 2 * copy;
     relay->at_barriers = relay->at_gates + relay->stretches * relay->gate_bytes;
     relay->bytes = relay->at_barriers + 32 * relay->stretches + 16 * relay->copies + 4 * 8;
 }
 
-static bool fits(const fpa_plan *plan, fpa_relay_plan *relay)
+static bool fits_with(const fpa_plan *plan, bool outputs_apart, fpa_relay_plan *relay)
 {
+    relay->outputs_apart = outputs_apart;
     for (relay->copies = 2; relay->copies > 0; relay->copies--)
         for (relay->stretches = 4; relay->stretches > 1; relay->stretches--) {
             place(plan, relay);
@@ -37,17 +38,21 @@ static bool fits(const fpa_plan *plan, fpa_relay_plan *relay)
     return false;
 }
 
+/* Places of queries from which o leaves are free later. */
+static bool fits(const fpa_plan *plan, fpa_relay_plan *relay)
+{
+    return fits_with(plan, true, relay) || fits_with(plan, false, relay);
+}
+
 /* Of 512 for a thread of each warpgroup: of keys, two of queries, and one that fetches, and adds gates up.
  * Sums of a wide state are many; else queries have dots of two halves at a time. */
 static void share_registers(const fpa_plan *plan, fpa_relay_plan *relay)
 {
-    static const struct {
-        int keys, queries, fetch;
-    } shares[2][2] = {{{160, 160, 32}, {152, 160, 40}}, {{176, 152, 32}, {184, 144, 40}}};
     const bool wide = plan->cuda.warp_units > 1, gate = plan->head->gate;
-    relay->key_registers = shares[wide][gate].keys;
-    relay->query_registers = shares[wide][gate].queries;
-    relay->fetch_registers = shares[wide][gate].fetch;
+    const bool normalized = wide && plan->head->normalize != FPA_NORMALIZE_NONE;
+    relay->fetch_registers = gate || normalized ? 40 : 32;
+    relay->query_registers = normalized ? 136 : !wide ? 160 : gate ? 144 : 152;
+    relay->key_registers = 512 - 2 * relay->query_registers - relay->fetch_registers;
 }
 
 static const char *refuse(const fpa_plan *plan, fpa_relay_plan *relay)

@@ -13,11 +13,12 @@ enum { RELAY_THREADS = 4 * 128, RELAY_STRETCH = 128 };
 
 typedef struct fpa_relay_plan {
     bool used;
-    char why[96];                                        /* not */
-    int stretches;                                       /* places for them */
-    int copies;                                          /* of the state, for queries */
-    int gate_bytes;                                      /* of what a stretch's gates come to; 0: no gate */
-    int key_registers, query_registers, fetch_registers; /* of a thread */
+    char why[96];       /* not */
+    int stretches;      /* places for them */
+    int copies;         /* of the state, for queries */
+    bool outputs_apart; /* o leaves from places of its own, else its queries' */
+    int gate_bytes;     /* of what a stretch's gates come to; 0: no gate */
+    int key_registers, query_registers, fetch_registers;                        /* of a thread */
     int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, bytes; /* shared memory */
 } fpa_relay_plan;
 

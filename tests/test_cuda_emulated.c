@@ -62,7 +62,8 @@ static const char spec[] =
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
     "  h('relayed', { dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 4 }),\n"
     "  h('weighted', { d = 48, dv = 64, terms = linear { weight = 3 }, gate = true }),\n"
-    "  h('relayedgated', { d = 104, dv = 64, terms = linear {}, gate = true, scale = 1 / 8 }),\n"
+    "  h('relayeddeep', { d = 112, dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 8 "
+    "}),\n"
     "  h('deep', { d = 256, dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 16 }),\n"
     "  h('deeper', { d = 176, dv = 80, dtype = 'f16', terms = linear {}, scale = 1 / 8 }),\n"
     "  h('rotated', { d = 128, dv = 128, terms = term { some(64, 128, 1) } }),\n"
@@ -276,8 +277,18 @@ static void emitted_kernels_compute_the_formula(void **state)
 /* ---- faults ---- */
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same,
- * and where keys of a total are shared out; of clusters; of one token. */
-enum fault_place { BY_BOXES, BY_THREADS, IN_FLOW, IN_FLOW_BY_THREADS, IN_TOTALS, IN_RELAY, IN_TOKEN };
+ * and where keys of a total are shared out; of clusters, also where o has no place of its own; of one token.
+ */
+enum fault_place {
+    BY_BOXES,
+    BY_THREADS,
+    IN_FLOW,
+    IN_FLOW_BY_THREADS,
+    IN_TOTALS,
+    IN_RELAY,
+    IN_WIDE_RELAY,
+    IN_TOKEN
+};
 
 static const struct fault {
     const char *what, *from, *to;
@@ -393,7 +404,7 @@ static const struct fault {
      "    settle<4 * RELAY_SUMS>", IN_RELAY},
     {"a half of other tokens", "stretch * STRETCH + half * PANEL;", "stretch * STRETCH;", IN_RELAY},
     {"gates of another stretch", "AT_GATES + at.slot * GATES", "AT_GATES", IN_RELAY},
-    {"gates that nobody waits for", "i % 2 ? 1 : 2", "1", IN_RELAY},
+    {"gates that nobody waits for", "i % 2 ? 1 : 1 + 32", "1", IN_RELAY},
     {"a half's gates that do not fade", "power_of_two((float)(middle - before - sum[i]))", "1.0f", IN_RELAY},
     {"sums of o that are on their way",
      "    multiply_wait<0>();\n    settle<4 * ALL_TILES>(&out[0][0][0]);\n"
@@ -404,6 +415,12 @@ static const struct fault {
      "    __syncwarp();\n    if (leads) {\n        send_box", IN_RELAY},
     {"a box of o written again too early, in a cluster", "    if (leads)\n        bulk_wait_read();", "",
      IN_RELAY},
+    {"queries whose place is free while o leaves from it",
+     "        bulk_wait_read();\n        barrier_arrive(free);", "        barrier_arrive(free);",
+     IN_WIDE_RELAY},
+    {"queries whose place is never free", "        barrier_arrive(free);", "        ;", IN_WIDE_RELAY},
+    {"o in the place of another half's queries", "rows = shared + (2 * at.slot + half) * HALF",
+     "rows = shared + (2 * at.slot + (half ^ 1)) * HALF", IN_WIDE_RELAY},
     {"rows of a state that nobody waits for", "barrier_wait(step_barrier(++piece), 0);", ";", IN_TOKEN},
     {"rows of another block", "own.in + mine.first * DV", "own.in", IN_TOKEN},
     {"fewer bytes than a barrier expects", "copy_bulk(to + at * ROW, rows + at * DV, bytes,",
@@ -447,10 +464,10 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i++) {
-        static const char *const heads[] = {"gated", "gated",   "fewgated", "fewgated",
-                                            "few",   "relayed", "plain"};
-        static const int firsts[] = {LONG_CALL, THREADS_CALL, LONG_CALL, THREADS_CALL,
-                                     LONG_CALL, CLUSTER_CALL, TOKEN_CALL};
+        static const char *const heads[] = {"gated", "gated",   "fewgated",    "fewgated",
+                                            "few",   "relayed", "relayeddeep", "plain"};
+        static const int firsts[] = {LONG_CALL, THREADS_CALL, LONG_CALL,    THREADS_CALL,
+                                     LONG_CALL, CLUSTER_CALL, CLUSTER_CALL, TOKEN_CALL};
         const int head = head_named(f, heads[faults[i].place]), first = firsts[faults[i].place];
         jobs[i] = (job){.fixture = f,
                         .head = f->list.heads[head],
