@@ -182,8 +182,8 @@ gpu_tests := $(filter $(BUILD)/tests/test_cuda%,$(test_programs)) $(addprefix $(
 gpu-test: $(BUILD)/fpac $(gpu_tests)
 	@FPAC=$(BUILD)/fpac tools/gpu-test.sh $(BUILD) $(gpu_tests)
 
-gpu-pack: all $(test_programs) $(BUILD)/bench_cuda_open
-	@tools/gpu-pack.sh $(BUILD) $(test_programs) $(example_programs) $(BUILD)/bench_cuda_open
+gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open
+	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open
 
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address check

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Pack programs for a machine that has a GPU but no Lua, CMocka or package registry.
 #
-#   tools/gpu-pack.sh BUILD PROGRAM...     into BUILD/gpu (make gpu-pack: all of them)
+#   tools/gpu-pack.sh BUILD PROGRAM...     into BUILD/gpu (make gpu-pack: those that need a GPU)
 #
 # Copies fpac, the tests given and CMocka's library, without debug symbols, and checks that they need
 # nothing but the C library and themselves. How to run them there: CONTRIBUTING.md.
