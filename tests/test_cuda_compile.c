@@ -436,6 +436,27 @@ static void the_largest_and_smallest_widths_compile(void **state)
     head_list_free(&list);
 }
 
+/* A state of 256 rows leaves few registers for addresses; what is spilled there costs as much again. */
+static void wide_linear_heads_keep_their_sums_in_registers(void **state)
+{
+    static const char text[] =
+        "return {\n"
+        "  head { name = 'all', d = 256, dv = 64, dtype = 'bf16', terms = linear {} },\n"
+        "  head { name = 'some', d = 160, dv = 64, dtype = 'bf16', normalize = 'sum', terms = linear {} },\n"
+        "  head { name = 'half', d = 128, dv = 128, dtype = 'f16', gate = true, terms = linear {} },\n"
+        "}";
+    struct fixture *f = *state;
+    fpa_head_list list;
+    fpa_error error;
+    need_nvrtc(f);
+    if (spec_load_text("wide.lua", NULL, text, sizeof text - 1, &list, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    for (int i = 0; i < list.count; i++)
+        add_job(f, list.heads[i], target_find("cuda:sm_90a"));
+    compile_all(f, 0);
+    head_list_free(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +469,7 @@ int main(void)
         cmocka_unit_test(a_mistake_in_the_source_is_named_with_its_line),
         cmocka_unit_test(a_head_that_is_too_large_for_cuda_is_refused_with_its_figure),
         cmocka_unit_test(the_largest_and_smallest_widths_compile),
+        cmocka_unit_test(wide_linear_heads_keep_their_sums_in_registers),
     };
     return cmocka_run_group_tests_name("cuda compile", tests, setup, teardown);
 }
