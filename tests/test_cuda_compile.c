@@ -413,6 +413,13 @@ static void a_head_that_is_too_large_for_cuda_is_refused_with_its_figure(void **
     expect_refused("d = 128, dv = 64, terms = power { degree = 3 }", "features", "262144");
 }
 
+static void load_heads(const char *text, fpa_head_list *list)
+{
+    fpa_error error;
+    if (spec_load_text("wide.lua", NULL, text, strlen(text), list, &error))
+        fail_msg("%s: %s", error.where, error.message);
+}
+
 static void the_largest_and_smallest_widths_compile(void **state)
 {
     static const char text[] =
@@ -424,10 +431,8 @@ static void the_largest_and_smallest_widths_compile(void **state)
         "}";
     struct fixture *f = *state;
     fpa_head_list list;
-    fpa_error error;
     need_nvrtc(f);
-    if (spec_load_text("wide.lua", NULL, text, sizeof text - 1, &list, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    load_heads(text, &list);
     for (int i = 0; i < list.count; i++)
         for (int t = 0; t < target_count(); t++)
             if (target_at(t)->capability == 80 || target_at(t)->capability == 86)
@@ -447,10 +452,8 @@ static void wide_linear_heads_keep_their_sums_in_registers(void **state)
         "}";
     struct fixture *f = *state;
     fpa_head_list list;
-    fpa_error error;
     need_nvrtc(f);
-    if (spec_load_text("wide.lua", NULL, text, sizeof text - 1, &list, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    load_heads(text, &list);
     for (int i = 0; i < list.count; i++)
         add_job(f, list.heads[i], target_find("cuda:sm_90a"));
     compile_all(f, 0);
