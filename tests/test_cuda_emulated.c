@@ -180,6 +180,7 @@ typedef struct job {
     const char *code; /* of the head, or a fault in it */
     int first, end;   /* calls */
     int number;
+    bool brief; /* a fault is found in the first calls */
     fpa_status status;
     fpa_error error;
     double seconds[2];
@@ -205,7 +206,7 @@ static void run_job(int index, void *argument)
     snprintf(folder, sizeof folder, "%s/%d", j->fixture->folder, j->number);
     mkdir(folder, 0700);
     const double start = now();
-    j->status = emulated_open(&emulated, j->code, j->facts->name, folder, &j->error);
+    j->status = emulated_open(&emulated, j->code, j->facts->name, folder, j->brief, &j->error);
     j->seconds[0] = now() - start;
     for (int i = j->first; i < j->end && !j->status; i++)
         if (concerns(&emulated.cuda, i))
@@ -474,6 +475,7 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
                         .facts = &f->source[head].facts,
                         .code = make_fault(f->source[head].code, &faults[i]),
                         .number = MOST_HEADS + i,
+                        .brief = true,
                         .first = first,
                         .end = first +
                                (faults[i].place >= IN_FLOW && faults[i].place != IN_FLOW_BY_THREADS ? 5 : 2)};

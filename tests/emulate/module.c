@@ -162,13 +162,14 @@ bool emulated_possible(void)
     return find_folder(path) && process_run(&process, &outcome, NULL) == FPA_OK && outcome.exit_code == 0;
 }
 
-static fpa_status compile(const char *source, const char *library, const char *folder, fpa_error *error)
+static fpa_status compile(const char *source, const char *library, const char *folder, bool brief,
+                          fpa_error *error)
 {
-    /* -O1: compiling is half of what these tests cost */
+    /* not -O2: compiling is half of what these tests cost */
     const char *const arguments[] = {"/usr/bin/env",
                                      "g++",
                                      "-std=c++17",
-                                     "-O1",
+                                     brief ? "-O0" : "-O1",
                                      "-w",
                                      "-shared",
                                      "-fPIC",
@@ -236,8 +237,8 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
     return FPA_OK;
 }
 
-static fpa_status build(const char *code, const char *name, const char *folder, char library[PATH_MAX],
-                        fpa_error *error)
+static fpa_status build(const char *code, const char *name, const char *folder, bool brief,
+                        char library[PATH_MAX], fpa_error *error)
 {
     char here[PATH_MAX], source[PATH_MAX];
     const char *reason;
@@ -250,11 +251,11 @@ static fpa_status build(const char *code, const char *name, const char *folder, 
     snprintf(library, PATH_MAX, "%s/%s.so", folder, name);
     scratch_write(source, text, strlen(text));
     free(text);
-    return compile(source, library, folder, error);
+    return compile(source, library, folder, brief, error);
 }
 
 fpa_status emulated_open(emulated_module *emulated, const char *code, const char *name, const char *folder,
-                         fpa_error *error)
+                         bool brief, fpa_error *error)
 {
     static const fpa_backend backend = {.name = "emulated"}; /* memory is the process's own */
     char library[PATH_MAX];
@@ -272,7 +273,7 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     emulated_copies_boxes(emulated, true);
     emulated->module = (fpa_module){
         .backend = &backend, .handle = &emulated->cuda, .workspace = cuda_workspace, .forward = cuda_forward};
-    fpa_status status = build(code, name, folder, library, error);
+    fpa_status status = build(code, name, folder, brief, library, error);
     if (status)
         return status;
     emulated->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);

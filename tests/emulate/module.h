@@ -26,11 +26,12 @@ typedef struct emulated_module {
 /* Whether the compiler and tests/emulate are here. */
 bool emulated_possible(void);
 
-/* Translate, compile in `folder` (there must be no other head of that name), load. The module has one thread
- * at a time, and as many multiprocessors as one likes: set module->cuda.multiprocessors. emulated_close
- * afterwards, also after an error: COMPILE with what the compiler says, LOAD. */
+/* Translate, compile in `folder` (there must be no other head of that name), load. brief: what is to run will
+ * soon end, and compiling without optimisation saves more than it costs. The module has one thread at a time,
+ * and as many multiprocessors as one likes: set module->cuda.multiprocessors. emulated_close afterwards, also
+ * after an error: COMPILE with what the compiler says, LOAD. */
 fpa_status emulated_open(emulated_module *emulated, const char *code, const char *name, const char *folder,
-                         fpa_error *error);
+                         bool brief, fpa_error *error);
 void emulated_close(emulated_module *emulated);
 
 /* Whether the driver can describe tensors for the copy engine; at first it can. */
