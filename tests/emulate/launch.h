@@ -93,20 +93,44 @@ static void finish_block(void)
     }
 }
 
-/* Threads of a block in turn, each until it waits; beside late copies from the last warp on. Returns whether
- * one could go on. */
-static bool run_threads(bool *unfinished)
+/* Threads of a warp in turn, each until it waits. Returns whether one could go on. */
+static bool run_warp(int warp, bool *unfinished)
 {
     bool moved = false;
-    for (int i = 0; i < count && !*message; i++) {
-        const int next = late_copies ? (count / WARP - 1 - i / WARP) * WARP + i % WARP : i;
-        if (threads[next].done)
+    for (int i = warp * WARP; i < (warp + 1) * WARP && i < count && !*message; i++) {
+        if (threads[i].done)
             continue;
         *unfinished = true;
-        if (!is_ready(threads[next]))
+        if (!is_ready(threads[i]))
             continue;
         moved = true;
-        resume(next);
+        resume(i);
+    }
+    return moved;
+}
+
+/* The same numbers in every launch. */
+static unsigned drawn;
+
+static unsigned draw(void)
+{
+    return (drawn = drawn * 1664525 + 1013904223) >> 16;
+}
+
+/* Beside late copies warps in turn. Else they begin at either end, and each goes one step, or until it has to
+ * wait for another one: who reads what others leave may come first, so that a wait that is missing shows. */
+static bool run_threads(bool *unfinished)
+{
+    const int warps = (count + WARP - 1) / WARP;
+    const bool down = !late_copies && draw() % 2;
+    bool moved = false;
+    for (int i = 0; i < warps; i++) {
+        const bool far = !late_copies && draw() % 2;
+        while (run_warp(down ? warps - 1 - i : i, unfinished)) {
+            moved = true;
+            if (!far)
+                break;
+        }
     }
     return moved;
 }
@@ -197,6 +221,7 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
     emulate::weights = weights;
     late_products = late & 1;
     late_copies = late & 2;
+    drawn = 0;
     overlapping = overlaps;
     gates = call->gates;
     gates_end =

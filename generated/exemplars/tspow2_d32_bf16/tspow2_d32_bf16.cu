@@ -2105,9 +2105,7 @@ __device__ __forceinline__ u32 next_item(u32 shared, struct turn &at)
     const u32 full = shared + ITEM_BARRIERS + at.slot * 8;
     barrier_wait(full, at.phase);
     const u32 index = get_word(shared + ITEM_RING + at.slot * 4);
-    __syncwarp();
-    if ((threadIdx.x & 31) == 0)
-        barrier_arrive(full + ITEM_STAGES * 8);
+    barrier_arrive(full + ITEM_STAGES * 8);
     advance<ITEM_STAGES>(at);
     return index;
 }
@@ -2639,9 +2637,7 @@ __device__ __forceinline__ void follow_items(const struct fpa_cuda_call &call, u
         read_keys(c, call, item, shared, from, keys);
         element *o = (element *)call.o + item.b * call.o_stride[0] + item.query_head * call.o_stride[2];
         const int first = item.first, block = item.block;
-        __syncwarp();
-        if ((threadIdx.x & 31) == 0)
-            barrier_arrive(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8);
+        barrier_arrive(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8);
         advance<QUERY_STAGES>(queries);
         store_queries(c, call, o, first, block);
     } while (await_item(shared, queries));
@@ -2660,10 +2656,12 @@ extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_
 {
     const u32 shared = shared_address();
     if (threadIdx.x == 0) {
-        init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 4 * ATTEND_GROUPS);
+        /* where lanes read what lanes have written, each arrives itself, which racecheck can follow; a warp's first one where
+         * the other side is the copy engine's or a product's */
+        init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 128 * ATTEND_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * ATTEND_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * ATTEND_GROUPS);
-        init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 3);
+        init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
