@@ -94,30 +94,14 @@ static fpa_status bench_heads(bench *b, fpa_head **heads, int count, fpa_error *
     return status;
 }
 
-static fpa_status set_dtypes(const bench_options *options, fpa_head_list *list, fpa_error *error)
-{
-    fpa_dtype dtype;
-    if (!options->dtype)
-        return FPA_OK;
-    fpa_status status = select_dtype(options->dtype, &dtype, error);
-    for (int i = 0; i < list->count && !status; i++) {
-        list->heads[i]->dtype = dtype;
-        if (dtype != FPA_F32)
-            list->heads[i]->products = FPA_PRODUCTS_PLAIN;
-    }
-    return status;
-}
-
 static fpa_status bench_spec(bench *b, const char *spec, fpa_error *error)
 {
     fpa_head_list list = {0};
     int first, end;
-    fpa_status status = select_heads(spec, b->options->head, &list, &first, &end, error);
+    fpa_status status = select_heads(spec, b->options->head, b->options->dtype, &list, &first, &end, error);
     if (status)
         return status;
-    status = set_dtypes(b->options, &list, error);
-    if (!status)
-        status = bench_heads(b, list.heads + first, end - first, error);
+    status = bench_heads(b, list.heads + first, end - first, error);
     head_list_free(&list);
     return status;
 }
@@ -223,8 +207,7 @@ int command_bench(int count, char **arguments)
         {"--batch", OPTION_COUNT, &options.batch, "N", "sequences (1)", 1, 1 << 20},
         {"--heads", OPTION_COUNT, &options.heads, "N", "heads of q, k, v and o (1)", 1, 1 << 16},
         {"--form", OPTION_TEXT, &options.form, "FORM", "auto, parallel, chunked or recurrent", 0, 0},
-        {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", "of q, k, v, o: f32, bf16 or f16 (the head's)", 0,
-         0},
+        {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--threads", OPTION_COUNT, &options.threads, "N", "OpenMP threads (OMP_NUM_THREADS, else all)", 1,
          4096},
         {"--repeats", OPTION_COUNT, &options.repeats, "N", "at most; fewer after ten seconds (7; GPU: 25)", 1,

@@ -13,28 +13,50 @@ static int find_index(const fpa_head_list *list, const fpa_head *head)
     return 0;
 }
 
-fpa_status select_heads(const char *spec, const char *name, fpa_head_list *list, int *first, int *end,
-                        fpa_error *error)
+static void store_heads_as(fpa_dtype dtype, fpa_head_list *list)
 {
-    fpa_status status = spec_load(spec, list, error);
-    if (status)
-        return status;
+    for (int i = 0; i < list->count; i++) {
+        list->heads[i]->dtype = dtype;
+        if (dtype != FPA_F32)
+            list->heads[i]->products = FPA_PRODUCTS_PLAIN; /* tf32x3 is of float32 alone */
+    }
+}
+
+static fpa_status find_range(const fpa_head_list *list, const char *name, const char *spec, int *first,
+                             int *end, fpa_error *error)
+{
+    const fpa_head *head;
     *first = 0;
     *end = list->count;
     if (!name)
         return FPA_OK;
-    const fpa_head *head;
-    status = head_list_find(list, name, spec, &head, error);
-    if (status) {
-        head_list_free(list);
+    fpa_status status = head_list_find(list, name, spec, &head, error);
+    if (status)
         return status;
-    }
     *first = find_index(list, head);
     *end = *first + 1;
     return FPA_OK;
 }
 
+fpa_status select_heads(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
+                        int *first, int *end, fpa_error *error)
+{
+    fpa_dtype stored;
+    fpa_status status = dtype ? select_dtype(dtype, &stored, error) : FPA_OK;
+    if (!status)
+        status = spec_load(spec, list, error);
+    if (status)
+        return status;
+    if (dtype)
+        store_heads_as(stored, list);
+    status = find_range(list, name, spec, first, end, error);
+    if (status)
+        head_list_free(list);
+    return status;
+}
+
 const char target_help[] = "c[:ISA] or cuda[:sm_NN] (fpac list); c, cuda: the best here";
+const char dtype_help[] = "of q, k, v, o: f32, bf16 or f16 (the head's)";
 const char device_help[] = "which GPU, of a CUDA target (0)";
 
 static fpa_status unknown_target(const char *name, fpa_error *error)

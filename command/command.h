@@ -40,9 +40,10 @@ int finish_output(int code);
 void progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void progress_end(void); /* wipe it */
 
-/* Heads of one spec file to work on: all, or the one named. *first and *end index list. */
-fpa_status select_heads(const char *spec, const char *name, fpa_head_list *list, int *first, int *end,
-                        fpa_error *error);
+/* Heads of one spec file to work on: all, or the one named. *first and *end index list. dtype, unless
+ * NULL, stands for what the heads say of q, k, v and o; unknown: INVALID. */
+fpa_status select_heads(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
+                        int *first, int *end, fpa_error *error);
 
 /* The target by name, to write code for: NULL or "c": the best that this machine runs; "cuda": the
  * best for the GPU here, DEVICE without one. Unknown: INVALID with the list. */
@@ -55,8 +56,8 @@ fpa_status select_backend(const char *name, const fpa_backend **backend, fpa_err
 fpa_status select_running(const fpa_options *options, const fpa_backend **backend, const fpa_target **target,
                           fpa_error *error);
 
-/* Help of --target and --device where something runs. */
-extern const char target_help[], device_help[];
+/* Help of --target and --device where something runs, and of --dtype. */
+extern const char target_help[], device_help[], dtype_help[];
 enum { MOST_DEVICES = 1023 };
 
 /* The form named auto, parallel, chunked or recurrent as an fpa_form (-1, 0, 1, 2). */

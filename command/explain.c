@@ -12,7 +12,7 @@
 #include "options.h"
 
 typedef struct explain_options {
-    const char *head, *target, *dump;
+    const char *head, *target, *dtype, *dump;
     bool json;
 } explain_options;
 
@@ -306,7 +306,7 @@ static fpa_status explain_spec(const char *spec, const explain_options *options,
     fpa_json json = {.out = stdout};
     fpa_status status = select_target(options->target, &target, error);
     if (!status)
-        status = select_heads(spec, options->head, &list, &first, &end, error);
+        status = select_heads(spec, options->head, options->dtype, &list, &first, &end, error);
     if (status)
         return status;
     if (options->json)
@@ -329,12 +329,13 @@ int command_explain(int count, char **arguments)
         {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of the file", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET",
          "plan for c[:ISA] or cuda:sm_NN (fpac list); c: the best here", 0, 0},
+        {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--dump", OPTION_TEXT, &options.dump, "STAGE", "only the text of head, simplified, plan or source",
          0, 0},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
     };
     const fpa_syntax syntax = {
-        "explain SPEC [--head NAME] [--target TARGET] [--dump STAGE] [--json]",
+        "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--dump STAGE] [--json]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
         "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
         "each form and the plan for a target.",

@@ -58,7 +58,7 @@ static fpa_status add_heads(const char *spec, const char *name, fpa_head_list *a
 {
     fpa_head_list list = {0};
     int first, end;
-    fpa_status status = select_heads(spec, name, &list, &first, &end, error);
+    fpa_status status = select_heads(spec, name, NULL, &list, &first, &end, error);
     if (status)
         return status;
     fpa_head **heads = realloc(all->heads, (size_t)(all->count + end - first) * sizeof *heads + 1);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../runtime/open.h"
 #include "command.h"
 #include "device.h"
 #include "operand.h"
@@ -12,7 +13,7 @@
 enum { INPUT_Q, INPUT_K, INPUT_V, INPUT_GATE, INPUT_STATE, INPUTS };
 
 typedef struct run_options {
-    const char *head, *form, *target;
+    const char *head, *form, *target, *dtype;
     const char *input[INPUTS]; /* paths; NULL: not given */
     const char *output, *state_output;
     fpa_texts weights; /* NAME=path */
@@ -228,6 +229,26 @@ static void free_data(run_data *data)
     fpa_close(data->kernel);
 }
 
+/* As fpa_open does, but for --dtype. */
+static fpa_status open_spec(const char *spec, const run_options *options, const fpa_options *open_options,
+                            fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_head_list list = {0};
+    int first, end;
+    fpa_status status = select_heads(spec, options->head, options->dtype, &list, &first, &end, error);
+    if (status)
+        return status;
+    const fpa_head *only; /* one, or none is opened */
+    status = head_list_find(&list, options->head, spec, &only, error);
+    if (!status) {
+        fpa_head *head = list.heads[first];
+        list.heads[first] = NULL;
+        status = open_parsed_head(head, open_options, kernel, error);
+    }
+    head_list_free(&list);
+    return status;
+}
+
 static fpa_status run_head(const char *spec, const run_options *options, fpa_error *error)
 {
     run_data data = {0};
@@ -242,7 +263,7 @@ static fpa_status run_head(const char *spec, const run_options *options, fpa_err
         status = read_inputs(options, &data, error);
     if (!status) {
         progress("opening %s", spec);
-        status = fpa_open(spec, options->head, &open_options, &data.kernel, error);
+        status = open_spec(spec, options, &open_options, &data.kernel, error);
         progress_end();
     }
     if (!status)
@@ -286,6 +307,7 @@ int command_run(int count, char **arguments)
         {"--state-out", OPTION_TEXT, &options.state_output, "FILE", "write the final state", 0, 0},
         {"--form", OPTION_TEXT, &options.form, "FORM", "auto, parallel, chunked or recurrent", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
+        {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"-o", OPTION_TEXT, &options.output, "FILE", "write o, [B, L, Hq, dv]", 0, 0},
     };

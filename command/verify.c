@@ -16,7 +16,7 @@
 #include "timing.h"
 
 typedef struct verify_options {
-    const char *head, *target;
+    const char *head, *target, *dtype;
     int64_t jobs, device;
     bool json, time;
 } verify_options;
@@ -302,7 +302,8 @@ static fpa_status collect_jobs(verify_work *work, const fpa_texts *specs, fpa_er
     for (int i = 0; i < specs->count && !status; i++) {
         fpa_head_list list = {0};
         int first, end;
-        status = select_heads(specs->text[i], work->options->head, &list, &first, &end, error);
+        status = select_heads(specs->text[i], work->options->head, work->options->dtype, &list, &first, &end,
+                              error);
         if (status)
             return status;
         status = add_jobs(work, &list, first, end, error);
@@ -326,6 +327,7 @@ int command_verify(int count, char **arguments)
     const fpa_option table[] = {
         {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of each file", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
+        {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"--jobs", OPTION_COUNT, &options.jobs, "N", "compilers at once (one a core)", 1, 256},
         {"--time", OPTION_FLAG, &options.time, NULL, "and measure each form, with one head a core (GPU: 128)",
@@ -333,7 +335,7 @@ int command_verify(int count, char **arguments)
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
     };
     const fpa_syntax syntax = {
-        "verify SPEC... [--head NAME] [--target TARGET] [--jobs N] [--time] [--json]",
+        "verify SPEC... [--head NAME] [--target TARGET] [--dtype DTYPE] [--jobs N] [--time] [--json]",
         "Generate and compile every head afresh, run it on random inputs and compare it, in every\n"
         "form, with the formula in double precision. One row a form: the largest error relative to\n"
         "the largest result; the largest share of the error bound that any element takes (above 1 is\n"

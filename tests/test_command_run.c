@@ -104,6 +104,60 @@ static void run_computes_the_formula_in_every_form(void **state)
     check_every_form("c");
 }
 
+static bool is_bf16(float a)
+{
+    uint32_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    return (bits & 0xffff) == 0;
+}
+
+static bool all_are_bf16(const char *path)
+{
+    fpa_array o = read_numbers(path);
+    bool all = o.count > 0;
+    for (int64_t i = 0; i < o.count; i++)
+        all = all && is_bf16(o.data[i]);
+    npy_free(&o);
+    return all;
+}
+
+static void run_takes_another_dtype_than_the_heads(void **state)
+{
+    place here;
+    arrays paths;
+    (void)state;
+    place_begin(&here, tiny_spec);
+    arrays_make(&here, &paths);
+    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "-o", paths.o), 0,
+           NULL, NULL);
+    assert_false(all_are_bf16(paths.o));
+    expect(RUN("fpac", "run", here.spec, "--dtype", "bf16", "--q", paths.q, "--k", paths.k, "--v", paths.v,
+               "-o", paths.o),
+           0, NULL, NULL);
+    assert_true(all_are_bf16(paths.o));
+    expect(RUN("fpac", "run", here.spec, "--dtype", "f64", "--q", paths.q, "--k", paths.k, "--v", paths.v,
+               "-o", paths.o),
+           1, NULL, "f64 is no dtype");
+    expect(RUN("fpac", "explain", here.spec, "--dtype", "bf16", "--dump", "head"), 0, "dtype bf16", NULL);
+    expect(RUN("fpac", "verify", here.spec, "--dtype", "bf16"), 0, "verified", NULL);
+    scratch_remove(here.folder);
+}
+
+static void run_needs_to_know_which_of_several_heads(void **state)
+{
+    place here;
+    arrays paths;
+    (void)state;
+    place_begin(&here, two_heads_spec);
+    arrays_make(&here, &paths);
+    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "-o", paths.o), 1,
+           NULL, "name one of: ");
+    expect(RUN("fpac", "run", here.spec, "--head", "three", "--q", paths.q, "--k", paths.k, "--v", paths.v,
+               "-o", paths.o),
+           1, NULL, "there is no head \"three\"");
+    scratch_remove(here.folder);
+}
+
 static void run_computes_on_a_gpu(void **state)
 {
     (void)state;
@@ -211,6 +265,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_computes_the_formula_in_every_form),
+        cmocka_unit_test(run_takes_another_dtype_than_the_heads),
+        cmocka_unit_test(run_needs_to_know_which_of_several_heads),
         cmocka_unit_test(run_computes_on_a_gpu),
         cmocka_unit_test(bench_on_a_gpu_tells_shares),
         cmocka_unit_test(a_state_written_is_a_state_read),
