@@ -1,26 +1,29 @@
 #!/usr/bin/env bash
 # Run every head of some specs, in every form, under compute-sanitizer:
 #
-#   tools/gpu-sanitize.sh BUILD [--tool memcheck|racecheck] [--target TARGET] [--jobs N] [SPEC...]
+#   tools/gpu-sanitize.sh BUILD [--tool memcheck|racecheck] [--target TARGET] [--dtype DTYPE]
+#       [--jobs N] [SPEC...]
 #
-# Specs: specs/*.lua. Target: cuda, what the GPU is; cuda:sm_90 tests portable kernels on an H100 or H200. A head is
-# opened first without the sanitizer, so that its verification is not instrumented, then applied to 900 tokens
-# (chunked), 300 (parallel) and 3 (recurrent) of two sequences. A line a head; exit code 1 when the tool, or fpac, complains.
+# Specs: specs/*.lua. Target: cuda, what the GPU is; cuda:sm_90 tests portable kernels on an H100 or H200, where
+# --dtype bf16 tests warpgroups with heads that are float32 in their spec. A head is opened first without the
+# sanitizer, so that its verification is not instrumented, then applied to 900 tokens (chunked), 300 (parallel)
+# and 3 (recurrent) of two sequences. A line a head; exit code 1 when the tool, or fpac, complains.
 set -eu
 
 usage() {
-    sed -n 's/^# \{0,1\}//; 2,8p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 2,9p' "$0" >&2
     exit 2
 }
 
 [ $# -ge 1 ] || usage
 fpac=$1/fpac
 shift
-tool=memcheck target=cuda jobs=4 sanitizer=${SANITIZER:-compute-sanitizer}
+tool=memcheck target=cuda dtype="" jobs=4 sanitizer=${SANITIZER:-compute-sanitizer}
 while [ $# -gt 0 ]; do
     case $1 in
     --tool) [ $# -ge 2 ] || usage; tool=$2; shift ;;
     --target) [ $# -ge 2 ] || usage; target=$2; shift ;;
+    --dtype) [ $# -ge 2 ] || usage; dtype="--dtype $2"; shift ;;
     --jobs) [ $# -ge 2 ] || usage; jobs=$2; shift ;;
     --*) usage ;;
     *) break ;;
@@ -80,12 +83,13 @@ arrays() { # dump folder length
 check_head() { # spec head
     local spec=$1 head=$2 to form length verdict said="" status=0
     to=$(mktemp -d "$work/head.XXXXXX")
-    "$fpac" explain "$spec" --head "$head" --dump=head >"$to/dump"
+    # shellcheck disable=SC2086 # $dtype: an option with its value, or nothing
+    "$fpac" explain "$spec" --head "$head" $dtype --dump=head >"$to/dump"
     for form in chunked:900 parallel:300 recurrent:3; do
         length=${form#*:} form=${form%:*}
         if [ $form != parallel ] && grep -q '^causal 0' "$to/dump"; then continue; fi
-        # shellcheck disable=SC2046
-        set -- $(arrays "$to/dump" "$to" "$length") --form $form --target "$target" -o "$to/o.npy"
+        # shellcheck disable=SC2046,SC2086
+        set -- $(arrays "$to/dump" "$to" "$length") --form $form --target "$target" $dtype -o "$to/o.npy"
         if ! "$fpac" run "$spec" --head "$head" "$@" >"$to/log" 2>&1; then
             said="$said $form: $(tail -n 1 "$to/log")" status=1
             continue
@@ -101,7 +105,7 @@ check_head() { # spec head
     return $status
 }
 
-export fpac target tool sanitizer work
+export fpac target dtype tool sanitizer work
 export -f check_head arrays
 status=0
 for spec in "$@"; do
@@ -110,6 +114,6 @@ done | xargs -P "$jobs" -L 1 bash -c 'check_head "$@"' check || status=1
 for complaint in "$work"/complaint.*; do
     [ -e "$complaint" ] || continue
     echo "---- ${complaint##*/complaint.}"
-    grep -v '^ *$' "$complaint" | head -n 20
+    grep -v '^ *$' "$complaint" | head -n 40
 done
 exit $status
