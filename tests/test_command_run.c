@@ -44,6 +44,11 @@ typedef struct arrays {
     char q[PATH], k[PATH], v[PATH], o[PATH], state[PATH];
 } arrays;
 
+/* fpac run with these, and other options. */
+#define APPLY(here, paths, ...)                                                                              \
+    RUN("fpac", "run", (here).spec, "--q", (paths).q, "--k", (paths).k, "--v", (paths).v, "-o",              \
+        (paths).o __VA_OPT__(, ) __VA_ARGS__)
+
 static void arrays_make(const place *here, arrays *paths)
 {
     const int64_t shape[4] = {2, 9, 2, 4};
@@ -90,9 +95,7 @@ static void check_every_form(const char *target)
     arrays_make(&here, &paths);
     for (int i = 0; i < 4; i++) {
         unlink(paths.o);
-        expect(RUN("fpac", "run", here.spec, "--head", "two", "--q", paths.q, "--k", paths.k, "--v", paths.v,
-                   "--form", forms[i], "--target", target, "-o", paths.o),
-               0, NULL, NULL);
+        expect(APPLY(here, paths, "--head", "two", "--form", forms[i], "--target", target), 0, NULL, NULL);
         check_square(&paths);
     }
     scratch_remove(here.folder);
@@ -128,16 +131,11 @@ static void run_takes_another_dtype_than_the_heads(void **state)
     (void)state;
     place_begin(&here, tiny_spec);
     arrays_make(&here, &paths);
-    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "-o", paths.o), 0,
-           NULL, NULL);
+    expect(APPLY(here, paths), 0, NULL, NULL);
     assert_false(all_are_bf16(paths.o));
-    expect(RUN("fpac", "run", here.spec, "--dtype", "bf16", "--q", paths.q, "--k", paths.k, "--v", paths.v,
-               "-o", paths.o),
-           0, NULL, NULL);
+    expect(APPLY(here, paths, "--dtype", "bf16"), 0, NULL, NULL);
     assert_true(all_are_bf16(paths.o));
-    expect(RUN("fpac", "run", here.spec, "--dtype", "f64", "--q", paths.q, "--k", paths.k, "--v", paths.v,
-               "-o", paths.o),
-           1, NULL, "f64 is no dtype");
+    expect(APPLY(here, paths, "--dtype", "f64"), 1, NULL, "f64 is no dtype");
     expect(RUN("fpac", "explain", here.spec, "--dtype", "bf16", "--dump", "head"), 0, "dtype bf16", NULL);
     expect(RUN("fpac", "verify", here.spec, "--dtype", "bf16"), 0, "verified", NULL);
     scratch_remove(here.folder);
@@ -150,11 +148,8 @@ static void run_needs_to_know_which_of_several_heads(void **state)
     (void)state;
     place_begin(&here, two_heads_spec);
     arrays_make(&here, &paths);
-    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "-o", paths.o), 1,
-           NULL, "name one of: ");
-    expect(RUN("fpac", "run", here.spec, "--head", "three", "--q", paths.q, "--k", paths.k, "--v", paths.v,
-               "-o", paths.o),
-           1, NULL, "there is no head \"three\"");
+    expect(APPLY(here, paths), 1, NULL, "name one of: ");
+    expect(APPLY(here, paths, "--head", "three"), 1, NULL, "there is no head \"three\"");
     scratch_remove(here.folder);
 }
 
@@ -191,16 +186,12 @@ static void a_state_written_is_a_state_read(void **state)
     (void)state;
     place_begin(&here, tiny_spec);
     arrays_make(&here, &paths);
-    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--state-out",
-               paths.state, "-o", paths.o),
-           0, NULL, NULL);
+    expect(APPLY(here, paths, "--state-out", paths.state), 0, NULL, NULL);
     fpa_array written = read_numbers(paths.state);
     assert_int_equal(written.axes, 4);
     assert_int_equal(written.shape[2], 12);
     npy_free(&written);
-    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--state-in",
-               paths.state, "-o", paths.o),
-           0, NULL, NULL);
+    expect(APPLY(here, paths, "--state-in", paths.state), 0, NULL, NULL);
     scratch_remove(here.folder);
 }
 
@@ -228,12 +219,8 @@ static void run_refuses_wrong_files_and_writes_nothing(void **state)
                1, NULL, wrong[i]);
         assert_int_not_equal(access(paths.o, F_OK), 0);
     }
-    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--log-gate",
-               paths.v, "-o", paths.o),
-           1, NULL, "gate");
-    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--weights",
-               "w=w.npy", "-o", paths.o),
-           1, NULL, "--weights: w=w.npy");
+    expect(APPLY(here, paths, "--log-gate", paths.v), 1, NULL, "gate");
+    expect(APPLY(here, paths, "--weights", "w=w.npy"), 1, NULL, "--weights: w=w.npy");
     scratch_remove(here.folder);
 }
 
@@ -250,14 +237,9 @@ static void trainable_weights_are_named(void **state)
     place_file(&here, "w.npy", weight);
     write_numbers(weight, 2, shape);
     snprintf(option, sizeof option, "w=%s", weight);
-    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "-o", paths.o), 1,
-           NULL, "w is missing");
-    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--weights", option,
-               "--weights", option, "-o", paths.o),
-           1, NULL, "w is given twice");
-    expect(RUN("fpac", "run", here.spec, "--q", paths.q, "--k", paths.k, "--v", paths.v, "--weights", option,
-               "-o", paths.o),
-           0, NULL, NULL);
+    expect(APPLY(here, paths), 1, NULL, "w is missing");
+    expect(APPLY(here, paths, "--weights", option, "--weights", option), 1, NULL, "w is given twice");
+    expect(APPLY(here, paths, "--weights", option), 0, NULL, NULL);
     scratch_remove(here.folder);
 }
 
