@@ -65,7 +65,7 @@ static int open_all(const char *spec, slowest *first, slowest *again)
         return complain(&error);
     for (int i = 0; i < list.count; i++) {
         const char *name = list.heads[i]->name;
-        int first_cached, again_cached;
+        int first_cached = 0, again_cached = 0;
         double first_seconds = open_once(spec, name, &first_cached);
         double again_seconds = open_once(spec, name, &again_cached);
         if (first_seconds < 0 || again_seconds < 0)

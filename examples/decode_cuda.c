@@ -140,7 +140,8 @@ int main(int count, char **arguments)
     if (fpa_open(arguments[1], count > 2 ? arguments[2] : NULL, &options, &kernel, &error))
         stop(error.where, error.message);
     const fpa_description *head = fpa_describe(kernel);
-    if (strcmp(head->dtype, "f32") || strcmp(head->state_dtype, "f32") || head->gate || head->weight_count)
+    if (strcmp(head->dtype, "f32") != 0 || strcmp(head->state_dtype, "f32") != 0 || head->gate ||
+        head->weight_count)
         stop(head->name, "this example wants a head of float32 without gate and run-time matrices");
     printf("%s on %s: D = %lld; %s\n", head->name, head->target, (long long)head->features, head->verdict);
 
@@ -155,9 +156,9 @@ int main(int count, char **arguments)
     void *step = capture_step(kernel, &tensors);
     for (int token = 0; token < TOKENS; token++) {
         float first;
-        fill(&q, (size_t)(BATCH * HEADS * head->d));
-        fill(&k, (size_t)(BATCH * HEADS * head->d));
-        fill(&v, (size_t)(BATCH * HEADS * head->dv));
+        fill(&q, (size_t)BATCH * HEADS * (size_t)head->d);
+        fill(&k, (size_t)BATCH * HEADS * (size_t)head->d);
+        fill(&v, (size_t)BATCH * HEADS * (size_t)head->dv);
         check(cu.cuGraphLaunch(step, stream), "cuGraphLaunch");
         check(cu.cuStreamSynchronize(stream), "cuStreamSynchronize");
         check(cu.cuMemcpyDtoH_v2(&first, (address)(uintptr_t)o.data, sizeof first), "cuMemcpyDtoH");

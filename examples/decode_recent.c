@@ -69,7 +69,8 @@ int main(int count, char **arguments)
     if (fpa_open(arguments[1], count > 2 ? arguments[2] : NULL, NULL, &kernel, &error))
         stop(error.where, error.message);
     const fpa_description *head = fpa_describe(kernel);
-    if (strcmp(head->dtype, "f32") || strcmp(head->state_dtype, "f32") || head->gate || head->weight_count)
+    if (strcmp(head->dtype, "f32") != 0 || strcmp(head->state_dtype, "f32") != 0 || head->gate ||
+        head->weight_count)
         stop(head->name, "this example wants a head of float32 without gate and run-time matrices");
 
     int64_t query[4] = {BATCH, 1, HEADS, head->d}, output[4] = {BATCH, 1, HEADS, head->dv};

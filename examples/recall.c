@@ -248,12 +248,13 @@ int main(int count, char **arguments)
     }
     printf("%s: %d distinct words, each stored with the next\n", path, book.count);
     printf("%-16s %6s %14s %s\n", "head", "D", "state", "successors recalled");
-    for (unsigned i = 0; i < sizeof heads / sizeof *heads; i++) {
+    int code = 0;
+    for (unsigned i = 0; i < sizeof heads / sizeof *heads && !code; i++) {
         if (show_head(spec, heads[i], &book, &error)) {
             fprintf(stderr, "recall: %s: %s\n", error.where, error.message);
-            return 1;
+            code = 1;
         }
     }
     free(book.words);
-    return 0;
+    return code;
 }

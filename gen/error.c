@@ -3,6 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#undef fail /* what the analyzer sees of them elsewhere */
+#undef fail_memory
+
 fpa_status fail(fpa_error *error, fpa_status code, const char *where, const char *format, ...)
 {
     if (error) {

@@ -104,12 +104,13 @@ int script_raise(lua_State *L, fpa_status code, int line, const char *format, ..
     va_start(arguments, format);
     lua_pushvfstring(L, format, arguments);
     va_end(arguments);
-    return lua_error(L);
+    lua_error(L);
+    __builtin_unreachable(); /* lua_error does not come back */
 }
 
 int script_no_memory(lua_State *L)
 {
-    return script_raise(L, FPA_NO_MEMORY, 0, "out of memory");
+    script_raise(L, FPA_NO_MEMORY, 0, "out of memory");
 }
 
 /* Past the "spec:7: " or "prelude:7: " that Lua puts before its own messages. *line is its

@@ -40,11 +40,12 @@ int script_run(lua_State *L, const char *text, size_t size);
 int script_line(lua_State *L);
 
 /* Raise an error at a line of the user's file (0: the line that is being run). Formats as
- * lua_pushfstring: %s %d %I %f %%. */
-int script_raise(lua_State *L, fpa_status code, int line, const char *format, ...);
+ * lua_pushfstring: %s %d %I %f %%. Like lua_error it returns nothing, so that one can write return
+ * script_raise(..). */
+_Noreturn int script_raise(lua_State *L, fpa_status code, int line, const char *format, ...);
 #define script_refuse(L, line, ...) script_raise(L, FPA_INVALID, line, __VA_ARGS__)
 
 /* Raise the error of memory that could not be had outside Lua. */
-int script_no_memory(lua_State *L);
+_Noreturn int script_no_memory(lua_State *L);
 
 #endif

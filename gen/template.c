@@ -112,10 +112,10 @@ static void load_template(lua_State *L, const char *name, const char *text)
 {
     int bad_line = 0;
     char *lua = template_translate(text, &bad_line);
-    if (bad_line)
-        luaL_error(L, "%s:%d: ${ without }", name, bad_line);
-    if (!lua)
-        luaL_error(L, "not enough memory");
+    if (!lua) {
+        luaL_error(L, bad_line ? "%s:%d: ${ without }" : "%s: not enough memory", name, bad_line);
+        return; /* never: luaL_error does not come back */
+    }
     char chunk[128];
     snprintf(chunk, sizeof chunk, "@%s", name);
     int status = luaL_loadbufferx(L, lua, strlen(lua), chunk, "t");

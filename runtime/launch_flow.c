@@ -34,7 +34,7 @@ void flow_divide(const struct fpa_cuda_module *cuda, int64_t blocks, int64_t wal
     const int64_t equal = divide_up(chunks, segments);
     call->first_chunks = longer > equal ? longer : equal;
     const int64_t rest = chunks - call->first_chunks;
-    call->segment_chunks = rest ? divide_up(rest, segments - 1) : 1;
+    call->segment_chunks = segments > 1 && rest ? divide_up(rest, segments - 1) : 1;
     call->segments = 1 + divide_up(rest, call->segment_chunks);
 }
 

@@ -59,7 +59,7 @@ static fpa_status make_key(opening *o, fpa_error *error)
         status = o->backend->device(o->options, &device, error);
     if (!status) {
         const char *const fields[] = {
-            "fpac module 2 of " FPA_VERSION, digest, o->target->name, generator_digest, identity, device};
+            ("fpac module 2 of " FPA_VERSION), digest, o->target->name, generator_digest, identity, device};
         cache_key(fields, sizeof fields / sizeof *fields, o->key);
     }
     free(identity);

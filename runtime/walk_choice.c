@@ -15,15 +15,17 @@ typedef struct walk_kernel {
 static double block_clocks(const struct fpa_cuda_geometry *g, const walk_kernel *kernel, int64_t chunks)
 {
     enum { BLOCK_START = 4000 };
+    const int64_t steps = g->chunk / 16;
     const double columns = (double)g->columns / g->column_blocks;
     const double copy = (double)g->features / kernel->slices * columns * g->copy_bytes / 64;
-    return (double)chunks * (g->chunk / 16 * (double)kernel->clocks + copy) + BLOCK_START;
+    return (double)chunks * ((double)steps * (double)kernel->clocks + copy) + BLOCK_START;
 }
 
 /* Of a multiprocessor for all queries, were it the only one. */
 static double query_clocks(const struct fpa_cuda_geometry *g, const walk_task *task)
 {
-    return (double)task->query_sequences * (double)task->chunks * g->column_blocks * (g->chunk / 16) *
+    const int64_t steps = g->chunk / 16;
+    return (double)task->query_sequences * (double)task->chunks * g->column_blocks * (double)steps *
            (double)g->attend_clocks;
 }
 
