@@ -15,6 +15,7 @@ enum {
     MOST_SUMS_OF_TWO = 128, /* and of two */
     MOST_COLUMNS = 9,       /* tiles of 8 */
     MOST_FACTORS = 4,
+    OTHERS_OF_KEYS = 12, /* registers of a thread that adds up keys: addresses, counters */
 };
 
 static fpa_status refuse(fpa_flow_plan *flow, const char *why)
@@ -82,9 +83,16 @@ static bool choose_groups(fpa_plan *plan)
     return one || 4 * columns * flow->key_tiles <= MOST_SUMS_OF_TWO;
 }
 
+/* Products of two tiles at a time, or of one: beside the sums each tile takes two places for features and one
+ * for every factor, of 4 registers. */
+static int two_if_room(const fpa_plan *plan, int registers)
+{
+    const int sums = 4 * plan->cuda.all_tiles * plan->flow.key_tiles, places = 2 + plan->cuda.factors;
+    return sums + 2 * 4 * places <= registers - OTHERS_OF_KEYS ? 2 : 1;
+}
+
 /* A multiprocessor's 65,536 registers are 512 for a thread of each warpgroup. What packers and queries have
- * of them decides how many loads they have on their way; products of two tiles at a time take 8 more of keys.
- */
+ * of them decides how many loads they have on their way. */
 static void share_registers(fpa_plan *plan)
 {
     fpa_flow_plan *flow = &plan->flow;
@@ -92,7 +100,7 @@ static void share_registers(fpa_plan *plan)
     const bool few = 4 * plan->cuda.all_tiles * flow->key_tiles <= FEW_SUMS;
     if (flow->key_groups == 2) {
         flow->walk = (fpa_flow_share){64, 168, 112, 1, 2};
-        flow->totals = (fpa_flow_share){80, 176, 80, gate ? 1 : 2, 0};
+        flow->totals = (fpa_flow_share){80, 176, 80, gate ? 1 : two_if_room(plan, 176), 0};
         return;
     }
     const int pack = few ? 72 : plan->projection_count ? 64 : 56, key = 256 - pack;

@@ -2627,10 +2627,12 @@ __device__ __forceinline__ void follow_items(const struct fpa_cuda_call &call, u
         const struct item &item = item_of(queries.slot);
         float c[QUERY_TILES64][N / 2];
 #pragma unroll
-        for (int m = 0; m < QUERY_TILES64; m++)
+        for (int m = 0; m < QUERY_TILES64; m++) {
 #pragma unroll
             for (int i = 0; i < N / 2; i++)
                 c[m][i] = 0;
+            settle<N / 2>(c[m]); /* as sums that no state was read into: else ptxas serialises the products of some heads */
+        }
         if (item.reads) {
             read_state(c, shared, from, tiles);
         }
