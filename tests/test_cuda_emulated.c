@@ -56,6 +56,7 @@ static const char spec[] =
     "  h('fewtwice', { d = 16, dv = 128, scale = 1 / 4, terms = taylor { degree = 2 } }),\n"
     "  h('fewodd', { d = 16, dv = 80, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
     "  h('fewwide', { d = 64, dv = 64, terms = term { some(16, 64, 1), some(32, 64, 2) } }),\n"
+    "  h('fewcubic', { d = 48, dv = 64, terms = term { some(8, 48, 1), some(8, 48, 2), some(8, 48, 3) } }),\n"
     "  h('fewtrained', { d = 24, terms = { term { trainable { name = 'a', rows = 10 }, trainable { name = "
     "'b', "
     "rows = 9, shared = true } }, term { trainable { name = 'g', diagonal = true } } } }),\n"
