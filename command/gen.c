@@ -74,10 +74,17 @@ static fpa_status add_heads(const char *spec, const char *name, fpa_head_list *a
     return status;
 }
 
+/* Warnings stay: products that wait for each other, say, of a shape that the compiler finds no registers for.
+ */
 static void show_progress(void *user, const char *line)
 {
     (void)user;
-    progress("%s", line);
+    if (!strstr(line, ": warning: ")) {
+        progress("%s", line);
+        return;
+    }
+    progress_end();
+    fprintf(stderr, "fpac: %s\n", line);
 }
 
 /* What the command line asks for. */

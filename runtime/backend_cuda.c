@@ -84,7 +84,7 @@ static void log_report(const fpa_options *options, const char *name, const fpa_t
     log_line(options, "%s: NVRTC %s for %s: %.2f s%s%s", name, report->version, target->march,
              report->seconds, longest, figures);
     if (nvrtc_remarks(report, remarks, sizeof remarks))
-        log_line(options, "%s: warning: %s", name, remarks);
+        log_line(options, "%s: %s: %s", name, nvrtc_warns(remarks, target) ? "warning" : "note", remarks);
 }
 
 fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bool ptx, fpa_object *object,

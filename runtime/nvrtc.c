@@ -168,6 +168,11 @@ bool nvrtc_remarks(const nvrtc_report *report, char *text, size_t size)
     return j.used > 0;
 }
 
+bool nvrtc_warns(const char *remarks, const fpa_target *target)
+{
+    return !target->warpgroups || strstr(remarks, "serialized") || strstr(remarks, "warning");
+}
+
 /* Compiling */
 
 /* NVRTC has one error, an invalid option, for this and for mistakes of ours. */

@@ -170,8 +170,7 @@ static void check_object(compile_job *job, const fpa_facts *facts, const fpa_obj
 {
     cubin module;
     char remarks[512];
-    if (nvrtc_remarks(report, remarks, sizeof remarks) &&
-        (!job->target->warpgroups || strstr(remarks, "serialized") || strstr(remarks, "warning")))
+    if (nvrtc_remarks(report, remarks, sizeof remarks) && nvrtc_warns(remarks, job->target))
         complain(job, "%s; ", remarks);
     if (!cubin_read(object->bytes, object->size, &module)) {
         complain(job, "NVRTC's result is no cubin; ");

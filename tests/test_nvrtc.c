@@ -233,6 +233,42 @@ static void a_warning_is_logged(void **state)
     nvrtc_report_free(&report);
 }
 
+/* Where warps may be those that only fetch, spills are a note; sums that are touched before their products
+ * are through, which are then carried out one after the other, are a warning. */
+static void products_that_wait_are_a_warning_and_spills_a_note(void **state)
+{
+    static const char touching[] =
+        "extern \"C\" __global__ void toy(float *y, unsigned long long a, int n)\n"
+        "{\n"
+        "    float c[4] = {};\n"
+        "    for (int i = 0; i < n; i++) {\n"
+        "        asm volatile(\"wgmma.fence.sync.aligned;\");\n"
+        "        asm volatile(\"wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 \"\n"
+        "                     \"{%0,%1,%2,%3}, %4, %4, 1, 1, 1, 0, 0;\"\n"
+        "                     : \"+f\"(c[0]), \"+f\"(c[1]), \"+f\"(c[2]), \"+f\"(c[3]) : \"l\"(a + i));\n"
+        "        asm volatile(\"wgmma.commit_group.sync.aligned;\");\n"
+        "        if (y[i] > 0) c[1] = y[i];\n"
+        "        asm volatile(\"wgmma.wait_group.sync.aligned 1;\");\n"
+        "    }\n"
+        "    y[threadIdx.x] = c[0] + c[1];\n"
+        "}\n";
+    fixture *f = *state;
+    nvrtc_report report;
+    need_nvrtc();
+    fpa_object object = compiled(f, spilling, "cuda:sm_90a", false, &report);
+    assert_int_equal(f->log.lines, 2);
+    assert_non_null(strstr(f->log.text, "toy: note: toy_spill spills "));
+    free(object.bytes);
+    nvrtc_report_free(&report);
+
+    object = compiled(f, touching, "cuda:sm_90a", false, &report);
+    assert_int_equal(f->log.lines, 4);
+    assert_non_null(strstr(f->log.text, "toy: warning: "));
+    assert_non_null(strstr(f->log.text, "wgmma.mma_async instructions are serialized due to "));
+    free(object.bytes);
+    nvrtc_report_free(&report);
+}
+
 typedef struct job {
     const fixture *f;
     pthread_t thread;
@@ -453,6 +489,7 @@ int main(void)
         CLAIM(a_mistake_in_the_source_is_told_with_its_line),
         CLAIM(more_shared_memory_than_there_can_be_is_refused),
         CLAIM(registers_and_spills_are_those_of_the_cubin),
+        CLAIM(products_that_wait_are_a_warning_and_spills_a_note),
         CLAIM(a_warning_is_logged),
         CLAIM(the_bytes_depend_on_neither_folder_nor_thread),
         CLAIM(the_identity_is_the_version_and_the_options),
