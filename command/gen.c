@@ -74,8 +74,7 @@ static fpa_status add_heads(const char *spec, const char *name, fpa_head_list *a
     return status;
 }
 
-/* Warnings stay: products that wait for each other, say, of a shape that the compiler finds no registers for.
- */
+/* Warnings stay: of products that wait for each other, say, where the compiler found no registers. */
 static void show_progress(void *user, const char *line)
 {
     (void)user;
