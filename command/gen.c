@@ -53,12 +53,18 @@ static fpa_status parse_targets(const char *text, target_names *targets, fpa_err
     return targets->count ? FPA_OK : fail(error, FPA_INVALID, "--target", "names no target");
 }
 
+/* What the command line asks for. */
+typedef struct gen_options {
+    const char *head, *folder, *target, *dtype;
+    bool objects, ptx;
+} gen_options;
+
 /* Heads of all specs, in order; owned. */
-static fpa_status add_heads(const char *spec, const char *name, fpa_head_list *all, fpa_error *error)
+static fpa_status add_heads(const char *spec, const gen_options *wanted, fpa_head_list *all, fpa_error *error)
 {
     fpa_head_list list = {0};
     int first, end;
-    fpa_status status = select_heads(spec, name, NULL, &list, &first, &end, error);
+    fpa_status status = select_heads(spec, wanted->head, wanted->dtype, &list, &first, &end, error);
     if (status)
         return status;
     fpa_head **heads = realloc(all->heads, (size_t)(all->count + end - first) * sizeof *heads + 1);
@@ -86,12 +92,6 @@ static void show_progress(void *user, const char *line)
     fprintf(stderr, "fpac: %s\n", line);
 }
 
-/* What the command line asks for. */
-typedef struct gen_options {
-    const char *head, *folder, *target;
-    bool objects, ptx;
-} gen_options;
-
 static fpa_status write_bundle(const fpa_texts *specs, const gen_options *wanted, fpa_error *error)
 {
     target_names targets = {0};
@@ -101,7 +101,7 @@ static fpa_status write_bundle(const fpa_texts *specs, const gen_options *wanted
     if (!status && wanted->ptx && !targets.cuda)
         status = fail(error, FPA_INVALID, "--ptx", "is for CUDA targets, and --target names none");
     for (int i = 0; i < specs->count && !status; i++)
-        status = add_heads(specs->text[i], wanted->head, &all, error);
+        status = add_heads(specs->text[i], wanted, &all, error);
     if (!status)
         status = bundle_write(all.heads, all.count, wanted->folder, targets.name, targets.count,
                               wanted->objects, wanted->ptx, &options, error);
@@ -118,12 +118,13 @@ int command_gen(int count, char **arguments)
         {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of each file", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "NAME[,NAME...]",
          "c:avx2, sm_90 ... (fpac list); c: the best here", 0, 0},
+        {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--object", OPTION_FLAG, &options.objects, NULL,
          "compile shared libraries too, verified where they run", 0, 0},
         {"--ptx", OPTION_FLAG, &options.ptx, NULL, "write CUDA kernels as PTX too, to read", 0, 0},
     };
     const fpa_syntax syntax = {
-        "gen SPEC... -o DIR [--head NAME] [--target NAME[,NAME...]] [--object] [--ptx]",
+        "gen SPEC... -o DIR [--head NAME] [--target NAME[,NAME...]] [--dtype DTYPE] [--object] [--ptx]",
         "Write NAME.c and NAME.h for each head (they need libm and OpenMP only), NAME.head, the\n"
         "head's canonical text, and manifest.fpa. With --object also NAME.ISA.so, which\n"
         "fpa_open_bundle loads without Lua and without a compiler. With several targets the\n"

@@ -39,8 +39,8 @@ fpa_status nvrtc_compile(const nvrtc_input *input, fpa_object *object, nvrtc_rep
  * there is nothing. */
 bool nvrtc_remarks(const nvrtc_report *report, char *text, size_t size);
 
-/* Whether such remarks are a warning. Spills alone are none where blocks have warps that only fetch: those
- * have few registers, and wait for memory anyway. */
+/* Whether such remarks are a warning. Spills alone are none on targets where blocks have warps that only
+ * fetch: those have few registers. */
 bool nvrtc_warns(const char *remarks, const fpa_target *target);
 
 #endif

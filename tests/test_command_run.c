@@ -124,10 +124,11 @@ static bool all_are_bf16(const char *path)
     return all;
 }
 
-static void run_takes_another_dtype_than_the_heads(void **state)
+static void commands_take_another_dtype_than_the_heads(void **state)
 {
     place here;
     arrays paths;
+    char head[PATH];
     (void)state;
     place_begin(&here, tiny_spec);
     arrays_make(&here, &paths);
@@ -138,6 +139,10 @@ static void run_takes_another_dtype_than_the_heads(void **state)
     expect(APPLY(here, paths, "--dtype", "f64"), 1, NULL, "f64 is no dtype");
     expect(RUN("fpac", "explain", here.spec, "--dtype", "bf16", "--dump", "head"), 0, "dtype bf16", NULL);
     expect(RUN("fpac", "verify", here.spec, "--dtype", "bf16"), 0, "verified", NULL);
+    expect(RUN("fpac", "gen", here.spec, "-o", here.folder, "--target", "c:sse2", "--dtype", "bf16"), 0, NULL,
+           NULL);
+    place_file(&here, "tiny.head", head);
+    expect(RUN("/usr/bin/env", "grep", "-x", "dtype bf16", head), 0, NULL, NULL);
     scratch_remove(here.folder);
 }
 
@@ -247,7 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_computes_the_formula_in_every_form),
-        cmocka_unit_test(run_takes_another_dtype_than_the_heads),
+        cmocka_unit_test(commands_take_another_dtype_than_the_heads),
         cmocka_unit_test(run_needs_to_know_which_of_several_heads),
         cmocka_unit_test(run_computes_on_a_gpu),
         cmocka_unit_test(bench_on_a_gpu_tells_shares),
