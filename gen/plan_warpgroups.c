@@ -20,7 +20,10 @@ enum {
     ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
     ITEMS = 16 + 40,      /* places of items are rounded up; two that a block has taken */
     BARRIERS = 16,        /* bytes, of a stage */
+    NOBODY = 8,           /* a barrier that nobody waits for */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
+    SPARE_REGISTERS = 4,  /* with fewer beside those ptxas may serialise products */
+    ENOUGH_COLUMNS = 12,  /* tiles of products begun together: with 8, 2 % slower than with 16 on an H200 */
     LEAST_OF_TWO = 295,   /* clocks for 16 tokens of so many warpgroups: measured on an H200 */
     LEAST_OF_THREE = 200, /* and not measured */
     GATES = 1040,         /* of a tile of keys */
@@ -103,7 +106,8 @@ static void choose_depth(const fpa_plan *plan, fpa_state_kernel *kernel)
     /* the copy takes NVRTC as long again, and of four centres it spares less */
     kernel->own = kernel->shares == 1 && kernel->centre_blocks == 1 && hopper->own_stars > 0;
     kernel->portion = leaves;
-    while (kernel->shares > 1 && kernel->portion > 2 && rest < 2 * 4 * kernel->portion)
+    while (kernel->shares > 1 && (kernel->portion - 1) * plan->cuda.all_tiles >= ENOUGH_COLUMNS &&
+           rest < 2 * 4 * kernel->portion + SPARE_REGISTERS)
         kernel->portion--;
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
 }
@@ -133,7 +137,7 @@ static bool size_state(const fpa_plan *plan, fpa_state_kernel *kernel)
     const fpa_hopper_plan *hopper = &plan->hopper;
     const int block = kernel->groups * kernel->stars, tiles = block * hopper->star_leaves;
     const int rest = tiles * (1024 * plan->cuda.all_tiles + (hopper->weighted ? 256 : 0)) + ones_bytes(plan) +
-                     BARRIERS * kernel->groups;
+                     BARRIERS * kernel->groups + NOBODY;
     const int stage = fetched_bytes(plan) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
     kernel->slices = (hopper->stars + block - 1) / block;

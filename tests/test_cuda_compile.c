@@ -453,6 +453,8 @@ static void large_states_keep_their_sums_in_registers(void **state)
         "         terms = taylor { degree = 2 } },\n"
         "  head { name = 'all', d = 256, dv = 64, dtype = 'bf16', terms = linear {} },\n"
         "  head { name = 'some', d = 160, dv = 64, dtype = 'bf16', normalize = 'sum', terms = linear {} },\n"
+        "  head { name = 'narrow', d = 64, dv = 32, dtype = 'bf16', terms = power { degree = 2 } },\n"
+        "  head { name = 'wide', d = 96, dv = 96, dtype = 'f16', terms = power { degree = 2 } },\n"
         "  head { name = 'half', d = 128, dv = 128, dtype = 'f16', gate = true, terms = linear {} },\n"
         "}";
     struct fixture *f = *state;

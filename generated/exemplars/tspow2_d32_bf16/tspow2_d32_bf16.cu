@@ -480,7 +480,7 @@ __device__ __forceinline__ float power_of_two(float a)
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
     FPA_CUDA_VERSION, COPY_ROWS, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 35360, (int)sizeof(state_element), 0, 0,
-    512, 2, 190128,
+    512, 2, 190136,
     512, QUERY_TOKENS, 230792,
     0, 0, 0, 0,
     0, 0, 0, 0,
@@ -488,7 +488,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     256,
     256, 16, 73216, 8, 24064, 36352, DV * (int)sizeof(state_element), 231424, 1,
     64,
-    384, 3, 171168,
+    384, 3, 171176,
     305, 295, 674,
     1, 0,
     32, 0, 1024, 0, DV,
@@ -1260,7 +1260,8 @@ template <int groups, int stars, int shares, int centre_blocks, bool own, int po
         DECAYS = OUT + BLOCK_TILES * TILE_NUMBERS * 2, /* of stages */
         WEIGHTS = DECAYS + 0, /* of the block's tiles */
         BARRIERS = WEIGHTS + BLOCK_TILES * 256, /* of stages: full, then free */
-        STAGED = BARRIERS + STAGES * 16, /* barriers of a warpgroup's copy: it may leave */
+        NOBODY = STAGES,                 /* a slot of which nobody waits to be free, behind the others: see add_chunk */
+        STAGED = BARRIERS + STAGES * 16 + 8, /* barriers of a warpgroup's copy: it may leave */
         SENT = STAGED + GROUPS * 8       /* it has left */
     };
 };
@@ -1674,8 +1675,9 @@ template <class sizes> __device__ __forceinline__ void send_walks(const struct f
 
 template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int slot)
 {
+    const u32 barrier = ring + sizes::BARRIERS + (sizes::STAGES + slot) * 8;
     if ((threadIdx.x & 31) == 0)
-        barrier_arrive(ring + sizes::BARRIERS + (sizes::STAGES + slot) * 8);
+        barrier_arrive(barrier);
 }
 
 /* A step of a stage: 16 tokens of keys, with one of the warp's stars. */
@@ -1732,7 +1734,9 @@ __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const str
     fetch_factors(rows, star, ring, second);
 }
 
-/* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody uses. */
+/* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody uses. The
+ * chunk's first stage has none before it to free, but arrives as all others do: beside an arrival under a condition ptxas
+ * serialises the products of some heads (C7511). */
 template <class sizes, bool own>
 __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_lane<sizes> *star, u32 ring, struct turn &at, int stages)
 {
@@ -1756,8 +1760,8 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_l
             const int step = i / PORTIONS, portion = i % PORTIONS;
             u32 (*a)[4] = features[i % sizes::PLACES];
             multiply_wait<sizes::PLACES - 1>();
-            if (i == PORTIONS && stages < all) /* its products are through now */
-                free_stage<sizes>(ring, slot_before<sizes::STAGES>(at));
+            if (i == PORTIONS) /* the stage before: its products are through now */
+                free_stage<sizes>(ring, stages < all ? slot_before<sizes::STAGES>(at) : sizes::NOBODY);
 #pragma unroll
             for (int n = 0; n < sizes::PORTION; n++)
                 if (portion * sizes::PORTION + n < sizes::PRODUCTS)
@@ -1850,6 +1854,7 @@ template <class sizes, int registers, int feed_registers> __device__ __forceinli
             barrier_init(ring + sizes::BARRIERS + i * 8, maps.keys ? 1 : 32);
             barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + i) * 8, 4 * sizes::GROUPS);
         }
+        barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + sizes::NOBODY) * 8, 4 * sizes::GROUPS);
 #pragma unroll 1
         for (int i = 0; i < sizes::GROUPS; i++) {
             barrier_init(ring + sizes::STAGED + i * 8, 4);
