@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -135,8 +136,14 @@ struct product {
     bool half, add, a_rows, b_columns; /* 16 bytes of the operand run along its rows, its columns */
 };
 
+/* Lanes of a warp that have arrived at a barrier: in a phase of that parity, and in the one before. */
+struct arrival {
+    u32 parity, lanes, before;
+};
+
 struct warp {
     group lanes;
+    std::map<u32, arrival> arrivals; /* by barrier */
     std::vector<product> open;
     std::deque<std::vector<product>> products;
     bool fenced; /* since the last commit */
@@ -321,6 +328,17 @@ static barrier &barrier_at(u32 address)
     if (!b.used)
         stop("there is no barrier at address %u", address);
     return b;
+}
+
+/* The lanes of a warp that arrive together are counted at once: a phase may not end between them. */
+static void arrive_with_warp(const barrier &b, u32 address)
+{
+    arrival &a = own_warp().arrivals[address];
+    if (a.parity != b.phase)
+        a = {b.phase, 0, a.lanes};
+    a.lanes |= 1u << current % WARP;
+    if (a.lanes & ~a.before && a.before)
+        stop("a phase of barrier %u, of %d threads, ends amid a warp's arrival", address, b.count);
 }
 
 static void finish_phase(barrier &b)

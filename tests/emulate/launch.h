@@ -71,7 +71,7 @@ static void start_block(unsigned number)
         clear(warpgroups[i / WARPGROUP], WARPGROUP);
         warp &w = warps[i / WARP];
         clear(w.lanes, WARP);
-        w.open.clear(), w.products.clear();
+        w.arrivals.clear(), w.open.clear(), w.products.clear();
         w.fenced = false;
         w.issued = 0;
     }

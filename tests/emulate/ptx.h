@@ -271,6 +271,7 @@ static inline void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(emulate::nothin
     emulate::barrier &b = emulate::barrier_at(address);
     if (b.pending == 0)
         emulate::stop("more than %d threads arrive at barrier %u in one phase", b.count, address);
+    emulate::arrive_with_warp(b, address);
     b.bytes += bytes;
     b.pending--;
     emulate::finish_phase(b);
