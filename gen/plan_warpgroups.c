@@ -23,7 +23,7 @@ enum {
     NOBODY = 8,           /* a barrier that nobody waits for */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
     SPARE_REGISTERS = 4,  /* with fewer beside those ptxas may serialise products */
-    ENOUGH_COLUMNS = 12,  /* tiles of products begun together: with 8, 2 % slower than with 16 on an H200 */
+    ENOUGH_COLUMNS = 12,  /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
     LEAST_OF_TWO = 295,   /* clocks for 16 tokens of so many warpgroups: measured on an H200 */
     LEAST_OF_THREE = 200, /* and not measured */
     GATES = 1040,         /* of a tile of keys */
@@ -96,6 +96,16 @@ static int row_words(const fpa_hopper_plan *hopper, const fpa_state_kernel *kern
     return 2 * (hopper->star_leaves + hopper->centre_factors * kernel->centre_blocks + 2 * kernel->shares);
 }
 
+/* Two places for features of so many products want more registers than there are: fewer are better, two or,
+ * where one of them alone takes long, one. */
+static bool is_crowded(const fpa_plan *plan, int portion, int registers)
+{
+    const int features = 2 * 4 * portion;
+    if (portion == 2 && plan->cuda.all_tiles >= ENOUGH_COLUMNS)
+        return registers < features + SPARE_REGISTERS;
+    return portion > 2 && registers < features;
+}
+
 /* How many products are begun together, and how far ahead of them features can be, beside all sums. */
 static void choose_depth(const fpa_plan *plan, fpa_state_kernel *kernel)
 {
@@ -106,8 +116,7 @@ static void choose_depth(const fpa_plan *plan, fpa_state_kernel *kernel)
     /* the copy takes NVRTC as long again, and of four centres it spares less */
     kernel->own = kernel->shares == 1 && kernel->centre_blocks == 1 && hopper->own_stars > 0;
     kernel->portion = leaves;
-    while (kernel->shares > 1 && (kernel->portion - 1) * plan->cuda.all_tiles >= ENOUGH_COLUMNS &&
-           rest < 2 * 4 * kernel->portion + SPARE_REGISTERS)
+    while (kernel->shares > 1 && is_crowded(plan, kernel->portion, rest))
         kernel->portion--;
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
 }
