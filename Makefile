@@ -22,7 +22,7 @@ say        = $(if $(V),@true,@printf '  %-6s %s\n' $(1) $@)
 # CC, CPPFLAGS, CFLAGS and LDFLAGS are the caller's; the variables in lower case are added to them.
 CFLAGS   ?= -O2 -g
 warnings := -Wall -Wextra -Wshadow -Werror
-cppflags  = -D_GNU_SOURCE -DFPA_VERSION='"$(VERSION)"' -Igen $(LUA_INCLUDE)
+cppflags  = -D_GNU_SOURCE -DFPA_VERSION='"$(VERSION)"' -I. -Ibase $(LUA_INCLUDE)
 cflags   := -std=gnu11 $(warnings) -fPIC -fvisibility=hidden
 ldflags  :=
 
@@ -52,11 +52,14 @@ PROGRAM_LIBS = $(LUA_PROGRAM) $(MD_PROGRAM) $(LIBS)
 
 # Files
 
-library_sources := $(sort $(wildcard gen/*.c runtime/*.c))
+rooms           := base head machine gen gen/spec gen/simplify gen/plan gen/plan/c gen/plan/cuda gen/emit \
+                   runtime runtime/api runtime/c runtime/cuda runtime/store runtime/reference runtime/verify
+library_sources := $(sort $(wildcard $(addsuffix /*.c,$(rooms))))
 command_sources := $(sort $(wildcard command/*.c))
 template_files  := $(sort $(wildcard templates/*/*.in))
-generator_files := $(sort $(wildcard gen/*.[ch])) gen/prelude.lua $(template_files)
-embedded_files  := gen/prelude.lua gen/launch.h gen/cuda_call.h $(template_files)
+generator_rooms := $(filter base head machine gen gen/%,$(rooms)) abi
+generator_files := $(sort $(wildcard $(addsuffix /*.[ch],$(generator_rooms)))) gen/spec/prelude.lua $(template_files)
+embedded_files  := gen/spec/prelude.lua abi/launch.h abi/cuda_call.h $(template_files)
 test_sources    := $(sort $(wildcard tests/test_*.c))
 fuzz_sources    := $(sort $(wildcard tests/fuzz_*.c))
 helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcard tests/*.c tests/emulate/*.c)))
@@ -88,7 +91,7 @@ all: $(BUILD)/fpac $(BUILD)/libfpa.a $(BUILD)/libfpa.so $(example_programs)
 # Building
 
 # The formula is evaluated when a head is opened: loops over columns become vectors.
-$(BUILD)/obj/runtime/reference%.o: speed := -O3
+$(BUILD)/obj/runtime/reference/%.o: speed := -O3
 
 # Says which package is missing before the compiler complains about a header.
 $(BUILD)/dependencies: tools/install-deps.sh
@@ -107,7 +110,7 @@ $(BUILD)/embed: tools/embed.c | $(BUILD)/dependencies
 	$(quiet)$(CC) $(cppflags) $(CPPFLAGS) -std=gnu11 $(warnings) $(CFLAGS) -o $@ $<
 
 # The prelude, the templates and the launch structures travel inside the library:
-# gen/prelude.lua is fpa_embedded_prelude_lua there.
+# gen/spec/prelude.lua is fpa_embedded_prelude_lua there.
 symbol = fpa_embedded_$(shell printf %s '$(notdir $(1))' | tr -c 'A-Za-z0-9' _)=$(1)
 $(BUILD)/embedded.c: $(BUILD)/embed $(embedded_files)
 	$(call say,embed)
@@ -116,7 +119,7 @@ $(BUILD)/embedded.c: $(BUILD)/embed $(embedded_files)
 # Cached modules are known by the generator that made them: by the text of its files.
 $(BUILD)/generator.c: $(generator_files)
 	$(call say,digest)
-	$(quiet)printf '#include "gen.h"\nconst char generator_digest[] = "%s";\n' \
+	$(quiet)printf '#include "gen/gen.h"\nconst char generator_digest[] = "%s";\n' \
 		"$$(cat $^ | sha256sum | cut -c 1-64)" >$@
 
 $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o: $(BUILD)/obj/%.o: $(BUILD)/%.c
@@ -124,11 +127,11 @@ $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o: $(BUILD)/obj/%.o: $(BUILD)/%.c
 	$(call say,cc)
 	$(quiet)$(compile) -MMD -MP -c -o $@ $<
 
-# For our own programs: everything. libfpa.a, for others, shows only what fpa.h declares.
-$(BUILD)/internal.a: $(library_objects)
+# For our own programs: everything, the subcommands too. libfpa.a, for others, shows only what fpa.h declares.
+$(BUILD)/internal.a: $(library_objects) $(filter-out %/main.o,$(command_objects))
 	@rm -f $@
 	$(call say,ar)
-	$(quiet)$(AR) rcs $@ $^
+	$(quiet)$(AR) rcsT $@ $^
 
 $(BUILD)/libfpa.a: $(library_objects)
 	@rm -f $@
@@ -144,7 +147,7 @@ $(BUILD)/libfpa.so.$(SOVERSION): $(library_objects)
 	$(call say,link)
 	$(quiet)$(link) -shared -Wl,-soname,$(@F) -o $@ $^ $(LUA_SHARED) -lmd $(LIBS)
 
-$(BUILD)/fpac: $(command_objects) $(BUILD)/internal.a
+$(BUILD)/fpac: $(BUILD)/obj/command/main.o $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
@@ -152,7 +155,7 @@ $(BUILD)/examples/%: $(BUILD)/obj/examples/%.o $(BUILD)/libfpa.a
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
-$(BUILD)/obj/examples/%.o: cppflags += -Iruntime
+$(BUILD)/obj/examples/%.o: cppflags += -Iruntime/api
 
 $(BUILD)/tests/test_%: $(BUILD)/obj/tests/test_%.o $(helper_objects) $(BUILD)/internal.a
 	@mkdir -p $(@D)
@@ -224,7 +227,7 @@ $(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
 bench_c_objects := $(BUILD)/obj/bench/bench_c.o $(BUILD)/obj/bench/measure_c.o
-$(bench_c_objects): cppflags += -Iruntime
+$(bench_c_objects): cppflags += -Iruntime/api
 $(bench_c_objects): cflags += -fopenmp
 $(bench_c_objects): | $(BUILD)/openblas
 $(BUILD)/openblas:
@@ -236,17 +239,17 @@ generated: $(BUILD)/fpac
 
 tidy: $(BUILD)/embedded.c
 	clang-tidy --quiet $(library_sources) $(command_sources) examples/*.c bench/*.c -- \
-		-std=gnu11 $(cppflags) -Iruntime
+		-std=gnu11 $(cppflags) -Iruntime/api
 
 format:
-	clang-format -i gen/*.[ch] runtime/*.[ch] command/*.[ch] tools/*.c tests/*.[ch] tests/driver/*.[ch] tests/emulate/*.[ch] examples/*.c bench/*.c
+	clang-format -i $(addsuffix /*.[ch],$(rooms) abi command) tools/*.c tests/*.[ch] tests/driver/*.[ch] tests/emulate/*.[ch] examples/*.c bench/*.c
 
 # Installing
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 755 $(BUILD)/fpac $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 runtime/fpa.h gen/fpa_error.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 runtime/api/fpa.h base/fpa_error.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(BUILD)/libfpa.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(BUILD)/libfpa.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/
 	ln -sf libfpa.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libfpa.so

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "../gen/gen.h"
-#include "../runtime/backend.h"
-#include "../runtime/fpa.h"
-#include "../runtime/verify.h"
+#include "gen/gen.h"
+#include "runtime/backend.h"
+#include "runtime/api/fpa.h"
+#include "runtime/verify/verify.h"
 
 static const fpa_options options = {.target = "cuda"};
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "fpa.h"
+#include "runtime/api/fpa.h"
 
 enum { MOST_THREADS = 2, ROUNDS = 8 };
 

@@ -2,7 +2,7 @@
 #ifndef FPAC_COMMAND_BENCH_H
 #define FPAC_COMMAND_BENCH_H
 
-#include "../runtime/fpa.h"
+#include "runtime/api/fpa.h"
 #include "ceiling.h"
 #include "json.h"
 #include "measured.h"

@@ -1,5 +1,5 @@
 /* cache: where compiled kernels are kept; empty it. */
-#include "../runtime/cache.h"
+#include "runtime/store/cache.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef FPAC_COMMAND_CEILING_H
 #define FPAC_COMMAND_CEILING_H
 
-#include "../gen/head.h"
+#include "head/head.h"
 #include "device.h"
 
 typedef struct fpa_ceiling {

@@ -2,8 +2,9 @@
 #ifndef FPAC_COMMAND_H
 #define FPAC_COMMAND_H
 
-#include "../gen/gen.h"
-#include "../runtime/backend.h"
+#include "gen/gen.h"
+#include "machine/target.h"
+#include "runtime/backend.h"
 
 /* Exit codes, part of the command's contract. */
 enum {

@@ -2,9 +2,9 @@
 #ifndef FPAC_COMMAND_CUBLAS_H
 #define FPAC_COMMAND_CUBLAS_H
 
-#include "../gen/error.h"
-#include "../gen/head.h"
-#include "../runtime/driver.h"
+#include "base/error.h"
+#include "head/head.h"
+#include "runtime/cuda/driver.h"
 
 typedef struct fpa_cublas {
     void *handle;

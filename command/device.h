@@ -2,8 +2,8 @@
 #ifndef FPAC_COMMAND_DEVICE_H
 #define FPAC_COMMAND_DEVICE_H
 
-#include "../runtime/driver.h"
-#include "../runtime/kernel.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/kernel.h"
 
 /* True when the kernel computes on memory that is not the process's own. */
 bool device_is_remote(const fpa_kernel *kernel);

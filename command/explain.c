@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../gen/emit.h"
-#include "../gen/plan.h"
-#include "../gen/simplify.h"
+#include "gen/emit/emit.h"
+#include "gen/plan/plan.h"
+#include "gen/simplify/simplify.h"
 #include "command.h"
 #include "json.h"
 #include "options.h"

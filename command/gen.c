@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/bundle.h"
+#include "bundle.h"
 #include "command.h"
 #include "options.h"
 

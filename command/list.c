@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../runtime/compiler.h"
-#include "../runtime/driver.h"
-#include "../runtime/nvrtc_library.h"
+#include "runtime/c/compiler.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/nvrtc_library.h"
 #include "command.h"
 #include "json.h"
 #include "options.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/file.h"
+#include "base/file.h"
 #include "plain_text.h"
 
 enum { FIELDS_LEAST = 8, FIELDS_MOST = 10 };

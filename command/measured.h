@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "../gen/error.h"
+#include "base/error.h"
 
 enum { MEASURED_NAME = 128 }; /* bytes of a name, the 0 included */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/half.h"
+#include "base/dtype.h"
 #include "device.h"
 
 fpa_status operand_new(int axes, const int64_t *shape, fpa_operand *operand, fpa_error *error)

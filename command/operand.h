@@ -2,9 +2,9 @@
 #ifndef FPAC_COMMAND_OPERAND_H
 #define FPAC_COMMAND_OPERAND_H
 
-#include "../gen/head.h"
-#include "../gen/npy.h"
-#include "../runtime/fpa.h"
+#include "head/head.h"
+#include "base/npy.h"
+#include "runtime/api/fpa.h"
 
 /* An array of float32 and, once it is bound, a tensor of what the head stores. */
 typedef struct fpa_operand {

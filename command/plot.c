@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/file.h"
+#include "base/file.h"
 #include "command.h"
 #include "options.h"
 #include "plain_text.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/open.h"
+#include "runtime/api/open.h"
 #include "command.h"
 #include "device.h"
 #include "operand.h"

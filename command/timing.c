@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../runtime/half.h"
+#include "base/dtype.h"
 #include "device.h"
 #include "operand.h"
 

@@ -2,8 +2,9 @@
 #ifndef FPAC_COMMAND_TIMING_H
 #define FPAC_COMMAND_TIMING_H
 
-#include "../gen/gen.h"
-#include "../runtime/fpa.h"
+#include "head/form.h"
+#include "head/head.h"
+#include "runtime/api/fpa.h"
 
 typedef struct fpa_load {
     fpa_form form;

@@ -1,5 +1,5 @@
 /* verify: compile heads and compare each with the formula, afresh: no cache is read or written. */
-#include "../runtime/verify.h"
+#include "runtime/verify/verify.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* embedded: files that travel inside the library, NUL-terminated. The Makefile writes the
- * arrays with tools/embed.c: gen/prelude.lua is fpa_embedded_prelude_lua. */
+ * arrays with tools/embed.c: gen/spec/prelude.lua is fpa_embedded_prelude_lua. */
 #ifndef FPAC_GEN_EMBEDDED_H
 #define FPAC_GEN_EMBEDDED_H
 
@@ -8,9 +8,9 @@
 extern const char fpa_embedded_prelude_lua[];
 extern const size_t fpa_embedded_prelude_lua_size; /* without the NUL */
 
-extern const char fpa_embedded_launch_h[]; /* gen/launch.h, copied into generated headers */
+extern const char fpa_embedded_launch_h[]; /* abi/launch.h, copied into generated headers */
 
-extern const char fpa_embedded_cuda_call_h[]; /* gen/cuda_call.h, copied into CUDA kernels */
+extern const char fpa_embedded_cuda_call_h[]; /* abi/cuda_call.h, copied into CUDA kernels */
 
 /* templates/<language>/<name>, by file name; the last has name NULL. */
 struct fpa_embedded_file {

@@ -1,10 +1,11 @@
 #include "gen.h"
+#include "machine/target.h"
 
 #include <stdlib.h>
 
-#include "emit.h"
-#include "plan.h"
-#include "simplify.h"
+#include "gen/emit/emit.h"
+#include "gen/plan/plan.h"
+#include "gen/simplify/simplify.h"
 
 /* head -> simplify -> plan -> emit */
 fpa_status source_generate(const fpa_head *head, const char *target_name, fpa_source *source,

@@ -1,12 +1,15 @@
 /* backend: source -> object -> module, and launches of a module. One table row a back end.
  *
- * A module is loaded code that nobody has checked yet; only verify.c calls it before it
- * becomes a kernel. */
+ * Given: a source, by the generator, or an object, by a store. Gives: a module that can be launched, on memory
+ * of its own kind. c/ and cuda/ each make a row of the table.
+ * A module is loaded code that nobody has checked yet; only verify calls it before it becomes a kernel. */
 #ifndef FPAC_RUNTIME_BACKEND_H
 #define FPAC_RUNTIME_BACKEND_H
 
-#include "../gen/gen.h"
-#include "fpa.h"
+#include "abi/launch.h"
+#include "abi/source.h"
+#include "machine/target.h"
+#include "runtime/api/fpa.h"
 
 /* Bytes of a compiled module, as the cache and bundles keep them. malloc'ed. */
 typedef struct fpa_object {

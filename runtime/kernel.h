@@ -3,7 +3,7 @@
 #define FPAC_RUNTIME_KERNEL_H
 
 #include "backend.h"
-#include "verify.h"
+#include "runtime/verify/verify.h"
 
 struct fpa_kernel {
     fpa_head *head; /* as written */

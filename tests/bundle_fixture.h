@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../runtime/bundle.h"
-#include "../runtime/manifest.h"
+#include "command/bundle.h"
+#include "runtime/store/manifest.h"
 #include "scratch.h"
 #include "toy.h"
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "../runtime/backend.h"
+#include "runtime/backend.h"
 #include "driver/fake_libcuda.h"
 
 /* A process finds its driver once. So each claim is a function that a child runs, with FPA_LIBCUDA as the

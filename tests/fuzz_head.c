@@ -1,7 +1,8 @@
 /* Mutated canonical heads against their reader: what it accepts must print as it was read. */
 #include "fuzz.h"
+#include "gen/gen.h"
 
-#include "../gen/spec.h"
+#include "gen/spec/spec.h"
 
 static void read_head(const char *path, const unsigned char *bytes, size_t size)
 {

@@ -1,7 +1,7 @@
 /* Mutated manifests of bundles against their reader. */
 #include "fuzz.h"
 
-#include "../runtime/manifest.h"
+#include "runtime/store/manifest.h"
 
 static void read_manifest(const char *path, const unsigned char *bytes, size_t size)
 {

@@ -1,7 +1,7 @@
 /* Mutated arrays against the reader of NumPy's format. */
 #include "fuzz.h"
 
-#include "../gen/npy.h"
+#include "base/npy.h"
 
 static void read_array(const char *path, const unsigned char *bytes, size_t size)
 {

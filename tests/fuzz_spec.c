@@ -1,7 +1,8 @@
 /* Mutated specs against the sandbox and the spec reader. */
 #include "fuzz.h"
+#include "gen/gen.h"
 
-#include "../gen/spec.h"
+#include "gen/spec/spec.h"
 
 static void read_spec(const char *path, const unsigned char *bytes, size_t size)
 {

@@ -1,6 +1,6 @@
 #include "gpu_problem.h"
 
-#include "../runtime/half.h"
+#include "base/dtype.h"
 #include "random_head.h"
 
 #include <math.h>

@@ -2,9 +2,10 @@
 #ifndef FPAC_TESTS_GPU_PROBLEM_H
 #define FPAC_TESTS_GPU_PROBLEM_H
 
-#include "../gen/gen.h"
-#include "../runtime/driver.h"
-#include "../runtime/fpa.h"
+#include "abi/launch.h"
+#include "gen/gen.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/api/fpa.h"
 
 /* ---- a GPU ---- */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/half.h"
+#include "base/dtype.h"
 
 #include <cmocka.h> /* last: it defines fail() */
 

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_HAND_MODULE_H
 #define FPAC_TESTS_HAND_MODULE_H
 
-#include "../runtime/kernel.h"
+#include "runtime/kernel.h"
 
 /* What the module does wrong. */
 typedef enum fault {

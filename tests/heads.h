@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../gen/simplify_passes.h"
+#include "gen/simplify/passes.h"
 
 /* --- a small builder --- */
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../gen/npy.h"
-#include "../runtime/half.h"
-#include "../runtime/reference.h"
+#include "base/npy.h"
+#include "base/dtype.h"
+#include "runtime/reference/reference.h"
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 

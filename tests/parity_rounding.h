@@ -10,7 +10,7 @@
 #ifndef FPAC_TESTS_PARITY_ROUNDING_H
 #define FPAC_TESTS_PARITY_ROUNDING_H
 
-#include "../gen/head.h"
+#include "head/head.h"
 
 /* Where a case's arrays are. */
 typedef struct parity_files {

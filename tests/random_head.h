@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_RANDOM_HEAD_H
 #define FPAC_TESTS_RANDOM_HEAD_H
 
-#include "../gen/head.h"
+#include "head/head.h"
 
 typedef struct random_source {
     uint64_t state; /* any value is a seed */

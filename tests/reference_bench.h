@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_REFERENCE_BENCH_H
 #define FPAC_TESTS_REFERENCE_BENCH_H
 
-#include "../runtime/reference.h"
+#include "runtime/reference/reference.h"
 
 enum { D = 5, DV = 3, LENGTH = 7, BATCH = 2, HEADS = 2, QUERY_HEADS = 4 };
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/half.h"
-#include "../runtime/reference_round.h"
+#include "base/dtype.h"
+#include "runtime/reference/round.h"
 #include "hand_module.h"
 
 static const fpa_head *the_head;

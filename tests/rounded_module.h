@@ -3,7 +3,7 @@
 #ifndef FPAC_TESTS_ROUNDED_MODULE_H
 #define FPAC_TESTS_ROUNDED_MODULE_H
 
-#include "../runtime/kernel.h"
+#include "runtime/kernel.h"
 
 /* What the module does wrong. */
 typedef enum rounded_fault {

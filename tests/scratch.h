@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../runtime/file.h"
-#include "../runtime/fpa.h"
+#include "base/file.h"
+#include "runtime/api/fpa.h"
 
 /* "/tmp/fpac-test-XXXXXX", made; text must hold 64 bytes. */
 static inline void scratch_make(char *folder)

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_SHIPPED_HEADS_H
 #define FPAC_TESTS_SHIPPED_HEADS_H
 
-#include "../gen/gen.h"
+#include "gen/gen.h"
 
 enum { SHIPPED_PATH = 300, SHIPPED_MANY = 256 };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/tensors.h"
+#include "runtime/api/tensors.h"
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 

@@ -1,4 +1,4 @@
-#include "../runtime/backend.h"
+#include "runtime/backend.h"
 #include "scratch.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* Bundles with entries for GPUs, on machines with and without one: main() hides the driver. */
-#include "../runtime/nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 #include "driver/fake_libcuda.h"
 #include "program.h"
 

@@ -1,5 +1,5 @@
 /* fpac run: arrays in, arrays out, and a state handed over. */
-#include "../gen/npy.h"
+#include "base/npy.h"
 #include "command_place.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* Heads on a GPU, each generated, compiled, loaded and compared with the formula. Every test is skipped
  * where there is no GPU. */
-#include "../runtime/backend_cuda.h"
-#include "../runtime/parallel.h"
-#include "../runtime/verify.h"
+#include "runtime/cuda/backend.h"
+#include "base/parallel.h"
+#include "runtime/verify/verify.h"
 #include "gpu_problem.h"
 #include "random_head.h"
 #include "scratch.h"

@@ -1,7 +1,7 @@
 /* CUDA kernels of the shipped heads, generated and compiled by NVRTC: needs no GPU. What the compiler
  * made of them is read from the cubins. Compiling tests are skipped where there is no NVRTC. */
-#include "../runtime/backend_cuda.h"
-#include "../runtime/parallel.h"
+#include "runtime/cuda/backend.h"
+#include "base/parallel.h"
 #include "cubin.h"
 #include "shipped_heads.h"
 

@@ -1,8 +1,8 @@
 /* Emitted CUDA kernels of sm_90a on the CPU, launched by the library's own code: what they compute, and that
  * they end. */
-#include "../gen/gen.h"
-#include "../runtime/parallel.h"
-#include "../runtime/verify_check.h"
+#include "gen/gen.h"
+#include "base/parallel.h"
+#include "runtime/verify/check.h"
 #include "emulate/faults.h"
 #include "emulate/module.h"
 #include "scratch.h"

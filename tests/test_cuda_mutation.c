@@ -1,10 +1,10 @@
 /* Verification must be able to fail on a GPU too: emitted CUDA kernels with one mistake each are refused.
  * That the mistakes can be made in what is emitted today is tested everywhere; the rest is skipped where
  * there is no GPU. */
-#include "../gen/plan_cuda.h"
-#include "../runtime/backend_cuda.h"
-#include "../runtime/parallel.h"
-#include "../runtime/verify.h"
+#include "gen/plan/cuda/cuda.h"
+#include "runtime/cuda/backend.h"
+#include "base/parallel.h"
+#include "runtime/verify/verify.h"
 #include "gpu_problem.h"
 
 #include <setjmp.h>

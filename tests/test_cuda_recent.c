@@ -1,5 +1,5 @@
 /* Decoding with recent tokens beside the state: on the CPU, and where there is a GPU there too. */
-#include "../gen/plan_cuda.h"
+#include "gen/plan/cuda/cuda.h"
 #include "recent.h"
 
 #include <setjmp.h>

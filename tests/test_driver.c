@@ -1,5 +1,5 @@
 /* Finding the driver, its devices, and the target that suits one. */
-#include "../runtime/module_cuda.h"
+#include "runtime/cuda/module.h"
 #include "fake_driver.h"
 #include "program.h"
 

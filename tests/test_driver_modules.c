@@ -1,6 +1,6 @@
 /* Modules that the driver loads, and device memory. */
-#include "../runtime/image_cuda.h"
-#include "../runtime/module_cuda.h"
+#include "runtime/cuda/image.h"
+#include "runtime/cuda/module.h"
 #include "fake_driver.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* emit: the text of every shipped head, for every target. */
-#include "../gen/gen.h"
-#include "../runtime/manifest.h"
+#include "gen/gen.h"
+#include "runtime/store/manifest.h"
 
 #include <dirent.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* Linked with --wrap for the calls below: the first, second, third ... of them fails, until an
  * opening succeeds without a fault. Every run before that ends in a clean error, or in a kernel
  * that works; it leaves whole files only and no descriptor open. `make asan` adds: no leak. */
-#include "../runtime/bundle.h"
-#include "../runtime/cache.h"
-#include "../runtime/manifest.h"
+#include "command/bundle.h"
+#include "runtime/store/cache.h"
+#include "runtime/store/manifest.h"
 #include "scratch.h"
 #include "toy.h"
 

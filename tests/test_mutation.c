@@ -1,5 +1,6 @@
 /* Verification must be able to fail: emitted kernels with one mistake each are refused (DESIGN 8). */
-#include "../runtime/verify.h"
+#include "runtime/verify/verify.h"
+#include "gen/gen.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

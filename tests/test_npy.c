@@ -1,5 +1,5 @@
 /* .npy files: what is read, what is refused and how, and that writing is whole or not at all. */
-#include "../gen/npy.h"
+#include "base/npy.h"
 #include "scratch.h"
 
 #include <setjmp.h>

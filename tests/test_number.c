@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../gen/number.h"
+#include "head/number.h"
 
 static uint64_t random_state = 20240607;
 

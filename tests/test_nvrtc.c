@@ -1,5 +1,6 @@
-#include "../runtime/backend_cuda.h"
-#include "../runtime/image_cuda.h"
+#include "runtime/cuda/backend.h"
+#include "gen/gen.h"
+#include "runtime/cuda/image.h"
 #include "cubin.h"
 #include "scratch.h"
 

@@ -1,4 +1,4 @@
-#include "../runtime/cache.h"
+#include "runtime/store/cache.h"
 #include "scratch.h"
 #include "toy.h"
 

@@ -1,4 +1,4 @@
-#include "../runtime/parallel.h"
+#include "base/parallel.h"
 
 #include <pthread.h>
 #include <sched.h>

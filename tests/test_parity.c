@@ -2,8 +2,9 @@
  *
  * FPA_TEST_TARGET runs them on another target than the best C one ("cuda"), FPA_TEST_DTYPE as heads
  * of bf16 or f16; the tolerance then has the roundings of that type added (parity_rounding.h). */
-#include "../gen/npy.h"
-#include "../gen/spec.h"
+#include "base/npy.h"
+#include "gen/gen.h"
+#include "gen/spec/spec.h"
 #include "parity_rounding.h"
 #include "program.h"
 

@@ -1,5 +1,6 @@
 /* plan: what the templates print covers the head exactly, and adds up to its kernel. */
-#include "../gen/plan.h"
+#include "gen/plan/plan.h"
+#include "gen/gen.h"
 
 #include <math.h>
 #include <setjmp.h>

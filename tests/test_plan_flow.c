@@ -1,6 +1,7 @@
 /* plan_flow: which heads have one pass by warpgroups with tasks of their own, and in what order it has their
  * features. */
-#include "../gen/plan.h"
+#include "gen/plan/plan.h"
+#include "gen/gen.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* plan_hopper: tiles hold every feature once, with its factors; stars hold every tile once. */
-#include "../gen/plan.h"
-#include "../gen/plan_hopper.h"
+#include "gen/plan/plan.h"
+#include "gen/gen.h"
+#include "gen/plan/cuda/hopper.h"
 #include "hopper_heads.h"
 
 #include <math.h>

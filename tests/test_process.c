@@ -1,4 +1,4 @@
-#include "../runtime/process.h"
+#include "runtime/c/process.h"
 #include "scratch.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Properties of the paper's kernels, on emitted code through the public API. */
-#include "../runtime/fpa.h"
+#include "runtime/api/fpa.h"
 #include "random_head.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
 /* Random heads from a fixed seed, emitted, compiled and verified against the formula. */
-#include "../runtime/verify.h"
+#include "runtime/verify/verify.h"
+#include "gen/gen.h"
 #include "random_head.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* What the documents say can be typed: the files they name exist, their specs load. */
-#include "../gen/spec.h"
+#include "gen/spec/spec.h"
+#include "gen/gen.h"
 #include "program.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* test_relay: which heads have a pass by clusters, and which calls go that way. */
-#include "../runtime/launch_relay.h"
+#include "runtime/cuda/launch_relay.h"
+#include "gen/gen.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../gen/plan.h"
+#include "gen/plan/plan.h"
 
 enum { MULTIPROCESSORS = 132, SEED = 20261122, RANDOM_CALLS = 20000 };
 

@@ -1,5 +1,5 @@
 /* The sandbox: what a script may use, how it ends, and where its errors point. */
-#include "../gen/script.h"
+#include "gen/spec/script.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

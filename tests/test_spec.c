@@ -1,5 +1,6 @@
 /* The spec language: what its vocabulary means, and what is said of every likely mistake. */
-#include "../gen/spec.h"
+#include "gen/spec/spec.h"
+#include "gen/gen.h"
 #include "scratch.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
 /* The likely mistakes of a spec: each gets one line, with its place, and what is allowed. */
-#include "../gen/spec.h"
+#include "gen/spec/spec.h"
+#include "gen/gen.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

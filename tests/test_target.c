@@ -1,4 +1,4 @@
-#include "../gen/gen.h"
+#include "gen/gen.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

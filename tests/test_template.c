@@ -1,5 +1,5 @@
 /* template: line templates -> text. */
-#include "../gen/template.h"
+#include "gen/emit/template.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

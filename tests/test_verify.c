@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../runtime/half.h"
+#include "base/dtype.h"
 #include "hand_module.h"
 #include "random_head.h"
 

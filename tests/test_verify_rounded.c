@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../runtime/half.h"
-#include "../runtime/reference_round.h"
-#include "../runtime/verify_bound.h"
+#include "base/dtype.h"
+#include "runtime/reference/round.h"
+#include "runtime/verify/bound.h"
 #include "hand_module.h"
 #include "random_head.h"
 #include "rounded_module.h"

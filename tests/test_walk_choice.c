@@ -1,6 +1,6 @@
 /* test_walk_choice: by which kernel, by how many blocks and in how many segments keys are walked, and whether
  * queries follow. */
-#include "../runtime/walk_choice.h"
+#include "runtime/cuda/walk_choice.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../runtime/launch_flow.h"
+#include "runtime/cuda/launch_flow.h"
 
 enum { MULTIPROCESSORS = 132, SEED = 20261122, RANDOM_TASKS = 20000 };
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../runtime/fpa.h"
+#include "runtime/api/fpa.h"
 
 #define TOY_HEAD(name)                                                                                       \
     "head { name = \"" name "\", d = 4, dv = 4, chunk = 4, terms = power { degree = 2 } }\n"

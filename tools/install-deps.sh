@@ -5,7 +5,7 @@
 #   tools/install-deps.sh --check [PKG]   only say which packages are missing; status 1 then
 #
 # NVRTC compiles CUDA kernels; it needs no GPU. When it is in none of the places where the library
-# looks (runtime/nvrtc_library.c), NVIDIA's own wheel is fetched from PyPI and its two libraries are put into
+# looks (runtime/cuda/nvrtc_library.c), NVIDIA's own wheel is fetched from PyPI and its two libraries are put into
 # ${XDG_CACHE_HOME:-~/.cache}/fpac/nvrtc. Without it everything but CUDA kernels works.
 # FPA_FETCH_NVRTC=no never fetches it; FPA_FETCH_NVRTC=yes does so even when there is another.
 #
@@ -92,7 +92,7 @@ aarch64)
 *) nvrtc_path= ;;
 esac
 
-# One pattern a line, for compgen: the places of runtime/nvrtc_library.c.
+# One pattern a line, for compgen: the places of runtime/cuda/nvrtc_library.c.
 nvrtc_places() {
     local folder
     for folder in "${CUDA_HOME:-/usr/local/cuda}" "${CUDA_PATH:-/usr/local/cuda}" /usr/local/cuda; do

@@ -4,6 +4,7 @@
 #define FPAC_TESTS_EMULATE_LAUNCH_H
 
 #include "emulate.h"
+#include "abi/cuda_call.h"
 
 namespace emulate
 {

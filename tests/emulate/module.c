@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/launch_cuda.h"
-#include "../../runtime/launch_step.h"
-#include "../../runtime/process.h"
+#include "runtime/cuda/launch.h"
+#include "runtime/cuda/launch_step.h"
+#include "runtime/c/process.h"
 #include "../scratch.h"
 #include "tensor_map.h"
 #include "translate.h"

@@ -3,7 +3,7 @@
 #ifndef FPAC_TESTS_EMULATE_MODULE_H
 #define FPAC_TESTS_EMULATE_MODULE_H
 
-#include "../../runtime/module_cuda.h"
+#include "runtime/cuda/module.h"
 
 enum { EMULATED_KERNELS = 12, LATE_PRODUCTS = 1, LATE_COPIES = 2 };
 

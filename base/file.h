@@ -1,0 +1,46 @@
+/* file: whole files, read at once and written whole or not at all. */
+#ifndef FPAC_BASE_FILE_H
+#define FPAC_BASE_FILE_H
+
+#include "error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+typedef struct fpa_bytes {
+    const void *bytes;
+    size_t size;
+} fpa_bytes;
+
+typedef struct fpa_file {
+    unsigned char *bytes; /* malloc'ed; bytes[size] is 0, so that a text is a string */
+    size_t size;
+    bool missing; /* the read failed because there is no such file */
+} fpa_file;
+
+/* FILE_TEMPORARY begins the names of files that are not finished. A crash can leave one behind. */
+#define FILE_TEMPORARY ".fpac-"
+
+/* Read a regular file of at most 1 GiB. */
+fpa_status file_read(const char *path, fpa_file *file, fpa_error *error);
+
+/* Write the parts, one after another, to folder/name: temporary file, fsync, rename, fsync of the
+ * folder. On failure nothing new is left; a file of that name before is as it was. */
+fpa_status file_write(const char *folder, const char *name, mode_t mode, const fpa_bytes *parts, int count,
+                      fpa_error *error);
+
+/* Write all bytes to a descriptor; false leaves the reason in errno. */
+bool file_write_all(int fd, const void *bytes, size_t size);
+
+/* "folder/name", malloc'ed, or NULL. */
+char *file_path(const char *folder, const char *name);
+
+/* Make a folder and those above it, as far as they are missing; false leaves the reason in errno. */
+bool folder_create(const char *path, mode_t mode);
+/* A new folder under $TMPDIR (else /tmp) that only we can enter; malloc'ed path. */
+fpa_status folder_create_private(char **path, fpa_error *error);
+/* Remove a folder with all that is in it. */
+void folder_remove(const char *path);
+
+#endif

@@ -1,0 +1,27 @@
+/* npy: arrays in NumPy's .npy format (version 1.0 to 3.0, little-endian, C order). */
+#ifndef FPAC_BASE_NPY_H
+#define FPAC_BASE_NPY_H
+
+#include <stdint.h>
+
+#include "error.h"
+
+enum { NPY_MAX_AXES = 8 };
+
+typedef struct fpa_array {
+    int axes;
+    int64_t shape[NPY_MAX_AXES];
+    int64_t count; /* product of shape */
+    float *data;   /* [count], C order, malloc'ed */
+} fpa_array;
+
+/* Read float32, or float64 rounded to float32. The message names the file and what it holds. */
+fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error);
+/* Write float32 through a temporary file and a rename: the file appears whole or not at all. */
+fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error);
+void npy_free(fpa_array *array);
+
+/* A matrix for a spec: exactly two axes, float32 or float64, in double; malloc'ed. */
+fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error);
+
+#endif

@@ -1,0 +1,241 @@
+#include "runtime/cuda/backend.h"
+#include "bundle.h"
+#include "base/file.h"
+#include "runtime/store/manifest.h"
+#include "runtime/verify/verify.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct bundle {
+    const char *folder;
+    const fpa_options *options;
+    bool several; /* targets: their names go into the files' names */
+    bool with_objects, with_ptx;
+} bundle;
+
+static const char *isa_of(const fpa_target *target)
+{
+    const char *colon = strchr(target->name, ':');
+    return colon ? colon + 1 : target->name;
+}
+
+/* Write one file and note its name and digest. */
+static fpa_status write_file(const bundle *b, const void *bytes, size_t size, fpa_bundle_file *file,
+                             mode_t mode, fpa_error *error)
+{
+    const fpa_bytes part = {bytes, size};
+    manifest_digest(bytes, size, file->digest);
+    return file_write(b->folder, file->name, mode, &part, 1, error);
+}
+
+static fpa_status write_text(const bundle *b, const char *text, fpa_bundle_file *file, fpa_error *error)
+{
+    return write_file(b, text, strlen(text), file, 0666, error);
+}
+
+static void name_files(const bundle *b, const char *name, const fpa_target *target, fpa_bundle_entry *entry)
+{
+    const char *isa = isa_of(target), *dot = b->several ? "." : "", *infix = b->several ? isa : "";
+    bool cuda = target->capability;
+    fpa_bundle_file *files = entry->files;
+    size_t size = sizeof files->name;
+    snprintf(files[MANIFEST_HEAD].name, size, "%.63s.head", name);
+    snprintf(files[MANIFEST_CODE].name, size, "%.63s%s%.16s.%s", name, dot, infix, cuda ? "cu" : "c");
+    if (!cuda)
+        snprintf(files[MANIFEST_HEADER].name, size, "%.63s%s%.16s.h", name, dot, infix);
+    if (cuda || b->with_objects)
+        snprintf(files[MANIFEST_OBJECT].name, size, "%.63s.%.16s.%s", name, isa, cuda ? "cubin" : "so");
+    if (cuda && b->with_ptx)
+        snprintf(files[MANIFEST_PTX].name, size, "%.63s.%.16s.ptx", name, isa);
+}
+
+static fpa_status write_head(const bundle *b, const fpa_head *head, fpa_bundle_entry *entry, fpa_error *error)
+{
+    char *text = head_print(head);
+    if (!text)
+        return fail_memory(error);
+    fpa_status status = write_text(b, text, &entry->files[MANIFEST_HEAD], error);
+    free(text);
+    return status;
+}
+
+static fpa_status verify_object(const bundle *b, const fpa_backend *backend, const fpa_head *head,
+                                const fpa_facts *facts, const fpa_object *object, fpa_error *error)
+{
+    fpa_module module;
+    fpa_verdict verdict;
+    fpa_status status = backend->load(b->options, object, facts->name, &module, error);
+    if (status)
+        return status;
+    status = verify_module(head, facts, &module, &verdict, error);
+    backend->unload(&module);
+    if (!status)
+        log_line(b->options, "%s: verified: %s", head->name, verdict.text);
+    return status;
+}
+
+/* A machine that cannot run a target may still write it: for one that can. */
+static fpa_status ask_whether_it_runs(const bundle *b, const fpa_backend *backend, const fpa_head *head,
+                                      const fpa_target *target, bool *runs, fpa_error *error)
+{
+    const fpa_target *chosen;
+    fpa_error reason = {0};
+    fpa_status status = backend->choose(b->options, target->name, &chosen, &reason);
+    *runs = status == FPA_OK;
+    if (*runs)
+        return FPA_OK;
+    if (status != FPA_UNSUPPORTED && status != FPA_DEVICE)
+        return fail(error, status, reason.where, "%s", reason.message);
+    log_line(b->options, "%s: %s does not run here (%s: %s); it is verified where it is opened", head->name,
+             target->name, reason.where, reason.message);
+    return FPA_OK;
+}
+
+/* A file has one cubin with all kernels, which other tools read too. */
+static fpa_status compile(const bundle *b, const fpa_backend *backend, const fpa_source *source,
+                          fpa_object *object, fpa_error *error)
+{
+    nvrtc_report report;
+    if (backend != &backend_cuda)
+        return backend->compile(b->options, source, object, error);
+    fpa_status status = cuda_compile(b->options, source, false, object, &report, error);
+    nvrtc_report_free(&report);
+    return status;
+}
+
+static fpa_status write_object(const bundle *b, const fpa_head *head, const fpa_source *source,
+                               const fpa_target *target, fpa_bundle_entry *entry, fpa_error *error)
+{
+    const fpa_backend *backend = backend_find(target->name);
+    fpa_object object = {NULL, 0};
+    bool runs = false;
+    fpa_status status = compile(b, backend, source, &object, error);
+    if (!status)
+        status = ask_whether_it_runs(b, backend, head, target, &runs, error);
+    if (!status && runs)
+        status = verify_object(b, backend, head, &source->facts, &object, error);
+    if (!status)
+        status = write_file(b, object.bytes, object.size, &entry->files[MANIFEST_OBJECT],
+                            target->capability ? 0666 : 0777, error);
+    free(object.bytes);
+    return status;
+}
+
+static fpa_status write_ptx(const bundle *b, const fpa_source *source, fpa_bundle_entry *entry,
+                            fpa_error *error)
+{
+    nvrtc_report report;
+    fpa_object text = {NULL, 0};
+    fpa_status status = cuda_compile(b->options, source, true, &text, &report, error);
+    if (!status)
+        status = write_file(b, text.bytes, text.size, &entry->files[MANIFEST_PTX], 0666, error);
+    free(text.bytes);
+    nvrtc_report_free(&report);
+    return status;
+}
+
+static bool is_wanted(const fpa_bundle_entry *entry, manifest_file kind)
+{
+    return entry->files[kind].name[0];
+}
+
+static fpa_status write_entry(const bundle *b, const fpa_head *head, const fpa_target *target,
+                              fpa_bundle_entry *entry, fpa_error *error)
+{
+    fpa_source source;
+    fpa_status status = source_generate(head, target->name, &source, error);
+    if (!status) {
+        entry->facts = source.facts;
+        name_files(b, head->name, target, entry);
+        status = write_head(b, head, entry, error);
+    }
+    if (!status)
+        status = write_text(b, source.code, &entry->files[MANIFEST_CODE], error);
+    if (!status && is_wanted(entry, MANIFEST_HEADER))
+        status = write_text(b, source.header, &entry->files[MANIFEST_HEADER], error);
+    if (!status && is_wanted(entry, MANIFEST_OBJECT))
+        status = write_object(b, head, &source, target, entry, error);
+    if (!status && is_wanted(entry, MANIFEST_PTX))
+        status = write_ptx(b, &source, entry, error);
+    source_free(&source);
+    return status;
+}
+
+static fpa_status write_manifest(const bundle *b, const fpa_manifest *manifest, fpa_error *error)
+{
+    char *text = manifest_print(manifest);
+    if (!text)
+        return fail_memory(error);
+    const fpa_bytes part = {text, strlen(text)};
+    fpa_status status = file_write(b->folder, MANIFEST_NAME, 0666, &part, 1, error);
+    free(text);
+    return status;
+}
+
+/* Two of one name would overwrite each other's files. */
+static fpa_status check_names(fpa_head *const *heads, int count, fpa_error *error)
+{
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(heads[i]->name, heads[j]->name) == 0)
+                return fail(error, FPA_INVALID, heads[i]->origin,
+                            "there are two heads named %s; a bundle needs "
+                            "different names",
+                            heads[i]->name);
+    return FPA_OK;
+}
+
+static fpa_status find_targets(const char *const *names, int count, const fpa_target **targets,
+                               fpa_error *error)
+{
+    for (int i = 0; i < count; i++) {
+        const fpa_backend *backend;
+        fpa_status status = backend_target(names[i], &backend, &targets[i], error);
+        if (status)
+            return status;
+        for (int j = 0; j < i; j++)
+            if (targets[i] == targets[j])
+                return fail(error, FPA_INVALID, targets[i]->name, "is given twice");
+    }
+    return FPA_OK;
+}
+
+static fpa_status write_entries(const bundle *b, fpa_head *const *heads, int count,
+                                const fpa_target *const *targets, int targets_count, fpa_manifest *manifest,
+                                fpa_error *error)
+{
+    for (int h = 0; h < count; h++)
+        for (int t = 0; t < targets_count; t++) {
+            fpa_bundle_entry *entry = &manifest->entries[manifest->count++];
+            fpa_status status = write_entry(b, heads[h], targets[t], entry, error);
+            if (status)
+                return status;
+        }
+    return FPA_OK;
+}
+
+fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
+                        int targets_count, bool with_objects, bool with_ptx, const fpa_options *options,
+                        fpa_error *error)
+{
+    const bundle b = {folder, options, targets_count > 1, with_objects, with_ptx};
+    fpa_manifest manifest = {0, calloc((size_t)count * (size_t)targets_count + 1, sizeof *manifest.entries)};
+    const fpa_target **found = calloc((size_t)targets_count + 1, sizeof *found);
+    fpa_status status = manifest.entries && found ? FPA_OK : fail_memory(error);
+    if (!status)
+        status = find_targets(targets, targets_count, found, error);
+    if (!status)
+        status = check_names(heads, count, error);
+    if (!status && !folder_create(folder, 0777))
+        status = fail(error, FPA_IO, folder, "cannot be made: %s", strerror(errno));
+    if (!status)
+        status = write_entries(&b, heads, count, found, targets_count, &manifest, error);
+    if (!status)
+        status = write_manifest(&b, &manifest, error);
+    manifest_free(&manifest);
+    free(found);
+    return status;
+}

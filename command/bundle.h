@@ -1,0 +1,27 @@
+/* bundle: heads compiled ahead of time, as a folder that fpa_open_bundle (fpa.h) reads.
+ *
+ *     manifest.fpa        what there is (manifest.h)
+ *     NAME.head           the head as written, canonical text
+ *     NAME.c, NAME.h      the emitted code; for several targets NAME.avx2.c, NAME.avx2.h, ...,
+ *                         with the same symbols: a program links one of them
+ *     NAME.avx2.so        the shared library, when objects are asked for
+ *     NAME.cu             the emitted CUDA code; for several targets NAME.sm_90.cu, ...
+ *     NAME.sm_90.cubin    compiled for that GPU
+ *     NAME.sm_90.ptx      its instructions, for people, when they are asked for */
+#ifndef FPAC_COMMAND_BUNDLE_H
+#define FPAC_COMMAND_BUNDLE_H
+
+#include <stdbool.h>
+
+#include "gen/gen.h"
+#include "runtime/api/fpa.h"
+
+/* Generate every head for every target ("c": the best here) into folder, which is made when it is
+ * missing. With objects, and always for CUDA targets, each is compiled, and verified where its target
+ * runs here: a kernel that is refused is not written. with_ptx: of CUDA targets, PTX too. Every file
+ * appears whole or not at all, the manifest last; it describes this call only. */
+fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
+                        int targets_count, bool with_objects, bool with_ptx, const fpa_options *options,
+                        fpa_error *error);
+
+#endif

@@ -1,0 +1,349 @@
+#include "emit.h"
+
+#include <inttypes.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/embedded.h"
+#include "table.h"
+#include "template.h"
+
+static const char *find_template(const char *name)
+{
+    for (const struct fpa_embedded_file *file = fpa_embedded_templates; file->name; file++)
+        if (!strcmp(file->name, name))
+            return file->text;
+    return NULL;
+}
+
+/* ---- the plan as a Lua table ---- */
+
+static void push_pieces(lua_State *L, const fpa_plan *plan)
+{
+    lua_createtable(L, plan->piece_count, 0);
+    for (int i = 0; i < plan->piece_count; i++) {
+        const fpa_piece *piece = &plan->pieces[i];
+        lua_createtable(L, 0, 5);
+        set_integer(L, "feature", piece->feature);
+        set_integer(L, "width", piece->width);
+        set_integer(L, "base", piece->base);
+        set_number(L, "weight", piece->weight);
+        set_integers(L, "prefix", piece->prefix, piece->prefix_count);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "pieces");
+}
+
+/* Lua counts pieces from 1. */
+static void push_tiles(lua_State *L, const fpa_plan *plan)
+{
+    lua_createtable(L, plan->tile_count, 0);
+    for (int i = 0; i < plan->tile_count; i++) {
+        const fpa_tile *tile = &plan->tiles[i];
+        lua_createtable(L, 0, 4);
+        set_integer(L, "feature", tile->feature);
+        set_integer(L, "features", tile->features);
+        set_integer(L, "piece", tile->piece + 1);
+        set_integer(L, "pieces", tile->piece_count);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "tiles");
+    set_integers(L, "slices", plan->slices, plan->slice_count + 1);
+}
+
+static void push_rows(lua_State *L, const fpa_plan *plan)
+{
+    push_projections(L, plan, NULL);
+    set_integer(L, "rows", plan->row_count);
+    set_integer(L, "ones", plan->ones_row);
+}
+
+static void push_score(lua_State *L, const fpa_plan *plan)
+{
+    lua_createtable(L, plan->score->dot_count, 0);
+    for (int i = 0; i < plan->score->dot_count; i++) {
+        push_integers(L, plan->dots[i].rows, plan->dots[i].row_count);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "dots");
+    push_monomials(L, plan);
+}
+
+static void push_head(lua_State *L, const fpa_plan *plan)
+{
+    const fpa_head *head = plan->head;
+    set_string(L, "name", head->name);
+    set_string(L, "target", plan->target->name);
+    set_integer(L, "features", plan->features);
+    set_boolean(L, "uses_weights", uses_weights(plan));
+    set_integer(L, "d", head->d);
+    set_integer(L, "dv", head->dv);
+    set_boolean(L, "causal", head->causal);
+    set_boolean(L, "gate", head->gate);
+    set_boolean(L, "normalized", head->normalize != FPA_NORMALIZE_NONE);
+    set_string(L, "normalize", normalize_name(head->normalize));
+    set_number(L, "eps", head->eps);
+    set_number(L, "scale", head->scale);
+    set_string(L, "dtype", dtype_name(head->dtype));
+    set_string(L, "state_dtype", dtype_name(head->state_dtype));
+}
+
+static void set_register_tile(lua_State *L, const char *field, fpa_register_tile tile)
+{
+    lua_createtable(L, 0, 2);
+    set_integer(L, "rows", tile.rows);
+    set_integer(L, "vectors", tile.vectors);
+    lua_setfield(L, -2, field);
+}
+
+static void push_sizes(lua_State *L, const fpa_plan *plan)
+{
+    set_integer(L, "vector", plan->target->vector);
+    set_integer(L, "tokens", plan->tokens);
+    set_integer(L, "tile_features", plan->tile_features);
+    set_register_tile(L, "values", plan->values);
+    set_register_tile(L, "scores", plan->scores);
+    set_integer(L, "chunk", plan->chunk);
+    set_integer(L, "query_blocks", plan->query_blocks);
+    set_boolean(L, "unrolled", plan->unrolled);
+    set_boolean(L, "pairs", plan->pairs);
+}
+
+/* ---- texts ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The spec's file without folder and line, so that the text does not depend on where it lies. */
+static void push_origin(lua_State *L, const fpa_head *written)
+{
+    const char *file = base_name(written->origin ? written->origin : "a program");
+    const char *colon = strrchr(file, ':');
+    lua_pushlstring(L, file, colon ? (size_t)(colon - file) : strlen(file));
+    lua_setfield(L, -2, "origin");
+}
+
+enum { MAX_LINES = 48, MAX_LINE = 100, SHORT_TERM = 10 };
+
+/* The lines of a text as a table, long ones and late ones cut. */
+static void set_lines(lua_State *L, const char *field, const char *text)
+{
+    int count = 0;
+    lua_newtable(L);
+    while (*text && count < MAX_LINES) {
+        const char *end = strchrnul(text, '\n');
+        size_t size = (size_t)(end - text);
+        if (size > MAX_LINE)
+            lua_pushfstring(L, "%s ...", lua_pushlstring(L, text, MAX_LINE)), lua_remove(L, -2);
+        else
+            lua_pushlstring(L, text, size);
+        lua_rawseti(L, -2, ++count);
+        text = *end ? end + 1 : end;
+    }
+    if (*text) {
+        lua_pushliteral(L, "...");
+        lua_rawseti(L, -2, count + 1);
+    }
+    lua_setfield(L, -2, field);
+}
+
+static void print_ranges(FILE *out, const int *row, int count)
+{
+    for (int i = 0; i < count;) {
+        int last = i;
+        while (last + 1 < count && row[last + 1] == row[last] + 1)
+            last++;
+        fprintf(out, last > i ? "%s%d-%d" : "%s%d", i ? "," : "", row[i] + 1, row[last] + 1);
+        i = last + 1;
+    }
+}
+
+static void print_term(FILE *out, const fpa_head *head, const fpa_term *term, double first)
+{
+    double width = 1;
+    for (int b = 0; b < term->branch_count; b++)
+        width *= term->branches[b].width;
+    fprintf(out, "%.0f..%.0f:", first, first + width - 1);
+    if (!number_is_one(term->weight) || !term->branch_count) {
+        char weight[NUMBER_TEXT];
+        number_print(weight, term->weight);
+        fprintf(out, " %s", weight);
+    }
+    for (int b = 0; b < term->branch_count; b++) {
+        const fpa_branch *branch = &term->branches[b];
+        const char *name = branch->source == FPA_INPUT ? "x" : head->matrices[branch->source].name;
+        if (name)
+            fprintf(out, " %s[", name);
+        else
+            fprintf(out, " W%d[", branch->source + 1);
+        print_ranges(out, branch->row, branch->width);
+        fprintf(out, branch->gram ? "] weighted" : "]");
+    }
+}
+
+/* Puts as many lines together as fit into one. */
+static void join_lines(char *text)
+{
+    const char *start = text;
+    for (char *end = strchr(text, '\n'); end; end = strchr(end + 1, '\n')) {
+        if (strchrnul(end + 1, '\n') - start <= MAX_LINE)
+            *end = ' ';
+        else
+            start = end + 1;
+    }
+}
+
+/* The terms, one a line; when those are too many (the halves of squares are), several. */
+static char *feature_text(const fpa_head *head)
+{
+    const bool many = head->term_count > MAX_LINES;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    double first = 0;
+    for (int t = 0; t < head->term_count && t <= MAX_LINES * MAX_LINE / SHORT_TERM; t++) {
+        if (t)
+            fputs(many ? ",\n" : "\n", out);
+        print_term(out, head, &head->terms[t], first);
+        double width = 1;
+        for (int b = 0; b < head->terms[t].branch_count; b++)
+            width *= head->terms[t].branches[b].width;
+        first += width;
+    }
+    if (fclose(out)) {
+        free(text);
+        return NULL;
+    }
+    if (many)
+        join_lines(text);
+    return text;
+}
+
+static void push_summary(lua_State *L, const fpa_plan *plan)
+{
+    const fpa_facts *facts = &plan->facts;
+    char text[320];
+    snprintf(text, sizeof text,
+             "d = %d, dv = %d, %s%s%s, D = %" PRId64 " features (%" PRId64
+             " as written, exact minimum %" PRId64 ")",
+             plan->head->d, plan->head->dv, plan->head->causal ? "causal" : "not causal",
+             plan->head->normalize ? ", normalised" : "", plan->head->gate ? ", gated" : "", facts->features,
+             facts->features_written, facts->features_minimum);
+    set_string(L, "summary", text);
+    snprintf(text, sizeof text,
+             "Cost: chunked %.0f FLOP a token (chunk %d), recurrent %.0f, parallel %.0f a visible pair.",
+             facts->flop[FORM_CHUNKED], facts->chunk, facts->flop[FORM_RECURRENT],
+             facts->flop[FORM_PARALLEL]);
+    set_string(L, "cost", text);
+}
+
+/* ---- emission, run protected ---- */
+
+struct emission {
+    const fpa_plan *plan;
+    const fpa_head *written;
+    const char *head_text, *features, *digest;
+};
+
+static int strict_index(lua_State *L)
+{
+    return luaL_error(L, "a template uses '%s', which nobody set", luaL_tolstring(L, 2, NULL));
+}
+
+/* Any field that is not there is an error, in tables given and among globals. */
+static void make_strict(lua_State *L)
+{
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, strict_index);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
+}
+
+static void push_c(lua_State *L, const fpa_plan *plan)
+{
+    push_sizes(L, plan);
+    push_rows(L, plan);
+    push_pieces(L, plan);
+    push_tiles(L, plan);
+    push_score(L, plan);
+    set_string(L, "launch_text", fpa_embedded_launch_h);
+}
+
+static int prepare(lua_State *L)
+{
+    const struct emission *e = lua_touserdata(L, 1);
+    luaL_requiref(L, LUA_GNAME, luaopen_base, 1);
+    luaL_requiref(L, LUA_STRLIBNAME, luaopen_string, 1);
+    luaL_requiref(L, LUA_TABLIBNAME, luaopen_table, 1);
+    luaL_requiref(L, LUA_MATHLIBNAME, luaopen_math, 1);
+    lua_createtable(L, 0, 48);
+    push_head(L, e->plan);
+    if (e->plan->target->capability)
+        push_cuda(L, e->plan);
+    else
+        push_c(L, e->plan);
+    push_origin(L, e->written);
+    push_summary(L, e->plan);
+    set_string(L, "digest", e->digest);
+    set_string(L, "file", e->plan->head->name);
+    set_lines(L, "head_lines", e->head_text);
+    set_lines(L, "feature_lines", e->features);
+    make_strict(L);
+    lua_setglobal(L, "plan");
+    lua_pushglobaltable(L);
+    make_strict(L);
+    return 0;
+}
+
+static fpa_status run_templates(const struct emission *e, char **code, char **header, fpa_error *error)
+{
+    lua_State *L = luaL_newstate();
+    if (!L)
+        return fail_memory(error);
+    fpa_status status = FPA_OK;
+    lua_gc(L, LUA_GCSTOP); /* the state lives for one text, which keeps nearly all it makes */
+    lua_pushcfunction(L, prepare);
+    lua_pushlightuserdata(L, (void *)e);
+    int prepared = lua_pcall(L, 1, 0, 0);
+    if (prepared == LUA_ERRMEM)
+        status = fail_memory(error);
+    else if (prepared != LUA_OK)
+        status = fail(error, FPA_INVALID, "emit", "%s", lua_tostring(L, -1));
+    else if (e->plan->target->capability)
+        status = template_run(L, find_template, "kernel.cu.in", code, error);
+    else if (!(status = template_run(L, find_template, "kernel.c.in", code, error)))
+        status = template_run(L, find_template, "header.h.in", header, error);
+    lua_close(L);
+    return status;
+}
+
+fpa_status emit_source(const fpa_plan *plan, const fpa_head *written, char **code, char **header,
+                       fpa_error *error)
+{
+    char digest[DIGEST_TEXT];
+    char *head_text = head_print(written), *features = feature_text(plan->head);
+    *code = *header = NULL;
+    fpa_status status = head_digest(written, digest, error);
+    if (!status && (!head_text || !features))
+        status = fail_memory(error);
+    if (!status) {
+        struct emission e = {plan, written, head_text, features, digest};
+        status = run_templates(&e, code, header, error);
+    }
+    if (status) {
+        free(*code);
+        free(*header);
+        *code = *header = NULL;
+    }
+    free(head_text);
+    free(features);
+    return status;
+}

@@ -1,0 +1,15 @@
+/* emit: plan -> source text, by the templates.
+ *
+ * Given: a plan and the head as written. Gives: the text of NAME.c and NAME.h, or of NAME.cu. template.h runs
+ * templates, which are Lua; the other files put the plan into the table that they read. */
+#ifndef FPAC_GEN_EMIT_EMIT_H
+#define FPAC_GEN_EMIT_EMIT_H
+
+#include "gen/plan/plan.h"
+
+/* Print NAME.c and NAME.h, or NAME.cu (and *header NULL); malloc'ed texts. The same plan gives the same
+ * bytes. */
+fpa_status emit_source(const fpa_plan *plan, const fpa_head *written, char **code, char **header,
+                       fpa_error *error);
+
+#endif

@@ -1,0 +1,33 @@
+/* emit_table: putting a plan's fields into the Lua table that templates read. Private to emit*.c. */
+#ifndef FPAC_GEN_EMIT_TABLE_H
+#define FPAC_GEN_EMIT_TABLE_H
+
+#include <lua.h>
+
+#include "gen/plan/plan.h"
+
+/* Set a field of the table on top of the stack. */
+void set_integer(lua_State *L, const char *field, lua_Integer value);
+/* Whole numbers go as Lua floats too: templates print them with flt(). */
+void set_number(lua_State *L, const char *field, double value);
+void set_string(lua_State *L, const char *field, const char *value);
+void set_boolean(lua_State *L, const char *field, bool value);
+void set_integers(lua_State *L, const char *field, const int *values, int count);
+void push_integers(lua_State *L, const int *values, int count);
+
+/* plan.projections, plan.weighted and plan.monomials; row: numbers of packed rows, or NULL: the plan's. */
+void push_projections(lua_State *L, const fpa_plan *plan, const int *row);
+void push_monomials(lua_State *L, const fpa_plan *plan);
+bool uses_weights(const fpa_plan *plan);
+
+/* What the CUDA templates read beside that (emit_cuda.c). */
+void push_cuda(lua_State *L, const fpa_plan *plan);
+/* plan.hopper: of targets with warpgroups (emit_hopper.c). */
+void push_hopper(lua_State *L, const fpa_plan *plan);
+/* plan.roles: sizes of the one pass by warpgroups with tasks of their own, false where there is none
+ * (emit_flow.c). */
+void push_flow(lua_State *L, const fpa_plan *plan);
+/* plan.relay: sizes of the one pass by clusters, false where there is none (emit_relay.c). */
+void push_relay(lua_State *L, const fpa_relay_plan *relay);
+
+#endif

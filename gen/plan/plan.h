@@ -1,0 +1,111 @@
+/* plan: simplified head + target -> how the kernel runs. What the templates print.
+ *
+ * Vocabulary. A *row* is one scalar a token that features are products of: a coordinate of
+ * the input, a projected coordinate, or either with a weight on the key side. A *piece* is a
+ * run of consecutive features that share all factors but the last, whose rows are consecutive.
+ * A *tile* is a run of features that is formed at once as a panel p[feature][token] of the
+ * first-level cache and multiplied with its rows of the state. A *slice* is a run of tiles
+ * that one thread takes; partial results are added slice by slice, so that the number of
+ * threads changes no bit.
+ * Given: a simplified head and a target. Gives: all sizes and tables that the templates print, and the facts
+ * that callers see. c/ and cuda/ hold what is particular to the back ends. */
+#ifndef FPAC_GEN_PLAN_PLAN_H
+#define FPAC_GEN_PLAN_PLAN_H
+
+#include "abi/source.h"
+#include "machine/target.h"
+#include "gen/plan/c/register_tile.h"
+#include "gen/plan/cuda/cuda.h"
+#include "gen/plan/cuda/flow.h"
+#include "gen/plan/cuda/hopper.h"
+#include "gen/plan/cuda/relay.h"
+#include "gen/plan/cuda/warpgroups.h"
+#include "gen/simplify/simplify.h"
+
+/* A matrix whose rows are computed for every token. */
+typedef struct fpa_projection {
+    int matrix;    /* index of head->matrices */
+    int first_row; /* row of the packed input where its rows begin */
+} fpa_projection;
+
+/* A row that is another row times gram on the key side. */
+typedef struct fpa_weighted_row {
+    int row, from;
+    double gram;
+} fpa_weighted_row;
+
+typedef struct fpa_piece {
+    int64_t feature;   /* index of its first feature */
+    int width;         /* features */
+    int prefix_count;  /* factors shared by all of them */
+    const int *prefix; /* [prefix_count] packed rows */
+    int base;          /* packed row of the last factor of the first feature */
+    double weight;     /* on the key side */
+} fpa_piece;
+
+typedef struct fpa_tile {
+    int64_t feature; /* index of its first feature */
+    int features;    /* at most plan->tile_features */
+    int piece, piece_count;
+} fpa_tile;
+
+typedef struct fpa_dot {
+    int row_count;
+    const int *rows; /* packed rows; the key side carries the weights */
+} fpa_dot;
+
+typedef struct fpa_plan {
+    arena memory;
+    const fpa_head *head; /* as simplified; not owned */
+    const fpa_score *score;
+    const fpa_target *target;
+    /* the packed input: x[row][token] */
+    int row_count;
+    int ones_row; /* 1 for every token, 0 behind the last one */
+    int projection_count;
+    fpa_projection *projections;
+    int weighted_count;
+    fpa_weighted_row *weighted;
+    /* the features */
+    int64_t features; /* D */
+    int piece_count;
+    fpa_piece *pieces;
+    int tile_count;
+    fpa_tile *tiles;
+    int slice_count;
+    int *slices;   /* [slice_count + 1] first tile of each slice, then tile_count */
+    bool unrolled; /* every feature is a line of text; else a table of pieces drives a loop */
+    /* the score */
+    fpa_dot *dots; /* [score->dot_count] */
+    /* sizes */
+    int tokens;               /* T: tokens a panel */
+    int tile_features;        /* F */
+    fpa_register_tile values; /* C: of products whose columns are values */
+    bool pairs;               /* C: products are of pairs of bf16, but those of the recurrent form */
+    fpa_register_tile scores; /* C: of products whose columns are a panel's tokens */
+    int chunk;                /* tokens between state updates */
+    int query_blocks;         /* panels of queries that one unit of the parallel form takes */
+    fpa_cuda_plan cuda;       /* of CUDA targets: all but rows, pieces and dots is there */
+    fpa_hopper_plan hopper;   /* of targets with warpgroups: tiles, when the head suits them */
+    fpa_warpgroup_plan warpgroups;
+    fpa_flow_plan flow;   /* one pass, by warpgroups with tasks of their own */
+    fpa_relay_plan relay; /* by blocks of a cluster, where sequences are few */
+    double bytes[FORMS];  /* moved per token and head (parallel: per visible pair), by the plan's count */
+    double code_bytes;    /* of the compiled kernel, an estimate */
+    fpa_facts facts;
+} fpa_plan;
+
+/* simple must outlive the plan. UNSUPPORTED, with the figures, when state or code would be
+ * absurd. plan_free frees what plan_choose made. */
+fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                       fpa_plan *plan, fpa_error *error);
+void plan_free(fpa_plan *plan);
+
+/* The part of plan_choose for CUDA targets: fills plan->cuda and the chunk from rows, pieces and
+ * dots. UNSUPPORTED names what is too large. */
+fpa_status plan_cuda(fpa_plan *plan, fpa_error *error);
+
+/* The plan for a person (--dump=plan), malloc'ed. */
+char *plan_print(const fpa_plan *plan);
+
+#endif

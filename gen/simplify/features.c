@@ -1,0 +1,320 @@
+/* Features of an expression. A power s^m of a form over blocks of rows S_1..S_n is the sum over
+ * non-decreasing tuples of blocks of  m! / prod mult!  * prod s_(block)  (DESIGN 4, full
+ * construction): one term a tuple, integer weights, no feature twice but inside diagonal blocks.
+ * In squares these are halved until they have two rows, (a + b)^2 = 2 a b + a^2 + b^2: the products
+ * stay rectangles of rows, and few features come twice. Several forms in a monomial: all combinations
+ * of their terms. */
+#include <string.h>
+
+#include "passes.h"
+
+/* Blocked features may be this much more than the fewest there are: bigger blocks run faster. */
+static const double block_slack = 1.4;
+
+enum { LARGEST_BLOCK = 8 };
+
+/* A power of one form inside a monomial. */
+typedef struct feature_factor {
+    int form, power;
+    int blocks; /* that the tuples choose from; 1 for a form that occurs once: all its rows */
+} feature_factor;
+
+/* Rows of a form. */
+typedef struct feature_slice {
+    int from, width;
+} feature_slice;
+
+/* Half of a diagonal block's rows, 0: it stays as it is. */
+static int half_of(int width)
+{
+    return width > 2 ? (width + 1) / 2 : 0;
+}
+
+/* Features and terms of the square of a block. */
+static fpa_feature_count square_count(int width)
+{
+    const int half = half_of(width);
+    if (!half)
+        return (fpa_feature_count){(double)width * width, 1};
+    const fpa_feature_count low = square_count(half), high = square_count(width - half);
+    return (fpa_feature_count){(double)half * (width - half) + low.features + high.features,
+                               1 + low.terms + high.terms};
+}
+
+static int split_factors(const fpa_expression *e, int monomial, int block, feature_factor *split)
+{
+    const int *factors = polynomial_factors(&e->polynomial, monomial);
+    int degree = polynomial_monomial_degree(&e->polynomial, monomial), count = 0;
+    for (int j = 0; j < degree; j++) {
+        if (!j || factors[j] != factors[j - 1])
+            split[count++] = (feature_factor){.form = factors[j]};
+        split[count - 1].power++;
+    }
+    for (int i = 0; i < count; i++) {
+        int width = e->forms[split[i].form].width;
+        split[i].blocks = split[i].power == 1 ? 1 : (width + block - 1) / block;
+    }
+    return count;
+}
+
+/* C(n+m-1, m): non-decreasing tuples of m out of n. */
+static double tuple_count(int n, int m)
+{
+    double count = 1;
+    for (int i = 1; i <= m; i++)
+        count = count * (n + i - 1) / i;
+    return count;
+}
+
+/* Sum over the tuples of the product of the blocks' widths: j of the full blocks, the others the
+ * last one, which has the rest of the rows. */
+static fpa_feature_count tuples_count(int width, int block, int power)
+{
+    const int full = width / block, rest = width % block;
+    fpa_feature_count sum = {0, tuple_count(full + (rest > 0), power)};
+    for (int j = 0; j <= power; j++) {
+        double features = tuple_count(full, j);
+        for (int i = 0; i < power; i++)
+            features *= i < j ? block : rest;
+        sum.features += features;
+    }
+    if (power != 2)
+        return sum;
+    const fpa_feature_count square = square_count(block), last = square_count(rest);
+    sum.features += full * (square.features - (double)block * block) + last.features - (double)rest * rest;
+    sum.terms += full * (square.terms - 1) + (rest ? last.terms - 1 : 0);
+    return sum;
+}
+
+fpa_feature_count features_count(const fpa_expression *e, int block)
+{
+    feature_factor split[POLYNOMIAL_MAX_DEGREE];
+    fpa_feature_count total = {0, 0};
+    for (int m = 0; m < e->polynomial.count; m++) {
+        double features = 1, terms = 1;
+        int count = split_factors(e, m, block, split);
+        for (int i = 0; i < count; i++) {
+            const int width = e->forms[split[i].form].width;
+            const fpa_feature_count own = split[i].power == 1 ? (fpa_feature_count){width, 1}
+                                                              : tuples_count(width, block, split[i].power);
+            features *= own.features;
+            terms *= own.terms;
+        }
+        total.features += features;
+        total.terms += terms;
+    }
+    return total;
+}
+
+int features_block(const fpa_expression *e, int wanted)
+{
+    if (wanted)
+        return wanted;
+    double fewest = features_count(e, 1).features;
+    int block = LARGEST_BLOCK;
+    while (block > 1 && features_count(e, block).features > block_slack * fewest)
+        block /= 2;
+    while (block < HEAD_MAX_WIDTH && features_count(e, block).terms > HEAD_MAX_TERMS)
+        block *= 2;
+    return block;
+}
+
+fpa_branch_kind features_branch_kind(const fpa_head *head, const fpa_branch *branch)
+{
+    if (branch->source == FPA_INPUT) {
+        if (branch->gram)
+            return FPA_BRANCH_DIAGONAL;
+        return branch->width == head->d ? FPA_BRANCH_IDENTITY : FPA_BRANCH_SELECT;
+    }
+    switch (head->matrices[branch->source].kind) {
+    case FPA_MATRIX_TRAINABLE:
+        return FPA_BRANCH_TRAINABLE;
+    case FPA_MATRIX_TRAINABLE_DIAGONAL:
+        return FPA_BRANCH_TRAINABLE_DIAGONAL;
+    default:
+        return FPA_BRANCH_DENSE;
+    }
+}
+
+/* Rows of a form as a branch; a weight that all of them share goes to *weight
+ * when that stays exact. */
+static fpa_branch slice_form(const fpa_head *head, const fpa_branch *form, feature_slice rows,
+                             fpa_number *weight)
+{
+    fpa_branch slice = {.source = form->source, .width = rows.width, .row = form->row + rows.from};
+    bool uniform = true;
+    slice.gram = form->gram ? form->gram + rows.from : NULL;
+    for (int w = 1; slice.gram && w < rows.width; w++)
+        uniform &= number_identical(slice.gram[w], slice.gram[0]);
+    if (slice.gram && uniform) {
+        fpa_number product = number_mul(*weight, slice.gram[0]);
+        if (number_exact(product) || number_is_one(slice.gram[0])) {
+            *weight = product;
+            slice.gram = NULL;
+        }
+    }
+    slice.kind = features_branch_kind(head, &slice);
+    return slice;
+}
+
+/* A product of `power` slices of a factor's form. */
+typedef struct feature_product {
+    feature_slice slice[POLYNOMIAL_MAX_DEGREE];
+    fpa_number weight;
+} feature_product;
+
+/* All products that a factor is the sum of, in their order. */
+typedef struct factor_sum {
+    int form, power, count;
+    feature_product *products;
+} factor_sum;
+
+static feature_slice block_slice(int width, int block, int index)
+{
+    const int from = index * block;
+    return (feature_slice){from, width - from < block ? width - from : block};
+}
+
+/* m! / prod mult! of a non-decreasing tuple. */
+static fpa_number tuple_weight(const int *tuple, int power)
+{
+    fpa_number weight = number_int(1);
+    for (int r = 0, run = 0; r < power; r++) {
+        run = r && tuple[r] == tuple[r - 1] ? run + 1 : 1;
+        weight = number_div(number_mul(weight, number_int(r + 1)), number_int(run));
+    }
+    return weight;
+}
+
+/* The next non-decreasing tuple in lexicographic order; false after the last. */
+static bool next_tuple(int *tuple, int power, int blocks)
+{
+    for (int r = power - 1; r >= 0; r--)
+        if (tuple[r] + 1 < blocks) {
+            for (int j = power - 1; j >= r; j--)
+                tuple[j] = tuple[r] + 1;
+            return true;
+        }
+    return false;
+}
+
+/* The square of a slice. */
+static void add_square(factor_sum *sum, feature_slice slice)
+{
+    const int half = half_of(slice.width);
+    const feature_slice low = {slice.from, half}, high = {slice.from + half, slice.width - half};
+    if (!half) {
+        sum->products[sum->count++] = (feature_product){.slice = {slice, slice}, .weight = number_int(1)};
+        return;
+    }
+    sum->products[sum->count++] = (feature_product){.slice = {low, high}, .weight = number_int(2)};
+    add_square(sum, low);
+    add_square(sum, high);
+}
+
+static void add_tuples(factor_sum *sum, int width, int block, int blocks)
+{
+    int tuple[POLYNOMIAL_MAX_DEGREE] = {0};
+    do {
+        if (sum->power == 2 && tuple[0] == tuple[1]) {
+            add_square(sum, block_slice(width, block, tuple[0]));
+            continue;
+        }
+        feature_product *product = &sum->products[sum->count++];
+        for (int r = 0; r < sum->power; r++)
+            product->slice[r] = block_slice(width, block, tuple[r]);
+        product->weight = tuple_weight(tuple, sum->power);
+    } while (next_tuple(tuple, sum->power, blocks));
+}
+
+static bool expand_factor(const fpa_expression *e, const feature_factor *factor, int block, arena *memory,
+                          factor_sum *sum)
+{
+    const int width = e->forms[factor->form].width;
+    const double count = factor->power == 1 ? 1 : tuples_count(width, block, factor->power).terms;
+    *sum = (factor_sum){.form = factor->form, .power = factor->power};
+    sum->products = arena_array(memory, (size_t)count, sizeof *sum->products);
+    if (!sum->products)
+        return false;
+    if (factor->power > 1)
+        add_tuples(sum, width, block, factor->blocks);
+    else
+        sum->products[sum->count++] = (feature_product){.slice = {{0, width}}, .weight = number_int(1)};
+    return true;
+}
+
+/* The term of one product of each factor. */
+static bool build_term(const fpa_expression *e, fpa_head *head, const factor_sum *sums, const int *chosen,
+                       int count, fpa_number weight)
+{
+    fpa_term *term = &head->terms[head->term_count];
+    int degree = 0;
+    for (int i = 0; i < count; i++)
+        degree += sums[i].power;
+    term->branches = arena_array(&head->memory, (size_t)degree, sizeof *term->branches);
+    if (!term->branches)
+        return false;
+    for (int i = 0; i < count; i++) {
+        const feature_product *product = &sums[i].products[chosen[i]];
+        weight = number_mul(weight, product->weight);
+        for (int r = 0; r < sums[i].power; r++)
+            term->branches[term->branch_count++] =
+                slice_form(head, &e->forms[sums[i].form], product->slice[r], &weight);
+    }
+    term->weight = weight;
+    head->term_count++;
+    return true;
+}
+
+/* The next choice of one product of each factor, the last factor fastest; false after the last. */
+static bool next_choice(int *chosen, const factor_sum *sums, int count)
+{
+    for (int i = count - 1; i >= 0; i--) {
+        if (++chosen[i] < sums[i].count)
+            return true;
+        chosen[i] = 0;
+    }
+    return false;
+}
+
+static bool build_monomial(const fpa_expression *e, int monomial, int block, fpa_head *head, arena *memory)
+{
+    feature_factor split[POLYNOMIAL_MAX_DEGREE];
+    factor_sum sums[POLYNOMIAL_MAX_DEGREE];
+    int chosen[POLYNOMIAL_MAX_DEGREE] = {0};
+    const int count = split_factors(e, monomial, block, split);
+    for (int i = 0; i < count; i++)
+        if (!expand_factor(e, &split[i], block, memory, &sums[i]))
+            return false;
+    do
+        if (!build_term(e, head, sums, chosen, count, e->polynomial.weights[monomial]))
+            return false;
+    while (next_choice(chosen, sums, count));
+    return true;
+}
+
+static bool uses_blocks(const fpa_expression *e)
+{
+    for (int m = 0; m < e->polynomial.count; m++) {
+        const int *factors = polynomial_factors(&e->polynomial, m);
+        for (int j = 1; j < e->polynomial.degree && factors[j] >= 0; j++)
+            if (factors[j] == factors[j - 1])
+                return true;
+    }
+    return false;
+}
+
+bool features_build(const fpa_expression *e, int block, fpa_head *head)
+{
+    fpa_feature_count count = features_count(e, block);
+    head->block = uses_blocks(e) ? block : 1;
+    head->terms = arena_array(&head->memory, (size_t)count.terms, sizeof *head->terms);
+    if (!head->terms)
+        return false;
+    arena memory = {0};
+    bool built = true;
+    for (int m = 0; m < e->polynomial.count && built; m++)
+        built = build_monomial(e, m, block, head, &memory);
+    arena_free(&memory);
+    return built;
+}

@@ -1,0 +1,453 @@
+/* head {...}: the values of a spec become an fpa_head. Here d is known, so here widths and
+ * indices are checked; the message names the line of the branch. */
+#include "value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "script.h"
+
+static const char *const head_fields[] = {"name",  "d",      "dv",          "terms",     "block",
+                                          "chunk", "causal", "scale",       "normalize", "eps",
+                                          "gate",  "dtype",  "state_dtype", "products",  NULL};
+static const char *const list_fields[] = {"d", "block", NULL};
+static const char *const normalize_words[] = {"none", "sum", "max", "one_plus_sum", NULL};
+static const char *const dtype_words[] = {"f32", "bf16", "f16", NULL};
+static const char *const products_words[] = {"plain", "tf32x3", NULL};
+
+enum {
+    MAX_NESTING = 32,
+    MAX_CHUNK = 65536,
+    BLOCK_UNKNOWN = -1, /* no list has named its block yet */
+    BLOCK_MIXED = 0,    /* lists of different blocks */
+};
+
+/* A head that is being made. The head belongs to a Lua value, so that an error frees it. */
+typedef struct builder {
+    lua_State *L;
+    fpa_head *head;
+    int terms; /* stack index of the flat list of terms */
+    int count; /* of terms in it */
+    int block; /* that the lists of terms ask for */
+    int matrix_capacity;
+} builder;
+
+static void *take(builder *b, size_t count, size_t size)
+{
+    void *memory = arena_array(&b->head->memory, count, size);
+    if (!memory)
+        script_no_memory(b->L);
+    return memory;
+}
+
+/* ---- the flat list of terms ---- */
+
+static void flatten(builder *b, int index, int depth);
+
+static int first_line(builder *b, int from)
+{
+    const spec_term *term;
+    if (from >= b->count)
+        return 0;
+    lua_rawgeti(b->L, b->terms, from + 1);
+    term = lua_touserdata(b->L, -1);
+    lua_pop(b->L, 1);
+    return term->line;
+}
+
+/* What a list says of itself: tspow {...} knows its d and block. */
+static void read_hints(builder *b, int index, int from)
+{
+    int d = (int)spec_field_whole(b->L, index, "terms", "d", 1, HEAD_MAX_WIDTH, 0);
+    int block = (int)spec_field_whole(b->L, index, "terms", "block", 1, HEAD_MAX_WIDTH, 0);
+
+    if (d && d != b->head->d)
+        script_refuse(b->L, first_line(b, from), "terms for d = %d stand in the head '%s' of d = %d", d,
+                      b->head->name, b->head->d);
+    if (block)
+        b->block = b->block == BLOCK_UNKNOWN || b->block == block ? block : BLOCK_MIXED;
+}
+
+static void flatten_list(builder *b, int index, int depth)
+{
+    int from = b->count;
+
+    if (depth > MAX_NESTING)
+        script_refuse(b->L, 0, "lists of terms are nested deeper than %d: does a list contain itself?",
+                      MAX_NESTING);
+    luaL_checkstack(b->L, 8, "term lists are nested too deeply");
+    spec_fields(b->L, index, "terms", list_fields, true);
+    for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(b->L, index); i++) {
+        lua_rawgeti(b->L, index, i);
+        flatten(b, lua_gettop(b->L), depth + 1);
+        lua_pop(b->L, 1);
+    }
+    read_hints(b, index, from);
+}
+
+static void flatten(builder *b, int index, int depth)
+{
+    if (!luaL_testudata(b->L, index, SPEC_TERM)) {
+        if (!lua_istable(b->L, index))
+            script_refuse(b->L, 0, "terms has %s in it, but it is a list of term {...} and of such lists",
+                          spec_describe(b->L, index));
+        flatten_list(b, index, depth);
+        return;
+    }
+    if (b->count == HEAD_MAX_TERMS)
+        script_refuse(b->L, 0, "the head '%s' has more than %d terms", b->head->name, HEAD_MAX_TERMS);
+    lua_pushvalue(b->L, index);
+    lua_rawseti(b->L, b->terms, ++b->count);
+}
+
+/* ---- matrices ---- */
+
+static int add_matrix(builder *b, fpa_matrix matrix)
+{
+    fpa_head *head = b->head;
+
+    if (head->matrix_count == HEAD_MAX_MATRICES)
+        script_refuse(b->L, 0, "the head '%s' has more than %d matrices", head->name, HEAD_MAX_MATRICES);
+    if (head->matrix_count == b->matrix_capacity) {
+        int capacity = b->matrix_capacity ? 2 * b->matrix_capacity : 8;
+        fpa_matrix *more = take(b, (size_t)capacity, sizeof *more);
+        if (head->matrix_count)
+            memcpy(more, head->matrices, (size_t)head->matrix_count * sizeof *more);
+        head->matrices = more;
+        b->matrix_capacity = capacity;
+    }
+    head->matrices[head->matrix_count] = matrix;
+    return head->matrix_count++;
+}
+
+/* Equal matrices are one matrix, however often the spec wrote them. */
+static int constant_matrix(builder *b, const spec_branch *branch)
+{
+    size_t count = (size_t)branch->width * (size_t)branch->listed;
+    fpa_matrix matrix = {.kind = FPA_MATRIX_CONSTANT, .rows = branch->width, .cols = branch->listed};
+
+    for (int m = 0; m < b->head->matrix_count; m++) {
+        const fpa_matrix *other = &b->head->matrices[m];
+        if (other->kind == FPA_MATRIX_CONSTANT && other->rows == matrix.rows &&
+            memcmp(other->data, branch->data, count * sizeof *branch->data) == 0)
+            return m;
+    }
+    matrix.data = take(b, count, sizeof *matrix.data);
+    memcpy(matrix.data, branch->data, count * sizeof *matrix.data);
+    return add_matrix(b, matrix);
+}
+
+/* The same name is the same matrix, so it must be described alike everywhere. */
+static int trainable_matrix(builder *b, const spec_branch *branch)
+{
+    bool diagonal = branch->kind == FPA_BRANCH_TRAINABLE_DIAGONAL;
+    fpa_matrix matrix = {.kind = diagonal ? FPA_MATRIX_TRAINABLE_DIAGONAL : FPA_MATRIX_TRAINABLE,
+                         .rows = diagonal ? b->head->d : branch->width,
+                         .cols = b->head->d,
+                         .per_head = !branch->shared};
+
+    for (int m = 0; m < b->head->matrix_count; m++) {
+        const fpa_matrix *other = &b->head->matrices[m];
+        if (!other->name || strcmp(other->name, branch->name) != 0)
+            continue;
+        if (other->kind != matrix.kind || other->rows != matrix.rows || other->per_head != matrix.per_head)
+            script_refuse(b->L, branch->line,
+                          "trainable '%s' is used twice, but with different rows, diagonal or shared",
+                          branch->name);
+        return m;
+    }
+    matrix.name = take(b, strlen(branch->name) + 1, 1);
+    memcpy(matrix.name, branch->name, strlen(branch->name) + 1);
+    return add_matrix(b, matrix);
+}
+
+/* ---- branches ---- */
+
+/* Branch l of term t, for messages. */
+typedef struct place {
+    int l, t;
+} place;
+
+static void check_columns(builder *b, const spec_branch *branch, place at)
+{
+    if (branch->listed && branch->listed != b->head->d)
+        script_refuse(b->L, branch->line, "branch %d of term %d lists %d values%s, but d = %d%s", at.l, at.t,
+                      branch->listed, branch->kind == FPA_BRANCH_DENSE ? " a row" : "", b->head->d,
+                      branch->kind == FPA_BRANCH_DENSE ? ""
+                                                       : "; [index] = value or [range] = value names a few");
+}
+
+static void check_indices(builder *b, const spec_branch *branch, place at)
+{
+    int d = b->head->d;
+    for (int w = 0; w < branch->width; w++)
+        if (branch->row[w] >= d)
+            script_refuse(b->L, branch->line,
+                          "branch %d of term %d selects index %d, but d = %d (indices run 1..%d)", at.l, at.t,
+                          branch->row[w] + 1, d, d);
+}
+
+/* Rows 1 .. width of the source. */
+static void take_all_rows(builder *b, fpa_branch *out, int width)
+{
+    out->width = width;
+    out->row = take(b, (size_t)width, sizeof *out->row);
+    for (int w = 0; w < width; w++)
+        out->row[w] = w;
+}
+
+static void take_listed_rows(builder *b, const spec_branch *branch, fpa_branch *out)
+{
+    size_t width = (size_t)branch->width;
+
+    out->width = branch->width;
+    out->row = take(b, width, sizeof *out->row);
+    memcpy(out->row, branch->row, width * sizeof *out->row);
+    if (!branch->gram)
+        return;
+    out->gram = take(b, width, sizeof *out->gram);
+    memcpy(out->gram, branch->gram, width * sizeof *out->gram);
+}
+
+static void build_branch(builder *b, const spec_branch *branch, fpa_branch *out, place at)
+{
+    check_columns(b, branch, at);
+    out->kind = branch->kind;
+    out->source = FPA_INPUT;
+    switch (branch->kind) {
+    case FPA_BRANCH_IDENTITY:
+        take_all_rows(b, out, b->head->d);
+        break;
+    case FPA_BRANCH_DENSE:
+        out->source = constant_matrix(b, branch);
+        take_all_rows(b, out, branch->width);
+        break;
+    case FPA_BRANCH_TRAINABLE:
+    case FPA_BRANCH_TRAINABLE_DIAGONAL:
+        out->source = trainable_matrix(b, branch);
+        take_all_rows(b, out, b->head->matrices[out->source].rows);
+        break;
+    default:
+        check_indices(b, branch, at);
+        take_listed_rows(b, branch, out);
+    }
+}
+
+static void build_terms(builder *b)
+{
+    b->head->terms = take(b, (size_t)b->count, sizeof *b->head->terms);
+    b->head->term_count = b->count;
+    for (int t = 0; t < b->count; t++) {
+        lua_rawgeti(b->L, b->terms, t + 1);
+        const spec_term *term = lua_touserdata(b->L, -1);
+        fpa_term *out = &b->head->terms[t];
+        out->weight = term->weight;
+        out->branch_count = term->branch_count;
+        out->branches = take(b, (size_t)term->branch_count, sizeof *out->branches);
+        for (int l = 0; l < term->branch_count; l++) {
+            lua_getiuservalue(b->L, -1, l + 1);
+            build_branch(b, lua_touserdata(b->L, -1), &out->branches[l], (place){l + 1, t + 1});
+            lua_pop(b->L, 1);
+        }
+        lua_pop(b->L, 1);
+    }
+}
+
+/* ---- the other fields ---- */
+
+static void read_name(builder *b)
+{
+    char name[HEAD_MAX_NAME + 1];
+    spec_field_name(b->L, 1, "head", name);
+    b->head->name = take(b, strlen(name) + 1, 1);
+    memcpy(b->head->name, name, strlen(name) + 1);
+}
+
+static const char file_key; /* its address is the registry's key */
+
+void spec_set_file(lua_State *L, const char *file)
+{
+    lua_pushstring(L, file);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &file_key);
+}
+
+static void set_origin(builder *b, int line)
+{
+    lua_rawgetp(b->L, LUA_REGISTRYINDEX, &file_key);
+    b->head->origin = arena_format(&b->head->memory, "%s:%d", lua_tostring(b->L, -1), line);
+    lua_pop(b->L, 1);
+    if (!b->head->origin)
+        script_no_memory(b->L);
+}
+
+/* normalize = "sum", or { "sum", eps = 1e-6 }. */
+static void read_normalize(builder *b)
+{
+    static const char *const fields[] = {"eps", NULL};
+    lua_State *L = b->L;
+    fpa_head *head = b->head;
+    int table = 1;
+
+    head->eps = spec_field_double(L, 1, "head", "eps", head->eps);
+    lua_getfield(L, 1, "normalize");
+    if (lua_istable(L, -1)) {
+        table = lua_gettop(L);
+        spec_fields(L, table, "normalize", fields, true);
+        head->eps = spec_field_double(L, table, "normalize", "eps", head->eps);
+        lua_newtable(L); /* the word under a name, as head {} has it */
+        if (lua_rawgeti(L, table, 1) == LUA_TNIL)
+            script_refuse(L, 0, "normalize of head is a table without a kind: { \"sum\", eps = 1e-6 }");
+        lua_setfield(L, -2, "normalize");
+        table = lua_gettop(L);
+    }
+    head->normalize =
+        (fpa_normalize)spec_field_word(L, table, "head", "normalize", normalize_words, FPA_NORMALIZE_NONE);
+    lua_settop(L, 2);
+    if (head->eps < 0)
+        script_refuse(L, 0, "eps of head is %f, but it must not be negative", head->eps);
+}
+
+static void read_fields(builder *b)
+{
+    lua_State *L = b->L;
+    fpa_head *head = b->head;
+
+    head->d = (int)spec_field_whole(L, 1, "head", "d", 1, HEAD_MAX_WIDTH, SPEC_REQUIRED);
+    head->dv = (int)spec_field_whole(L, 1, "head", "dv", 1, HEAD_MAX_WIDTH, head->d);
+    head->chunk = (int)spec_field_whole(L, 1, "head", "chunk", 1, MAX_CHUNK, 0);
+    head->block = (int)spec_field_whole(L, 1, "head", "block", 1, HEAD_MAX_WIDTH, 0);
+    head->causal = spec_field_flag(L, 1, "head", "causal", true);
+    head->gate = spec_field_flag(L, 1, "head", "gate", false);
+    head->scale = spec_field_double(L, 1, "head", "scale", 1);
+    head->dtype = (fpa_dtype)spec_field_word(L, 1, "head", "dtype", dtype_words, FPA_F32);
+    head->state_dtype = (fpa_dtype)spec_field_word(L, 1, "head", "state_dtype", dtype_words, FPA_F32);
+    head->products =
+        (fpa_products)spec_field_word(L, 1, "head", "products", products_words, FPA_PRODUCTS_PLAIN);
+    read_normalize(b);
+    if (head->gate && !head->causal)
+        script_refuse(L, 0, "gate = true needs causal = true: a gate fades what came before");
+}
+
+static void read_terms(builder *b)
+{
+    lua_State *L = b->L;
+
+    lua_newtable(L);
+    b->terms = lua_gettop(L);
+    lua_getfield(L, 1, "terms");
+    if (lua_isnil(L, -1))
+        script_refuse(L, 0, "head '%s' needs terms: terms = power { degree = 2 }, or a list of term {...}",
+                      b->head->name);
+    flatten(b, lua_gettop(L), 0);
+    lua_pop(L, 1);
+    if (!b->count)
+        script_refuse(L, 0, "head '%s' has no terms: its list is empty", b->head->name);
+    if (!b->head->block && b->block > 0)
+        b->head->block = b->block;
+    build_terms(b);
+}
+
+static int free_head(lua_State *L)
+{
+    spec_head *value = lua_touserdata(L, 1);
+    head_free(value->head);
+    value->head = NULL;
+    return 0;
+}
+
+static int make_head(lua_State *L)
+{
+    fpa_error error = {0};
+
+    lua_settop(L, 1);
+    spec_fields(L, 1, "head", head_fields, false);
+    spec_head *value = lua_newuserdatauv(L, sizeof *value, 0);
+    *value = (spec_head){.line = script_line(L)};
+    luaL_setmetatable(L, SPEC_HEAD);
+    value->head = head_new();
+    if (!value->head)
+        return script_no_memory(L);
+    builder b = {.L = L, .head = value->head, .block = BLOCK_UNKNOWN};
+    read_name(&b);
+    set_origin(&b, value->line);
+    read_fields(&b);
+    read_terms(&b);
+    if (head_validate(value->head, &error) != FPA_OK)
+        return script_raise(L, error.code, 0, "%s", error.message);
+    lua_settop(L, 2);
+    return 1;
+}
+
+const luaL_Reg spec_head_functions[] = {{"head", make_head}, {NULL, NULL}};
+
+void spec_head_open(lua_State *L)
+{
+    luaL_newmetatable(L, SPEC_BRANCH);
+    luaL_newmetatable(L, SPEC_TERM);
+    luaL_newmetatable(L, SPEC_HEAD);
+    lua_pushcfunction(L, free_head);
+    lua_setfield(L, -2, "__gc");
+    lua_pop(L, 3);
+}
+
+/* ---- what the file returns ---- */
+
+static void check_new_name(lua_State *L, const fpa_head_list *list, const spec_head *value)
+{
+    for (int h = 0; h < list->count; h++)
+        if (strcmp(list->heads[h]->name, value->head->name) == 0)
+            script_refuse(L, value->line, "the name '%s' is used twice (the first head is at %s)",
+                          value->head->name, list->heads[h]->origin);
+}
+
+/* line is the one to blame when the file does not return what it should. */
+static void take_head(lua_State *L, int index, int line, fpa_head_list *list)
+{
+    spec_head *value = luaL_testudata(L, index, SPEC_HEAD);
+
+    if (!value)
+        script_refuse(L, line, "the file returns %s, but a spec returns head {...}, or several of them",
+                      spec_describe(L, index));
+    if (!value->head)
+        script_refuse(L, value->line, "the same head is returned twice");
+    check_new_name(L, list, value);
+    fpa_head **more = realloc(list->heads, ((size_t)list->count + 1) * sizeof(fpa_head *));
+    if (!more)
+        script_no_memory(L);
+    list->heads = more;
+    list->heads[list->count++] = value->head;
+    value->head = NULL;
+}
+
+/* A returned list has entries 1, 2, 3 ... and nothing else. */
+static void check_list(lua_State *L, int index, int line)
+{
+    lua_Unsigned entries = 0;
+    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1))
+        entries++;
+    if (entries != lua_rawlen(L, index))
+        script_refuse(
+            L, line, "the file returns a table with named entries, but a spec returns head {...}, or a list");
+}
+
+void spec_take_heads(lua_State *L, int count, int line, fpa_head_list *list)
+{
+    int first = lua_gettop(L) - count + 1;
+
+    for (int i = first; i < first + count; i++) {
+        if (!lua_istable(L, i)) {
+            take_head(L, i, line, list);
+            continue;
+        }
+        check_list(L, i, line);
+        for (lua_Integer entry = 1; entry <= (lua_Integer)lua_rawlen(L, i); entry++) {
+            lua_rawgeti(L, i, entry);
+            take_head(L, lua_gettop(L), line, list);
+            lua_pop(L, 1);
+        }
+    }
+    if (!list->count)
+        script_refuse(
+            L, line,
+            "the file returns no head; end it with: return head { name = ..., d = ..., terms = ... }");
+}

@@ -1,0 +1,169 @@
+/* Matrices of a spec as tables of rows, which loops can slice: from a .npy file, or orthogonal
+ * and random from a seed. */
+#include "value.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/npy.h"
+#include "script.h"
+
+static const char folder_key; /* its address is the registry's key */
+
+void spec_set_folder(lua_State *L, const char *folder)
+{
+    lua_pushstring(L, folder);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &folder_key);
+}
+
+/* data is [rows][columns]. */
+static void push_rows(lua_State *L, const double *data, int64_t rows, int64_t columns)
+{
+    lua_createtable(L, (int)rows, 0);
+    for (int64_t r = 0; r < rows; r++) {
+        lua_createtable(L, (int)columns, 0);
+        for (int64_t c = 0; c < columns; c++) {
+            lua_pushnumber(L, data[r * columns + c]);
+            lua_rawseti(L, -2, c + 1);
+        }
+        lua_rawseti(L, -2, r + 1);
+    }
+}
+
+/* ---- .npy ---- */
+
+/* malloc'ed values, owned by a Lua value so that an error frees them. */
+static int free_values(lua_State *L)
+{
+    double **values = lua_touserdata(L, 1);
+    free(*values);
+    *values = NULL;
+    return 0;
+}
+
+static double **push_owner(lua_State *L)
+{
+    double **values = lua_newuserdatauv(L, sizeof *values, 0);
+    *values = NULL;
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, free_values);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    return values;
+}
+
+/* The path of a file that the spec names, pushed. */
+static const char *push_path(lua_State *L, const char *name)
+{
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &folder_key) != LUA_TSTRING)
+        script_refuse(L, 0, "'%s' cannot be read: this spec is a text without a folder", name);
+    if (*name == '/' || *name == '\0')
+        script_refuse(L, 0, "'%s' is no path relative to the spec's own folder", name);
+    return lua_pushfstring(L, "%s/%s", lua_tostring(L, -1), name);
+}
+
+int spec_push_npy(lua_State *L, const char *name)
+{
+    int bottom = lua_gettop(L);
+    const char *path = push_path(L, name);
+    double **values = push_owner(L);
+    int64_t rows, columns;
+    fpa_error error = {0};
+
+    if (npy_read_matrix(path, &rows, &columns, values, &error) != FPA_OK)
+        return script_raise(L, error.code, 0, "%s: %s", error.where, error.message);
+    if (rows > HEAD_MAX_ROWS || columns > HEAD_MAX_WIDTH)
+        return script_refuse(L, 0, "%s is %I x %I, but at most %d x %d is allowed", name, (lua_Integer)rows,
+                             (lua_Integer)columns, HEAD_MAX_ROWS, HEAD_MAX_WIDTH);
+    push_rows(L, *values, rows, columns);
+    free(*values);
+    *values = NULL;
+    lua_replace(L, bottom + 1);
+    lua_settop(L, bottom + 1);
+    return 1;
+}
+
+static int read_npy(lua_State *L)
+{
+    if (lua_type(L, 1) != LUA_TSTRING)
+        return script_refuse(L, 0, "npy takes the name of a file, not %s", spec_describe(L, 1));
+    return spec_push_npy(L, lua_tostring(L, 1));
+}
+
+/* ---- orthogonal: the same bits on every machine ---- */
+
+/* splitmix64 (Vigna). */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Nearly normal: twelve uniform numbers of [0, 1) less 6. Only exact operations, no libm. */
+static double next_normal(uint64_t *state)
+{
+    double sum = 0;
+    for (int i = 0; i < 12; i++)
+        sum += (double)(next_random(state) >> 11) * 0x1p-53;
+    return sum - 6;
+}
+
+/* Through a volatile, so that no compiler fuses a product with a sum where the machine could. */
+static double product(double a, double b)
+{
+    volatile double rounded = a * b;
+    return rounded;
+}
+
+static double dot(const double *a, const double *b, int d)
+{
+    double sum = 0;
+    for (int i = 0; i < d; i++)
+        sum += product(a[i], b[i]);
+    return sum;
+}
+
+/* Make row r orthogonal to the rows before it and of length 1. Twice is enough (Kahan). */
+static void orthogonalize(double *rows, int r, int d)
+{
+    double *row = rows + (size_t)r * (size_t)d;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (int before = 0; before < r; before++) {
+            const double *other = rows + (size_t)before * (size_t)d;
+            double along = dot(row, other, d);
+            for (int i = 0; i < d; i++)
+                row[i] -= product(along, other[i]);
+        }
+        double length = sqrt(dot(row, row, d));
+        for (int i = 0; i < d; i++)
+            row[i] /= length;
+    }
+}
+
+/* orthogonal { rows =, d =, seed = }: rows that are orthonormal to 1e-15. */
+static int make_orthogonal(lua_State *L)
+{
+    static const char *const names[] = {"rows", "d", "seed", NULL};
+
+    spec_fields(L, 1, "orthogonal", names, false);
+    int d = (int)spec_field_whole(L, 1, "orthogonal", "d", 1, HEAD_MAX_WIDTH, SPEC_REQUIRED);
+    int rows = (int)spec_field_whole(L, 1, "orthogonal", "rows", 1, HEAD_MAX_WIDTH, d);
+    uint64_t state = (uint64_t)spec_field_whole(L, 1, "orthogonal", "seed", 0, INT64_MAX, SPEC_REQUIRED);
+    if (rows > d)
+        return script_refuse(L, 0, "orthogonal has rows = %d, but in d = %d dimensions there are at most %d",
+                             rows, d, d);
+    double *values = lua_newuserdatauv(L, (size_t)rows * (size_t)d * sizeof *values, 0);
+    for (int i = 0; i < rows * d; i++)
+        values[i] = next_normal(&state);
+    for (int r = 0; r < rows; r++)
+        orthogonalize(values, r, d);
+    push_rows(L, values, rows, d);
+    return 1;
+}
+
+const luaL_Reg spec_matrix_functions[] = {{"npy", read_npy}, {"orthogonal", make_orthogonal}, {NULL, NULL}};

@@ -1,0 +1,22 @@
+/* spec: a Lua file -> heads. Every message names the spec's file, line and field.
+ *
+ * Given: the text of a spec, which runs in a sandbox (script.h) with the vocabulary of prelude.lua. Gives: the
+ * heads that it returns, each obeying head_validate. The only folder beside gen/emit that knows Lua. */
+#ifndef FPAC_GEN_SPEC_SPEC_H
+#define FPAC_GEN_SPEC_SPEC_H
+
+#include "head/head.h"
+
+/* Read all heads of a spec file. Files that the spec names (.npy matrices) are found
+ * relative to the spec's own folder. The caller frees *list with head_list_free. */
+fpa_status spec_load(const char *path, fpa_head_list *list, fpa_error *error);
+
+/* The same from memory; name stands for the file in messages, folder (may be NULL: no
+ * files may be read) is where .npy files are looked for. */
+fpa_status spec_load_text(const char *name, const char *folder, const char *text, size_t size,
+                          fpa_head_list *list, fpa_error *error);
+
+/* The prelude: the vocabulary of specs, as Lua source that a person can read. */
+const char *spec_prelude(void);
+
+#endif

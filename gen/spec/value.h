@@ -1,0 +1,113 @@
+/* spec_value: what a spec's Lua functions hand to each other. Users see opaque values.
+ *
+ * A branch, a term and a head are Lua userdata, so that an error at any point frees them.
+ * Each remembers the user's line that made it. Private to gen/spec*.c. */
+#ifndef FPAC_GEN_SPEC_VALUE_H
+#define FPAC_GEN_SPEC_VALUE_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "head/head.h"
+
+/* An exact number: value, or the square root of value where that is no rational. */
+typedef struct spec_exact {
+    bool root;
+    bool negative; /* of a root: the sign before it */
+    fpa_number value;
+} spec_exact;
+
+typedef struct spec_range {
+    int first, last; /* 1-based, both included; empty when last == first - 1 */
+} spec_range;
+
+typedef struct spec_branch {
+    fpa_branch_kind kind;
+    int line;
+    int width;                    /* rows; 0: as many as the head's d */
+    int listed;                   /* columns that the user wrote out, and that d must equal; 0: none */
+    bool shared;                  /* trainable: by all key/value heads */
+    char name[HEAD_MAX_NAME + 1]; /* trainable */
+    double *data;                 /* dense: [width][listed] */
+    fpa_number *gram;             /* diagonal: [width]; NULL: all 1 */
+    int *row;                     /* select, diagonal: [width], 0-based */
+} spec_branch;
+
+/* Its branches are its user values 1 .. branch_count. */
+typedef struct spec_term {
+    int line;
+    int branch_count;
+    fpa_number weight;
+} spec_term;
+
+typedef struct spec_head {
+    int line;
+    fpa_head *head; /* NULL once it was taken */
+} spec_head;
+
+/* The metatables' names, which are also what messages call these values. */
+#define SPEC_EXACT "exact number"
+#define SPEC_RANGE "range"
+#define SPEC_BRANCH "branch"
+#define SPEC_TERM "term"
+#define SPEC_HEAD "head"
+
+/* The functions of each file, for script_vocabulary. */
+extern const luaL_Reg spec_number_functions[], spec_field_functions[], spec_branch_functions[],
+    spec_matrix_functions[], spec_term_functions[], spec_head_functions[];
+
+/* Create the metatables of this file's values. */
+void spec_number_open(lua_State *L);
+void spec_head_open(lua_State *L);
+
+/* ---- spec_number.c ---- */
+
+/* A finite Lua number or an exact number at index; false: something else. */
+bool spec_to_exact(lua_State *L, int index, spec_exact *number);
+/* An integer, also as 8.0 or as an exact number. */
+bool spec_to_whole(lua_State *L, int index, int64_t *whole);
+double spec_exact_double(spec_exact number);
+fpa_number spec_exact_square(spec_exact number);
+
+/* ---- spec_field.c: fields of a constructor's table; what names the constructor ---- */
+
+/* Refuse what is no table, or has a key that is neither of names (NULL ends them) nor, where
+ * list is true, an index of the list. */
+void spec_fields(lua_State *L, int table, const char *what, const char *const *names, bool list);
+
+#define SPEC_REQUIRED INT64_MIN
+/* An integer of low..high; missing when the field is absent, unless that is SPEC_REQUIRED. */
+int64_t spec_field_whole(lua_State *L, int table, const char *what, const char *name, int64_t low,
+                         int64_t high, int64_t missing);
+double spec_field_double(lua_State *L, int table, const char *what, const char *name, double missing);
+bool spec_field_flag(lua_State *L, int table, const char *what, const char *name, bool missing);
+/* The index of the field's text among words (NULL ends them). */
+int spec_field_word(lua_State *L, int table, const char *what, const char *name, const char *const *words,
+                    int missing);
+/* A C identifier of at most HEAD_MAX_NAME bytes, copied. */
+void spec_field_name(lua_State *L, int table, const char *what, char name[HEAD_MAX_NAME + 1]);
+
+/* The value at index for a message: "nan", "3", "'text'", "a branch"; pushed. */
+const char *spec_describe(lua_State *L, int index);
+
+/* ---- spec_matrix.c ---- */
+
+/* Where .npy files are looked for; NULL: they may not be read. */
+void spec_set_folder(lua_State *L, const char *folder);
+/* Push the file's matrix as a table of rows. */
+int spec_push_npy(lua_State *L, const char *name);
+
+/* ---- spec_branch.c ---- */
+
+/* A new branch on the stack, of the user's current line, with room for what its kind needs. */
+spec_branch *spec_push_branch(lua_State *L, fpa_branch_kind kind, int width, int columns);
+
+/* ---- spec_head.c ---- */
+
+/* Move the heads among the `count` values on top of the stack, which the file returned, into
+ * list. line is the file's last: the one to blame when they are not heads. */
+void spec_take_heads(lua_State *L, int count, int line, fpa_head_list *list);
+/* Stands before the line in a head's origin. */
+void spec_set_file(lua_State *L, const char *file);
+
+#endif

@@ -1,0 +1,155 @@
+/* head: one attention head as data. What is computed, not how.
+ *
+ *   k(q,k) = sum over terms  weight * prod over branches (W q).(W k)
+ *   o_t    = sum over j of  exp(G_t - G_j) k(scale q_t, k_j) v_j   [/ normaliser]
+ *
+ * (seeds/000, "The FPA Kernel"; terms are the Appendix's "heads", which are summed.)
+ * Given: terms, branches and matrices, by whoever builds a head, or its canonical text. Gives: the rules that
+ * a head must obey, its canonical text and digest, and its figures. Knows no target and no kernel.
+ * A head lives in one arena; every pointer below points into it. */
+#ifndef FPAC_HEAD_HEAD_H
+#define FPAC_HEAD_HEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "number.h"
+
+/* A matrix that branches take their rows from. */
+typedef enum fpa_matrix_kind {
+    FPA_MATRIX_CONSTANT,           /* data given in the spec */
+    FPA_MATRIX_TRAINABLE,          /* given at run time: [rows, cols], or [heads, rows, cols] */
+    FPA_MATRIX_TRAINABLE_DIAGONAL, /* given at run time: [cols], or [heads, cols]; row i is w_i e_i */
+} fpa_matrix_kind;
+
+typedef struct fpa_matrix {
+    fpa_matrix_kind kind;
+    char *name;    /* trainable: the name its values are given by; constant: NULL */
+    int rows;      /* a diagonal has rows == cols */
+    int cols;      /* the head's d */
+    bool per_head; /* trainable: one a key/value head, else shared by all */
+    double *data;  /* constant: rows x cols, row-major; else NULL */
+} fpa_matrix;
+
+/* What the user wrote, kept for messages, explain and tests. */
+typedef enum fpa_branch_kind {
+    FPA_BRANCH_IDENTITY,
+    FPA_BRANCH_SELECT,
+    FPA_BRANCH_DIAGONAL,
+    FPA_BRANCH_DENSE,
+    FPA_BRANCH_TRAINABLE,
+    FPA_BRANCH_TRAINABLE_DIAGONAL,
+    FPA_BRANCH_KINDS
+} fpa_branch_kind;
+
+enum { FPA_INPUT = -1 }; /* a branch's source: the input vector itself */
+
+/* One factor of a term:  sum over w < width of gram[w] * (row_w q)(row_w k),
+ * where row_w is row[w] of the source (of the identity for FPA_INPUT). A diagonal
+ * entry g enters as its Gram weight g*g, so sqrt2 is the exact number 2. */
+typedef struct fpa_branch {
+    fpa_branch_kind kind;
+    int source;       /* FPA_INPUT, or an index of head->matrices */
+    int width;        /* d_l, >= 1 */
+    int *row;         /* [width] rows of the source, 0-based, each at most once */
+    fpa_number *gram; /* [width] >= 0, or NULL: all 1 */
+} fpa_branch;
+
+typedef struct fpa_term {
+    fpa_number weight;    /* any sign */
+    int branch_count;     /* 0: the constant 1 */
+    fpa_branch *branches; /* [branch_count]; features: Kronecker product, last branch fastest */
+} fpa_term;
+
+typedef enum fpa_normalize {
+    FPA_NORMALIZE_NONE,         /* o = sum                       */
+    FPA_NORMALIZE_SUM,          /* o = sum / (den + eps)         */
+    FPA_NORMALIZE_MAX,          /* o = sum / max(den, eps)       */
+    FPA_NORMALIZE_ONE_PLUS_SUM, /* o = sum / (1 + den)           */
+    FPA_NORMALIZE_KINDS         /* den: the same sum with v = 1  */
+} fpa_normalize;
+
+/* How CUDA kernels multiply f32 operands; C kernels always multiply in float32. */
+typedef enum fpa_products {
+    FPA_PRODUCTS_PLAIN,  /* float32 */
+    FPA_PRODUCTS_TF32X3, /* tensor cores, each factor split in two; dtype f32 only */
+    FPA_PRODUCTS_KINDS
+} fpa_products;
+
+typedef struct fpa_head {
+    arena memory; /* owns everything below */
+    char *name;   /* [A-Za-z_][A-Za-z0-9_]*, at most 63 bytes: a C identifier */
+    char *origin; /* "specs/mine.lua:12", for messages; not part of the digest */
+    int d, dv;    /* width of q and k, width of v and o; 1..1024 */
+    int matrix_count;
+    fpa_matrix *matrices; /* [matrix_count] */
+    int term_count;
+    fpa_term *terms; /* [term_count], summed */
+    int block;       /* block of symmetric features in the state; 0: chosen (head_block) */
+    int chunk;       /* tokens between state updates of the chunked form; 0: the plan's choice */
+    bool causal;     /* token t sees keys j <= t, else all */
+    double scale;    /* multiplies q; a term of n branches gets scale^n */
+    fpa_normalize normalize;
+    double eps;            /* of FPA_NORMALIZE_SUM and _MAX */
+    bool gate;             /* a log-gate a step: earlier state times exp(g_t) before token t enters */
+    fpa_dtype dtype;       /* of q, k, v, o */
+    fpa_dtype state_dtype; /* of the state given in and out; it runs in fp32 */
+    fpa_products products;
+} fpa_head;
+
+enum {
+    HEAD_MAX_WIDTH = 1024,  /* d, dv */
+    HEAD_MAX_BRANCHES = 16, /* degree of a term */
+    HEAD_MAX_TERMS = 1 << 17,
+    HEAD_MAX_MATRICES = 4096,
+    HEAD_MAX_NAME = 63,
+    HEAD_MAX_ROWS = 1 << 16,   /* of one matrix */
+    HEAD_MAX_LISTED = 1 << 22, /* rows that all branches list together */
+};
+
+/* A head with defaults (dv = d = 0, no terms, causal, scale 1, eps 1e-6, f32, plain), or NULL. */
+fpa_head *head_new(void);
+void head_free(fpa_head *head); /* NULL is fine */
+
+/* Every rule a head must obey, whoever built it; the message names term, branch
+ * and row (1-based). Stages after this one rely on it. */
+fpa_status head_validate(const fpa_head *head, fpa_error *error);
+
+/* The canonical text: one field a line, the format's version on line 1, numbers exact
+ * (matrices in hexadecimal floating point). Equal heads have equal bytes. It serves the dump,
+ * generated headers, bundles and the digest. head_print returns malloc'ed text (NULL: no
+ * memory); head_parse(head_print(h)) == h, and refuses anything else with its line. */
+char *head_print(const fpa_head *head);
+fpa_status head_parse(const char *text, size_t size, fpa_head **head, fpa_error *error);
+
+/* SHA-256 of the canonical text, in hexadecimal. */
+enum { DIGEST_TEXT = 65 };
+fpa_status head_digest(const fpa_head *head, char digest[DIGEST_TEXT], fpa_error *error);
+
+/* Figures of a head as it stands. */
+int head_degree(const fpa_head *head);      /* largest branch count */
+double head_features(const fpa_head *head); /* D = sum over terms of prod widths */
+/* Number of distinct monomials of the degrees that occur: sum of C(d+n-1, n). */
+double head_features_minimum(const fpa_head *head);
+double head_features_tpow(const fpa_head *head); /* sum over degrees of d^n */
+
+const char *normalize_name(fpa_normalize kind);   /* "none", "sum", "max", "one_plus_sum" */
+const char *products_name(fpa_products products); /* "plain", "tf32x3" */
+const char *branch_kind_name(fpa_branch_kind kind);
+
+/* Several heads, as one spec file gives them, in the order written. */
+typedef struct fpa_head_list {
+    int count;
+    fpa_head **heads;
+} fpa_head_list;
+
+void head_list_free(fpa_head_list *list);
+/* The head of that name; name NULL: the only one. The message lists the names there are. */
+fpa_status head_list_find(const fpa_head_list *list, const char *name, const char *where,
+                          const fpa_head **head, fpa_error *error);
+
+#endif

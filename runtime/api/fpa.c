@@ -1,0 +1,127 @@
+/* fpa: what a caller does with a kernel. */
+#include "runtime/kernel.h"
+#include "tensors.h"
+
+static bool has_form(const fpa_kernel *kernel, fpa_form form)
+{
+    return form >= 0 && form <= FPA_FORM_RECURRENT && (kernel->facts.forms >> (int)form & 1);
+}
+
+const fpa_description *fpa_describe(const fpa_kernel *kernel)
+{
+    return &kernel->description;
+}
+
+fpa_form fpa_choose_form(const fpa_kernel *kernel, int64_t length, int with_state)
+{
+    int64_t crossover = kernel->facts.crossover;
+    if (length == 1 && with_state && has_form(kernel, FPA_FORM_RECURRENT))
+        return FPA_FORM_RECURRENT;
+    bool short_enough = crossover == 0 || length < crossover;
+    if (has_form(kernel, FPA_FORM_PARALLEL) && (short_enough || !has_form(kernel, FPA_FORM_CHUNKED)))
+        return FPA_FORM_PARALLEL;
+    return has_form(kernel, FPA_FORM_CHUNKED) ? FPA_FORM_CHUNKED : FPA_FORM_RECURRENT;
+}
+
+/* AUTO becomes a form; one that the head does not have is refused with those it has. */
+static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tensors,
+                               const struct fpa_launch *launch, fpa_form *form, fpa_error *error)
+{
+    const bool keys_only = launch->query_heads == 0 && launch->heads > 0;
+    if (*form == FPA_FORM_AUTO)
+        *form = launch->recent ? FPA_FORM_RECURRENT
+                : keys_only && has_form(kernel, FPA_FORM_CHUNKED)
+                    ? FPA_FORM_CHUNKED
+                    : fpa_choose_form(kernel, launch->length, tensors->state_in || tensors->state_out);
+    if (launch->recent && *form != FPA_FORM_RECURRENT)
+        return fail(error, FPA_INVALID, "recent",
+                    "is %lld, but the form is not the recurrent one (2), which alone leaves tokens out of "
+                    "the state",
+                    (long long)launch->recent);
+    if ((launch->recent || keys_only) && !kernel->module.recalls)
+        return fail(
+            error, FPA_UNSUPPORTED, launch->recent ? "recent" : "q",
+            "%s was made for %s, whose kernels take no recent tokens beside the state and no keys without "
+            "queries yet: update the state at every token, and give q and o",
+            kernel->facts.name, kernel->facts.target);
+    if (has_form(kernel, *form))
+        return FPA_OK;
+    return fail(error, FPA_UNSUPPORTED, kernel->facts.name, "has no form %d; it has:%s%s%s", (int)*form,
+                has_form(kernel, FPA_FORM_PARALLEL) ? " parallel (0)" : "",
+                has_form(kernel, FPA_FORM_CHUNKED) ? " chunked (1)" : "",
+                has_form(kernel, FPA_FORM_RECURRENT) ? " recurrent (2)" : "");
+}
+
+/* No sequence or no head: there is nothing to compute, and the emitted code need not ask. */
+static bool is_empty(const struct fpa_launch *launch)
+{
+    return launch->batch == 0 || launch->heads == 0;
+}
+
+/* Where the tensors of a call have to lie. */
+static DLDevice device_of(const fpa_kernel *kernel)
+{
+    const fpa_module *module = &kernel->module;
+    return (DLDevice){(DLDeviceType)module->backend->device_type, module->device};
+}
+
+fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
+                              size_t *bytes, fpa_error *error)
+{
+    const float *weights[kernel->description.weight_count + 1];
+    struct fpa_launch launch;
+    *bytes = 0;
+    fpa_status status = tensors_check(kernel->head, &kernel->facts, device_of(kernel), TENSORS_SHAPES,
+                                      tensors, weights, &launch, error);
+    if (!status)
+        status = resolve_form(kernel, tensors, &launch, &form, error);
+    if (!status && !is_empty(&launch))
+        *bytes = kernel->module.workspace(&kernel->module, form, &launch);
+    return status;
+}
+
+static fpa_status check_workspace(const fpa_kernel *kernel, fpa_form form, const struct fpa_launch *launch,
+                                  fpa_error *error)
+{
+    size_t needed = kernel->module.workspace(&kernel->module, form, launch);
+    uintptr_t alignment = kernel->module.backend->memory ? 256 : 64; /* as device memory is allocated */
+    if (launch->workspace_size < needed || (needed > 0 && !launch->workspace))
+        return fail(error, FPA_INVALID, "workspace",
+                    "has %zu bytes, but this call needs %zu (fpa_workspace_size)",
+                    launch->workspace ? launch->workspace_size : 0, needed);
+    if (needed > 0 && (uintptr_t)launch->workspace % alignment)
+        return fail(error, FPA_INVALID, "workspace", "is not aligned to %d bytes", (int)alignment);
+    return FPA_OK;
+}
+
+fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors, void *workspace,
+                       size_t workspace_size, fpa_error *error)
+{
+    const float *weights[kernel->description.weight_count + 1]; /* no allocation: at most 32 KiB */
+    struct fpa_launch launch;
+    fpa_status status = tensors_check(kernel->head, &kernel->facts, device_of(kernel), TENSORS_DATA, tensors,
+                                      weights, &launch, error);
+    if (!status)
+        status = resolve_form(kernel, tensors, &launch, &form, error);
+    if (status || is_empty(&launch))
+        return status;
+    launch.workspace = workspace;
+    launch.workspace_size = workspace_size;
+    status = check_workspace(kernel, form, &launch, error);
+    return status ? status : kernel->module.forward(&kernel->module, form, &launch, tensors->stream, error);
+}
+
+fpa_status fpa_step(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,
+                    size_t workspace_size, fpa_error *error)
+{
+    if (tensors && (!tensors->state_in || !tensors->state_out))
+        return fail(
+            error, FPA_INVALID, tensors->state_in ? "state_out" : "state_in",
+            "is NULL, but a step carries the state on (give the same tensor twice to update it in place)");
+    return fpa_forward(kernel, FPA_FORM_RECURRENT, tensors, workspace, workspace_size, error);
+}
+
+void fpa_close(fpa_kernel *kernel)
+{
+    kernel_free(kernel);
+}

@@ -1,0 +1,154 @@
+/* fpa: kernels of Factorized Polynomial Attention, generated, verified, callable from C.
+ *
+ * A head (what) becomes a plan (how), a source (text), a module (loaded code), and only
+ * after verification a kernel (callable). fpa_open makes one from a spec at run time,
+ * fpa_open_bundle from files that `fpac gen --object` wrote, without Lua or a compiler.
+ *
+ * Given: specs, or bundles, and tensors of the caller. Gives: kernels that were verified, and their results.
+ *
+ * The formula (FPA paper, seeds/000, "The FPA Kernel" and "Relationship to Linear Attention"):
+ *     k(q,k) = sum over terms  weight * prod over branches (W q).(W k)
+ *     o_t    = sum over visible j of  exp(G_t - G_j) k(scale q_t, k_j) v_j   [/ normaliser]
+ * with G the running sum of the log-gates: the gate of step t multiplies all that came before
+ * token t, an initial state included, and not token t itself.
+ *
+ * Tensors are DLPack's DLTensor on the CPU, or for CUDA targets on the kernel's GPU: the dtype of the head,
+ * the last axis contiguous, any strides (in elements; NULL: C order) on the others, any byte_offset. The
+ * library never owns, frees or keeps a tensor. No function here keeps global state: kernels may be opened,
+ * used and closed from any threads, one kernel from several threads at once as long as
+ * their workspaces and outputs differ. */
+#ifndef FPA_H
+#define FPA_H
+
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fpa_error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FPA_API __attribute__((visibility("default")))
+
+typedef struct fpa_kernel fpa_kernel;
+
+typedef enum fpa_form {
+    FPA_FORM_AUTO = -1, /* step for one token, else parallel below the crossover, else chunked */
+    FPA_FORM_PARALLEL,  /* quadratic in L, no state unless one is given */
+    FPA_FORM_CHUNKED,   /* linear in L: a state, updated once a chunk */
+    FPA_FORM_RECURRENT, /* linear in L: a state, updated at every token */
+} fpa_form;
+
+typedef struct fpa_options {
+    const char *target;    /* "c", "c:avx2", "cuda", "cuda:sm_90" ...; NULL or "c": the best C target that
+                              this machine runs; "cuda": the best for the device */
+    int device;            /* of CUDA targets: which GPU, as the driver counts them */
+    const char *cache_dir; /* NULL: $FPA_CACHE_DIR, $XDG_CACHE_HOME/fpac, ~/.cache/fpac; "": no cache */
+    const char *compiler;  /* NULL: $FPA_CC, else cc, gcc or clang on the PATH */
+    void (*log)(void *user, const char *line); /* what was compiled, verified, rebuilt; may be NULL */
+    void *log_user;
+} fpa_options;
+
+/* What a kernel is; valid until fpa_close. */
+typedef struct fpa_description {
+    const char *name;   /* of the head */
+    const char *target; /* "c:avx512", "cuda:sm_90" */
+    const char *dtype;  /* of q, k, v, o: "f32", "bf16", "f16" */
+    const char *state_dtype;
+    const char *arithmetic; /* what products are rounded to: "f32", "bf16", "f16"; sums are float32 */
+    int device;             /* of CUDA targets: the GPU that the tensors lie on; else 0 */
+    int d, dv;              /* widths of q and k, of v and o */
+    int causal, gate, normalized;
+    int64_t features;       /* D, the rows of the state */
+    int64_t state_elements; /* of one (batch, head): S [D][dv] row-major, then z [D] when normalised */
+    int chunk, block;
+    int64_t crossover; /* tokens from which chunked beats parallel by the plan's count; 0: never */
+    double flop[3];    /* parallel: per visible pair; chunked, recurrent: per token; of one head */
+    int weight_count;  /* run-time matrices */
+    const char *const *weight_names;
+    const char *verdict; /* one line: what the kernel was checked on and its largest error */
+    int from_cache;      /* 1: loaded from the cache or a bundle, not compiled */
+} fpa_description;
+
+/* Operands of one call. Axes: B batch, L tokens, Hq query heads, H key/value heads (Hq a multiple
+ * of H: query head h reads key/value head h / (Hq / H)), D features, N state_elements. */
+typedef struct fpa_tensors {
+    const DLTensor *q;              /* [B, L, Hq, d]; q and o NULL: only state_out is wanted */
+    const DLTensor *k;              /* [B, L, H, d] */
+    const DLTensor *v;              /* [B, L, H, dv] */
+    DLTensor *o;                    /* [B, L, Hq, dv], written; must not overlap an input */
+    const DLTensor *log_gate;       /* [B, L, H] float32, natural logarithm; only for gated heads */
+    const DLTensor *state_in;       /* [B, H, N], or [B, H, D, dv] when not normalised; NULL: zero */
+    DLTensor *state_out;            /* the same shapes; NULL: not wanted; may be state_in itself */
+    const DLTensor *const *weights; /* [weight_count] in the order of weight_names: float32, C order,
+                                       [rows, d] or [d] (diagonal), with a leading H when one a head */
+    void *stream;                   /* CUDA: the CUstream to compute in, of the current context (NULL: its
+                                       default stream); C: NULL */
+    int64_t recent;                 /* tokens before q's that state_in has not seen, while q and o have one:
+                                       k, v and log_gate have recent + 1 tokens, the query's own the last.
+                                       The state stays as it is: state_out NULL, recurrent form or AUTO */
+} fpa_tensors;
+
+/* Open one head of a Lua spec file: generate, compile (or take from the cache), load, verify.
+ * head NULL: the file's only head. options NULL: defaults. *kernel is set on success only and
+ * is closed with fpa_close. Errors: INVALID (spec, head, option; with file:line), UNSUPPORTED,
+ * NO_MEMORY, IO, COMPILE (no compiler, or its message), LOAD, REFUSED (verification failed), DEVICE
+ * (no GPU or no driver, of CUDA targets). */
+FPA_API fpa_status fpa_open(const char *spec, const char *head, const fpa_options *options,
+                            fpa_kernel **kernel, fpa_error *error);
+
+/* The same from spec text in memory; name stands for the file in messages. .npy files that it
+ * names are looked for in the current folder. */
+FPA_API fpa_status fpa_open_text(const char *name, const char *text, const char *head,
+                                 const fpa_options *options, fpa_kernel **kernel, fpa_error *error);
+
+/* Open one head of a folder written by `fpac gen --object`: needs no Lua and no compiler. The
+ * object's digest is checked, and the kernel is verified once on each machine. */
+FPA_API fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_options *options,
+                                   fpa_kernel **kernel, fpa_error *error);
+
+FPA_API const fpa_description *fpa_describe(const fpa_kernel *kernel);
+
+/* The form that AUTO stands for, for L tokens. */
+FPA_API fpa_form fpa_choose_form(const fpa_kernel *kernel, int64_t length, int with_state);
+
+/* Bytes of scratch memory that fpa_forward needs for these shapes with the threads OpenMP would
+ * use now. Only shapes are read. The caller gives that many bytes where the tensors are, 64-byte
+ * aligned; on a GPU 256-byte aligned, as every allocation there is. */
+FPA_API fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
+                                      size_t *bytes, fpa_error *error);
+
+/* Compute o (and state_out). Checks every tensor first (INVALID, nothing is written then), then
+ * neither allocates nor fails. Bitwise reproducible, whatever the number of threads. On a GPU it
+ * returns at once, before the stream gets there, and may be captured in a graph; the calling thread's
+ * current context has to be the device's primary one (DEVICE: the driver refused the launch). */
+FPA_API fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
+                               void *workspace, size_t workspace_size, fpa_error *error);
+
+/* Two ways to decode. A step updates the state at every token, which reads and writes all of it. Or the
+ * newest r keys, values and log-gates are kept, and the state is only read (recent = 0, 1 .. r - 1: about
+ * half of the time); when r are there, one fpa_forward without q and o puts them into the state, and the next
+ * token begins at recent = 0:
+ *
+ *     k, v: [B, r, H, d] of the caller, token i of the current r in place i
+ *     every token, the i-th (from 0) since the state was brought up to date:
+ *         fpa_forward(q, o of 1 token; k, v: the first i + 1 places; recent = i; state_in)
+ *         if i + 1 == r: fpa_forward(q = o = NULL; k, v: all r places; state_in = state_out), i = 0
+ *
+ * Results are those of steps, to rounding. */
+
+/* Decode: fpa_forward in recurrent form with state_in and state_out required; pass the same
+ * tensor twice to update it in place. */
+FPA_API fpa_status fpa_step(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,
+                            size_t workspace_size, fpa_error *error);
+
+/* Unload. NULL is fine. No call on the kernel may be running. */
+FPA_API void fpa_close(fpa_kernel *kernel);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

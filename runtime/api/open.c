@@ -1,0 +1,217 @@
+/* open: spec -> head -> source -> object -> module -> kernel, with the cache in between. */
+#include "open.h"
+#include "gen/gen.h"
+#include "runtime/store/cache.h"
+#include "runtime/kernel.h"
+#include "runtime/store/manifest.h"
+#include "runtime/verify/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What one opening has made so far. */
+typedef struct opening {
+    const fpa_options *options;
+    const fpa_target *target;
+    const fpa_backend *backend;
+    fpa_cache cache;
+    fpa_head *head;  /* given to the kernel in the end */
+    fpa_facts facts; /* of the object */
+    char key[KEY_TEXT];
+    bool cached; /* object and verdict are from the cache */
+    fpa_object object;
+    char *kept;          /* with a cached object: its facts, then the verdict */
+    const char *verdict; /* NULL: of a new object there is none yet */
+    fpa_module module;   /* given to the kernel in the end */
+} opening;
+
+static fpa_status choose_target(opening *o, fpa_error *error)
+{
+    const char *name = o->options && o->options->target ? o->options->target : "c";
+    return backend_choose(o->options, name, &o->backend, &o->target, error);
+}
+
+/* Take the head out of the list: the kernel keeps it, as the formula that it stands for. */
+static fpa_status take_head(fpa_head_list *list, const char *name, const char *where, fpa_head **head,
+                            fpa_error *error)
+{
+    const fpa_head *wanted;
+    fpa_status status = head_list_find(list, name, where, &wanted, error);
+    for (int i = 0; !status && i < list->count; i++)
+        if (list->heads[i] == wanted) {
+            *head = list->heads[i];
+            list->heads[i] = NULL;
+        }
+    return status;
+}
+
+/* The key covers all that decides the object's bytes and whether its verdict holds: what the emitted text
+ * is a function of (head as written, target, generator), so that it need not be emitted to find the object;
+ * the compiler; and the device, because a verdict is its own. */
+static fpa_status make_key(opening *o, fpa_error *error)
+{
+    char digest[DIGEST_TEXT];
+    char *identity = NULL, *device = NULL;
+    fpa_status status = head_digest(o->head, digest, error);
+    if (!status)
+        status = o->backend->identity(o->options, o->target->name, &identity, error);
+    if (!status)
+        status = o->backend->device(o->options, &device, error);
+    if (!status) {
+        const char *const fields[] = {
+            ("fpac module 2 of " FPA_VERSION), digest, o->target->name, generator_digest, identity, device};
+        cache_key(fields, sizeof fields / sizeof *fields, o->key);
+    }
+    free(identity);
+    free(device);
+    return status;
+}
+
+static fpa_status compile(opening *o, fpa_error *error)
+{
+    fpa_source source;
+    fpa_status status = source_generate(o->head, o->target->name, &source, error);
+    if (!status)
+        status = o->backend->compile(o->options, &source, &o->object, error);
+    o->facts = source.facts;
+    source_free(&source);
+    if (status)
+        return status;
+    log_line(o->options, "%s: compiled for %s (%zu bytes)", o->head->name, o->target->name, o->object.size);
+    return o->backend->load(o->options, &o->object, o->facts.name, &o->module, error);
+}
+
+static void forget_object(opening *o)
+{
+    free(o->object.bytes);
+    free(o->kept);
+    o->object = (fpa_object){NULL, 0};
+    o->kept = NULL;
+    o->verdict = NULL;
+    o->cached = false;
+}
+
+static fpa_status load_cached(opening *o, fpa_error *error)
+{
+    fpa_status status =
+        facts_parse("the cached module", o->kept ? o->kept : "", &o->facts, &o->verdict, error);
+    return status ? status : o->backend->load(o->options, &o->object, o->facts.name, &o->module, error);
+}
+
+/* A cached object that does not load (the folder is shared with a machine that has other
+ * libraries, say) is no reason to fail: it is built again. */
+static fpa_status load(opening *o, fpa_error *error)
+{
+    fpa_error reason;
+    fpa_status status = cache_load(&o->cache, o->options, o->key, &o->cached, &o->object, &o->kept, error);
+    if (status)
+        return status;
+    if (!o->cached)
+        return compile(o, error);
+    if (load_cached(o, &reason) == FPA_OK)
+        return FPA_OK;
+    log_line(o->options, "%s: the cached module is built again: %s", o->head->name, reason.message);
+    forget_object(o);
+    return compile(o, error);
+}
+
+/* Both are given away, also when the verification fails. */
+static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_head *head = o->head;
+    fpa_module module = o->module;
+    o->head = NULL;
+    o->module = (fpa_module){0};
+    return verify_kernel(head, &o->facts, &module, o->verdict, o->cached, kernel, error);
+}
+
+/* Only what passed is stored. A cache that cannot be written costs time, not the kernel. */
+static void store(const opening *o, const fpa_kernel *kernel)
+{
+    fpa_error reason;
+    char *facts, *kept = NULL;
+    const fpa_description *description = fpa_describe(kernel);
+    if (o->cached)
+        return;
+    log_line(o->options, "%s: verified: %s", description->name, description->verdict);
+    facts = facts_print(&o->facts);
+    if (!facts || asprintf(&kept, "%s%s", facts, description->verdict) < 0) {
+        kept = NULL;
+        log_line(o->options, "cache: %s is not stored: out of memory", description->name);
+    } else if (cache_store(&o->cache, o->key, &o->object, kept, &reason)) {
+        log_line(o->options, "cache: %s %s", reason.where, reason.message);
+    }
+    free(facts);
+    free(kept);
+}
+
+static fpa_status open_cache(opening *o, fpa_error *error)
+{
+    fpa_status status = cache_open(o->options, &o->cache, error);
+    bool wanted = !(o->options && o->options->cache_dir && !*o->options->cache_dir);
+    if (!status && !o->cache.folder && wanted)
+        log_line(o->options, "cache: not used: %s", o->cache.reason);
+    return status;
+}
+
+static void finish(opening *o)
+{
+    if (o->module.backend)
+        o->backend->unload(&o->module);
+    head_free(o->head);
+    forget_object(o);
+    cache_close(&o->cache);
+}
+
+/* The pipeline. */
+fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kernel **kernel, fpa_error *error)
+{
+    opening o = {.options = options, .head = head};
+    *kernel = NULL;
+    fpa_status status = choose_target(&o, error);
+    if (!status)
+        status = open_cache(&o, error);
+    if (!status)
+        status = make_key(&o, error);
+    if (!status)
+        status = load(&o, error);
+    if (!status)
+        status = verify(&o, kernel, error);
+    if (!status)
+        store(&o, *kernel);
+    finish(&o);
+    return status;
+}
+
+static fpa_status open_head(fpa_head_list *list, const char *where, const char *name,
+                            const fpa_options *options, fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_head *head = NULL;
+    fpa_status status = take_head(list, name, where, &head, error);
+    return status ? status : open_parsed_head(head, options, kernel, error);
+}
+
+fpa_status fpa_open(const char *spec, const char *head, const fpa_options *options, fpa_kernel **kernel,
+                    fpa_error *error)
+{
+    fpa_head_list list = {0, NULL};
+    *kernel = NULL;
+    fpa_status status = spec_load(spec, &list, error);
+    if (!status)
+        status = open_head(&list, spec, head, options, kernel, error);
+    head_list_free(&list);
+    return status;
+}
+
+fpa_status fpa_open_text(const char *name, const char *text, const char *head, const fpa_options *options,
+                         fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_head_list list = {0, NULL};
+    *kernel = NULL;
+    fpa_status status = spec_load_text(name, ".", text, strlen(text), &list, error);
+    if (!status)
+        status = open_head(&list, name, head, options, kernel, error);
+    head_list_free(&list);
+    return status;
+}

@@ -1,0 +1,192 @@
+#include "module.h"
+#include "base/file.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef struct loaded {
+    void *code; /* of dlopen */
+    int fd;     /* memory file that the code was loaded from; -1: a file on disk, gone by now */
+    size_t (*workspace)(int form, const struct fpa_launch *launch);
+    int (*forward)(int form, const struct fpa_launch *launch); /* 0; 1: the workspace is too small */
+} loaded;
+
+static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *launch)
+{
+    const loaded *l = module->handle;
+    return l->workspace(form, launch);
+}
+
+static fpa_status forward(const fpa_module *module, int form, const struct fpa_launch *launch, void *stream,
+                          fpa_error *error)
+{
+    const loaded *l = module->handle;
+    (void)stream;
+    int code = l->forward(form, launch);
+    if (code == 0)
+        return FPA_OK;
+    if (code == 1)
+        return fail(error, FPA_INVALID, "workspace",
+                    "became too small: more threads than it was measured for");
+    return fail(error, FPA_LOAD, "", "the module returned %d, which no emitted code does", code);
+}
+
+/* The loader trusts the program headers: it would crash on a file that ends before they say. */
+static bool is_whole(const fpa_object *object)
+{
+    ElfW(Ehdr) header;
+    if (object->size < sizeof header)
+        return false;
+    memcpy(&header, object->bytes, sizeof header);
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(ElfW(Phdr)) ||
+        header.e_phoff > object->size ||
+        header.e_phnum > (object->size - header.e_phoff) / sizeof(ElfW(Phdr)))
+        return false;
+    for (int i = 0; i < header.e_phnum; i++) {
+        ElfW(Phdr) segment;
+        memcpy(&segment, object->bytes + header.e_phoff + (size_t)i * sizeof segment, sizeof segment);
+        if (segment.p_offset > object->size || segment.p_filesz > object->size - segment.p_offset)
+            return false;
+    }
+    return header.e_phnum > 0;
+}
+
+/* The loader knows modules by name, and a name "/proc/self/fd/7" comes back when a number is used
+ * again: it would then hand out the old code. So the number is kept while the module lives, and
+ * one under which somebody else's code is still loaded is passed over. */
+static int unused_name(int fd, char *path, size_t size)
+{
+    snprintf(path, size, "/proc/self/fd/%d", fd);
+    void *old = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (!old)
+        return fd;
+    dlclose(old);
+    int next = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+    close(fd);
+    return next < 0 ? -1 : unused_name(next, path, size);
+}
+
+static bool load_memory(const fpa_object *object, const char *name, loaded *l)
+{
+    char path[64];
+    int fd = memfd_create(name, MFD_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (!file_write_all(fd, object->bytes, object->size)) {
+        close(fd);
+        return false;
+    }
+    fd = unused_name(fd, path, sizeof path);
+    l->code = fd < 0 ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    l->fd = fd;
+    if (!l->code && fd >= 0) {
+        close(fd);
+        l->fd = -1;
+    }
+    return l->code != NULL;
+}
+
+/* Where there is no memfd_create (an old kernel, a strict sandbox). */
+static fpa_status load_file(const fpa_object *object, loaded *l, fpa_error *error)
+{
+    char *folder = NULL, *path = NULL;
+    const fpa_bytes part = {object->bytes, object->size};
+    l->fd = -1;
+    fpa_status status = folder_create_private(&folder, error);
+    if (status)
+        return status;
+    status = file_write(folder, "module.so", 0600, &part, 1, error);
+    path = file_path(folder, "module.so");
+    if (!status && !path)
+        status = fail_memory(error);
+    if (!status)
+        l->code = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    folder_remove(folder);
+    free(folder);
+    free(path);
+    return status;
+}
+
+/* OpenMP's threads wait inside its library between calls; were it unloaded with the last module,
+ * they would wake up in unmapped memory. libgomp does not guard against that, so it stays. */
+static void keep_openmp(void *code)
+{
+    Dl_info info;
+    void *function = dlsym(code, "omp_get_max_threads");
+    if (!function || !dladdr(function, &info))
+        return;
+    void *openmp = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    if (openmp)
+        dlclose(openmp);
+}
+
+static void *find_symbol(const loaded *l, const char *name, const char *suffix)
+{
+    char symbol[HEAD_MAX_NAME + 16];
+    snprintf(symbol, sizeof symbol, "%.63s%s", name, suffix);
+    return dlsym(l->code, symbol);
+}
+
+static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
+{
+    loaded *l = module->handle;
+    void *workspace = find_symbol(l, name, "_workspace"), *compute = find_symbol(l, name, "_forward");
+    if (!workspace || !compute)
+        return fail(error, FPA_LOAD, name,
+                    "the module does not export %s%s; it was not generated for this head", name,
+                    workspace ? "_forward" : "_workspace");
+    /* POSIX lets dlsym's pointer be a function's; ISO C has no cast for it */
+    memcpy(&l->workspace, &workspace, sizeof workspace);
+    memcpy(&l->forward, &compute, sizeof compute);
+    module->workspace = workspace_of;
+    module->forward = forward;
+    module->recalls = true;
+    return FPA_OK;
+}
+
+fpa_status module_load(const fpa_object *object, const char *name, fpa_module *module, fpa_error *error)
+{
+    memset(module, 0, sizeof *module);
+    if (!is_whole(object))
+        return fail(error, FPA_LOAD, name, "the module is no whole shared object (%zu bytes)", object->size);
+    loaded *l = calloc(1, sizeof *l);
+    if (!l)
+        return fail_memory(error);
+    module->handle = l;
+    fpa_status status = FPA_OK;
+    if (!load_memory(object, name, l))
+        status = load_file(object, l, error);
+    if (!status && !l->code) {
+        const char *reason = dlerror();
+        status = fail(error, FPA_LOAD, name, "the module cannot be loaded: %s",
+                      reason ? reason : "unknown reason");
+    }
+    if (!status)
+        status = bind(name, module, error);
+    if (status)
+        module_unload(module);
+    else
+        keep_openmp(l->code);
+    return status;
+}
+
+void module_unload(fpa_module *module)
+{
+    loaded *l = module->handle;
+    if (!l)
+        return;
+    if (l->code)
+        dlclose(l->code);
+    if (l->fd >= 0)
+        close(l->fd);
+    free(l);
+    memset(module, 0, sizeof *module);
+}

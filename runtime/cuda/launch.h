@@ -1,0 +1,43 @@
+/* launch_cuda: a forward as launches of a cubin's kernels, and the workspace that it needs. */
+#ifndef FPAC_RUNTIME_CUDA_LAUNCH_H
+#define FPAC_RUNTIME_CUDA_LAUNCH_H
+
+#include "runtime/backend.h"
+#include "module.h"
+
+/* An fpa_module's workspace and forward; module->handle is a struct fpa_cuda_module. forward allocates
+ * nothing and waits for nothing; the module's context must be current. */
+size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launch *launch);
+fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch, void *stream,
+                        fpa_error *error);
+
+/* For launch_cuda.c and launch_step.c. */
+
+enum { CUDA_WEIGHTS = 256 }; /* run-time matrices of a head, at most (plan_cuda.h) */
+
+typedef struct fpa_cuda_grid {
+    CUfunction kernel;
+    const char *name; /* what it does, for messages */
+    int64_t blocks;
+    int threads;
+    int bytes;                        /* of dynamic shared memory */
+    const struct fpa_cuda_maps *maps; /* the second parameter, before the run-time matrices; NULL: none */
+} fpa_cuda_grid;
+
+/* The operands of a launch as kernels take them; sizes and parts of the workspace are left alone. */
+void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call);
+
+/* Put one kernel into the stream. UNSUPPORTED: more blocks than a launch can have. */
+fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
+                       const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
+                       fpa_error *error);
+
+/* The same for a kernel that may start before the stream's last one is through, if that calls launch_next(),
+ * and waits for what it needs of it by itself: by wait_for_last(), or NAME_attend by counters. cluster: 1, or
+ * at most cuda->step_cluster: the grid is [blocks / cluster][cluster] then, and each row of it one cluster.
+ */
+fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
+                            const struct fpa_launch *launch, const struct fpa_cuda_call *call,
+                            CUstream stream, fpa_error *error);
+
+#endif

@@ -1,0 +1,17 @@
+/* launch_maps: the driver's descriptions of q, k and v, from which the copy engine fetches. */
+#ifndef FPAC_RUNTIME_CUDA_LAUNCH_MAPS_H
+#define FPAC_RUNTIME_CUDA_LAUNCH_MAPS_H
+
+#include "module.h"
+
+/* Describe the queries, keys (rows of geometry.vector_rows numbers) and values of a call. What it cannot
+ * describe, because an address or a stride is no multiple of 16 bytes or the driver is too old, is left
+ * out, and the kernels fetch it by threads: the same bytes, slower. DEVICE when the driver refuses. */
+fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                          struct fpa_cuda_maps *maps, fpa_error *error);
+
+/* The same for NAME_flow, which takes vectors as they come, and stores o. */
+fpa_status cuda_fill_flow_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                               struct fpa_cuda_maps *maps, fpa_error *error);
+
+#endif

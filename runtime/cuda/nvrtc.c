@@ -1,0 +1,301 @@
+#include "nvrtc.h"
+#include "abi/cuda_call.h"
+#include "nvrtc_library.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* -v: ptxas tells registers and spills in the log. */
+static const char *const fixed_options[] = {"--std=c++17", "--ptxas-options=-v"};
+
+enum { FIXED_OPTIONS = sizeof fixed_options / sizeof *fixed_options };
+
+void nvrtc_report_free(nvrtc_report *report)
+{
+    free(report->log);
+    memset(report, 0, sizeof *report);
+}
+
+fpa_status nvrtc_find(const char **version, fpa_error *error)
+{
+    const struct nvrtc_library *nvrtc;
+    fpa_status status = nvrtc_library_find(&nvrtc, error);
+    *version = status ? NULL : nvrtc->version;
+    return status;
+}
+
+fpa_status nvrtc_identity(const fpa_target *target, char **identity, fpa_error *error)
+{
+    const struct nvrtc_library *nvrtc;
+    size_t size = 0;
+    *identity = NULL;
+    fpa_status status = nvrtc_library_find(&nvrtc, error);
+    if (status)
+        return status;
+    FILE *text = open_memstream(identity, &size);
+    if (!text)
+        return fail_memory(error);
+    /* patches of one version differ in size */
+    fprintf(text, "nvrtc %s\nsize %lld\noption --gpu-architecture=%s\n", nvrtc->version, nvrtc->file_size,
+            target->march);
+    for (int i = 0; i < FIXED_OPTIONS; i++)
+        fprintf(text, "option %s\n", fixed_options[i]);
+    bool fine = !ferror(text);
+    if (fclose(text) != 0 || !fine) {
+        free(*identity);
+        *identity = NULL;
+        return fail_memory(error);
+    }
+    return FPA_OK;
+}
+
+/* Reading the log */
+
+static bool begins(const char *line, const char *start)
+{
+    return strncmp(line, start, strlen(start)) == 0;
+}
+
+/* The number right before a text within a line; -1: there is none. */
+static long long number_before(const char *line, const char *text)
+{
+    const char *end = strstr(line, text);
+    if (!end)
+        return -1;
+    const char *start = end;
+    while (start > line && isdigit((unsigned char)start[-1]))
+        start--;
+    return start < end ? atoll(start) : -1;
+}
+
+/* The part of a line that is 'quoted'. */
+static void quoted(const char *line, char *name, size_t size)
+{
+    const char *start = strchr(line, '\'');
+    const char *end = start ? strchr(start + 1, '\'') : NULL;
+    if (end)
+        snprintf(name, size, "%.*s", (int)(end - start - 1), start + 1);
+}
+
+static bool is_figure(const char *line)
+{
+    static const char *const starts[] = {"ptxas         .",
+                                         "ptxas info    : Used ",
+                                         "ptxas info    : Compiling entry function",
+                                         "ptxas info    : Function properties",
+                                         "ptxas info    : Compile time",
+                                         "Remark:"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (begins(line, starts[i]))
+            return true;
+    return begins(line, "ptxas info    : ") && strstr(line, " bytes gmem");
+}
+
+/* Call visit with each line. The log is left as it is. */
+static void each_line(const char *log, void (*visit)(const char *line, void *user), void *user)
+{
+    char line[512];
+    for (const char *next; log && *log; log = next) {
+        size_t length = strcspn(log, "\r\n");
+        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), log);
+        next = log + length + strspn(log + length, "\r\n");
+        visit(line, user);
+    }
+}
+
+static void take_figures(const char *line, void *user)
+{
+    nvrtc_report *report = user;
+    long long spilled = number_before(line, " bytes spill stores");
+    long long registers = number_before(line, " registers");
+    if (begins(line, "ptxas") && spilled > 0)
+        report->spill_bytes += spilled;
+    if (begins(line, "ptxas") && registers > report->registers)
+        report->registers = (int)registers;
+}
+
+/* Lines joined to one. */
+typedef struct joined {
+    char *text;
+    size_t size, used;
+    char kernel[80]; /* that the figures now read are of */
+} joined;
+
+static void join(joined *j, const char *line)
+{
+    while (*line == ' ' || *line == '\t')
+        line++;
+    if (!*line || strcmp(line, "^") == 0 || j->used + 1 >= j->size)
+        return;
+    int wrote = snprintf(j->text + j->used, j->size - j->used, "%s%s", j->used ? " | " : "", line);
+    j->used = wrote < 0 || j->used + (size_t)wrote >= j->size ? j->size - 1 : j->used + (size_t)wrote;
+}
+
+static void join_error(const char *line, void *user)
+{
+    if (!is_figure(line))
+        join(user, line);
+}
+
+static void join_line(const char *line, void *user)
+{
+    join(user, line);
+}
+
+static void join_remark(const char *line, void *user)
+{
+    char spills[160];
+    joined *j = user;
+    if (begins(line, "ptxas info    : Compiling entry function"))
+        quoted(line, j->kernel, sizeof j->kernel);
+    long long spilled = begins(line, "ptxas") ? number_before(line, " bytes spill stores") : 0;
+    snprintf(spills, sizeof spills, "%s spills %lld bytes of registers", j->kernel, spilled);
+    if (spilled > 0)
+        join(j, spills);
+    else if (strstr(line, "wgmma.mma_async instructions are serialized"))
+        join(j, strstr(line, "wgmma"));
+    else
+        join_error(line, j);
+}
+
+bool nvrtc_remarks(const nvrtc_report *report, char *text, size_t size)
+{
+    joined j = {.text = text, .size = size};
+    *text = 0;
+    each_line(report->log, join_remark, &j);
+    return j.used > 0;
+}
+
+bool nvrtc_warns(const char *remarks, const fpa_target *target)
+{
+    return !target->warpgroups || strstr(remarks, "serialized") || strstr(remarks, "warning");
+}
+
+/* Compiling */
+
+/* NVRTC has one error, an invalid option, for this and for mistakes of ours. */
+static fpa_status check_target(const struct nvrtc_library *nvrtc, const fpa_target *target, fpa_error *error)
+{
+    for (int i = 0; i < nvrtc->architectures; i++)
+        if (nvrtc->architecture[i] == target->capability)
+            return FPA_OK;
+    return fail(error, FPA_UNSUPPORTED, target->name,
+                "NVRTC %s does not know %s; name another in FPA_LIBNVRTC (a newer one for a newer GPU)",
+                nvrtc->version, target->march);
+}
+
+static void read_log(const struct nvrtc_library *nvrtc, nvrtcProgram program, nvrtc_report *report)
+{
+    size_t size = 0;
+    if (nvrtc->nvrtcGetProgramLogSize(program, &size) || size == 0)
+        return;
+    report->log = calloc(size + 1, 1);
+    if (report->log && nvrtc->nvrtcGetProgramLog(program, report->log))
+        *report->log = 0;
+    each_line(report->log, take_figures, report);
+}
+
+static fpa_status judge(const struct nvrtc_library *nvrtc, nvrtcResult result, const char *file,
+                        const nvrtc_report *report, fpa_error *error)
+{
+    char text[800];
+    joined j = {.text = text, .size = sizeof text};
+    if (result == NVRTC_SUCCESS)
+        return FPA_OK;
+    if (result == NVRTC_ERROR_OUT_OF_MEMORY)
+        return fail_memory(error);
+    *text = 0;
+    each_line(report->log, join_error, &j);
+    if (!*text) /* of ptxas' refusals the log has its figures only: too much shared memory shows there */
+        each_line(report->log, join_line, &j);
+    return fail(error, FPA_COMPILE, file, "NVRTC %s failed (%s): %s", nvrtc->version,
+                nvrtc->nvrtcGetErrorString(result), *text ? text : "it said nothing");
+}
+
+static fpa_status read_result(const struct nvrtc_library *nvrtc, nvrtcProgram program, const char *file,
+                              bool ptx, fpa_object *object, fpa_error *error)
+{
+    size_t size = 0;
+    nvrtcResult result =
+        ptx ? nvrtc->nvrtcGetPTXSize(program, &size) : nvrtc->nvrtcGetCUBINSize(program, &size);
+    if (result || size == 0)
+        return fail(error, FPA_COMPILE, file, "NVRTC %s gave nothing (%s)", nvrtc->version,
+                    nvrtc->nvrtcGetErrorString(result));
+    object->bytes = calloc(size + 1, 1);
+    if (!object->bytes)
+        return fail_memory(error);
+    result = ptx ? nvrtc->nvrtcGetPTX(program, (char *)object->bytes)
+                 : nvrtc->nvrtcGetCUBIN(program, (char *)object->bytes);
+    if (result) {
+        free(object->bytes);
+        object->bytes = NULL;
+        return fail(error, FPA_COMPILE, file, "NVRTC %s does not hand its result out (%s)", nvrtc->version,
+                    nvrtc->nvrtcGetErrorString(result));
+    }
+    object->size = ptx ? strlen((char *)object->bytes) : size;
+    return FPA_OK;
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+enum { MOST_OPTIONS = 2 + FIXED_OPTIONS };
+
+/* What differs from file to file, then what does not. */
+static int make_options(const nvrtc_input *input, char architecture[64], char part[64],
+                        const char *options[MOST_OPTIONS])
+{
+    int count = 0;
+    snprintf(architecture, 64, "--gpu-architecture=%s%s", input->ptx ? "compute_" : "sm_",
+             input->target->march + strlen("sm_"));
+    snprintf(part, 64, "--define-macro=FPA_CUDA_PART=%d", input->part);
+    options[count++] = architecture;
+    if (input->part > 0)
+        options[count++] = part;
+    memcpy(options + count, fixed_options, sizeof fixed_options);
+    return count + FIXED_OPTIONS;
+}
+
+static fpa_status run(const struct nvrtc_library *nvrtc, const nvrtc_input *input, fpa_object *object,
+                      nvrtc_report *report, fpa_error *error)
+{
+    char architecture[64], part[64];
+    const char *options[MOST_OPTIONS];
+    nvrtcProgram program = NULL;
+    int count = make_options(input, architecture, part, options);
+    double start = seconds_now();
+    nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, input->code, input->file, 0, NULL, NULL);
+    if (result)
+        return judge(nvrtc, result, input->file, report, error);
+    result = nvrtc->nvrtcCompileProgram(program, count, options);
+    report->seconds = seconds_now() - start;
+    read_log(nvrtc, program, report);
+    fpa_status status = judge(nvrtc, result, input->file, report, error);
+    if (!status)
+        status = read_result(nvrtc, program, input->file, input->ptx, object, error);
+    nvrtc->nvrtcDestroyProgram(&program);
+    return status;
+}
+
+/* Programs are independent of each other: NVRTC compiles on several threads at once, and no lock is ours
+ * to hold ("Thread Safety" in its guide). */
+fpa_status nvrtc_compile(const nvrtc_input *input, fpa_object *object, nvrtc_report *report, fpa_error *error)
+{
+    const struct nvrtc_library *nvrtc;
+    memset(object, 0, sizeof *object);
+    memset(report, 0, sizeof *report);
+    fpa_status status = nvrtc_library_find(&nvrtc, error);
+    if (!status)
+        status = check_target(nvrtc, input->target, error);
+    if (status)
+        return status;
+    snprintf(report->version, sizeof report->version, "%s", nvrtc->version);
+    return run(nvrtc, input, object, report, error);
+}

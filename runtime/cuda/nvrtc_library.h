@@ -1,0 +1,40 @@
+/* nvrtc_library: where libnvrtc is, and its functions. For nvrtc.c. */
+#ifndef FPAC_RUNTIME_CUDA_NVRTC_LIBRARY_H
+#define FPAC_RUNTIME_CUDA_NVRTC_LIBRARY_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+/* There is no CUDA header to build with: these are nvrtc.h's. */
+typedef int nvrtcResult;
+typedef struct _nvrtcProgram *nvrtcProgram;
+enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_OUT_OF_MEMORY = 1 };
+
+enum { NVRTC_MAX_ARCHITECTURES = 64 };
+
+struct nvrtc_library {
+    const char *(*nvrtcGetErrorString)(nvrtcResult result);
+    nvrtcResult (*nvrtcVersion)(int *major, int *minor);
+    nvrtcResult (*nvrtcGetNumSupportedArchs)(int *count);
+    nvrtcResult (*nvrtcGetSupportedArchs)(int *architectures);
+    nvrtcResult (*nvrtcCreateProgram)(nvrtcProgram *program, const char *code, const char *name, int headers,
+                                      const char *const *texts, const char *const *names);
+    nvrtcResult (*nvrtcDestroyProgram)(nvrtcProgram *program);
+    nvrtcResult (*nvrtcCompileProgram)(nvrtcProgram program, int count, const char *const *options);
+    nvrtcResult (*nvrtcGetProgramLogSize)(nvrtcProgram program, size_t *size);
+    nvrtcResult (*nvrtcGetProgramLog)(nvrtcProgram program, char *log);
+    nvrtcResult (*nvrtcGetCUBINSize)(nvrtcProgram program, size_t *size);
+    nvrtcResult (*nvrtcGetCUBIN)(nvrtcProgram program, char *cubin);
+    nvrtcResult (*nvrtcGetPTXSize)(nvrtcProgram program, size_t *size);
+    nvrtcResult (*nvrtcGetPTX)(nvrtcProgram program, char *ptx);
+    char version[16];    /* "13.0" */
+    long long file_size; /* of the library's file */
+    int architectures;
+    int architecture[NVRTC_MAX_ARCHITECTURES]; /* that it compiles for: 80, 86 ... */
+};
+
+/* Found and opened by whichever thread comes first; open for the life of the process. */
+fpa_status nvrtc_library_find(const struct nvrtc_library **nvrtc, fpa_error *error);
+
+#endif

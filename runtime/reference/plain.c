@@ -1,0 +1,301 @@
+/* reference_plain: the formula as it stands, in float, rounded at every operation. An emitted
+ * kernel may not be more than twice as far from the truth as this (DESIGN 8). */
+#include "reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "round.h"
+#include "rows.h"
+
+typedef struct plain {
+    const fpa_problem *problem;
+    fpa_dtype arithmetic, copy; /* of keys and scores; of features and state where queries read it */
+    fpa_rows rows;
+    float *matrix; /* all matrices of one key/value head, [total - d][d] */
+    float *q, *k;  /* [length][total] projected tokens of one (batch, head) */
+    float *gate;   /* [length] running sum of log-gates */
+    float *sum;    /* [dv + 1] the last one is the denominator */
+} plain;
+
+static void plain_free(plain *p)
+{
+    free(p->matrix);
+    free(p->q);
+    free(p->k);
+    free(p->gate);
+    free(p->sum);
+    rows_free(&p->rows);
+}
+
+static fpa_status plain_make(const fpa_problem *problem, plain *p, fpa_error *error)
+{
+    size_t tokens = (size_t)(problem->length ? problem->length : 1);
+    fpa_status status;
+
+    *p = (plain){.problem = problem,
+                 .arithmetic = problem->arithmetic,
+                 .copy = problem->arithmetic == FPA_F32 ? FPA_F32 : FPA_BF16};
+    status = rows_make(problem->head, &p->rows, error);
+    if (status != FPA_OK)
+        return status;
+    p->matrix = calloc((size_t)p->rows.total * (size_t)problem->head->d, sizeof(float));
+    p->q = calloc(tokens * (size_t)p->rows.total, sizeof(float));
+    p->k = calloc(tokens * (size_t)p->rows.total, sizeof(float));
+    p->gate = calloc(tokens, sizeof(float));
+    p->sum = calloc((size_t)problem->head->dv + 1, sizeof(float));
+    if (p->matrix && p->q && p->k && p->gate && p->sum)
+        return FPA_OK;
+    plain_free(p);
+    return fail_memory(error);
+}
+
+static void load_matrices(plain *p, int64_t head)
+{
+    const fpa_head *shape = p->problem->head;
+    float *to = p->matrix;
+
+    for (int m = 0; m < shape->matrix_count; m++)
+        for (int r = 0; r < shape->matrices[m].rows; r++)
+            for (int c = 0; c < shape->d; c++)
+                *to++ = (float)rows_entry(p->problem, m, head, r, c);
+}
+
+static void project(const plain *p, float scale, const double *x, float *row)
+{
+    int d = p->problem->head->d;
+
+    for (int c = 0; c < d; c++)
+        row[c] = scale * (float)x[c];
+    round_floats(p->arithmetic, row, d);
+    for (int64_t r = d; r < p->rows.total; r++) {
+        const float *w = p->matrix + (r - d) * d;
+        float sum = 0;
+
+        for (int c = 0; c < d; c++)
+            sum += w[c] * row[c];
+        row[r] = sum;
+    }
+    round_floats(p->arithmetic, row + d, p->rows.total - d);
+}
+
+/* A row of a key with its kernel weight. */
+static float weighted(const plain *p, const fpa_branch *branch, int w, float key)
+{
+    return branch->gram ? round_float(p->arithmetic, (float)branch->gram[w].value * key) : key;
+}
+
+/* Project every token of one (batch, query head) and sum its gates. */
+static void load_tokens(plain *p, int64_t b, int64_t hq)
+{
+    const fpa_problem *problem = p->problem;
+    int64_t h = hq / (problem->query_heads / problem->heads), d = problem->head->d;
+    float gate = 0;
+
+    load_matrices(p, h);
+    for (int64_t t = 0; t < problem->length; t++) {
+        int64_t token = b * problem->length + t;
+
+        project(p, (float)problem->head->scale, problem->q + (token * problem->query_heads + hq) * d,
+                p->q + t * p->rows.total);
+        project(p, 1, problem->k + (token * problem->heads + h) * d, p->k + t * p->rows.total);
+        if (problem->log_gate)
+            gate += (float)problem->log_gate[token * problem->heads + h];
+        p->gate[t] = gate;
+    }
+}
+
+static float score(const plain *p, const float *q, const float *k)
+{
+    const fpa_head *head = p->problem->head;
+    float sum = 0;
+
+    for (int t = 0; t < head->term_count; t++) {
+        const fpa_term *term = &head->terms[t];
+        float product = (float)term->weight.value;
+
+        for (int l = 0; l < term->branch_count; l++) {
+            const fpa_branch *branch = &term->branches[l];
+            int64_t at = p->rows.offset[branch->source + 1];
+            float dot = 0;
+
+            for (int w = 0; w < branch->width; w++)
+                dot += q[at + branch->row[w]] * weighted(p, branch, w, k[at + branch->row[w]]);
+            product *= dot;
+        }
+        sum += product;
+    }
+    return sum;
+}
+
+static float normalizer(const fpa_head *head, float den)
+{
+    switch (head->normalize) {
+    case FPA_NORMALIZE_SUM:
+        return den + (float)head->eps;
+    case FPA_NORMALIZE_MAX:
+        return fmaxf(den, (float)head->eps);
+    case FPA_NORMALIZE_ONE_PLUS_SUM:
+        return 1 + den;
+    default:
+        return 1;
+    }
+}
+
+static void plain_token(plain *p, int64_t b, int64_t t, int64_t hq, float *o)
+{
+    const fpa_problem *problem = p->problem;
+    const fpa_head *head = problem->head;
+    int64_t h = hq / (problem->query_heads / problem->heads);
+    int64_t keys = head->causal ? t + 1 : problem->length;
+
+    memset(p->sum, 0, ((size_t)head->dv + 1) * sizeof(float));
+    for (int64_t j = 0; j < keys; j++) {
+        const double *v = problem->v + ((b * problem->length + j) * problem->heads + h) * head->dv;
+        float value = score(p, p->q + t * p->rows.total, p->k + j * p->rows.total);
+
+        if (problem->log_gate)
+            value *= t == j ? 1 : expf(p->gate[t] - p->gate[j]);
+        value = round_float(p->arithmetic, value);
+        for (int c = 0; c < head->dv; c++)
+            p->sum[c] += value * (float)v[c];
+        p->sum[head->dv] += value;
+    }
+    for (int c = 0; c < head->dv; c++)
+        o[c] = p->sum[c] / normalizer(head, p->sum[head->dv]);
+}
+
+fpa_status reference_plain(const fpa_problem *problem, float *o, fpa_error *error)
+{
+    plain p;
+    fpa_status status = plain_make(problem, &p, error);
+
+    if (status != FPA_OK)
+        return status;
+    for (int64_t b = 0; b < problem->batch; b++)
+        for (int64_t hq = 0; hq < problem->query_heads; hq++) {
+            load_tokens(&p, b, hq);
+            for (int64_t t = 0; t < problem->length; t++)
+                if (problem_wants(problem, b, t, hq))
+                    plain_token(&p, b, t, hq,
+                                o + ((b * problem->length + t) * problem->query_heads + hq) *
+                                        problem->head->dv);
+        }
+    plain_free(&p);
+    return FPA_OK;
+}
+
+/* phi of one projected token: term after term the Kronecker product of its branches, the last
+ * one fastest. On the key side with the kernel weights. Weights are exact and are not factors of
+ * a sum's products by themselves: the first rounding is that of weight times row. */
+static void write_features(const plain *p, const float *row, bool key, float *phi)
+{
+    const fpa_head *head = p->problem->head;
+    fpa_dtype type = key ? p->arithmetic : p->copy;
+
+    for (int t = 0; t < head->term_count; t++) {
+        const fpa_term *term = &head->terms[t];
+        int64_t count = 1;
+
+        phi[0] = key ? (float)term->weight.value : 1;
+        for (int l = 0; l < term->branch_count; l++) {
+            const fpa_branch *branch = &term->branches[l];
+            int64_t at = p->rows.offset[branch->source + 1];
+
+            for (int64_t f = count - 1; f >= 0; f--)
+                for (int w = branch->width - 1; w >= 0; w--) {
+                    float factor = row[at + branch->row[w]];
+
+                    factor = key ? weighted(p, branch, w, factor) : round_float(p->copy, factor);
+                    phi[f * branch->width + w] = phi[f] * factor;
+                }
+            count *= branch->width;
+            round_floats(type, phi, count);
+        }
+        round_floats(type, phi, term->branch_count ? 0 : 1);
+        phi += count;
+    }
+}
+
+/* State, features and what is in them for one (batch, query head). */
+typedef struct running {
+    int64_t features;
+    int width;    /* columns, then the denominator */
+    float *phi;   /* [features] */
+    float *state; /* [features][width] */
+    float *read;  /* the same as queries read it: state itself, or a rounded copy */
+} running;
+
+static void add_token(plain *p, const running *r, int64_t t, float gate, const double *v)
+{
+    write_features(p, p->k + t * p->rows.total, true, r->phi);
+    for (int64_t f = 0; f < r->features; f++) {
+        float *state = r->state + f * r->width;
+
+        for (int c = 0; c + 1 < r->width; c++)
+            state[c] = gate * state[c] + r->phi[f] * (float)v[c];
+        state[r->width - 1] = gate * state[r->width - 1] + r->phi[f];
+    }
+}
+
+static void query_token(plain *p, const running *r, int64_t t, float *o)
+{
+    write_features(p, p->q + t * p->rows.total, false, r->phi);
+    if (r->read != r->state) {
+        memcpy(r->read, r->state, (size_t)r->features * (size_t)r->width * sizeof(float));
+        round_floats(p->copy, r->read, r->features * r->width);
+    }
+    memset(p->sum, 0, (size_t)r->width * sizeof(float));
+    for (int64_t f = 0; f < r->features; f++)
+        for (int c = 0; c < r->width; c++)
+            p->sum[c] += r->phi[f] * r->read[f * r->width + c];
+    for (int c = 0; c + 1 < r->width; c++)
+        o[c] = p->sum[c] / normalizer(p->problem->head, p->sum[r->width - 1]);
+}
+
+static void run_features(plain *p, const running *r, int64_t b, int64_t hq, float *o)
+{
+    const fpa_problem *problem = p->problem;
+    int64_t h = hq / (problem->query_heads / problem->heads);
+    bool causal = problem->head->causal;
+
+    memset(r->state, 0, (size_t)r->features * (size_t)r->width * sizeof(float));
+    load_tokens(p, b, hq);
+    for (int pass = causal ? 1 : 0; pass < 2; pass++)
+        for (int64_t t = 0; t < problem->length; t++) {
+            int64_t token = (b * problem->length + t) * problem->heads + h;
+            float gate = problem->log_gate ? expf((float)problem->log_gate[token]) : 1;
+
+            if (causal || pass == 0)
+                add_token(p, r, t, gate, problem->v + token * problem->head->dv);
+            if (pass == 1 && problem_wants(problem, b, t, hq))
+                query_token(p, r, t,
+                            o + ((b * problem->length + t) * problem->query_heads + hq) * (r->width - 1));
+        }
+}
+
+fpa_status reference_plain_features(const fpa_problem *problem, int columns, float *o, fpa_error *error)
+{
+    running r = {.features = (int64_t)head_features(problem->head), .width = columns + 1};
+    plain p;
+    fpa_status status = plain_make(problem, &p, error);
+
+    if (status != FPA_OK)
+        return status;
+    r.phi = calloc((size_t)r.features, sizeof(float));
+    r.state = calloc((size_t)r.features * (size_t)r.width, sizeof(float));
+    r.read = p.copy == FPA_F32 ? r.state : calloc((size_t)r.features * (size_t)r.width, sizeof(float));
+    if (r.phi && r.state && r.read)
+        for (int64_t b = 0; b < problem->batch; b++)
+            for (int64_t hq = 0; hq < problem->query_heads; hq++)
+                run_features(&p, &r, b, hq, o);
+    else
+        status = fail_memory(error);
+    free(r.phi);
+    if (r.read != r.state)
+        free(r.read);
+    free(r.state);
+    plain_free(&p);
+    return status;
+}

@@ -1,0 +1,336 @@
+/* reference: the formula in double, score by score, from the head as written. */
+#include "reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "rows.h"
+
+/* What one query token gathers over the keys that it sees. */
+typedef struct sums {
+    double *value; /* [dv] sum of scores times v */
+    double *size;  /* [dv] the same without cancellation */
+    double den, den_size;
+    double peak; /* the largest score, and product of one key's rows */
+} sums;
+
+/* Everything of one evaluation. Outputs that are NULL are not computed. */
+typedef struct evaluation {
+    const fpa_problem *problem;
+    fpa_rows rows;
+    double *q, *q_size; /* [total] one projected query */
+    double *k, *k_size; /* [length][total] projected keys of one (batch, head) */
+    double *k_peak;     /* [length] the largest product of a key's rows, one of each branch */
+    sums sums;
+    double *o, *magnitude;          /* [batch, length, query_heads, dv] */
+    double *normalizer, *condition; /* [batch, length, query_heads] */
+    double *peak;                   /* the same shape */
+} evaluation;
+
+/* In half precision what is below this is rounded as if it were this large. */
+static const double smallest_normal = 0x1p-14;
+
+/* The rows of one token. size is what a rounding error of the row is relative to: |row x|, or
+ * the root of the summed squares of its products where these cancel. */
+static void project(const evaluation *e, int64_t head, double scale, const double *x, double *value,
+                    double *size)
+{
+    const fpa_head *shape = e->problem->head;
+
+    for (int c = 0; c < shape->d; c++) {
+        value[c] = scale * x[c];
+        size[c] = fabs(value[c]);
+    }
+    for (int m = 0; m < shape->matrix_count; m++) {
+        int64_t at = e->rows.offset[m + 1];
+
+        for (int r = 0; r < shape->matrices[m].rows; r++) {
+            double sum = 0, squares = 0;
+
+            for (int c = 0; c < shape->d; c++) {
+                double product = rows_entry(e->problem, m, head, r, c) * value[c];
+
+                sum += product;
+                squares += product * product;
+            }
+            value[at + r] = sum;
+            size[at + r] = fmax(fabs(sum), sqrt(squares));
+        }
+    }
+}
+
+/* (W q).(W k) of one branch. */
+static double dot(const evaluation *e, const fpa_branch *branch, const double *q, const double *k)
+{
+    int64_t at = e->rows.offset[branch->source + 1];
+    double sum = 0;
+
+    for (int w = 0; w < branch->width; w++) {
+        double product = q[at + branch->row[w]] * k[at + branch->row[w]];
+
+        sum += branch->gram ? branch->gram[w].value * product : product;
+    }
+    return sum;
+}
+
+/* k(q,k) of projected tokens; absolute: of sizes, with |weight|. */
+static double score(const evaluation *e, const double *q, const double *k, bool absolute)
+{
+    const fpa_head *head = e->problem->head;
+    double sum = 0;
+
+    for (int t = 0; t < head->term_count; t++) {
+        const fpa_term *term = &head->terms[t];
+        double product = absolute ? fabs(term->weight.value) : term->weight.value;
+
+        for (int l = 0; l < term->branch_count; l++)
+            product *= dot(e, &term->branches[l], q, k);
+        sum += product;
+    }
+    return sum;
+}
+
+static double at_least_one(double x)
+{
+    return fmax(1, fabs(x));
+}
+
+/* What multiplies the absolute errors of numbers below the normal ones: each factor and product of
+ * factors may have one, and nothing but the other factors, where these are above 1, makes it larger. */
+static double spread(const evaluation *e, const double *q, const double *k)
+{
+    const fpa_head *head = e->problem->head;
+    double sum = 1; /* the score's own */
+
+    for (int t = 0; t < head->term_count; t++) {
+        const fpa_term *term = &head->terms[t];
+        double product = at_least_one(term->weight.value);
+
+        for (int l = 0; l < term->branch_count; l++) {
+            const fpa_branch *branch = &term->branches[l];
+            int64_t at = e->rows.offset[branch->source + 1];
+            double dots = 0;
+
+            for (int w = 0; w < branch->width; w++)
+                dots += at_least_one(branch->gram ? branch->gram[w].value : 1) *
+                        at_least_one(q[at + branch->row[w]]) * at_least_one(k[at + branch->row[w]]);
+            product *= dots;
+        }
+        sum += product;
+    }
+    return sum;
+}
+
+/* The largest product of a projected key's rows, one of each branch, with weights. */
+static double key_peak(const evaluation *e, const double *k)
+{
+    const fpa_head *head = e->problem->head;
+    double peak = 0;
+
+    for (int t = 0; t < head->term_count; t++) {
+        const fpa_term *term = &head->terms[t];
+        double product = at_least_one(term->weight.value);
+
+        for (int l = 0; l < term->branch_count; l++) {
+            const fpa_branch *branch = &term->branches[l];
+            int64_t at = e->rows.offset[branch->source + 1];
+            double row = 1;
+
+            for (int w = 0; w < branch->width; w++)
+                row = fmax(row, fabs((branch->gram ? branch->gram[w].value : 1) * k[at + branch->row[w]]));
+            product *= row;
+        }
+        peak = fmax(peak, product);
+    }
+    return peak;
+}
+
+/* What a rounding error of one key's part is relative to. Half precision adds what it rounds as if
+ * it were a normal number, gated or not, but never more than the whole. */
+static double part_size(const evaluation *e, const double *k, const double *k_size, double decay)
+{
+    double size = decay * score(e, e->q_size, k_size, true);
+
+    if (e->problem->arithmetic == FPA_F16)
+        size += fmin(smallest_normal * spread(e, e->q, k), size / dtype_roundoff(FPA_F16));
+    return size;
+}
+
+static void add_key(evaluation *e, int64_t j, double decay, const double *v)
+{
+    const double *k = e->k + j * e->rows.total, *k_size = e->k_size + j * e->rows.total;
+    bool sized = e->magnitude || e->condition;
+    double value = decay * score(e, e->q, k, false);
+    double size = sized ? part_size(e, k, k_size, decay) : 0;
+
+    if (e->peak)
+        e->sums.peak = fmax(e->sums.peak, fmax(fabs(value), e->k_peak[j]));
+    e->sums.den += value;
+    e->sums.den_size += size;
+    if (!e->o)
+        return;
+    for (int c = 0; c < e->problem->head->dv; c++) {
+        e->sums.value[c] += value * v[c];
+        e->sums.size[c] += size * fabs(v[c]);
+    }
+}
+
+/* Sum over the keys that token t sees. The gate is summed backwards from t, where it is 0: exact
+ * zeros of exp (log-gates of -inf) stay zeros, and nothing cancels. */
+static void gather(evaluation *e, int64_t b, int64_t t, int64_t h)
+{
+    const fpa_problem *p = e->problem;
+    double log_decay = 0;
+
+    memset(e->sums.value, 0, (size_t)p->head->dv * sizeof(double));
+    memset(e->sums.size, 0, (size_t)p->head->dv * sizeof(double));
+    e->sums.den = e->sums.den_size = e->sums.peak = 0;
+    for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
+        int64_t token = (b * p->length + j) * p->heads + h;
+        double decay = exp(log_decay);
+
+        if (decay > 0)
+            add_key(e, j, decay, p->v + token * p->head->dv);
+        if (p->log_gate)
+            log_decay += p->log_gate[token];
+    }
+}
+
+/* What the sum is divided by. */
+static double normalizer(const fpa_head *head, double den)
+{
+    switch (head->normalize) {
+    case FPA_NORMALIZE_SUM:
+        return den + head->eps;
+    case FPA_NORMALIZE_MAX:
+        return fmax(den, head->eps);
+    case FPA_NORMALIZE_ONE_PLUS_SUM:
+        return 1 + den;
+    default:
+        return 1;
+    }
+}
+
+/* What an error of the normaliser is relative to. A denominator that is clearly below eps has no
+ * part in max(den, eps). */
+static double normalizer_size(const fpa_head *head, double den, double den_size)
+{
+    if (head->normalize == FPA_NORMALIZE_NONE)
+        return 0;
+    if (head->normalize == FPA_NORMALIZE_ONE_PLUS_SUM)
+        return den_size + 1;
+    if (head->normalize == FPA_NORMALIZE_MAX && head->eps - den > 0x1p-7 * den_size)
+        return head->eps;
+    return den_size + head->eps;
+}
+
+/* o = num/n: |err(o)| <= (err(num) + |o| err(n)) / |n|, each error a multiple of its size. */
+static fpa_status write_token(evaluation *e, int64_t b, int64_t t, int64_t hq, fpa_error *error)
+{
+    const fpa_problem *p = e->problem;
+    int64_t token = (b * p->length + t) * p->query_heads + hq;
+    double n = normalizer(p->head, e->sums.den);
+    double n_size = normalizer_size(p->head, e->sums.den, e->sums.den_size);
+
+    if (e->normalizer)
+        e->normalizer[token] = n;
+    if (e->condition)
+        e->condition[token] = n_size / fabs(n);
+    if (e->peak)
+        e->peak[token] = e->sums.peak;
+    if (!e->o)
+        return FPA_OK;
+    if (n == 0)
+        return fail(error, FPA_INVALID, "o",
+                    "the normaliser of token %lld (batch %lld, head %lld) is zero: scores of both signs "
+                    "cancel, or eps is 0",
+                    (long long)t + 1, (long long)b + 1, (long long)hq + 1);
+    for (int c = 0; c < p->head->dv; c++) {
+        double o = e->sums.value[c] / n;
+
+        e->o[token * p->head->dv + c] = o;
+        if (e->magnitude)
+            e->magnitude[token * p->head->dv + c] = (e->sums.size[c] + fabs(o) * n_size) / fabs(n);
+    }
+    return FPA_OK;
+}
+
+static fpa_status evaluate_head(evaluation *e, int64_t b, int64_t hq, fpa_error *error)
+{
+    const fpa_problem *p = e->problem;
+    int64_t h = hq / (p->query_heads / p->heads);
+    fpa_status status = FPA_OK;
+
+    for (int64_t j = 0; j < p->length; j++)
+        project(e, h, 1, p->k + ((b * p->length + j) * p->heads + h) * p->head->d, e->k + j * e->rows.total,
+                e->k_size + j * e->rows.total);
+    for (int64_t j = 0; j < p->length && e->peak; j++)
+        e->k_peak[j] = key_peak(e, e->k + j * e->rows.total);
+    for (int64_t t = 0; t < p->length && status == FPA_OK; t++) {
+        if (!problem_wants(p, b, t, hq))
+            continue;
+        project(e, h, p->head->scale, p->q + ((b * p->length + t) * p->query_heads + hq) * p->head->d, e->q,
+                e->q_size);
+        gather(e, b, t, h);
+        status = write_token(e, b, t, hq, error);
+    }
+    return status;
+}
+
+static fpa_status evaluate(evaluation *e, fpa_error *error)
+{
+    const fpa_problem *p = e->problem;
+    fpa_status status = rows_make(p->head, &e->rows, error);
+    size_t tokens = (size_t)(p->length ? p->length : 1), total = (size_t)e->rows.total;
+
+    if (status != FPA_OK)
+        return status;
+    e->q = calloc(total, sizeof(double));
+    e->q_size = calloc(total, sizeof(double));
+    e->k = calloc(tokens * total, sizeof(double));
+    e->k_size = calloc(tokens * total, sizeof(double));
+    e->k_peak = calloc(tokens, sizeof(double));
+    e->sums.value = calloc((size_t)p->head->dv, sizeof(double));
+    e->sums.size = calloc((size_t)p->head->dv, sizeof(double));
+    if (!e->q || !e->q_size || !e->k || !e->k_size || !e->k_peak || !e->sums.value || !e->sums.size) {
+        status = fail_memory(error);
+        goto out;
+    }
+    for (int64_t b = 0; b < p->batch && status == FPA_OK; b++)
+        for (int64_t hq = 0; hq < p->query_heads && status == FPA_OK; hq++)
+            status = evaluate_head(e, b, hq, error);
+out:
+    free(e->q);
+    free(e->q_size);
+    free(e->k);
+    free(e->k_size);
+    free(e->k_peak);
+    free(e->sums.value);
+    free(e->sums.size);
+    rows_free(&e->rows);
+    return status;
+}
+
+fpa_status reference_forward(const fpa_problem *problem, double *o, double *magnitude, fpa_error *error)
+{
+    evaluation e = {.problem = problem, .o = o, .magnitude = magnitude};
+
+    return evaluate(&e, error);
+}
+
+fpa_status reference_normalizer(const fpa_problem *problem, double *value, double *condition,
+                                fpa_error *error)
+{
+    evaluation e = {.problem = problem, .normalizer = value, .condition = condition};
+
+    return evaluate(&e, error);
+}
+
+fpa_status reference_peak(const fpa_problem *problem, double *peak, fpa_error *error)
+{
+    evaluation e = {.problem = problem, .peak = peak};
+
+    return evaluate(&e, error);
+}

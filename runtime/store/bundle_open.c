@@ -1,0 +1,281 @@
+/* bundle_open: a bundle's folder -> kernel. Uses neither the generator nor a compiler, so that a
+ * program which only opens bundles links against neither. */
+#include "cache.h"
+#include "base/file.h"
+#include "runtime/kernel.h"
+#include "manifest.h"
+#include "runtime/verify/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct opening {
+    const fpa_options *options;
+    const char *folder;
+    fpa_manifest manifest;
+    const fpa_bundle_entry *entry; /* the chosen one */
+    const fpa_backend *backend;
+    fpa_head *head; /* given to the kernel in the end */
+    fpa_object object;
+    fpa_cache cache; /* of the verdict: an entry with an empty object */
+    char key[KEY_TEXT];
+    char *verdict;     /* what was found on this machine before, or NULL */
+    fpa_module module; /* given to the kernel in the end */
+} opening;
+
+static fpa_status read_file(const opening *o, const char *name, fpa_file *file, fpa_error *error)
+{
+    char *path = file_path(o->folder, name);
+    *file = (fpa_file){0};
+    if (!path)
+        return fail_memory(error);
+    fpa_status status = file_read(path, file, error);
+    free(path);
+    return status;
+}
+
+static fpa_status read_manifest(opening *o, fpa_error *error)
+{
+    fpa_file file;
+    char *where = file_path(o->folder, MANIFEST_NAME);
+    if (!where)
+        return fail_memory(error);
+    fpa_status status = read_file(o, MANIFEST_NAME, &file, error);
+    if (!status)
+        status = manifest_parse(where, (const char *)file.bytes, file.size, &o->manifest, error);
+    free(file.bytes);
+    free(where);
+    return status;
+}
+
+/* A file whose digest is the one in the manifest. */
+static fpa_status read_checked(const opening *o, const fpa_bundle_file *listed, fpa_file *file,
+                               fpa_error *error)
+{
+    char digest[DIGEST_TEXT];
+    fpa_status status = read_file(o, listed->name, file, error);
+    if (status)
+        return status;
+    manifest_digest(file->bytes, file->size, digest);
+    if (strcmp(digest, listed->digest) == 0)
+        return FPA_OK;
+    free(file->bytes);
+    file->bytes = NULL;
+    return fail(error, FPA_LOAD, listed->name,
+                "is not the file that the manifest of %.150s lists (its SHA-256 differs); "
+                "write the bundle again",
+                o->folder);
+}
+
+/* The names of the manifest's heads, each once, for messages. */
+static void list_heads(const fpa_manifest *manifest, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (int i = 0; i < manifest->count && used < size; i++) {
+        const char *name = manifest->entries[i].facts.name;
+        if (i > 0 && strcmp(manifest->entries[i - 1].facts.name, name) == 0)
+            continue; /* the targets of one head follow each other */
+        int length = snprintf(text + used, size - used, "%s%s", used ? ", " : "", name);
+        used += (size_t)length;
+    }
+}
+
+static fpa_status check_name(const opening *o, const char *name, fpa_error *error)
+{
+    char names[512];
+    const fpa_manifest *m = &o->manifest;
+    bool known = false, single = true;
+    for (int i = 0; i < m->count; i++) {
+        known |= !name || strcmp(m->entries[i].facts.name, name) == 0;
+        single &= strcmp(m->entries[i].facts.name, m->entries[0].facts.name) == 0;
+    }
+    list_heads(m, names, sizeof names);
+    if (!known)
+        return fail(error, FPA_INVALID, o->folder, "there is no head '%.63s' in this bundle, but: %s",
+                    name ? name : "", *names ? names : "none at all");
+    if (!name && !single)
+        return fail(error, FPA_INVALID, o->folder, "the bundle has several heads, so name one of: %s", names);
+    return FPA_OK;
+}
+
+/* Is this an object of the head? *its: for which target. */
+static bool has_object(const fpa_bundle_entry *entry, const char *name, const fpa_target **its)
+{
+    *its = target_find(entry->facts.target);
+    return *its && entry->files[MANIFEST_OBJECT].name[0] && (!name || strcmp(entry->facts.name, name) == 0);
+}
+
+/* Does code for a target run where `best` is the best there is? */
+static bool runs_beside(const fpa_target *its, const fpa_target *best)
+{
+    if (best->capability) /* warpgroups' code runs on one generation only, where it is the best */
+        return its == best || (!its->warpgroups && its->capability / 10 == best->capability / 10 &&
+                               its->capability <= best->capability);
+    return target_runs(its);
+}
+
+static bool is_better(const fpa_target *its, const fpa_bundle_entry *entry)
+{
+    const fpa_target *other = entry ? target_find(entry->facts.target) : NULL;
+    return !other || its->vector > other->vector || its->capability > other->capability ||
+           (its->vector == other->vector && its->pairs && !other->pairs) ||
+           (its->capability == other->capability && its->warpgroups && !other->warpgroups);
+}
+
+/* "c:avx2, cuda:sm_80": what the head has objects for. */
+static void list_objects(const fpa_manifest *manifest, const char *name, char *text, size_t size)
+{
+    const fpa_target *its;
+    size_t used = 0;
+    snprintf(text, size, "none");
+    for (int i = 0; i < manifest->count && used < size; i++)
+        if (has_object(&manifest->entries[i], name, &its))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", its->name);
+}
+
+static fpa_status refuse_target(const opening *o, const char *name, const char *wanted,
+                                const fpa_target *target, fpa_error *error)
+{
+    char objects[256];
+    list_objects(&o->manifest, name, objects, sizeof objects);
+    return fail(error, FPA_UNSUPPORTED, o->folder,
+                "the bundle has no object of this head for the target %s that runs here; it has: %s; write "
+                "one with fpac gen --object --target %s",
+                wanted, objects, target->name);
+}
+
+/* The named target, or of the entries that run here the one with the widest vectors, and pairs of bf16,
+ * or for the newest GPU, and its warpgroups. */
+static fpa_status choose_entry(opening *o, const char *name, fpa_error *error)
+{
+    const char *wanted = o->options && o->options->target ? o->options->target : "c";
+    const fpa_target *target, *its;
+    fpa_status status = check_name(o, name, error);
+    if (!status)
+        status = backend_choose(o->options, wanted, &o->backend, &target, error);
+    if (status)
+        return status;
+    bool any = strcmp(wanted, o->backend->name) == 0;
+    for (int i = 0; i < o->manifest.count; i++) {
+        const fpa_bundle_entry *entry = &o->manifest.entries[i];
+        if (has_object(entry, name, &its) && (any ? runs_beside(its, target) : its == target) &&
+            is_better(its, o->entry))
+            o->entry = entry;
+    }
+    return o->entry ? FPA_OK : refuse_target(o, name, wanted, target, error);
+}
+
+/* Tensors are checked against the facts, so they have to be this head's. */
+static bool fits(const fpa_head *head, const fpa_facts *facts)
+{
+    int64_t elements;
+    if (strcmp(head->name, facts->name) != 0 || facts->features < 1 ||
+        __builtin_mul_overflow(facts->features, head->dv + (head->normalize != FPA_NORMALIZE_NONE),
+                               &elements))
+        return false;
+    return elements == facts->state_elements;
+}
+
+static fpa_status read_head(opening *o, fpa_error *error)
+{
+    fpa_file file;
+    const fpa_bundle_file *listed = &o->entry->files[MANIFEST_HEAD];
+    fpa_status status = read_checked(o, listed, &file, error);
+    if (!status)
+        status = head_parse((const char *)file.bytes, file.size, &o->head, error);
+    free(file.bytes);
+    if (!status && !fits(o->head, &o->entry->facts))
+        return fail(error, FPA_LOAD, listed->name, "does not belong to the entry %s of the manifest",
+                    o->entry->facts.name);
+    return status;
+}
+
+static fpa_status read_object(opening *o, fpa_error *error)
+{
+    fpa_file file;
+    fpa_status status = read_checked(o, &o->entry->files[MANIFEST_OBJECT], &file, error);
+    if (!status)
+        o->object = (fpa_object){file.bytes, file.size};
+    return status;
+}
+
+/* A verdict holds for these bytes, this head and this device. */
+static fpa_status find_verdict(opening *o, fpa_error *error)
+{
+    char *device = NULL;
+    fpa_object nothing = {NULL, 0};
+    bool found;
+    fpa_status status = o->backend->device(o->options, &device, error);
+    if (status)
+        return status;
+    const char *const fields[] = {"fpac bundle verdict 1 of " FPA_VERSION,
+                                  o->entry->files[MANIFEST_OBJECT].digest,
+                                  o->entry->files[MANIFEST_HEAD].digest, device};
+    cache_key(fields, sizeof fields / sizeof *fields, o->key);
+    free(device);
+    status = cache_open(o->options, &o->cache, error);
+    if (!status)
+        status = cache_load(&o->cache, o->options, o->key, &found, &nothing, &o->verdict, error);
+    free(nothing.bytes);
+    return status;
+}
+
+/* Head and module are given away, also when the verification fails. */
+static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_head *head = o->head;
+    fpa_status status = o->backend->load(o->options, &o->object, o->entry->facts.name, &o->module, error);
+    if (status)
+        return status;
+    fpa_module module = o->module;
+    o->head = NULL;
+    o->module = (fpa_module){0};
+    return verify_kernel(head, &o->entry->facts, &module, o->verdict, true, kernel, error);
+}
+
+static void store(const opening *o, const fpa_kernel *kernel)
+{
+    fpa_error reason;
+    const fpa_object nothing = {(unsigned char *)"", 0};
+    const fpa_description *description = fpa_describe(kernel);
+    if (o->verdict)
+        return;
+    log_line(o->options, "%s: verified: %s", description->name, description->verdict);
+    if (cache_store(&o->cache, o->key, &nothing, description->verdict, &reason))
+        log_line(o->options, "cache: %s %s", reason.where, reason.message);
+}
+
+static void finish(opening *o)
+{
+    if (o->module.backend)
+        o->backend->unload(&o->module);
+    head_free(o->head);
+    free(o->object.bytes);
+    free(o->verdict);
+    cache_close(&o->cache);
+    manifest_free(&o->manifest);
+}
+
+fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_options *options,
+                           fpa_kernel **kernel, fpa_error *error)
+{
+    opening o = {.options = options, .folder = folder};
+    *kernel = NULL;
+    fpa_status status = read_manifest(&o, error);
+    if (!status)
+        status = choose_entry(&o, head, error);
+    if (!status)
+        status = read_head(&o, error);
+    if (!status)
+        status = read_object(&o, error);
+    if (!status)
+        status = find_verdict(&o, error);
+    if (!status)
+        status = verify(&o, kernel, error);
+    if (!status)
+        store(&o, *kernel);
+    finish(&o);
+    return status;
+}

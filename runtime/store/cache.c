@@ -1,0 +1,284 @@
+#include "cache.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sha256.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* An entry is a header of five lines and a blank one, then the verdict's and the object's bytes.
+ * The key is in it, so that a file under another's name serves nobody. */
+#define ENTRY_HEADER "fpac-cache 1\nkey %s\nverdict %zu\nobject %zu\nsha256 %s\n\n"
+#define ENTRY_SUFFIX ".fpa"
+
+enum { HEADER_SIZE = 320, NAME_SIZE = KEY_TEXT + 8 };
+
+static void refuse(fpa_cache *cache, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void refuse(fpa_cache *cache, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(cache->reason, sizeof cache->reason, format, arguments);
+    va_end(arguments);
+    free(cache->folder);
+    cache->folder = NULL;
+}
+
+/* The folder by the environment's rules. *folder NULL: there is none, and the reason is set. */
+static fpa_status choose_folder(const fpa_options *options, fpa_cache *cache, fpa_error *error)
+{
+    const char *own = options && options->cache_dir ? options->cache_dir : getenv("FPA_CACHE_DIR");
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (options && options->cache_dir && !*options->cache_dir) {
+        refuse(cache, "no cache is wanted");
+        return FPA_OK;
+    }
+    if (own && *own)
+        cache->folder = strdup(own);
+    else if (xdg && xdg[0] == '/') /* the XDG rules: a relative path is ignored */
+        cache->folder = file_path(xdg, "fpac");
+    else if (home && home[0] == '/')
+        cache->folder = file_path(home, ".cache/fpac");
+    else {
+        refuse(cache, "none of FPA_CACHE_DIR, XDG_CACHE_HOME and HOME names a folder");
+        return FPA_OK;
+    }
+    return cache->folder ? FPA_OK : fail_memory(error);
+}
+
+/* With a slash at its end, a symlink would be followed in spite of O_NOFOLLOW. */
+static void strip_slashes(char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        path[--length] = 0;
+}
+
+/* What others could write here, we would later run: so only a folder that is ours alone. */
+static void check_folder(fpa_cache *cache)
+{
+    struct stat facts;
+    int fd = open(cache->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        bool link = errno == ELOOP || errno == ENOTDIR;
+        refuse(cache, "%.160s %s", cache->folder, link ? "is a symlink or no folder" : strerror(errno));
+        return;
+    }
+    if (fstat(fd, &facts) != 0)
+        refuse(cache, "%.160s: %s", cache->folder, strerror(errno));
+    else if (facts.st_uid != geteuid())
+        refuse(cache, "%.160s belongs to another user", cache->folder);
+    else if (facts.st_mode & (S_IWGRP | S_IWOTH))
+        refuse(cache, "%.160s can be written by others; chmod go-w it", cache->folder);
+    close(fd);
+}
+
+fpa_status cache_open(const fpa_options *options, fpa_cache *cache, fpa_error *error)
+{
+    memset(cache, 0, sizeof *cache);
+    fpa_status status = choose_folder(options, cache, error);
+    if (status || !cache->folder)
+        return status;
+    strip_slashes(cache->folder);
+    if (!folder_create(cache->folder, 0700))
+        refuse(cache, "%.160s cannot be made: %s", cache->folder, strerror(errno));
+    else
+        check_folder(cache);
+    return FPA_OK;
+}
+
+void cache_close(fpa_cache *cache)
+{
+    free(cache->folder);
+    cache->folder = NULL;
+}
+
+void cache_key(const char *const *fields, int count, char key[KEY_TEXT])
+{
+    SHA2_CTX sha;
+    SHA256Init(&sha);
+    for (int i = 0; i < count; i++) {
+        /* the length first, so that ("ab","c") and ("a","bc") differ */
+        uint64_t length = strlen(fields[i]);
+        uint8_t prefix[8];
+        for (int b = 0; b < 8; b++)
+            prefix[b] = (uint8_t)(length >> (8 * b));
+        SHA256Update(&sha, prefix, sizeof prefix);
+        SHA256Update(&sha, (const uint8_t *)fields[i], length);
+    }
+    SHA256End(&sha, key);
+}
+
+static void digest_payload(const char *verdict, size_t verdict_size, const unsigned char *object,
+                           size_t object_size, char digest[KEY_TEXT])
+{
+    SHA2_CTX sha;
+    SHA256Init(&sha);
+    SHA256Update(&sha, (const uint8_t *)verdict, verdict_size);
+    SHA256Update(&sha, object, object_size);
+    SHA256End(&sha, digest);
+}
+
+static void entry_name(const char *key, char name[NAME_SIZE])
+{
+    snprintf(name, NAME_SIZE, "%.64s" ENTRY_SUFFIX, key);
+}
+
+typedef struct entry {
+    size_t header, verdict, object; /* bytes of each, in this order in the file */
+} entry;
+
+/* Read the sizes, then print the header that they demand and compare: no other spelling passes. */
+static bool entry_parse(const fpa_file *file, const char *key, entry *e)
+{
+    char header[HEADER_SIZE], digest[KEY_TEXT];
+    const char *text = (const char *)file->bytes;
+    if (sscanf(text, "fpac-cache 1\nkey %*64s\nverdict %12zu\nobject %12zu\n", &e->verdict, &e->object) != 2)
+        return false;
+    const char *end = strstr(text, "\n\n");
+    if (!end || end + 2 - text >= HEADER_SIZE)
+        return false;
+    e->header = (size_t)(end + 2 - text);
+    if (e->header + e->verdict + e->object != file->size)
+        return false;
+    const char *payload = text + e->header;
+    digest_payload(payload, e->verdict, (const unsigned char *)payload + e->verdict, e->object, digest);
+    int length = snprintf(header, sizeof header, ENTRY_HEADER, key, e->verdict, e->object, digest);
+    return (size_t)length == e->header && memcmp(header, text, e->header) == 0;
+}
+
+/* Hand the file's own buffer over as the object, shifted to its start: large ones are not copied. */
+static fpa_status entry_take(fpa_file *file, const entry *e, fpa_object *object, char **verdict,
+                             fpa_error *error)
+{
+    *verdict = NULL;
+    if (e->verdict) {
+        *verdict = strndup((const char *)file->bytes + e->header, e->verdict);
+        if (!*verdict)
+            return fail_memory(error);
+    }
+    memmove(file->bytes, file->bytes + e->header + e->verdict, e->object);
+    object->bytes = file->bytes;
+    object->size = e->object;
+    file->bytes = NULL;
+    return FPA_OK;
+}
+
+fpa_status cache_load(const fpa_cache *cache, const fpa_options *options, const char *key, bool *found,
+                      fpa_object *object, char **verdict, fpa_error *error)
+{
+    char name[NAME_SIZE];
+    fpa_file file;
+    fpa_error reason;
+    entry e;
+    *found = false;
+    if (!cache->folder)
+        return FPA_OK;
+    entry_name(key, name);
+    char *path = file_path(cache->folder, name);
+    if (!path)
+        return fail_memory(error);
+    fpa_status status = file_read(path, &file, &reason);
+    if (status == FPA_NO_MEMORY) {
+        fail_memory(error);
+    } else if (status) {
+        if (!file.missing)
+            log_line(options, "cache: %s %s", path, reason.message);
+        status = FPA_OK; /* as if there were none */
+    } else if (entry_parse(&file, key, &e)) {
+        status = entry_take(&file, &e, object, verdict, error);
+        *found = status == FPA_OK;
+    } else {
+        log_line(options, "cache: %s is damaged; it is removed and built again", path);
+        unlink(path);
+    }
+    free(file.bytes);
+    free(path);
+    return status;
+}
+
+typedef bool entry_filter(const char *name, const struct stat *facts);
+
+static bool is_entry(const char *name, const struct stat *facts)
+{
+    size_t length = strlen(name);
+    return S_ISREG(facts->st_mode) && length == 64 + strlen(ENTRY_SUFFIX) &&
+           strcmp(name + 64, ENTRY_SUFFIX) == 0;
+}
+
+static bool is_temporary(const char *name, const struct stat *facts)
+{
+    return S_ISREG(facts->st_mode) && strncmp(name, FILE_TEMPORARY, strlen(FILE_TEMPORARY)) == 0;
+}
+
+/* No writer takes an hour: this is what one left that was killed. */
+static bool is_abandoned(const char *name, const struct stat *facts)
+{
+    return is_temporary(name, facts) && time(NULL) - facts->st_mtime > 3600;
+}
+
+/* Count the files that pass the filter, and unlink them when told to. */
+static fpa_status visit(const fpa_cache *cache, entry_filter *filter, bool unlink_them, int64_t *entries,
+                        int64_t *bytes, fpa_error *error)
+{
+    *entries = *bytes = 0;
+    if (!cache->folder)
+        return FPA_OK;
+    DIR *folder = opendir(cache->folder);
+    if (!folder)
+        return fail(error, FPA_IO, cache->folder, "cannot be listed: %s", strerror(errno));
+    for (struct dirent *item = readdir(folder); item; item = readdir(folder)) {
+        struct stat facts;
+        if (fstatat(dirfd(folder), item->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !filter(item->d_name, &facts))
+            continue;
+        if (unlink_them && unlinkat(dirfd(folder), item->d_name, 0) != 0)
+            continue; /* another process was faster */
+        ++*entries;
+        *bytes += facts.st_size;
+    }
+    closedir(folder);
+    return FPA_OK;
+}
+
+fpa_status cache_store(const fpa_cache *cache, const char *key, const fpa_object *object, const char *verdict,
+                       fpa_error *error)
+{
+    char name[NAME_SIZE], digest[KEY_TEXT], header[HEADER_SIZE];
+    int64_t entries, bytes;
+    if (!cache->folder)
+        return FPA_OK;
+    size_t verdict_size = verdict ? strlen(verdict) : 0;
+    digest_payload(verdict, verdict_size, object->bytes, object->size, digest);
+    int length = snprintf(header, sizeof header, ENTRY_HEADER, key, verdict_size, object->size, digest);
+    const fpa_bytes parts[] = {
+        {header, (size_t)length},
+        {verdict, verdict_size},
+        {object->bytes, object->size},
+    };
+    entry_name(key, name);
+    fpa_status status = file_write(cache->folder, name, 0600, parts, 3, error);
+    if (status == FPA_OK)
+        visit(cache, is_abandoned, true, &entries, &bytes, NULL);
+    return status;
+}
+
+fpa_status cache_measure(const fpa_cache *cache, int64_t *entries, int64_t *bytes, fpa_error *error)
+{
+    return visit(cache, is_entry, false, entries, bytes, error);
+}
+
+fpa_status cache_clear(const fpa_cache *cache, int64_t *entries, fpa_error *error)
+{
+    int64_t bytes;
+    fpa_status status = visit(cache, is_temporary, true, entries, &bytes, error);
+    return status ? status : visit(cache, is_entry, true, entries, &bytes, error);
+}

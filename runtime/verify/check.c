@@ -1,0 +1,392 @@
+#include "check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "check_parts.h"
+
+/* One output of a trial, for messages: indices from 1, as everywhere. */
+typedef struct element {
+    int64_t b, t, h;
+    int c;
+} element;
+
+fpa_status check_refuse(const fpa_trial *trial, fpa_form_index form, const char *how, const char *what,
+                        fpa_error *error)
+{
+    char text[TRIAL_TEXT];
+
+    trial_describe(trial, form, text);
+    return fail(error, FPA_REFUSED, trial->head->name, "%s%s: %s", text, how, what);
+}
+
+static fpa_status refuse_element(const fpa_trial *trial, fpa_form_index form, const char *how, element at,
+                                 const char *what, fpa_error *error)
+{
+    char text[384];
+
+    snprintf(text, sizeof text, "o at batch %lld, token %lld, head %lld, column %d %s", (long long)at.b + 1,
+             (long long)at.t + 1, (long long)at.h + 1, at.c + 1, what);
+    return check_refuse(trial, form, how, text, error);
+}
+
+static void note(fpa_measure *m, double difference, double allowed, double tau, double reference)
+{
+    double share = difference / allowed;
+
+    if (share > m->worst || m->tau == 0) {
+        m->worst = share;
+        m->tau = tau;
+    }
+    m->error = fmax(m->error, difference);
+    m->largest = fmax(m->largest, fabs(reference));
+    m->judged++;
+}
+
+/* Criterion 1 for one element, with what can be wrong before it can be compared. */
+static fpa_status check_element(const fpa_trial *trial, fpa_form_index form, const char *how, element at,
+                                const fpa_field *o, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
+{
+    int64_t output = (at.b * trial->shape.length + at.t) * trial->shape.query_heads + at.h;
+    int64_t index = output * trial->head->dv + at.c;
+    double value = field_get(o, at.b, at.t, at.h, at.c);
+    double expected = trial->reference[index];
+    double allowed = bound_allows(bound, trial->magnitude[index], expected);
+    char text[256];
+
+    m->outputs++;
+    if (field_is_poison(o, at.b, at.t, at.h, at.c))
+        return refuse_element(trial, form, how, at, "was not written", error);
+    if (trial->loose[output])
+        return FPA_OK;
+    if (!isfinite(value)) {
+        return refuse_element(trial, form, how, at, isnan(value) ? "is not a number" : "is infinite", error);
+    }
+    if (!trial->judged[output])
+        return FPA_OK;
+    note(m, fabs(value - expected), allowed, bound->tau, expected);
+    if (fabs(value - expected) <= allowed)
+        return FPA_OK;
+    snprintf(text, sizeof text, "is %.9g, but the formula gives %.9g: off by %.3g, allowed is %.3g", value,
+             expected, fabs(value - expected), allowed);
+    return refuse_element(trial, form, how, at, text, error);
+}
+
+fpa_status check_values(const fpa_trial *trial, fpa_form_index form, const char *how, const fpa_field *o,
+                        int64_t from, int64_t end, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    element at;
+
+    for (at.b = 0; at.b < trial->shape.batch; at.b++)
+        for (at.t = from; at.t < end; at.t++)
+            for (at.h = 0; at.h < trial->shape.query_heads; at.h++)
+                for (at.c = 0; at.c < trial->head->dv && status == FPA_OK; at.c++)
+                    status = check_element(trial, form, how, at, o, bound, m, error);
+    return status;
+}
+
+fpa_status check_guards(const fpa_trial *trial, fpa_form_index form, const char *how, const char *name,
+                        const fpa_field *field, fpa_error *error)
+{
+    bool hold = true;
+    char text[96];
+    fpa_status status = field_check_guards(field, &hold, error);
+
+    if (status != FPA_OK || hold)
+        return status;
+    snprintf(text, sizeof text, "the module wrote outside the elements of %s", name);
+    return check_refuse(trial, form, how, text, error);
+}
+
+fpa_status check_make_output(const fpa_trial *t, fpa_field *o, fpa_error *error)
+{
+    return field_make(o, t->head->dtype, t->shape.layout, t->shape.batch, t->shape.length,
+                      t->shape.query_heads, t->head->dv, error);
+}
+
+/* What storing a value may have done to it: half of its last place. */
+static double half_place(fpa_dtype dtype, double value)
+{
+    int exponent;
+
+    frexp(value, &exponent); /* value in [2^(exponent-1), 2^exponent) */
+    if (dtype == FPA_F16 && exponent < -13)
+        exponent = -13;
+    return ldexp(dtype_roundoff(dtype), exponent - 1);
+}
+
+/* In narrow arithmetic, where the errors of storing would hide those of computing, without them. */
+static fpa_errors errors_of(const fpa_trial *t, const fpa_field *o)
+{
+    int64_t outputs = t->shape.batch * t->shape.length * t->shape.query_heads;
+    bool narrow = t->facts->arithmetic != FPA_F32;
+    fpa_errors errors = {0};
+
+    for (int64_t i = 0; i < outputs; i++)
+        for (int c = 0; c < t->plain.columns; c++) {
+            int64_t token = i / t->shape.query_heads, head = i % t->shape.query_heads;
+            double value = field_get(o, token / t->shape.length, token % t->shape.length, head, c);
+
+            errors_add(t, i, c, value, narrow ? half_place(t->head->dtype, value) : 0, &errors);
+        }
+    return errors;
+}
+
+/* Few samples scatter: what an RMS of so many may be above that of as many others. Where scores are
+ * summed their errors are in all columns of an output, which then is one sample; errors of a copy of a
+ * state are in many outputs, but each in one column. */
+static double scatter(int64_t count)
+{
+    return 1 + 8 / sqrt((double)count);
+}
+
+/* Criterion 2 in narrow arithmetic: trial by trial, and apart for later chunks, because errors over
+ * the magnitude differ by orders of magnitude, and the small ones see most. */
+static fpa_status check_narrow(const fpa_trial *t, fpa_form_index form, const fpa_errors *errors,
+                               fpa_measure *m, fpa_error *error)
+{
+    enum { FEWEST_VALUES = 64 };
+    static const char *const names[PARTS] = {"of the first chunk", "after the first chunk"};
+    const fpa_errors *const yardsticks[FORMS] = {&t->plain.pairs, &t->plain.narrow, &t->plain.floats};
+    char text[256];
+
+    for (int part = 0; part < PARTS; part++) {
+        double rms = errors_rms(errors, part);
+        double unit = errors_rms(yardsticks[form], part) + dtype_roundoff(FPA_F32);
+
+        if (errors->count[part] < FEWEST_VALUES)
+            continue;
+        m->count += errors->count[part];
+        m->rms_ratio = fmax(m->rms_ratio, rms / unit);
+        bool by_scores = part == PART_FIRST || form == FORM_PARALLEL;
+        int64_t samples = errors->count[part] / (by_scores ? t->plain.columns : 1);
+        if (rms <= 2 * unit * scatter(samples))
+            continue;
+        snprintf(text, sizeof text,
+                 "the RMS error of tokens %s is %.3g of the magnitude, more than twice the %.3g of a plain "
+                 "evaluation in the same precision",
+                 names[part], rms, unit);
+        return check_refuse(t, form, "", text, error);
+    }
+    return FPA_OK;
+}
+
+static fpa_status check_errors(const fpa_trial *t, fpa_form_index form, const fpa_field *o, fpa_measure *m,
+                               fpa_error *error)
+{
+    fpa_errors errors;
+
+    if (!t->plain.known)
+        return FPA_OK;
+    errors = errors_of(t, o);
+    if (t->facts->arithmetic != FPA_F32)
+        return check_narrow(t, form, &errors, m, error);
+    m->squares += errors.squares[PART_FIRST];
+    m->plain_squares += t->plain.floats.squares[PART_FIRST];
+    m->count += errors.count[PART_FIRST];
+    return FPA_OK;
+}
+
+static fpa_status check_repeat(const fpa_trial *t, const fpa_module *module, fpa_form_index form,
+                               const fpa_field *once, fpa_error *error)
+{
+    fpa_field again = {0};
+    fpa_status status = check_make_output(t, &again, error);
+
+    if (status == FPA_OK)
+        status = trial_run(t, module, form, 0, t->shape.length, &again, NULL, NULL, error);
+    if (status == FPA_OK && !field_equal(once, &again, 0, t->shape.length))
+        status = check_refuse(t, form, "", "the same call twice gave different bits", error);
+    field_free(&again);
+    return status;
+}
+
+/* Criterion 3, first part. The inputs are as before afterwards. */
+static fpa_status check_future(fpa_trial *t, const fpa_module *module, fpa_form_index form,
+                               const fpa_field *once, fpa_error *error)
+{
+    int64_t from = (t->shape.length + 1) / 2;
+    fpa_field changed = {0};
+    char text[128];
+    fpa_status status = check_make_output(t, &changed, error);
+
+    trial_change_future(t, from);
+    if (status == FPA_OK)
+        status = trial_run(t, module, form, 0, t->shape.length, &changed, NULL, NULL, error);
+    trial_restore(t);
+    if (status == FPA_OK && !field_equal(once, &changed, 0, from)) {
+        snprintf(text, sizeof text, "changing tokens %lld and later changed an earlier output",
+                 (long long)from + 1);
+        status = check_refuse(t, form, "", text, error);
+    }
+    field_free(&changed);
+    return status;
+}
+
+fpa_status check_state(const fpa_trial *t, fpa_form_index form, const char *how, const fpa_field *state,
+                       int64_t tokens, fpa_error *error)
+{
+    fpa_scan scan = field_scan(state);
+
+    if (scan.poison)
+        return check_refuse(t, form, how, "an element of the final state was not written", error);
+    if (scan.infinite)
+        return check_refuse(t, form, how, "an element of the final state is not finite", error);
+    if (tokens == 0 && scan.nonzero)
+        return check_refuse(t, form, how, "the state after no token is not zero", error);
+    return FPA_OK;
+}
+
+static fpa_status check_same_state(const fpa_trial *t, fpa_form_index form, const char *how,
+                                   const fpa_field *a, const fpa_field *b, fpa_error *error)
+{
+    if (field_equal(a, b, 0, 1))
+        return FPA_OK;
+    for (int64_t batch = 0; batch < a->batch; batch++) /* zeros of either sign are one value */
+        for (int64_t h = 0; h < a->heads; h++)
+            for (int64_t i = 0; i < a->entries; i++)
+                if (field_get(a, batch, 0, h, i) != field_get(b, batch, 0, h, i))
+                    return check_refuse(t, form, how, "a call of no tokens changed the state", error);
+    return FPA_OK;
+}
+
+/* The fields of one hand-over. */
+typedef struct handover {
+    fpa_field o, state, copy;
+    int64_t cut[2]; /* ends of the first and of the second run */
+    char how[80];
+} handover;
+
+static fpa_status handover_make(const fpa_trial *t, fpa_form_index producer, handover *x, fpa_error *error)
+{
+    const fpa_shape *s = &t->shape;
+    int64_t entries = t->facts->state_elements;
+    fpa_status status;
+
+    *x = (handover){.cut = {(s->length + 1) / 3, (2 * s->length + 2) / 3}};
+    snprintf(x->how, sizeof x->how, " (cut after %lld and %lld, the first by the %s form)",
+             (long long)x->cut[0], (long long)x->cut[1], form_name(producer));
+    status = check_make_output(t, &x->o, error);
+    if (status == FPA_OK)
+        status =
+            field_make(&x->state, t->head->state_dtype, LAYOUT_PADDED, s->batch, 1, s->heads, entries, error);
+    if (status == FPA_OK)
+        status =
+            field_make(&x->copy, t->head->state_dtype, LAYOUT_PLAIN, s->batch, 1, s->heads, entries, error);
+    return status;
+}
+
+static void handover_free(handover *x)
+{
+    field_free(&x->o);
+    field_free(&x->state);
+    field_free(&x->copy);
+}
+
+/* Three runs: the producer's from nothing, one in place, none over no tokens (a copy), and one
+ * without a final state. */
+static fpa_status run_parts(const fpa_trial *t, const fpa_module *module, fpa_form_index form,
+                            fpa_form_index producer, handover *x, fpa_error *error)
+{
+    fpa_status status = trial_run(t, module, producer, 0, x->cut[0], &x->o, NULL, &x->state, error);
+
+    if (status == FPA_OK)
+        status = check_state(t, form, x->how, &x->state, x->cut[0], error);
+    if (status == FPA_OK)
+        status = trial_run(t, module, form, x->cut[0], x->cut[1], &x->o, &x->state, &x->state, error);
+    if (status == FPA_OK)
+        status = check_state(t, form, x->how, &x->state, x->cut[1], error);
+    if (status == FPA_OK)
+        status = trial_run(t, module, form, x->cut[1], x->cut[1], &x->o, &x->state, &x->copy, error);
+    if (status == FPA_OK)
+        status = check_same_state(t, form, x->how, &x->state, &x->copy, error);
+    if (status == FPA_OK)
+        status = trial_run(t, module, form, x->cut[1], t->shape.length, &x->o, &x->copy, NULL, error);
+    return status;
+}
+
+/* Criterion 3, second part. Without a mask only the last run sees all keys. */
+static fpa_status check_resume(const fpa_trial *t, const fpa_module *module, fpa_form_index form,
+                               fpa_form_index producer, fpa_measure *m, fpa_error *error)
+{
+    handover x;
+    fpa_bound bound = bound_of(t->head, t->facts, form, t->shape.length, 2);
+    fpa_bound first = bound_of(t->head, t->facts, producer, t->shape.length, 2);
+    fpa_status status = handover_make(t, producer, &x, error);
+
+    bound.tau = fmax(bound.tau, first.tau);
+    if (status == FPA_OK)
+        status = run_parts(t, module, form, producer, &x, error);
+    if (status == FPA_OK)
+        status = check_values(t, form, x.how, &x.o, t->head->causal ? 0 : x.cut[1], t->shape.length, &bound,
+                              m, error);
+    if (status == FPA_OK)
+        status = check_guards(t, form, x.how, "o", &x.o, error);
+    if (status == FPA_OK)
+        status = check_guards(t, form, x.how, "the final state", &x.state, error);
+    if (status == FPA_OK)
+        status = check_guards(t, form, x.how, "the final state", &x.copy, error);
+    handover_free(&x);
+    return status;
+}
+
+fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_measure *m,
+                       fpa_error *error)
+{
+    fpa_bound bound = bound_of(t->head, t->facts, form, t->shape.length, 0);
+    fpa_field o = {0};
+    fpa_status status = check_make_output(t, &o, error);
+
+    if (status == FPA_OK)
+        status = trial_run(t, module, form, 0, t->shape.length, &o, NULL, NULL, error);
+    if (status == FPA_OK)
+        status = check_values(t, form, "", &o, 0, t->shape.length, &bound, m, error);
+    if (status == FPA_OK)
+        status = check_guards(t, form, "", "o", &o, error);
+    if (status == FPA_OK)
+        status = check_errors(t, form, &o, m, error);
+    if (status != FPA_OK)
+        goto out;
+    if (t->shape.checks & CHECK_REPEAT)
+        status = check_repeat(t, module, form, &o, error);
+    if (status == FPA_OK && t->shape.checks & CHECK_FUTURE && t->head->causal)
+        status = check_future(t, module, form, &o, error);
+    for (int producer = 0; producer < FORMS && status == FPA_OK; producer++)
+        if (t->facts->forms & 1 << producer &&
+            t->shape.checks & (producer == (int)form ? CHECK_RESUME | CHECK_HANDOVER : CHECK_HANDOVER))
+            status = check_resume(t, module, form, (fpa_form_index)producer, m, error);
+    for (int producer = 0; producer < FORMS && status == FPA_OK; producer++)
+        if (form == FORM_RECURRENT && module->recalls && t->shape.checks & CHECK_RECENT &&
+            t->facts->forms & 1 << producer)
+            status = check_recent(t, module, (fpa_form_index)producer, m, error);
+    m->trials++;
+    m->longest = t->shape.length > m->longest ? t->shape.length : m->longest;
+out:
+    field_free(&o);
+    return status;
+}
+
+fpa_status check_rms(const fpa_head *head, fpa_form_index form, const fpa_measure *m, double *ratio,
+                     fpa_error *error)
+{
+    /* Where the plain evaluation is exact, a few roundings are still no fault. */
+    double floor = 2 * (dtype_roundoff(FPA_F32) + (head->dtype == FPA_F32 ? 0 : dtype_roundoff(head->dtype)));
+    double rms, plain;
+
+    *ratio = m->rms_ratio;
+    if (m->count == 0 || m->rms_ratio > 0)
+        return FPA_OK;
+    rms = sqrt(m->squares / (double)m->count);
+    plain = sqrt(m->plain_squares / (double)m->count);
+    *ratio = rms / fmax(plain, floor / 2);
+    if (rms <= 2 * plain + floor)
+        return FPA_OK;
+    return fail(
+        error, FPA_REFUSED, head->name,
+        "%s form: the RMS error is %.3g of the magnitude, more than twice the %.3g of a plain evaluation "
+        "in the same precision",
+        form_name(form), rms, plain);
+}

@@ -1,0 +1,168 @@
+#include "field.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dtype.h"
+
+enum { GUARD = 256 };
+
+/* In every dtype a NaN, and in f32 and bf16 a signalling one: whoever computes with it gets other
+ * bits, so that what is still poison was never written. */
+static const unsigned char poison[4] = {0xad, 0xff, 0xad, 0xff};
+
+/* size is even. */
+static void put_poison(unsigned char *bytes, size_t size)
+{
+    size_t filled = size < sizeof poison ? size : sizeof poison;
+
+    memcpy(bytes, poison, filled);
+    for (size_t more; filled < size; filled += more) {
+        more = filled < size - filled ? filled : size - filled;
+        memcpy(bytes + filled, bytes, more);
+    }
+}
+
+static void choose_strides(fpa_field *f, fpa_layout layout)
+{
+    int64_t gap = layout == LAYOUT_PLAIN ? 0 : 3;
+
+    if (layout == LAYOUT_HEAD_MAJOR) {
+        f->stride[1] = f->entries + gap;
+        f->stride[2] = f->stride[1] * f->tokens + gap;
+        f->stride[0] = f->stride[2] * f->heads + gap;
+    } else {
+        f->stride[2] = f->entries + gap;
+        f->stride[1] = f->stride[2] * f->heads + gap;
+        f->stride[0] = f->stride[1] * f->tokens + gap;
+    }
+}
+
+fpa_status field_make(fpa_field *field, fpa_dtype dtype, fpa_layout layout, int64_t batch, int64_t tokens,
+                      int64_t heads, int64_t entries, fpa_error *error)
+{
+    size_t element = dtype_size(dtype);
+
+    *field =
+        (fpa_field){.dtype = dtype, .batch = batch, .tokens = tokens, .heads = heads, .entries = entries};
+    choose_strides(field, layout);
+    field->size = 2 * GUARD + (size_t)(field->stride[0] * batch + 1) * element;
+    field->bytes = malloc(field->size);
+    if (!field->bytes) {
+        *field = (fpa_field){0};
+        return fail_memory(error);
+    }
+    field->first = field->bytes + GUARD + (layout == LAYOUT_PLAIN ? 0 : element);
+    field_poison(field);
+    return FPA_OK;
+}
+
+void field_free(fpa_field *field)
+{
+    free(field->bytes);
+    *field = (fpa_field){0};
+}
+
+unsigned char *field_at(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry)
+{
+    int64_t at = b * field->stride[0] + t * field->stride[1] + h * field->stride[2] + entry;
+
+    return field->first + at * (int64_t)dtype_size(field->dtype);
+}
+
+double field_get(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry)
+{
+    return dtype_load(field->dtype, field_at(field, b, t, h, entry));
+}
+
+void field_put(fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry, double value)
+{
+    dtype_store(field->dtype, field_at(field, b, t, h, entry), value);
+}
+
+void field_fill(fpa_field *field, const double *values)
+{
+    for (int64_t b = 0; b < field->batch; b++)
+        for (int64_t t = 0; t < field->tokens; t++)
+            for (int64_t h = 0; h < field->heads; h++)
+                for (int64_t i = 0; i < field->entries; i++)
+                    field_put(field, b, t, h, i, *values++);
+}
+
+void field_poison(fpa_field *field)
+{
+    put_poison(field->bytes, field->size);
+}
+
+bool field_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry)
+{
+    return memcmp(field_at(field, b, t, h, entry), poison, dtype_size(field->dtype)) == 0;
+}
+
+fpa_status field_check_guards(const fpa_field *field, bool *hold, fpa_error *error)
+{
+    size_t row = (size_t)field->entries * dtype_size(field->dtype);
+    unsigned char *copy = malloc(field->size);
+
+    if (!copy)
+        return fail_memory(error);
+    memcpy(copy, field->bytes, field->size);
+    for (int64_t b = 0; b < field->batch; b++)
+        for (int64_t t = 0; t < field->tokens; t++)
+            for (int64_t h = 0; h < field->heads; h++)
+                put_poison(copy + (field_at(field, b, t, h, 0) - field->bytes), row);
+    *hold = memcmp(copy, poison, 2) == 0 && memcmp(copy, copy + 2, field->size - 2) == 0;
+    free(copy);
+    return FPA_OK;
+}
+
+bool field_equal(const fpa_field *a, const fpa_field *b, int64_t from, int64_t to)
+{
+    size_t row = (size_t)a->entries * dtype_size(a->dtype);
+
+    for (int64_t batch = 0; batch < a->batch; batch++)
+        for (int64_t t = from; t < to; t++)
+            for (int64_t h = 0; h < a->heads; h++)
+                if (memcmp(field_at(a, batch, t, h, 0), field_at(b, batch, t, h, 0), row) != 0)
+                    return false;
+    return true;
+}
+
+static void scan_float(const float *at, int64_t count, fpa_scan *scan)
+{
+    uint32_t unwritten;
+
+    memcpy(&unwritten, poison, sizeof unwritten);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+
+        memcpy(&bits, at + i, sizeof bits);
+        scan->poison |= bits == unwritten;
+        scan->infinite |= (bits & 0x7f800000) == 0x7f800000;
+        scan->nonzero |= (bits & 0x7fffffff) != 0;
+    }
+}
+
+fpa_scan field_scan(const fpa_field *field)
+{
+    fpa_scan scan = {0};
+
+    for (int64_t b = 0; b < field->batch; b++)
+        for (int64_t t = 0; t < field->tokens; t++)
+            for (int64_t h = 0; h < field->heads; h++) {
+                if (field->dtype == FPA_F32) {
+                    scan_float((const float *)(const void *)field_at(field, b, t, h, 0), field->entries,
+                               &scan);
+                    continue;
+                }
+                for (int64_t i = 0; i < field->entries; i++) {
+                    double value = field_get(field, b, t, h, i);
+
+                    scan.poison |= field_is_poison(field, b, t, h, i);
+                    scan.infinite |= !isfinite(value);
+                    scan.nonzero |= value != 0;
+                }
+            }
+    return scan;
+}

@@ -1,0 +1,151 @@
+#include "inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/dtype.h"
+
+/* SplitMix64. */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static double uniform(uint64_t *state)
+{
+    return ((double)(draw(state) >> 11) + 0.5) * 0x1p-53;
+}
+
+static double normal(uint64_t *state)
+{
+    double radius = sqrt(-2 * log(uniform(state)));
+
+    return radius * cos(6.283185307179586 * uniform(state));
+}
+
+static double entry(const fpa_trial *t, double deviation, uint64_t *state)
+{
+    double value = deviation * normal(state);
+
+    return dtype_round(t->head->dtype, t->shape.inputs == INPUTS_POSITIVE ? fabs(value) : value);
+}
+
+/* Zero all but degree + 1 coordinates of a token. Which ones depends on the token and not on the
+ * head, so that queries meet keys. Together they reach every pair of coordinates in time. */
+static void thin(const fpa_trial *t, int64_t token, double *x)
+{
+    int d = t->head->d, kept = head_degree(t->head) + 1;
+    uint64_t state = 77 + (uint64_t)token;
+
+    for (int c = 0, left = d; c < d; c++, left--) {
+        if (draw(&state) % (uint64_t)left < (uint64_t)kept)
+            kept--;
+        else
+            x[c] = 0;
+    }
+}
+
+static double *draw_vectors(const fpa_trial *t, int64_t heads, int width, double deviation, bool key,
+                            uint64_t *state)
+{
+    int64_t tokens = t->shape.batch * t->shape.length * heads;
+    double *x = calloc((size_t)(tokens * width) + 1, sizeof *x);
+
+    for (int64_t i = 0; x && i < tokens * width; i++)
+        x[i] = entry(t, deviation, state);
+    for (int64_t i = 0; x && key && t->shape.inputs == INPUTS_SPARSE && i < tokens; i++)
+        thin(t, i / heads % t->shape.length, x + i * width);
+    return x;
+}
+
+/* Steps of -0.5..0, every eighth exactly 0; extreme: now and then nothing of the past stays. */
+static double *draw_gate(const fpa_trial *t, uint64_t *state)
+{
+    int64_t count = t->shape.batch * t->shape.length * t->shape.heads;
+    double *gate = calloc((size_t)count + 1, sizeof *gate);
+
+    for (int64_t i = 0; gate && i < count; i++) {
+        uint64_t kind = draw(state);
+
+        gate[i] = kind % 8 ? (double)(float)(-0.5 * uniform(state)) : 0;
+        if (t->shape.inputs == INPUTS_EXTREME_GATE && kind % 32 == 1)
+            gate[i] = -1e4;
+    }
+    return gate;
+}
+
+/* Rows that keep a branch's dot near 1: entries of deviation (d rows)^(-1/4), diagonals of 1. */
+static fpa_status draw_matrix(fpa_trial *t, int m, int slot, uint64_t *state, fpa_error *error)
+{
+    const fpa_matrix *shape = &t->head->matrices[m];
+    bool diagonal = shape->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
+    double deviation = diagonal ? 1 : pow((double)shape->cols * shape->rows, -0.25);
+    size_t count = (size_t)shape->cols * (size_t)(diagonal ? 1 : shape->rows) *
+                   (size_t)(shape->per_head ? t->shape.heads : 1);
+    float *single = calloc(count, sizeof *single);
+
+    t->launch_weights[slot] = single;
+    t->weights[m] = calloc(count, sizeof **t->weights);
+    if (!single || !t->weights[m])
+        return fail_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        single[i] = (float)(deviation * normal(state));
+        t->weights[m][i] = single[i];
+    }
+    return FPA_OK;
+}
+
+static fpa_status draw_weights(fpa_trial *t, uint64_t *state, fpa_error *error)
+{
+    size_t count = (size_t)t->head->matrix_count + 1;
+    int slot = 0;
+    fpa_status status = FPA_OK;
+
+    t->weights = calloc(count, sizeof *t->weights);
+    t->launch_weights = calloc(count, sizeof *t->launch_weights);
+    if (!t->weights || !t->launch_weights)
+        return fail_memory(error);
+    for (int m = 0; m < t->head->matrix_count && status == FPA_OK; m++)
+        if (t->head->matrices[m].kind != FPA_MATRIX_CONSTANT)
+            status = draw_matrix(t, m, slot++, state, error);
+    return status;
+}
+
+fpa_status inputs_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
+{
+    const fpa_head *head = t->head;
+    uint64_t state = seed;
+    /* q.k is near 1 when entries have deviation d^(-1/4); fewer entries are larger */
+    double present = t->shape.inputs == INPUTS_SPARSE ? fmin(head->d, head_degree(head) + 1) : head->d;
+    double deviation = pow(present, -0.25);
+    double scale = head->scale != 0 ? fabs(head->scale) : 1;
+
+    t->q = draw_vectors(t, t->shape.query_heads, head->d, deviation / scale, true, &state);
+    t->k = draw_vectors(t, t->shape.heads, head->d, deviation, true, &state);
+    t->v = draw_vectors(t, t->shape.heads, head->dv, 1, false, &state);
+    if (head->gate)
+        t->gate = draw_gate(t, &state);
+    if (!t->q || !t->k || !t->v || (head->gate && !t->gate))
+        return fail_memory(error);
+    return draw_weights(t, &state, error);
+}
+
+void inputs_free(fpa_trial *t)
+{
+    for (int m = 0; t->head && m < t->head->matrix_count; m++) {
+        if (t->weights)
+            free(t->weights[m]);
+        if (t->launch_weights)
+            free((void *)(uintptr_t)t->launch_weights[m]);
+    }
+    free(t->weights);
+    free(t->launch_weights);
+    free(t->q);
+    free(t->k);
+    free(t->v);
+    free(t->gate);
+}

@@ -1,0 +1,147 @@
+#include "place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The smallest block that has the size and does not waste most of itself; the caller's from now on. */
+static bool take_spare(fpa_spares *spares, size_t size, struct fpa_spare *block)
+{
+    int best = -1;
+    for (int i = 0; i < spares->count; i++) {
+        size_t its = spares->blocks[i].size;
+        if (its >= size && its / 2 <= size && (best < 0 || its < spares->blocks[best].size))
+            best = i;
+    }
+    if (best < 0)
+        return false;
+    *block = spares->blocks[best];
+    spares->blocks[best] = spares->blocks[--spares->count];
+    return true;
+}
+
+static void leave_spare(fpa_spares *spares, const fpa_module *module, struct fpa_spare block)
+{
+    struct fpa_spare *blocks = realloc(spares->blocks, (size_t)(spares->count + 1) * sizeof *spares->blocks);
+    if (!blocks) {
+        module->backend->memory->release(module, block.copy);
+        return;
+    }
+    spares->module = module;
+    spares->blocks = blocks;
+    spares->blocks[spares->count++] = block;
+}
+
+void spares_free(fpa_spares *spares)
+{
+    for (int i = 0; i < spares->count; i++)
+        spares->module->backend->memory->release(spares->module, spares->blocks[i].copy);
+    free(spares->blocks);
+    *spares = (fpa_spares){0};
+}
+
+fpa_status place_make(fpa_place *place, const fpa_module *module, fpa_spares *spares, int room,
+                      fpa_error *error)
+{
+    *place = (fpa_place){.module = module, .spares = spares, .room = room};
+    if (!module->backend->memory)
+        return FPA_OK;
+    place->regions = calloc((size_t)room + 1, sizeof *place->regions);
+    return place->regions ? FPA_OK : fail_memory(error);
+}
+
+void place_free(fpa_place *place)
+{
+    for (int i = 0; i < place->count; i++)
+        leave_spare(place->spares, place->module, place->regions[i].block);
+    free(place->regions);
+    *place = (fpa_place){0};
+}
+
+/* The region of bytes that were taken before, or NULL. */
+static fpa_region *find(const fpa_place *place, const void *bytes)
+{
+    for (int i = 0; i < place->count; i++)
+        if (place->regions[i].bytes == bytes)
+            return &place->regions[i];
+    return NULL;
+}
+
+/* Memory on the device for bytes, as yet without them; NULL after an error. */
+static fpa_region *add(fpa_place *place, const void *bytes, size_t size, fpa_error *error)
+{
+    fpa_region *region = &place->regions[place->count];
+    if (place->status)
+        return NULL;
+    if (place->count == place->room) {
+        place->status = fail(error, FPA_UNSUPPORTED, "", "a run has more than %d operands", place->room);
+        return NULL;
+    }
+    *region = (fpa_region){.bytes = (unsigned char *)(uintptr_t)bytes, .size = size};
+    if (!take_spare(place->spares, size, &region->block)) {
+        region->block.size = size;
+        place->status =
+            place->module->backend->memory->allocate(place->module, size, &region->block.copy, error);
+    }
+    if (place->status)
+        return NULL;
+    place->count++;
+    return region;
+}
+
+static void *copy_of(const fpa_region *region, const void *byte)
+{
+    return (unsigned char *)region->block.copy + ((const unsigned char *)byte - region->bytes);
+}
+
+void *place_take(fpa_place *place, const void *bytes, size_t size, bool written, const void *byte,
+                 fpa_error *error)
+{
+    if (!place->regions || !byte)
+        return (void *)(uintptr_t)byte;
+    fpa_region *region = place->status ? NULL : find(place, bytes);
+    if (!region && (region = add(place, bytes, size, error)))
+        place->status =
+            place->module->backend->memory->upload(place->module, region->block.copy, bytes, size, error);
+    if (place->status)
+        return NULL;
+    region->front = written ? size : region->front;
+    return copy_of(region, byte);
+}
+
+void *place_take_scratch(fpa_place *place, unsigned char *bytes, size_t size, int filling,
+                         const unsigned char *first, const unsigned char *end, fpa_error *error)
+{
+    if (!place->regions) {
+        memset(bytes, filling, size);
+        return (void *)(uintptr_t)first;
+    }
+    fpa_region *region = add(place, bytes, size, error);
+    if (!region)
+        return NULL;
+    place->status =
+        place->module->backend->memory->fill(place->module, region->block.copy, filling, size, error);
+    region->front = (size_t)(first - bytes);
+    region->back = size - (size_t)(end - bytes);
+    return place->status ? NULL : copy_of(region, first);
+}
+
+static fpa_status fetch(const fpa_place *place, const fpa_region *region, size_t at, size_t size,
+                        fpa_error *error)
+{
+    const fpa_module *module = place->module;
+    return size ? module->backend->memory->download(module, region->bytes + at,
+                                                    (unsigned char *)region->block.copy + at, size, error)
+                : FPA_OK;
+}
+
+fpa_status place_fetch(const fpa_place *place, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < place->count && !status; i++) {
+        const fpa_region *region = &place->regions[i];
+        status = fetch(place, region, 0, region->front, error);
+        if (!status)
+            status = fetch(place, region, region->size - region->back, region->back, error);
+    }
+    return status;
+}

@@ -1,0 +1,237 @@
+/* verify_run: one call of a module on a trial's operands. */
+#include "trial.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "place.h"
+
+/* Bytes before and behind a workspace: as device memory is aligned, and a multiple of what a CPU's
+ * workspace is, so that it is aligned no better than it has to be. */
+enum { GUARD = 256, ALIGNMENT = 64, POISON = 0xff };
+
+/* What one call works on. */
+typedef struct run {
+    const fpa_trial *trial;
+    const fpa_module *module;
+    fpa_form_index form;
+    int64_t from, to;                          /* tokens of k, v, log_gate */
+    int64_t first;                             /* token of q and o, up to `to`; without o none is asked */
+    const fpa_field *o, *state_in, *state_out; /* NULL when there is none */
+    struct fpa_launch launch;
+    const float **weights;    /* [matrix_count]: where the module finds them */
+    unsigned char *workspace; /* guards included */
+    size_t workspace_bytes;
+    fpa_place place;
+} run;
+
+static void copy_strides(int64_t to[3], const fpa_field *field)
+{
+    memcpy(to, field->stride, sizeof field->stride);
+}
+
+static void set_queries(const run *r, struct fpa_launch *launch)
+{
+    const fpa_trial *t = r->trial;
+
+    launch->query_heads = t->shape.query_heads;
+    launch->q = field_at(&t->q_field, 0, r->first, 0, 0);
+    launch->o = field_at(r->o, 0, r->first, 0, 0);
+    launch->recent = r->first - r->from;
+    copy_strides(launch->q_stride, &t->q_field);
+    copy_strides(launch->o_stride, r->o);
+}
+
+static struct fpa_launch launch_of(const run *r)
+{
+    const fpa_trial *t = r->trial;
+    struct fpa_launch launch = {
+        .batch = t->shape.batch,
+        .length = r->to - (r->o ? r->first : r->from),
+        .heads = t->shape.heads,
+        .k = field_at(&t->k_field, 0, r->from, 0, 0),
+        .v = field_at(&t->v_field, 0, r->from, 0, 0),
+        .weights = t->launch_weights,
+    };
+
+    if (r->o)
+        set_queries(r, &launch);
+    copy_strides(launch.k_stride, &t->k_field);
+    copy_strides(launch.v_stride, &t->v_field);
+    if (t->head->gate) {
+        launch.log_gate = (const float *)(const void *)field_at(&t->gate_field, 0, r->from, 0, 0);
+        copy_strides(launch.gate_stride, &t->gate_field);
+    }
+    if (r->state_in) {
+        launch.state_in = r->state_in->first;
+        launch.state_in_stride[0] = r->state_in->stride[0];
+        launch.state_in_stride[1] = r->state_in->stride[2];
+    }
+    if (r->state_out) {
+        launch.state_out = r->state_out->first;
+        launch.state_out_stride[0] = r->state_out->stride[0];
+        launch.state_out_stride[1] = r->state_out->stride[2];
+    }
+    return launch;
+}
+
+static fpa_status make_workspace(run *r, fpa_form_index form, fpa_error *error)
+{
+    size_t size = r->module->workspace(r->module, form, &r->launch);
+    size_t all = size > SIZE_MAX / 2 ? 0 : (size + 2 * GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    char text[TRIAL_TEXT];
+
+    r->workspace = all ? aligned_alloc(ALIGNMENT, all) : NULL;
+    if (!r->workspace) {
+        trial_describe(r->trial, form, text);
+        return fail(error, FPA_NO_MEMORY, r->trial->head->name, "%s: no memory for a workspace of %zu bytes",
+                    text, size);
+    }
+    r->workspace_bytes = all;
+    r->launch.workspace = r->workspace + GUARD;
+    r->launch.workspace_size = size;
+    return FPA_OK;
+}
+
+static void *take_field(run *r, const fpa_field *field, bool written, const void *byte, fpa_error *error)
+{
+    return field ? place_take(&r->place, field->bytes, field->size, written, byte, error) : NULL;
+}
+
+/* The matrices in the order of a launch. */
+static void take_weights(run *r, fpa_error *error)
+{
+    const fpa_head *head = r->trial->head;
+    int slot = 0;
+
+    for (int m = 0; m < head->matrix_count; m++) {
+        const fpa_matrix *matrix = &head->matrices[m];
+        const float *values = r->trial->launch_weights[slot];
+        size_t rows = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : (size_t)matrix->rows;
+        size_t heads = matrix->per_head ? (size_t)r->trial->shape.heads : 1;
+
+        if (matrix->kind != FPA_MATRIX_CONSTANT)
+            r->weights[slot++] =
+                place_take(&r->place, values, heads * rows * (size_t)matrix->cols * sizeof *values, false,
+                           values, error);
+    }
+    r->launch.weights = r->weights;
+}
+
+/* Outputs go to the device as they are, so that what the module leaves alone comes back unchanged. */
+static fpa_status take_operands(run *r, fpa_error *error)
+{
+    enum { OTHERS = 8 }; /* operands that are no weights */
+    const fpa_trial *t = r->trial;
+    struct fpa_launch *a = &r->launch;
+    fpa_status status = place_make(&r->place, r->module, t->spares, OTHERS + t->head->matrix_count, error);
+
+    if (status != FPA_OK)
+        return status;
+    a->q = take_field(r, &t->q_field, false, a->q, error);
+    a->k = take_field(r, &t->k_field, false, a->k, error);
+    a->v = take_field(r, &t->v_field, false, a->v, error);
+    a->o = take_field(r, r->o, true, a->o, error);
+    a->log_gate = take_field(r, &t->gate_field, false, a->log_gate, error);
+    a->state_in = take_field(r, r->state_in, false, a->state_in, error);
+    a->state_out = take_field(r, r->state_out, true, a->state_out, error);
+    unsigned char *first = a->workspace;
+    a->workspace = place_take_scratch(&r->place, r->workspace, r->workspace_bytes, POISON, first,
+                                      first + a->workspace_size, error);
+    take_weights(r, error);
+    return r->place.status;
+}
+
+/* The module's own context is the current one meanwhile, as a caller's would be. */
+static fpa_status forward(const run *r, fpa_form_index form, fpa_error *error)
+{
+    const fpa_module *module = r->module;
+    const fpa_memory *memory = module->backend->memory;
+    fpa_status status = memory ? memory->enter(module, error) : FPA_OK;
+
+    if (status != FPA_OK)
+        return status;
+    status = module->forward(module, form, &r->launch, NULL, error);
+    if (!memory)
+        return status;
+    memory->leave(module);
+    return status != FPA_OK ? status : memory->finish(module, error);
+}
+
+/* A verdict on the module, where the failure is one; a device that fails is none. */
+static fpa_status tell_failure(const run *r, fpa_form_index form, fpa_status status, const fpa_error *reason,
+                               fpa_error *error)
+{
+    char text[TRIAL_TEXT];
+
+    trial_describe(r->trial, form, text);
+    if (status == FPA_INVALID)
+        return fail(error, FPA_REFUSED, r->trial->head->name,
+                    "%s: the module finds the workspace that it asked for too small", text);
+    return fail(error, status, r->trial->head->name, "%s: %s", text, reason->message);
+}
+
+static bool all_poison(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != POISON)
+            return false;
+    return true;
+}
+
+static fpa_status check_workspace(const run *r, fpa_form_index form, fpa_error *error)
+{
+    size_t size = r->launch.workspace_size, end = GUARD + size;
+    char text[TRIAL_TEXT];
+
+    if (all_poison(r->workspace, GUARD) && all_poison(r->workspace + end, r->workspace_bytes - end))
+        return FPA_OK;
+    trial_describe(r->trial, form, text);
+    return fail(error, FPA_REFUSED, r->trial->head->name,
+                "%s: the module wrote outside its workspace of %zu bytes", text, size);
+}
+
+static fpa_status compute(run *r, fpa_error *error)
+{
+    fpa_error reason = {0};
+    fpa_status status;
+
+    r->launch = launch_of(r);
+    r->weights = calloc((size_t)r->trial->head->matrix_count + 1, sizeof *r->weights);
+    status = r->weights ? make_workspace(r, r->form, error) : fail_memory(error);
+    if (status == FPA_OK)
+        status = take_operands(r, error);
+    if (status == FPA_OK && (status = forward(r, r->form, &reason)) != FPA_OK)
+        status = tell_failure(r, r->form, status, &reason, error);
+    if (status == FPA_OK)
+        status = place_fetch(&r->place, error);
+    if (status == FPA_OK)
+        status = check_workspace(r, r->form, error);
+    place_free(&r->place);
+    free(r->workspace);
+    free(r->weights);
+    return status;
+}
+
+fpa_status trial_run(const fpa_trial *t, const fpa_module *module, fpa_form_index form, int64_t from,
+                     int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
+{
+    run r = {.trial = t, .module = module, .form = form, .from = from, .to = to, .first = from};
+
+    r.o = o;
+    r.state_in = state_in;
+    r.state_out = state_out;
+    return compute(&r, error);
+}
+
+fpa_status trial_recall(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t token,
+                        fpa_field *o, fpa_field *state, fpa_error *error)
+{
+    run r = {.trial = t, .module = module, .form = FORM_RECURRENT, .from = from, .first = token};
+
+    r.to = token + 1;
+    r.o = o;
+    r.state_in = state;
+    return compute(&r, error);
+}

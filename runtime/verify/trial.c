@@ -1,0 +1,253 @@
+#include "trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "runtime/reference/reference.h"
+#include "inputs.h"
+#include "place.h"
+
+/* Operations that one trial may spend on the reference: a few hundredths of a second. Above, the
+ * formula is evaluated at some tokens only. */
+static const double reference_budget = 3e7;
+
+enum { FEWEST_TOKENS = 6 };
+
+static const double tame_condition = 64; /* of a normaliser: plain evaluations still have some digits */
+
+static int64_t outputs(const fpa_trial *t)
+{
+    return t->shape.batch * t->shape.length * t->shape.query_heads;
+}
+
+static fpa_problem problem_of(const fpa_trial *t)
+{
+    return (fpa_problem){
+        .head = t->head,
+        .batch = t->shape.batch,
+        .length = t->shape.length,
+        .query_heads = t->shape.query_heads,
+        .heads = t->shape.heads,
+        .q = t->q,
+        .k = t->k,
+        .v = t->v,
+        .log_gate = t->gate,
+        .weights = (const double *const *)t->weights,
+        .wanted = t->compared,
+        .arithmetic = t->facts->arithmetic,
+    };
+}
+
+/* Operations of one score in the reference. */
+static double pair_cost(const fpa_head *head)
+{
+    double rows = 0;
+
+    for (int t = 0; t < head->term_count; t++)
+        for (int l = 0; l < head->terms[t].branch_count; l++)
+            rows += head->terms[t].branches[l].width;
+    return 2 * rows + 2 * head->term_count + 4 * head->dv + 20;
+}
+
+/* All tokens when that is affordable, else the ends of the sequence, the tokens around the first
+ * chunk's end, and others evenly spread. */
+static void choose_judged(fpa_trial *t)
+{
+    int64_t length = t->shape.length, chunk = t->facts->chunk;
+    double row = (double)length * pair_cost(t->head) * (double)(t->shape.batch * t->shape.query_heads);
+    double affordable = fmax(FEWEST_TOKENS, floor(reference_budget / fmax(row, 1)));
+    int64_t step = affordable >= (double)length ? 1 : (int64_t)((double)length / affordable) + 1;
+
+    for (int64_t b = 0; b < t->shape.batch; b++)
+        for (int64_t token = 0; token < length; token++) {
+            bool kept = token % step == 0 || token == length - 1 || llabs(token - chunk) <= 1;
+
+            memset(t->judged + (b * length + token) * t->shape.query_heads, kept,
+                   (size_t)t->shape.query_heads);
+        }
+    memcpy(t->compared, t->judged, (size_t)outputs(t));
+}
+
+/* Where the normaliser nearly vanishes the first-order bound says nothing: not judged. The bound of
+ * narrow arithmetic gives up long before errors are out of proportion, and signed inputs are those
+ * that tell features apart: there outputs are still compared with plain evaluations. */
+static fpa_status drop_loose(fpa_trial *t, fpa_error *error)
+{
+    fpa_problem problem = problem_of(t);
+    fpa_bound bound = bound_of(t->head, t->facts, FORM_CHUNKED, t->shape.length, 2);
+    double *value, *condition;
+    fpa_status status;
+
+    if (t->head->normalize == FPA_NORMALIZE_NONE)
+        return FPA_OK;
+    value = calloc((size_t)outputs(t) + 1, sizeof *value);
+    condition = calloc((size_t)outputs(t) + 1, sizeof *condition);
+    status =
+        value && condition ? reference_normalizer(&problem, value, condition, error) : fail_memory(error);
+    for (int64_t i = 0; status == FPA_OK && i < outputs(t); i++)
+        if (t->judged[i] && !(condition[i] * bound.tau <= bound_condition(t->facts))) {
+            t->judged[i] = 0;
+            t->loose[i] = 1;
+            t->compared[i] = t->facts->arithmetic != FPA_F32 && condition[i] <= tame_condition;
+        } else if (!t->judged[i]) {
+            t->loose[i] = 1; /* not known */
+        }
+    free(value);
+    free(condition);
+    return status;
+}
+
+static void drop(fpa_trial *t, int64_t output)
+{
+    t->judged[output] = t->compared[output] = 0;
+    t->loose[output] = 1;
+}
+
+/* Half precision ends at 65504: results near that say nothing either. In narrow arithmetic,
+ * whose bound is far below the magnitude, a result within the bound counts. */
+static void drop_overflows(fpa_trial *t)
+{
+    static const double most[FPA_DTYPES] = {1e38, 1e38, 32768};
+    fpa_bound bound = bound_of(t->head, t->facts, FORM_CHUNKED, t->shape.length, 2);
+    bool narrow = t->facts->arithmetic != FPA_F32;
+
+    for (int64_t i = 0; i < outputs(t); i++)
+        for (int c = 0; c < t->head->dv && t->compared[i]; c++) {
+            double magnitude = t->magnitude[i * t->head->dv + c], value = t->reference[i * t->head->dv + c];
+            double farthest = narrow ? fabs(value) + bound_allows(&bound, magnitude, value) : magnitude;
+
+            if (!(farthest < most[t->head->dtype]))
+                drop(t, i);
+        }
+}
+
+/* Scores and features of half precision overflow before the results do; what was not looked at may. */
+static fpa_status drop_peaks(fpa_trial *t, fpa_error *error)
+{
+    fpa_problem problem = problem_of(t);
+    double *peak;
+    fpa_status status;
+
+    if (t->facts->arithmetic != FPA_F16)
+        return FPA_OK;
+    peak = calloc((size_t)outputs(t) + 1, sizeof *peak);
+    status = peak ? reference_peak(&problem, peak, error) : fail_memory(error);
+    for (int64_t i = 0; status == FPA_OK && i < outputs(t); i++)
+        if (!t->compared[i] || !(peak[i] < 32768))
+            drop(t, i);
+    free(peak);
+    return status;
+}
+
+void trial_restore(fpa_trial *t)
+{
+    field_fill(&t->q_field, t->q);
+    field_fill(&t->k_field, t->k);
+    field_fill(&t->v_field, t->v);
+    if (t->head->gate)
+        field_fill(&t->gate_field, t->gate);
+}
+
+static fpa_status fill_fields(fpa_trial *t, fpa_error *error)
+{
+    const fpa_shape *s = &t->shape;
+    const fpa_head *head = t->head;
+    fpa_status status =
+        field_make(&t->q_field, head->dtype, s->layout, s->batch, s->length, s->query_heads, head->d, error);
+
+    if (status == FPA_OK)
+        status =
+            field_make(&t->k_field, head->dtype, s->layout, s->batch, s->length, s->heads, head->d, error);
+    if (status == FPA_OK)
+        status =
+            field_make(&t->v_field, head->dtype, s->layout, s->batch, s->length, s->heads, head->dv, error);
+    if (status == FPA_OK && head->gate)
+        status = field_make(&t->gate_field, FPA_F32, s->layout, s->batch, s->length, s->heads, 1, error);
+    if (status == FPA_OK)
+        trial_restore(t);
+    return status;
+}
+
+fpa_status trial_make(fpa_trial *t, const fpa_head *head, const fpa_facts *facts, fpa_shape shape,
+                      uint64_t seed, fpa_error *error)
+{
+    size_t count = (size_t)(shape.batch * shape.length * shape.query_heads) + 1;
+    fpa_problem problem;
+    fpa_status status;
+
+    *t = (fpa_trial){.head = head, .facts = facts, .shape = shape};
+    t->spares = calloc(1, sizeof *t->spares);
+    t->judged = calloc(count, 1);
+    t->compared = calloc(count, 1);
+    t->loose = calloc(count, 1);
+    t->reference = calloc(count * (size_t)head->dv, sizeof(double));
+    t->magnitude = calloc(count * (size_t)head->dv, sizeof(double));
+    if (!t->spares || !t->judged || !t->compared || !t->loose || !t->reference || !t->magnitude)
+        return fail_memory(error);
+    status = inputs_draw(t, seed, error);
+    if (status == FPA_OK)
+        status = fill_fields(t, error);
+    if (status != FPA_OK)
+        return status;
+    choose_judged(t);
+    status = drop_loose(t, error);
+    problem = problem_of(t);
+    if (status == FPA_OK)
+        status = reference_forward(&problem, t->reference, t->magnitude, error);
+    if (status != FPA_OK)
+        return status;
+    drop_overflows(t);
+    status = drop_peaks(t, error);
+    return status == FPA_OK ? plain_measure(t, problem, error) : status;
+}
+
+void trial_free(fpa_trial *t)
+{
+    inputs_free(t);
+    if (t->spares)
+        spares_free(t->spares);
+    free(t->spares);
+    field_free(&t->q_field);
+    field_free(&t->k_field);
+    field_free(&t->v_field);
+    field_free(&t->gate_field);
+    free(t->judged);
+    free(t->compared);
+    free(t->loose);
+    free(t->reference);
+    free(t->magnitude);
+    *t = (fpa_trial){0};
+}
+
+/* The future becomes larger too: a mask that multiplies by almost zero shows. */
+void trial_change_future(fpa_trial *t, int64_t from)
+{
+    for (int64_t b = 0; b < t->shape.batch; b++)
+        for (int64_t token = from; token < t->shape.length; token++) {
+            for (int64_t h = 0; h < t->shape.query_heads; h++)
+                for (int c = 0; c < t->head->d; c++)
+                    field_put(&t->q_field, b, token, h, c, -3 * field_get(&t->q_field, b, token, h, c) + 1);
+            for (int64_t h = 0; h < t->shape.heads; h++) {
+                for (int c = 0; c < t->head->d; c++)
+                    field_put(&t->k_field, b, token, h, c, 2 - 5 * field_get(&t->k_field, b, token, h, c));
+                for (int c = 0; c < t->head->dv; c++)
+                    field_put(&t->v_field, b, token, h, c, 100 - 7 * field_get(&t->v_field, b, token, h, c));
+                if (t->head->gate)
+                    field_put(&t->gate_field, b, token, h, 0, -0.125);
+            }
+        }
+}
+
+void trial_describe(const fpa_trial *t, fpa_form_index form, char text[TRIAL_TEXT])
+{
+    static const char *const layouts[LAYOUTS] = {"contiguous", "padded", "head-major"};
+    static const char *const inputs[] = {"dense", "positive", "sparse", "extreme-gate"};
+
+    snprintf(text, TRIAL_TEXT, "%s form, %lld x %lld tokens, %lld heads, %lld query heads, %s, %s inputs",
+             form_name(form), (long long)t->shape.batch, (long long)t->shape.length,
+             (long long)t->shape.heads, (long long)t->shape.query_heads, layouts[t->shape.layout],
+             inputs[t->shape.inputs]);
+}

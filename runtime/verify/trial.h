@@ -1,0 +1,73 @@
+/* verify_trial: one shape with its inputs, what the formula gives for them, and how far a plain
+ * evaluation is from that. */
+#ifndef FPAC_RUNTIME_VERIFY_TRIAL_H
+#define FPAC_RUNTIME_VERIFY_TRIAL_H
+
+#include "runtime/backend.h"
+#include "bound.h"
+#include "field.h"
+#include "plain.h"
+
+typedef enum fpa_inputs {
+    INPUTS_DENSE,        /* normally distributed, scores near 1 */
+    INPUTS_POSITIVE,     /* their absolute values: a normaliser far from zero */
+    INPUTS_SPARSE,       /* a few coordinates a token: every feature counts by itself */
+    INPUTS_EXTREME_GATE, /* dense, with log-gates of -1e4 */
+} fpa_inputs;
+
+enum {                     /* what a trial checks besides the result */
+       CHECK_REPEAT = 1,   /* the same call twice gives the same bits */
+       CHECK_RESUME = 2,   /* three runs that hand the state over equal one */
+       CHECK_FUTURE = 4,   /* later tokens change nothing earlier */
+       CHECK_HANDOVER = 8, /* and the first of the three runs may be of any form */
+       CHECK_RECENT = 16,  /* a state without the newest tokens, and those, equal a state with them */
+       CHECK_WAYS = 32,    /* all of it once more by the kernels of larger calls */
+};
+
+typedef struct fpa_shape {
+    int64_t batch, length, heads, query_heads;
+    fpa_layout layout;
+    fpa_inputs inputs;
+    int checks;
+} fpa_shape;
+
+typedef struct fpa_trial {
+    const fpa_head *head;
+    const fpa_facts *facts;
+    fpa_shape shape;
+    double *q, *k, *v, *gate;     /* C order, as the reference takes them; gate NULL without one */
+    double **weights;             /* [matrix_count], NULL for constants */
+    const float **launch_weights; /* [matrix_count], the trainable ones first, as a launch takes them */
+    fpa_field q_field, k_field, v_field, gate_field;
+    unsigned char *judged;         /* [batch, length, query_heads]: the bound was evaluated there */
+    unsigned char *compared;       /* the same shape: the formula was evaluated, and plain errors count */
+    unsigned char *loose;          /* the same shape: a normaliser near zero lets the output be anything */
+    double *reference, *magnitude; /* [batch, length, query_heads, dv] where compared */
+    fpa_plain plain;
+    struct fpa_spares *spares; /* device memory of its runs */
+} fpa_trial;
+
+/* A seeded trial. The caller frees it, also after an error. */
+fpa_status trial_make(fpa_trial *trial, const fpa_head *head, const fpa_facts *facts, fpa_shape shape,
+                      uint64_t seed, fpa_error *error);
+void trial_free(fpa_trial *trial);
+
+/* Other values for all inputs of the tokens from `from` on; the reference does not follow. */
+void trial_change_future(fpa_trial *trial, int64_t from);
+void trial_restore(fpa_trial *trial);
+
+/* Run tokens [from, to) in one form. Tokens of o are those of the trial; states may be NULL, and so may
+ * o: then the module is not given queries either. The workspace is poison, of just the size that the module
+ * asks for, and guarded. On a device: on copies, and what was written comes back. */
+fpa_status trial_run(const fpa_trial *trial, const fpa_module *module, fpa_form_index form, int64_t from,
+                     int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error);
+
+/* Run one token in the recurrent form, with a state that has not seen tokens [from, token). */
+fpa_status trial_recall(const fpa_trial *trial, const fpa_module *module, int64_t from, int64_t token,
+                        fpa_field *o, fpa_field *state, fpa_error *error);
+
+/* "chunked form, 2 x 129 tokens, 3 heads, 3 query heads, padded strides, dense inputs" */
+enum { TRIAL_TEXT = 192 };
+void trial_describe(const fpa_trial *trial, fpa_form_index form, char text[TRIAL_TEXT]);
+
+#endif

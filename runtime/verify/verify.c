@@ -1,0 +1,333 @@
+/* verify: module -> kernel. A module becomes callable only after it agreed with the formula. */
+#include "verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/kernel.h"
+#include "base/parallel.h"
+#include "check.h"
+
+/* FLOP of one run. Shapes of more are cut to one (batch, head); what is still ten times above
+ * is left out, and the verdict says how far the lengths went. */
+static const double run_budget = 4e8;
+static const double state_budget = 2e7; /* elements of all states of one trial */
+
+enum { SEED = 20240607 };
+
+/* Lengths are times * chunk + more. Each (batch, heads, query heads), layout and check occurs
+ * with short sequences; long ones are few. */
+typedef struct row {
+    int times, more;
+    int batch, heads, query_heads;
+    fpa_layout layout;
+    fpa_inputs inputs, normalized; /* normalized: of heads with a normaliser */
+    int checks;
+} row;
+
+static const row rows[] = {
+    {0, 0, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME},
+    {0, 1, 1, 2, 4, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
+     CHECK_RESUME | CHECK_REPEAT | CHECK_WAYS},
+    {0, 5, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE,
+     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_WAYS},
+    {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT},
+    {1, -1, 1, 2, 4, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE, 0},
+    {1, 0, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_REPEAT | CHECK_RECENT},
+    {1, 1, 2, 3, 3, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
+     CHECK_REPEAT | CHECK_FUTURE | CHECK_WAYS},
+    {1, 2, 1, 1, 2, LAYOUT_PADDED, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_RECENT},
+    {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, INPUTS_SPARSE, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_HANDOVER | CHECK_FUTURE | CHECK_WAYS},
+    {0, 3, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
+     CHECK_RESUME},                                               /* one token after the other */
+    {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, 0}, /* SIGNED_ROW */
+    /* blocks of a cluster take several turns each */
+    {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_WAYS},
+    {0, 1161, 1, 1, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
+     CHECK_HANDOVER | CHECK_FUTURE | CHECK_WAYS},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0], SIGNED_ROW = ROWS - 3, CLUSTER_ROWS };
+
+static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, fpa_form_index form)
+{
+    double length = (double)s->length, heads = (double)(s->batch * s->query_heads);
+    double pairs = head->causal ? length * (length + 1) / 2 : length * length;
+
+    return heads * facts->flop[form] * (form == FORM_PARALLEL ? pairs : length);
+}
+
+static bool affordable(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, int form)
+{
+    return facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) <= 10 * run_budget;
+}
+
+/* False: this row says nothing new of the head. */
+static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_module *module, const row *r,
+                       fpa_shape *s)
+{
+    int chunk = facts->chunk > 0 ? facts->chunk : 1;
+    bool heavy = false;
+
+    if (r >= &rows[CLUSTER_ROWS] && !module->clusters)
+        return false;
+    if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
+        return false;
+    /* with positive features a quotient hides one of many below the roundings of narrow arithmetic */
+    if (r == &rows[SIGNED_ROW] &&
+        (facts->arithmetic == FPA_F32 || head->normalize == FPA_NORMALIZE_NONE || !head->causal))
+        return false;
+    *s = (fpa_shape){
+        .batch = r->batch,
+        .length = (int64_t)r->times * chunk + r->more,
+        .heads = r->heads,
+        .query_heads = r->query_heads,
+        .layout = r->layout,
+        .inputs = head->normalize == FPA_NORMALIZE_NONE ? r->inputs : r->normalized,
+        .checks = r->checks,
+    };
+    for (int form = 0; form < FORMS; form++)
+        heavy = heavy ||
+                (facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) > run_budget);
+    if (heavy || (double)facts->state_elements * (double)(s->batch * s->heads) > state_budget)
+        s->batch = s->heads = s->query_heads = 1;
+    return true;
+}
+
+/* What a row asks of the module: inputs, and what the formula gives for them. */
+typedef struct problem {
+    bool posed; /* false: nothing is asked */
+    fpa_trial trial;
+    fpa_status status; /* of making it */
+    fpa_error error;
+} problem;
+
+typedef struct examination {
+    const fpa_head *head;
+    const fpa_facts *facts;
+    const fpa_module *module;
+    problem problems[ROWS];
+} examination;
+
+static void pose(int index, void *user)
+{
+    examination *x = user;
+    problem *p = &x->problems[index];
+    fpa_shape shape;
+
+    if (!make_shape(x->head, x->facts, x->module, &rows[index], &shape))
+        return;
+    for (int form = 0; form < FORMS; form++)
+        p->posed = p->posed || affordable(x->head, x->facts, &shape, form);
+    if (p->posed)
+        p->status = trial_make(&p->trial, x->head, x->facts, shape, SEED + (uint64_t)index, &p->error);
+}
+
+static fpa_status check_forms(problem *p, const fpa_module *module, fpa_measure measures[FORMS],
+                              fpa_error *error)
+{
+    const fpa_trial *t = &p->trial;
+    fpa_status status = FPA_OK;
+
+    for (int form = 0; form < FORMS && status == FPA_OK; form++)
+        if (affordable(t->head, t->facts, &t->shape, form))
+            status = check_trial(&p->trial, module, (fpa_form_index)form, &measures[form], error);
+    return status;
+}
+
+/* By the kernels that calls of this size get, and the other ways: those of large calls, of which no formula
+ * could be had in time. */
+static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measures[FORMS], fpa_error *error)
+{
+    fpa_status status = p->status;
+
+    if (status != FPA_OK && error)
+        *error = p->error;
+    if (status == FPA_OK)
+        status = check_forms(p, module, measures, error);
+    if (status != FPA_OK || !module->choose_way || !(p->trial.shape.checks & CHECK_WAYS))
+        return status;
+    for (int way = 1; way < module->ways && status == FPA_OK; way++) {
+        module->choose_way(module, way);
+        status = check_forms(p, module, measures, error);
+    }
+    module->choose_way(module, 0);
+    return status;
+}
+
+/* The formula takes most of the time and needs no module: all rows at once. The module is then asked one
+ * thing after the other. */
+static fpa_status examine(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
+                          fpa_measure measures[FORMS], int *count, fpa_error *error)
+{
+    examination *x = calloc(1, sizeof *x);
+    fpa_status status = FPA_OK;
+
+    if (!x)
+        return fail_memory(error);
+    x->head = head;
+    x->facts = facts;
+    x->module = module;
+    parallel_run(ROWS, pose, x);
+    for (int i = 0; i < ROWS; i++) {
+        problem *p = &x->problems[i];
+
+        if (p->posed && status == FPA_OK) {
+            status = answer(p, module, measures, error);
+            ++*count;
+        }
+        trial_free(&p->trial);
+    }
+    free(x);
+    return status;
+}
+
+static fpa_status conclude(const fpa_head *head, fpa_form_index form, const fpa_measure *m,
+                           fpa_form_verdict *verdict, fpa_error *error)
+{
+    if (m->judged == 0 && m->count == 0)
+        return fail(
+            error, FPA_REFUSED, head->name,
+            "%s form: no output could be compared with the formula; the normaliser vanishes on all inputs "
+            "that were tried",
+            form_name(form));
+    *verdict = (fpa_form_verdict){
+        .checked = true,
+        .worst = m->worst,
+        .tau = m->tau,
+        .error = m->largest > 0 ? m->error / m->largest : 0,
+    };
+    return check_rms(head, form, m, &verdict->rms_ratio, error);
+}
+
+/* "parallel: 9 shapes to 391 tokens, 12345 of 12345 values, worst 0.05 of 1.2e-05, ..." */
+static void write_text(const fpa_measure measures[FORMS], fpa_verdict *verdict)
+{
+    size_t used = 0;
+
+    for (int form = 0; form < FORMS; form++) {
+        const fpa_form_verdict *v = &verdict->form[form];
+        const fpa_measure *m = &measures[form];
+        int length;
+
+        if (!v->checked)
+            continue;
+        length = snprintf(
+            verdict->text + used, sizeof verdict->text - used,
+            "%s%s: %d shapes to %lld tokens, %lld of %lld values, worst %.2g of bound %.2g, error %.2g",
+            used ? "; " : "", form_name((fpa_form_index)form), m->trials, (long long)m->longest,
+            (long long)m->judged, (long long)m->outputs, v->worst, v->tau, v->error);
+        used += (size_t)length;
+        if (m->count && used < sizeof verdict->text)
+            used += (size_t)snprintf(verdict->text + used, sizeof verdict->text - used, ", RMS %.2g of plain",
+                                     v->rms_ratio);
+        if (used >= sizeof verdict->text)
+            return;
+    }
+}
+
+fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
+                         fpa_verdict *verdict, fpa_error *error)
+{
+    fpa_measure measures[FORMS] = {0};
+    fpa_status status;
+
+    *verdict = (fpa_verdict){0};
+    if (!(facts->forms & ((1 << FORMS) - 1)))
+        return fail(error, FPA_REFUSED, head->name, "the module has no form that could be checked");
+    status = examine(head, facts, module, measures, &verdict->problems, error);
+    for (int form = 0; form < FORMS && status == FPA_OK; form++)
+        if (facts->forms & 1 << form)
+            status = conclude(head, (fpa_form_index)form, &measures[form], &verdict->form[form], error);
+    if (status == FPA_OK)
+        write_text(measures, verdict);
+    return status;
+}
+
+static fpa_status list_weights(fpa_kernel *kernel, fpa_error *error)
+{
+    const fpa_head *head = kernel->head;
+    int count = 0;
+
+    kernel->weight_names = calloc((size_t)head->matrix_count + 1, sizeof *kernel->weight_names);
+    if (!kernel->weight_names)
+        return fail_memory(error);
+    for (int m = 0; m < head->matrix_count; m++)
+        if (head->matrices[m].kind != FPA_MATRIX_CONSTANT)
+            kernel->weight_names[count++] = head->matrices[m].name;
+    kernel->description.weight_count = count;
+    kernel->description.weight_names = kernel->weight_names;
+    return FPA_OK;
+}
+
+static fpa_status describe(fpa_kernel *kernel, bool from_cache, fpa_error *error)
+{
+    const fpa_head *head = kernel->head;
+    const fpa_facts *facts = &kernel->facts;
+
+    kernel->description = (fpa_description){
+        .name = kernel->facts.name,
+        .target = kernel->facts.target,
+        .dtype = dtype_name(head->dtype),
+        .state_dtype = dtype_name(head->state_dtype),
+        .arithmetic = dtype_name(facts->arithmetic),
+        .device = kernel->module.device,
+        .d = head->d,
+        .dv = head->dv,
+        .causal = head->causal,
+        .gate = head->gate,
+        .normalized = head->normalize != FPA_NORMALIZE_NONE,
+        .features = facts->features,
+        .state_elements = facts->state_elements,
+        .chunk = facts->chunk,
+        .block = facts->block,
+        .crossover = facts->crossover,
+        .flop = {facts->flop[FORM_PARALLEL], facts->flop[FORM_CHUNKED], facts->flop[FORM_RECURRENT]},
+        .verdict = kernel->verdict.text,
+        .from_cache = from_cache,
+    };
+    return list_weights(kernel, error);
+}
+
+fpa_status verify_kernel(fpa_head *head, const fpa_facts *facts, fpa_module *module, const char *stored,
+                         bool from_cache, fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_kernel *made = calloc(1, sizeof *made);
+    fpa_status status;
+
+    if (!made) {
+        if (module->backend)
+            module->backend->unload(module);
+        head_free(head);
+        return fail_memory(error);
+    }
+    made->head = head;
+    made->facts = *facts;
+    made->module = *module;
+    if (stored) {
+        snprintf(made->verdict.text, sizeof made->verdict.text, "%s", stored);
+        status = FPA_OK;
+    } else {
+        status = verify_module(head, facts, &made->module, &made->verdict, error);
+    }
+    if (status == FPA_OK)
+        status = describe(made, from_cache, error);
+    if (status == FPA_OK)
+        *kernel = made;
+    else
+        kernel_free(made);
+    return status;
+}
+
+void kernel_free(fpa_kernel *kernel)
+{
+    if (!kernel)
+        return;
+    if (kernel->module.backend)
+        kernel->module.backend->unload(&kernel->module);
+    head_free(kernel->head);
+    free(kernel->weight_names);
+    free(kernel);
+}

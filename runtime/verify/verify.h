@@ -1,0 +1,37 @@
+/* verify: module -> kernel. The only place that can make an fpa_kernel (DESIGN 8).
+ *
+ * Given: a module, its facts, and the head as written. Gives: a kernel, when trials of it agree with the
+ * reference within bounds from the head's own operation count, with a verdict in words; else REFUSED. */
+#ifndef FPAC_RUNTIME_VERIFY_VERIFY_H
+#define FPAC_RUNTIME_VERIFY_VERIFY_H
+
+#include "runtime/backend.h"
+
+/* What was measured; also printed by `fpac verify`. Errors are relative to the bound: above
+ * 1 is refused. */
+typedef struct fpa_form_verdict {
+    bool checked;
+    double worst;     /* max over elements of |o - ref| / (tau * magnitude) */
+    double tau;       /* the bound's factor, derived from the head's operation count */
+    double error;     /* max |o - ref| / max |ref| */
+    double rms_ratio; /* RMS error over that of the plain evaluation; above 2 is refused */
+} fpa_form_verdict;
+
+typedef struct fpa_verdict {
+    fpa_form_verdict form[FORMS];
+    int problems;   /* shapes checked in all */
+    char text[512]; /* one line */
+} fpa_verdict;
+
+/* Check a loaded module against the reference of head (as written) in every form that facts
+ * name. On success *verdict says what was found; REFUSED names form, shape, element and figures. */
+fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
+                         fpa_verdict *verdict, fpa_error *error);
+
+/* Take ownership of module and head (also on failure) and make a kernel of them. stored is the
+ * text of a verdict that holds for these very bytes on this very device, or NULL: then the
+ * module is verified now. */
+fpa_status verify_kernel(fpa_head *head, const fpa_facts *facts, fpa_module *module, const char *stored,
+                         bool from_cache, fpa_kernel **kernel, fpa_error *error);
+
+#endif
