@@ -2,14 +2,18 @@
 #include "machine/target.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "gen/emit/emit.h"
 #include "gen/plan/plan.h"
 #include "gen/simplify/simplify.h"
+#include "embedded.h"
+#include "fault.h"
+#include "gen/emit/template.h"
 
 /* head -> simplify -> plan -> emit */
-fpa_status source_generate(const fpa_head *head, const char *target_name, fpa_source *source,
-                           fpa_error *error)
+static fpa_status generate(const fpa_head *head, const char *target_name, const fpa_fault *fault,
+                           fpa_source *source, fpa_error *error)
 {
     const fpa_target *target = target_find(target_name);
     fpa_simplified simple = {0};
@@ -22,12 +26,51 @@ fpa_status source_generate(const fpa_head *head, const char *target_name, fpa_so
         return status;
     if ((status = plan_choose(&simple, head, target, &plan, error)))
         goto out;
-    if ((status = emit_source(&plan, head, &source->code, &source->header, error)))
+    if ((status = emit_faulty(&plan, head, fault, &source->code, &source->header, error)))
         goto out;
     source->facts = plan.facts;
 out:
     plan_free(&plan);
     simplified_free(&simple);
+    return status;
+}
+
+fpa_status source_generate(const fpa_head *head, const char *target_name, fpa_source *source,
+                           fpa_error *error)
+{
+    return generate(head, target_name, NULL, source, error);
+}
+
+/* ---- with a fault ---- */
+
+static bool is_point(const char *name)
+{
+    for (const struct fpa_embedded_file *file = fpa_embedded_templates; file->name; file++) {
+        const char *text = file->text, *point;
+        size_t size;
+        while ((point = template_next_point(&text, &size)))
+            if (strlen(name) == size && !strncmp(name, point, size))
+                return true;
+    }
+    return false;
+}
+
+fpa_status source_generate_faulty(const fpa_head *head, const char *target_name, const fpa_fault *fault,
+                                  fpa_source *source, fpa_error *error)
+{
+    fpa_source right = {0};
+    *source = (fpa_source){0};
+    if (!is_point(fault->point))
+        return fail(error, FPA_INVALID, fault->point, "no line of the templates is a point of that name");
+    fpa_status status = generate(head, target_name, NULL, &right, error);
+    if (!status)
+        status = generate(head, target_name, fault, source, error);
+    if (!status && !strcmp(right.code, source->code)) {
+        source_free(source);
+        status = fail(error, FPA_INVALID, fault->point,
+                      "the fault changes nothing in what is emitted of %s for %s", head->name, target_name);
+    }
+    source_free(&right);
     return status;
 }
 

@@ -279,18 +279,7 @@ static void emitted_kernels_compute_the_formula(void **state)
 
 /* ---- faults ---- */
 
-enum { FAULTS = sizeof faults / sizeof *faults };
-
-static char *make_fault(const char *code, const struct fault *fault)
-{
-    char *text = NULL;
-    const char *at = strstr(code, fault->from);
-    if (!at)
-        fail_msg("%s: the emitted code has no '%s'", fault->what, fault->from);
-    if (asprintf(&text, "%.*s%s%s", (int)(at - code), code, fault->to, at + strlen(fault->from)) < 0)
-        fail_msg("out of memory");
-    return text;
-}
+enum { FAULTS = sizeof emulated_faults / sizeof *emulated_faults };
 
 static int head_named(const struct fixture *f, const char *name)
 {
@@ -301,7 +290,7 @@ static int head_named(const struct fixture *f, const char *name)
 }
 
 /* Long calls do all of it. What the compiler refuses was no fault. */
-static void every_fault_in_an_emitted_kernel_is_found(void **state)
+static void every_fault_in_an_emitted_kernel_is_found_in_its_words(void **state)
 {
     const struct fixture *f = *state;
     static job jobs[FAULTS];
@@ -309,25 +298,25 @@ static void every_fault_in_an_emitted_kernel_is_found(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i++) {
+        const enum fault_place place = emulated_faults[i].place;
         static const char *const heads[] = {"gated", "gated",   "fewgated",    "fewgated",
                                             "few",   "relayed", "relayeddeep", "plain"};
         static const int firsts[] = {LONG_CALL, THREADS_CALL, LONG_CALL,    THREADS_CALL,
                                      LONG_CALL, CLUSTER_CALL, CLUSTER_CALL, TOKEN_CALL};
-        const int head = head_named(f, heads[faults[i].place]), first = firsts[faults[i].place];
+        const int head = head_named(f, heads[place]), first = firsts[place];
         jobs[i] = (job){.fixture = f,
                         .head = f->list.heads[head],
                         .facts = &f->source[head].facts,
-                        .code = make_fault(f->source[head].code, &faults[i]),
+                        .code = fault_make(&emulated_faults[i].fault, f->list.heads[head], "cuda:sm_90a"),
                         .number = MOST_HEADS + i,
                         .brief = true,
                         .first = first,
-                        .end = first +
-                               (faults[i].place >= IN_FLOW && faults[i].place != IN_FLOW_BY_THREADS ? 5 : 2)};
+                        .end = first + (place >= IN_FLOW && place != IN_FLOW_BY_THREADS ? 5 : 2)};
     }
     parallel_run(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {
-        report(&jobs[i], faults[i].what);
-        wrong += jobs[i].status != FPA_REFUSED && jobs[i].status != FPA_DEVICE;
+        wrong += !fault_refused(&emulated_faults[i].fault, jobs[i].facts->name, jobs[i].status,
+                                jobs[i].error.message);
         free((char *)(uintptr_t)jobs[i].code);
     }
     assert_int_equal(wrong, 0);
@@ -337,7 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emitted_kernels_compute_the_formula),
-        cmocka_unit_test(every_fault_in_an_emitted_kernel_is_found),
+        cmocka_unit_test(every_fault_in_an_emitted_kernel_is_found_in_its_words),
     };
     return cmocka_run_group_tests_name("cuda emulated", tests, setup, teardown);
 }

@@ -1,5 +1,6 @@
 /* template: line templates -> text. */
 #include "gen/emit/template.h"
+#include "gen/fault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +27,10 @@ static const char *const files[][2] = {
     {"missing", "$ include(\"nowhere\")\n"},
     {"last", "no newline at the end"},
     {"dollar", "costs 5$ or $\n"},
+    {"points",
+     "a\n    b;  $@ one\n$ local x = 1 $@ two\n${x} $@ three\nlast $@ three\n$ include(\"plain\") $@ four\n"},
+    {"nameless", "ok\nok\na $@\n"},
+    {"misnamed", "ok\nok\na $@ Two words\n"},
 };
 
 static const char *find(const char *name)
@@ -36,15 +41,20 @@ static const char *find(const char *name)
     return NULL;
 }
 
-static fpa_status run(const char *name, char **text, fpa_error *error)
+static fpa_status run_faulty(const char *name, const fpa_fault *fault, char **text, fpa_error *error)
 {
     lua_State *L = luaL_newstate();
     assert_non_null(L);
     luaL_openlibs(L);
     *text = NULL;
-    fpa_status status = template_run(L, find, name, text, error);
+    fpa_status status = template_run(L, find, name, fault, text, error);
     lua_close(L);
     return status;
+}
+
+static fpa_status run(const char *name, char **text, fpa_error *error)
+{
+    return run_faulty(name, NULL, text, error);
 }
 
 static void text_and_values_are_printed(void **state)
@@ -57,6 +67,7 @@ static void text_and_values_are_printed(void **state)
         {"outer", "before\nline 1\nline 2\nline 3\nafter\n"},
         {"last", "no newline at the end\n"},
         {"dollar", "costs 5$ or $\n"},
+        {"points", "a\n    b;\n1\nlast\nint a;\n\n    return \"a\\n\";\n"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
@@ -71,8 +82,9 @@ static void text_and_values_are_printed(void **state)
 static void every_message_names_the_template_and_its_line(void **state)
 {
     static const char *const expected[][2] = {
-        {"unknown", "unknown:3:"},   {"in_loop", "in_loop:3:"}, {"syntax", "syntax:2:"},
-        {"unclosed", "unclosed:3:"}, {"boolean", "boolean:1:"}, {"missing", "no template 'nowhere'"},
+        {"unknown", "unknown:3:"},   {"in_loop", "in_loop:3:"},   {"syntax", "syntax:2:"},
+        {"unclosed", "unclosed:3:"}, {"boolean", "boolean:1:"},   {"missing", "no template 'nowhere'"},
+        {"nameless", "nameless:3:"}, {"misnamed", "misnamed:3:"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
@@ -85,12 +97,49 @@ static void every_message_names_the_template_and_its_line(void **state)
     }
 }
 
+static void a_fault_stands_in_the_lines_of_its_point(void **state)
+{
+    static const struct {
+        fpa_fault fault;
+        const char *text;
+    } faults[] = {
+        {{"one", NULL}, "a\n1\nlast\n"},
+        {{"one", "c;\n${1 + 1};"}, "a\nc;\n2;\n1\nlast\n"},
+        {{"two", "$ local x = 5"}, "a\n    b;\n5\nlast\n"},
+        {{"three", "${x}, once"}, "a\n    b;\n1, once\n"},
+        {{"on", NULL}, "a\n    b;\n1\nlast\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        char *text;
+        fpa_error error = {0};
+        assert_int_equal(run_faulty("points", &faults[i].fault, &text, &error), FPA_OK);
+        assert_memory_equal(text, faults[i].text, strlen(faults[i].text));
+        assert_string_equal(text + strlen(faults[i].text), find("plain"));
+        free(text);
+    }
+}
+
+static void points_are_found_in_order(void **state)
+{
+    static const char *const names[] = {"one", "two", "three", "three", "four"};
+    const char *text = find("points"), *name;
+    size_t size, count = 0;
+    (void)state;
+    for (; (name = template_next_point(&text, &size)); count++) {
+        assert_true(count < sizeof names / sizeof *names);
+        assert_int_equal(size, strlen(names[count]));
+        assert_memory_equal(name, names[count], size);
+    }
+    assert_int_equal(count, sizeof names / sizeof *names);
+}
+
 static void each_template_line_becomes_one_lua_line(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         int bad_line = 0, lines = 0, lua_lines = 0;
-        char *lua = template_translate(files[i][1], &bad_line);
+        char *lua = template_translate(files[i][1], NULL, &bad_line);
         if (!lua) {
             assert_int_equal(bad_line, 3);
             continue;
@@ -109,6 +158,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_and_values_are_printed),
         cmocka_unit_test(every_message_names_the_template_and_its_line),
+        cmocka_unit_test(a_fault_stands_in_the_lines_of_its_point),
+        cmocka_unit_test(points_are_found_in_order),
         cmocka_unit_test(each_template_line_becomes_one_lua_line),
     };
     return cmocka_run_group_tests_name("template", tests, NULL, NULL);

@@ -251,6 +251,7 @@ struct emission {
     const fpa_plan *plan;
     const fpa_head *written;
     const char *head_text, *features, *digest;
+    const struct fpa_fault *fault;
 };
 
 static int strict_index(lua_State *L)
@@ -318,15 +319,15 @@ static fpa_status run_templates(const struct emission *e, char **code, char **he
     else if (prepared != LUA_OK)
         status = fail(error, FPA_INVALID, "emit", "%s", lua_tostring(L, -1));
     else if (e->plan->target->capability)
-        status = template_run(L, find_template, "kernel.cu.in", code, error);
-    else if (!(status = template_run(L, find_template, "kernel.c.in", code, error)))
-        status = template_run(L, find_template, "header.h.in", header, error);
+        status = template_run(L, find_template, "kernel.cu.in", e->fault, code, error);
+    else if (!(status = template_run(L, find_template, "kernel.c.in", e->fault, code, error)))
+        status = template_run(L, find_template, "header.h.in", e->fault, header, error);
     lua_close(L);
     return status;
 }
 
-fpa_status emit_source(const fpa_plan *plan, const fpa_head *written, char **code, char **header,
-                       fpa_error *error)
+fpa_status emit_faulty(const fpa_plan *plan, const fpa_head *written, const struct fpa_fault *fault,
+                       char **code, char **header, fpa_error *error)
 {
     char digest[DIGEST_TEXT];
     char *head_text = head_print(written), *features = feature_text(plan->head);
@@ -335,7 +336,7 @@ fpa_status emit_source(const fpa_plan *plan, const fpa_head *written, char **cod
     if (!status && (!head_text || !features))
         status = fail_memory(error);
     if (!status) {
-        struct emission e = {plan, written, head_text, features, digest};
+        struct emission e = {plan, written, head_text, features, digest, fault};
         status = run_templates(&e, code, header, error);
     }
     if (status) {
@@ -346,4 +347,10 @@ fpa_status emit_source(const fpa_plan *plan, const fpa_head *written, char **cod
     free(head_text);
     free(features);
     return status;
+}
+
+fpa_status emit_source(const fpa_plan *plan, const fpa_head *written, char **code, char **header,
+                       fpa_error *error)
+{
+    return emit_faulty(plan, written, NULL, code, header, error);
 }

@@ -12,4 +12,10 @@
 fpa_status emit_source(const fpa_plan *plan, const fpa_head *written, char **code, char **header,
                        fpa_error *error);
 
+struct fpa_fault;
+
+/* The same with a fault (gen/fault.h); NULL: none. */
+fpa_status emit_faulty(const fpa_plan *plan, const fpa_head *written, const struct fpa_fault *fault,
+                       char **code, char **header, fpa_error *error);
+
 #endif

@@ -6,6 +6,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/fault.h"
+
+/* ---- points: lines that end with ` $@ name` ---- */
+
+/* Where "$@" stands in a line, or NULL. */
+static const char *find_mark(const char *line, const char *end)
+{
+    return memmem(line, (size_t)(end - line), "$@", 2);
+}
+
+static bool is_name(const char *text, const char *end)
+{
+    for (const char *c = text; c < end; c++)
+        if (!islower((unsigned char)*c) && !isdigit((unsigned char)*c) && *c != '_')
+            return false;
+    return text < end;
+}
+
+const char *template_next_point(const char **text, size_t *size)
+{
+    while (**text) {
+        const char *line = *text, *end = strchrnul(line, '\n'), *mark = find_mark(line, end);
+        *text = *end ? end + 1 : end;
+        if (!mark || end - mark <= 3)
+            continue;
+        *size = (size_t)(end - mark - 3);
+        return mark + 3;
+    }
+    return NULL;
+}
+
 /* ---- translation: one template line -> one Lua line ---- */
 
 static void quote(FILE *out, const char *text, size_t size)
@@ -63,25 +94,65 @@ static bool translate_line(FILE *out, const char *line, const char *end)
     return true;
 }
 
-char *template_translate(const char *text, int *bad_line)
+/* A template on its way. */
+struct translation {
+    FILE *out;
+    const fpa_fault *fault; /* NULL: none */
+    bool at_fault;          /* the line before was of the fault's point */
+};
+
+/* What stands in the lines of a point instead, as one line of Lua. */
+static bool translate_fault(FILE *out, const char *wrong)
+{
+    while (wrong && *wrong) {
+        const char *end = strchrnul(wrong, '\n');
+        if (!translate_line(out, wrong, end))
+            return false;
+        putc_unlocked(' ', out);
+        wrong = *end ? end + 1 : end;
+    }
+    return true;
+}
+
+/* A line as it is, or what the fault makes of its point: that follows once for all lines of the point. */
+static bool translate(struct translation *t, const char *line, const char *end)
+{
+    const char *mark = find_mark(line, end);
+    const bool followed = t->at_fault;
+    t->at_fault = false;
+    if (!mark)
+        return translate_line(t->out, line, end);
+    const char *name = mark + 3;
+    if (mark == line || mark[-1] != ' ' || mark + 2 == end || mark[2] != ' ' || !is_name(name, end))
+        return false;
+    const size_t size = (size_t)(end - name);
+    t->at_fault = t->fault && strlen(t->fault->point) == size && !strncmp(t->fault->point, name, size);
+    if (t->at_fault)
+        return followed || translate_fault(t->out, t->fault->wrong);
+    while (mark > line && mark[-1] == ' ')
+        mark--;
+    return translate_line(t->out, line, mark);
+}
+
+char *template_translate(const char *text, const fpa_fault *fault, int *bad_line)
 {
     char *lua = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&lua, &size);
+    struct translation t = {.out = open_memstream(&lua, &size), .fault = fault};
     *bad_line = 0;
-    if (!out)
+    if (!t.out)
         return NULL;
     for (int number = 1; *text; number++) {
         const char *end = strchrnul(text, '\n');
-        if (!translate_line(out, text, end)) {
+        if (!translate(&t, text, end)) {
             *bad_line = number;
             break;
         }
-        fputc('\n', out);
+        fputc('\n', t.out);
         text = *end ? end + 1 : end;
     }
-    bool written = !ferror(out);
-    if (fclose(out) != 0 || !written || *bad_line) {
+    bool written = !ferror(t.out);
+    if (fclose(t.out) != 0 || !written || *bad_line) {
         free(lua);
         return NULL;
     }
@@ -90,7 +161,11 @@ char *template_translate(const char *text, int *bad_line)
 
 /* ---- running ---- */
 
-typedef const char *(*template_finder)(const char *name);
+/* What `include` needs to know. */
+struct templates {
+    const char *(*find)(const char *name);
+    const fpa_fault *fault;
+};
 
 /* put(...): append the arguments to the table of text parts, in upvalue 1. */
 static int put(lua_State *L)
@@ -108,12 +183,14 @@ static int put(lua_State *L)
     return 0;
 }
 
-static void load_template(lua_State *L, const char *name, const char *text)
+static void load_template(lua_State *L, const char *name, const char *text, const fpa_fault *fault)
 {
     int bad_line = 0;
-    char *lua = template_translate(text, &bad_line);
+    char *lua = template_translate(text, fault, &bad_line);
     if (!lua) {
-        luaL_error(L, bad_line ? "%s:%d: ${ without }" : "%s: not enough memory", name, bad_line);
+        luaL_error(L,
+                   bad_line ? "%s:%d: ${ without }, or $@ without a name behind it" : "%s: not enough memory",
+                   name, bad_line);
         return; /* never: luaL_error does not come back */
     }
     char chunk[128];
@@ -127,20 +204,19 @@ static void load_template(lua_State *L, const char *name, const char *text)
 static int include(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
-    template_finder find = *(template_finder *)lua_touserdata(L, lua_upvalueindex(1));
-    const char *text = find(name);
+    const struct templates *templates = lua_touserdata(L, lua_upvalueindex(1));
+    const char *text = templates->find(name);
     if (!text)
         return luaL_error(L, "no template '%s'", name);
-    load_template(L, name, text);
+    load_template(L, name, text, templates->fault);
     lua_call(L, 0, 0);
     return 0;
 }
 
-/* Runs protected: arguments are pointers to the finder and the template's name; returns the text. */
+/* Runs protected: arguments are pointers to the templates and the first one's name; returns the text. */
 static int run_protected(lua_State *L)
 {
-    template_finder *find = lua_newuserdatauv(L, sizeof *find, 0);
-    *find = *(template_finder *)lua_touserdata(L, 1);
+    lua_pushvalue(L, 1);
     lua_pushcclosure(L, include, 1);
     lua_setglobal(L, "include");
     lua_newtable(L);
@@ -162,10 +238,12 @@ static int run_protected(lua_State *L)
     return 1;
 }
 
-fpa_status template_run(lua_State *L, template_finder find, const char *name, char **text, fpa_error *error)
+fpa_status template_run(lua_State *L, const char *(*find)(const char *name), const char *name,
+                        const fpa_fault *fault, char **text, fpa_error *error)
 {
+    struct templates templates = {find, fault};
     lua_pushcfunction(L, run_protected);
-    lua_pushlightuserdata(L, &find);
+    lua_pushlightuserdata(L, &templates);
     lua_pushlightuserdata(L, (void *)name);
     int status = lua_pcall(L, 2, 1, 0);
     if (status == LUA_ERRMEM)

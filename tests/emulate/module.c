@@ -15,11 +15,6 @@
 
 enum { LAUNCH_FAILED = 719, SECONDS = 120 };
 
-typedef const char *launch_function(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
-                                    unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
-                                    const void *maps, const void *weights, int late, int overlaps,
-                                    bool behind_gates, size_t totals);
-
 /* ---- the driver ---- */
 
 static _Thread_local const char *failure; /* of this thread's last launch */
@@ -102,7 +97,6 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
     const emulated_kernel *kernel = (const emulated_kernel *)(const void *)function;
     unsigned neighbours = 1;
     int overlaps = 0;
-    launch_function *launch;
     (void)extra;
     for (unsigned i = 0; i < config->attribute_count; i++)
         if (config->attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
@@ -112,13 +106,13 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
     if (config->grid_z != 1 || config->block_y != 1 || config->block_z != 1 || config->grid_x == 0)
         failure = "a grid of an impossible shape";
     else {
-        memcpy(&launch, &kernel->owner->launch, sizeof launch);
         const bool maps = takes_maps(kernel);
-        failure = launch(kernel->address, config->grid_x, config->grid_y, config->block_x,
-                         config->shared_bytes, neighbours, parameters[0], maps ? parameters[1] : NULL,
-                         takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late,
-                         overlaps, kernel->owner->last == (const void *)kernel->owner->cuda.gates,
-                         count_totals(kernel, parameters[0]));
+        failure = kernel->owner->launch(
+            kernel->address, config->grid_x, config->grid_y, config->block_x, config->shared_bytes,
+            neighbours, parameters[0], maps ? parameters[1] : NULL,
+            takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late, overlaps,
+            kernel->owner->last == (const void *)kernel->owner->cuda.gates,
+            count_totals(kernel, parameters[0]));
         kernel->owner->last = kernel;
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
@@ -216,9 +210,8 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
     char symbol[HEAD_MAX_NAME + 16];
     snprintf(symbol, sizeof symbol, "%s_geometry", cuda->name);
     const void *geometry = dlsym(emulated->library, symbol);
-    emulated->launch = dlsym(emulated->library, "emulate_launch");
-    if (!geometry || !emulated->launch)
-        return fail(error, FPA_LOAD, cuda->name, "the library lacks %s or emulate_launch", symbol);
+    if (!geometry)
+        return fail(error, FPA_LOAD, cuda->name, "the library lacks %s", symbol);
     memcpy(&cuda->geometry, geometry, sizeof cuda->geometry);
     cuda->step_cluster = cuda->geometry.step_cluster;
     cuda->overlaps = cuda->step_cluster > 1 || cuda->geometry.stays;
@@ -254,11 +247,26 @@ static fpa_status build(const char *code, const char *name, const char *folder, 
     return compile(source, library, folder, brief, error);
 }
 
+fpa_status emulated_load(const char *code, const char *name, const char *folder, bool brief, void **library,
+                         emulated_launch **launch, fpa_error *error)
+{
+    char path[PATH_MAX];
+    fpa_status status = build(code, name, folder, brief, path, error);
+    *library = NULL;
+    if (status)
+        return status;
+    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!*library)
+        return fail(error, FPA_LOAD, name, "%s", dlerror());
+    void *address = dlsym(*library, "emulate_launch");
+    memcpy(launch, &address, sizeof *launch);
+    return FPA_OK;
+}
+
 fpa_status emulated_open(emulated_module *emulated, const char *code, const char *name, const char *folder,
                          bool brief, fpa_error *error)
 {
     static const fpa_backend backend = {.name = "emulated"}; /* memory is the process's own */
-    char library[PATH_MAX];
     memset(emulated, 0, sizeof *emulated);
     snprintf(emulated->cuda.name, sizeof emulated->cuda.name, "%s", name);
     emulated->cuda.driver = &emulated->driver;
@@ -273,13 +281,9 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     emulated_copies_boxes(emulated, true);
     emulated->module = (fpa_module){
         .backend = &backend, .handle = &emulated->cuda, .workspace = cuda_workspace, .forward = cuda_forward};
-    fpa_status status = build(code, name, folder, brief, library, error);
-    if (status)
-        return status;
-    emulated->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (!emulated->library)
-        return fail(error, FPA_LOAD, name, "%s", dlerror());
-    return find_kernels(emulated, error);
+    fpa_status status =
+        emulated_load(code, name, folder, brief, &emulated->library, &emulated->launch, error);
+    return status ? status : find_kernels(emulated, error);
 }
 
 void emulated_close(emulated_module *emulated)

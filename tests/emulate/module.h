@@ -7,6 +7,12 @@
 
 enum { EMULATED_KERNELS = 12, LATE_PRODUCTS = 1, LATE_COPIES = 2 };
 
+/* launch.h's emulate_launch: NULL, or what went wrong. */
+typedef const char *emulated_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
+                                    unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
+                                    const void *maps, const void *weights, int late, int overlaps,
+                                    bool behind_gates, size_t totals);
+
 /* What a CUfunction points to here. */
 typedef struct emulated_kernel {
     struct emulated_module *owner;
@@ -18,7 +24,8 @@ typedef struct emulated_module {
     struct fpa_cuda_module cuda;
     fpa_driver driver; /* launches run before they return */
     emulated_kernel kernels[EMULATED_KERNELS];
-    void *library, *launch;
+    void *library;
+    emulated_launch *launch;
     const void *last; /* kernel launched, or NULL */
     int late;         /* what is not done before somebody waits for it: LATE_... */
 } emulated_module;
@@ -33,6 +40,11 @@ bool emulated_possible(void);
 fpa_status emulated_open(emulated_module *emulated, const char *code, const char *name, const char *folder,
                          bool brief, fpa_error *error);
 void emulated_close(emulated_module *emulated);
+
+/* Translate, compile in `folder`, load: kernels that are not a head's, whose first parameter is an
+ * fpa_cuda_call. *library: for dlsym and dlclose. */
+fpa_status emulated_load(const char *code, const char *name, const char *folder, bool brief, void **library,
+                         emulated_launch **launch, fpa_error *error);
 
 /* Whether the driver can describe tensors for the copy engine; at first it can. */
 void emulated_copies_boxes(emulated_module *emulated, bool can);

@@ -117,9 +117,11 @@ static inline void ptx_mul_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u3
     d = both(to_f16(from_f16(a) * from_f16(b)), to_f16(from_f16(a >> 16) * from_f16(b >> 16)));
 }
 
+/* Subnormal numbers are zero. */
 static inline void ptx_ex2_approx_ftz_f32(float &d, float a)
 {
-    d = exp2f(a);
+    const float power = exp2f(a);
+    d = power < 0x1p-126f ? 0 : power;
 }
 
 static inline void ptx_add_s32(int &d, int a, int b)

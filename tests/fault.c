@@ -1,0 +1,46 @@
+#include "fault.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+char *fault_make(const struct fault *fault, const fpa_head *head, const char *target)
+{
+    const fpa_fault made = {fault->point, fault->wrong};
+    fpa_source source;
+    fpa_error error;
+    if (source_generate_faulty(head, target, &made, &source, &error))
+        fail_msg("%s: %s: %s", fault->what, error.where, error.message);
+    free(source.header);
+    return source.code;
+}
+
+/* Whether the parts of `words`, between which stands " ... ", come in a message one after the other. */
+static bool says(const char *message, const char *words)
+{
+    while (*words) {
+        const char *end = strstr(words, " ... "), *behind = end ? end + 5 : words + strlen(words);
+        const size_t size = (size_t)((end ? end : behind) - words);
+        message = memmem(message, strlen(message), words, size);
+        if (!message)
+            return false;
+        message += size;
+        words = behind;
+    }
+    return true;
+}
+
+bool fault_refused(const struct fault *fault, const char *head, fpa_status status, const char *message)
+{
+    const bool refused = status == FPA_REFUSED || status == FPA_DEVICE;
+    const bool said = refused && says(message, fault->says);
+    print_message("%-10s %-48s %s\n", head, fault->what, status ? message : "ACCEPTED");
+    if (refused && !said)
+        print_message("%-10s %-48s NOT SAID: %s\n", head, fault->what, fault->says);
+    return said;
+}

@@ -1,0 +1,22 @@
+/* fault: one mistake in emitted code, made at a point of a template, and how it has to be refused. */
+#ifndef FPAC_TESTS_FAULT_H
+#define FPAC_TESTS_FAULT_H
+
+#include "gen/fault.h"
+
+struct fault {
+    const char *what;
+    const char *says;  /* parts of the message that it is refused with, between them " ... " */
+    const char *point; /* name of template lines (gen/fault.h) */
+    const char *wrong; /* template lines in their place; NULL: none */
+};
+
+/* What most are refused with: a wrong number, found by the bound of its element. */
+#define SAYS_WRONG "but the formula gives"
+
+/* The head's code with the fault; stops the test where it cannot be made. */
+char *fault_make(const struct fault *fault, const fpa_head *head, const char *target);
+/* Whether a refusal is the one that is wanted; prints it. */
+bool fault_refused(const struct fault *fault, const char *head, fpa_status status, const char *message);
+
+#endif

@@ -1,0 +1,88 @@
+/* faults_c: mistakes in emitted C kernels, each of which verification has to refuse. */
+#ifndef FPAC_TESTS_FAULTS_C_H
+#define FPAC_TESTS_FAULTS_C_H
+
+#include "fault.h"
+
+static const struct fault c_faults[] = {
+    {"one wrong weight", "cut after ... but the formula gives", "piece_weight",
+     "$ local a, first = prefix(piece.feature == 12 and { weight = 1, prefix = piece.prefix } or piece), "
+     "piece.feature - tile.feature"},
+    {"a weight on both sides", "cut after ... but the formula gives", "weight_of_keys",
+     "return (vf)((key & (vi)splat(weight)) | (~key & (vi)splat(weight)));"},
+    {"one wrong row in one feature", "cut after ... but the formula gives", "feature_row",
+     "set${VL}(p + ${first + f} * T, a * get${VL}(x + ${piece.base + f + (piece.feature + f == 5 and 1 or "
+     "0)} * T));"},
+    {"a missing tile of the state", "cut after ... but the formula gives", "slice_tile",
+     "if (t != tiles + 1)\ntile(c, t);"},
+    {"a missing tile of the recurrent form", "cut after ... but the formula gives", "token_slice_tile",
+     "if (t != tiles + 1)\ntoken_tile(c, p, t->feature, t->features);"},
+    {"features of another tile", "cut after ... but the formula gives", "tile_features",
+     "{${t.feature}, ${t.features}, ${row or 0}, ${row and \"NULL\" or \"features_\" .. (i == 2 and 0 or i - "
+     "1)}},"},
+    {"a key that its own query misses", "but the formula gives", "last_key",
+     "const int last = causal && m + ${R - 1} < n ? m + ${R - 1} : n;"},
+    {"a mask that hides the own token", "but the formula gives", "own_token",
+     "decay = (vf)(((vi)(decay * step[j + 1]) & (age > 0)) | ((vi)splat(1.0f) & (age == -1)));"},
+    {"a mask that shows the next token", "but the formula gives", "own_token",
+     "decay = (vf)(((vi)(decay * step[j + 1]) & (age > 0)) | ((vi)splat(1.0f) & ((age == 0) | (age == "
+     "-1))));"},
+    {"a gate applied to its own token", "cut after ... but the formula gives", "gate_suffix",
+     "product *= exact[t];\ng->suffix[t] = (float)product;"},
+    {"a state that does not decay", "cut after ... but the formula gives", "tile_decay",
+     "const float decay = 1.0f;"},
+    {"a recurrent state that does not decay", "cut after ... but the formula gives", "token_decay",
+     "c.decay = 1;"},
+    {"a denominator without the state", "chunked form ... cut after ... but the formula gives",
+     "denominator_decay", "out[VALUES + t] *= 0;"},
+    {"a chunk that forgets its first panel", "chunked form ... but the formula gives", "chunk_panels",
+     "for (int j = 1; j < block; j++) {"},
+    {"an initial state that is ignored", "cut after ... but the formula gives", "state_given",
+     "if (!a->state_in || a->length) {"},
+    {"a last token that is not written", "was not written", "stored_tokens",
+     "for (int t = 0; t + (token > 0 && tokens < T) < tokens; t++)"},
+    {"an output one element too long", "wrote outside the elements of o", "output_factor",
+     "const float factor = 1.0f / divisor(den);\nto[DV] = 1;"},
+    {"recent tokens without the query's own",
+     "recurrent form ... with recent tokens ... but the formula gives", "recent_keys",
+     "for (int64_t end = a->recent; end > 0; end -= T) {"},
+    {"recent tokens that do not fade", "recurrent form ... with recent tokens ... but the formula gives",
+     "recent_decay", "key_decay[j] = (float)(1.0f * between);"},
+    {"a state that does not fade behind recent tokens",
+     "recurrent form ... with recent tokens ... but the formula gives", "recalled_values",
+     "to[e] = to[e] + from[e];"},
+    {"a denominator without recent tokens", "recurrent form ... with recent tokens ... but the formula gives",
+     "recalled_sum", "*den = decay * *den;"},
+    {"a state that a recall changes",
+     "recurrent form ... with recent tokens ... a state that stays as it is was changed", "recall_queries",
+     "token_queries(a, b, 0, h, h * group + g, queries, mine, w->o, s, 1, rank, team);"},
+    {"keys without queries that are lost", "recurrent form ... with recent tokens ... but the formula gives",
+     "token_passes",
+     "} while ((g += QUERY_LANES) < group);\nif (!group)\nmemset(s, 0, sizeof(float) * STATE);"},
+    {"the wrong key head of a group", "but the formula gives", "key_head", "u.h = u.query_head % a->heads;"},
+};
+
+/* The same in pairs of bf16: what is particular to them. */
+static const struct fault pair_faults[] = {
+    {"halves of pairs in the wrong order", "but the formula gives", "pair_order",
+     "$ order[#order + 1], order[#order + 2] = i == 0 and 16 or i, i == 0 and 0 or 16 + i"},
+    {"a last key without its pair", "but the formula gives", "key_pairs",
+     "const int count = lanes(tokens), n = keys / 2;"},
+    {"a last token without its pair", "recurrent form ... with recent tokens ... but the formula gives",
+     "token_pairs",
+     "pair_update(mine->pairs, value_pairs(values), c->s + (int64_t)place->feature * DV, tokens / 2, n, "
+     "decay);"},
+    {"a state's copy without its last rows", "cut after ... is not a number", "state_pairs",
+     "pair_rows(c->s + (int64_t)place->feature * DV, DV, n - 4, DV, mine->rows);"},
+    {"a dot of one row twice", "but the formula gives", "dot_pairs_packed",
+     "setp(to + ${at} * T, pair(get${VL}(x + ${dot[r]} * T), get${VL}(x + ${at == 0 and dot[r] or dot[r + "
+     "1]} * T)));"},
+    {"sums that do not decay", "recurrent form ... with recent tokens ... but the formula gives",
+     "sums_decay", "sum = dot_pairs(sum, getp(p + t / 2), 0x3f803f80 - (vi){0});"},
+    {"a key that its own query misses", "but the formula gives", "last_key_pair",
+     "const int seen = (m + ${R} - 1) / 2, last = causal && seen < n ? seen : n;"},
+    {"a first half of features for both", "but the formula gives", "second_row",
+     "setp(to + i, pair(get${VL}(from + i), r + 1 < rows ? get${VL}(from + i) : (vf){0}));"},
+};
+
+#endif
