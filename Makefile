@@ -203,7 +203,7 @@ $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
-# make bench RESULTS=bench/results/c-2026-01-31.txt keeps the table. BENCH: a target and parts, as bench/bench_c.c
+# make bench RESULTS=bench/results/c-DATE.txt keeps the table. BENCH: a target and parts, as bench/bench_c.c
 # tells them; the second run holds OpenBLAS and the kernels to AVX2.
 bench: $(BUILD)/bench_c $(BUILD)/fpac
 	@{ $< $(BENCH) && OPENBLAS_CORETYPE=Haswell $< c:avx2 heads && tools/compile-times.sh $(BUILD)/fpac; } \

@@ -6,7 +6,8 @@
 #   targets    `make TARGET`: the Makefile has it
 #   paths      `folder/file` in backticks and in commands, below a folder of the tree: there is one; * is a pattern
 #
-# Words in capitals (NAME, DATE, DIR), <..>, {..} and $.. are places that a reader fills in. Between the lines
+# Words in capitals (NAME, DATE, DIR), <..>, {..} and $.. are places that a reader fills in. Blocks of ```text are
+# output, which is not read. Between the lines
 # <!-- docs-check: planned --> and <!-- docs-check: end --> paths may be missing. One line a mistake; status 1.
 set -eu
 
@@ -45,7 +46,8 @@ items() {
         /<!-- docs-check: planned -->/ { planned = 1 }
         /<!-- docs-check: end -->/ { planned = 0 }
         function code(text) { print NR, planned ? "planned" : "code", text }
-        /^ *```/ { block = !block; next }
+        /^ *```/ { block = !block; output = block && /```text/; next }
+        output { next }
         block || /^    [^ ]/ && (blank || indented) {
             text = $0; sub(/^ +/, "", text); code(text); indented = 1; blank = 0; next }
         { indented = 0; blank = /^ *$/ }
