@@ -15,8 +15,8 @@
 
 static void help_exits_with_0_and_usage_errors_with_2(void **state)
 {
-    static const char *const commands[] = {"new",  "explain", "gen",     "verify", "run", "bench",
-                                           "plot", "list",    "prelude", "cache"};
+    static const char *const commands[] = {"new",   "explain", "gen",  "verify",  "run",
+                                           "bench", "plot",    "list", "prelude", "cache"};
     (void)state;
     expect(RUN("fpac", "--help"), 0, "usage: fpac", NULL);
     expect(RUN("fpac", "--version"), 0, "fpac ", NULL);
