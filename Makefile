@@ -4,8 +4,8 @@
 #   make test      install what is missing, build, run every test, one summing line at the end
 #   make           build/fpac, build/libfpa.a, build/libfpa.so
 #
-#   gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated tidy format install clean:
-#   README.md, "Building" and "Measuring"
+#   docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated tidy format install
+#   clean: docs/command.md, "make"
 
 VERSION   := 0.1.0
 SOVERSION := 0
@@ -82,7 +82,7 @@ comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
 .PHONY: all demo demo-run test check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated \
-        tidy format install clean
+        docs-check tidy format install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -206,7 +206,7 @@ $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
-# make bench RESULTS=bench/results/c-2026-01-31.txt keeps the table. BENCH: a target and parts, as bench/bench_c.c
+# make bench RESULTS=bench/results/c-DATE.txt keeps the table. BENCH: a target and parts, as bench/bench_c.c
 # tells them; the second run holds OpenBLAS and the kernels to AVX2.
 bench: $(BUILD)/bench_c $(BUILD)/fpac
 	@{ $< $(BENCH) && OPENBLAS_CORETYPE=Haswell $< c:avx2 heads && tools/compile-times.sh $(BUILD)/fpac; } \
@@ -236,6 +236,10 @@ $(BUILD)/openblas:
 
 generated: $(BUILD)/fpac
 	@tools/generated.sh $(BUILD)/fpac generated/exemplars
+
+# Links, commands, options, targets and file names in the documents.
+docs-check: $(BUILD)/fpac
+	@tools/docs-check.sh $<
 
 tidy: $(BUILD)/embedded.c
 	clang-tidy --quiet $(library_sources) $(command_sources) examples/*.c bench/*.c -- \

@@ -1,5 +1,5 @@
 -- Heads of many shapes, for fpac bench: what users may pick besides the shapes of the README's table.
--- fpac bench bench/shapes.lua --target cuda --heads 16 --length 4096 --batch 16; figures: bench/results/shapes-*.txt.
+-- fpac bench bench/shapes.lua --target cuda --heads 16 --length 4096 --batch 16; figures: bench/results/current/shapes.txt.
 local heads = {}
 
 local function add(name, d, dv, terms, gate, normalize)

@@ -21,6 +21,7 @@ typedef struct fpa_command {
     int (*run)(int count, char **arguments);
 } fpa_command;
 
+int command_new(int count, char **arguments);
 int command_explain(int count, char **arguments);
 int command_gen(int count, char **arguments);
 int command_verify(int count, char **arguments);

@@ -5,6 +5,7 @@
 #include "command.h"
 
 static const fpa_command commands[] = {
+    {"new", "a spec to begin with, and arrays to apply it to", command_new},
     {"explain", "what a head is, what it becomes, and what it costs", command_explain},
     {"gen", "write sources, shared libraries and cubins ahead of time", command_gen},
     {"verify", "compile heads and compare each with the formula", command_verify},

@@ -102,7 +102,7 @@ static struct fpa_cuda_module h200(void)
                                     .relay_clusters = {0, 0, 66, 39, 30, 22, 17, 15, 15}};
 }
 
-/* Measured there: bench/results/flow-2026-11-22.txt. segments: of NAME_flow, as it would choose them. */
+/* Measured there: docs/decisions/0015-cluster-scan.md. segments: of NAME_flow, as it would choose them. */
 static void few_sequences_go_by_clusters(void **state)
 {
     static const struct {

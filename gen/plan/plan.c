@@ -341,7 +341,7 @@ static double code_bytes(const fpa_plan *plan)
 
 /* What a FLOP over scores takes, compared with one over the state. Warpgroups: as much, but that each pair's
  * gate takes more; heads of one pass by warpgroups have portable kernels for the parallel form, which is
- * slower from about 256 tokens on. Measured on an H200 (bench/results/hopper-2026-11-22.txt, 35 and 42). */
+ * slower from about 256 tokens on. Measured on an H200 (docs/decisions/0010-crossover.md). */
 static double pair_cost(const fpa_plan *plan)
 {
     if (plan->flow.used || plan->cuda.flow_hopper)

@@ -1,0 +1,90 @@
+/* fpac new: a spec to begin with, that is true and is applied to the arrays beside it. */
+#include "command_place.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+/* What fpac new writes for a head called mine, and what is computed from it. */
+typedef struct beginning {
+    place here;
+    char spec[PATH], q[PATH], k[PATH], v[PATH], o[PATH];
+} beginning;
+
+static void beginning_make(beginning *mine)
+{
+    scratch_make(mine->here.folder);
+    place_file(&mine->here, "mine.lua", mine->spec);
+    place_file(&mine->here, "mine.q.npy", mine->q);
+    place_file(&mine->here, "mine.k.npy", mine->k);
+    place_file(&mine->here, "mine.v.npy", mine->v);
+    place_file(&mine->here, "mine.o.npy", mine->o);
+}
+
+static void a_new_head_is_verified_and_applied_to_its_arrays(void **state)
+{
+    beginning mine;
+    (void)state;
+    beginning_make(&mine);
+    expect(RUN("fpac", "new", "mine", "-o", mine.here.folder), 0, "mine.q.npy: [1, 256, 2, 64]", NULL);
+    expect(RUN("fpac", "verify", mine.spec), 0, "verified", NULL);
+    expect(RUN("fpac", "run", mine.spec, "--q", mine.q, "--k", mine.k, "--v", mine.v, "-o", mine.o), 0, NULL,
+           NULL);
+    assert_int_equal(access(mine.o, R_OK), 0);
+    scratch_remove(mine.here.folder);
+}
+
+static void new_makes_the_folder_and_overwrites_nothing(void **state)
+{
+    beginning mine;
+    char folder[PATH + 8], spec[PATH + 24];
+    (void)state;
+    beginning_make(&mine);
+    snprintf(folder, sizeof folder, "%s/a/b", mine.here.folder);
+    snprintf(spec, sizeof spec, "%s/mine.lua", folder);
+    expect(RUN("fpac", "new", "mine", "-o", folder), 0, NULL, NULL);
+    assert_int_equal(scratch_count(folder, NULL), 4);
+    expect(RUN("fpac", "new", "other", "-o", folder), 0, NULL, NULL);
+    assert_int_equal(scratch_count(folder, NULL), 8);
+
+    text_write(mine.k, "mine");
+    expect(RUN("fpac", "new", "mine", "-o", mine.here.folder), 1, NULL, "mine.k.npy: is there already");
+    assert_int_equal(scratch_count(mine.here.folder, ".npy"), 1);
+    assert_int_equal(access(mine.spec, F_OK), -1);
+    char *text = text_read(mine.k, NULL);
+    assert_string_equal(text, "mine");
+    free(text);
+    scratch_remove(mine.here.folder);
+}
+
+static void a_name_that_no_head_can_have_is_refused(void **state)
+{
+    static const char *const names[] = {"9th", "a-b", "a/b", "../a", "a.lua", "\xc3\xa4"};
+    char long_name[80] = "", folder[64];
+    (void)state;
+    scratch_make(folder);
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        expect(RUN("fpac", "new", names[i], "-o", folder), 1, NULL, "is no name of a head");
+    memset(long_name, 'a', 64);
+    expect(RUN("fpac", "new", long_name, "-o", folder), 1, NULL, "is no name of a head");
+    long_name[63] = 0;
+    expect(RUN("fpac", "new", long_name, "-o", folder), 0, NULL, NULL);
+    assert_int_equal(scratch_count(folder, NULL), 4);
+    scratch_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_head_is_verified_and_applied_to_its_arrays),
+        cmocka_unit_test(new_makes_the_folder_and_overwrites_nothing),
+        cmocka_unit_test(a_name_that_no_head_can_have_is_refused),
+    };
+    return cmocka_run_group_tests_name("command, new", tests, NULL, NULL);
+}
