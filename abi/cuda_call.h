@@ -2,35 +2,36 @@
  * also copied into every emitted file, which includes nothing.
  *
  * Kernels of a head NAME, in the order in which a forward launches them:
- *   NAME_gates   running sums of the log-gates, chunk by chunk            (gated heads)
- *   NAME_pack    vectors of packed rows                                   (warpgroups, where q and k need it)
- *   NAME_state   walks the keys: the state before each chunk, and after the last
- *   NAME_state2  the same with smaller blocks, for few heads              (some heads on warpgroups)
- *   NAME_carry   adds what earlier segments left to the copies of later ones
- *   NAME_attend  reads the state, then the chunk's own keys; writes o; on warpgroups beside NAME_state, where
- *                sequences are walked in one piece: chunk by chunk, as soon as the state before it is there
- *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
- *                it goes along with the state in registers, query, own keys, update, panel by panel
- *   NAME_relay   instead of it, for few sequences: the blocks of a cluster take turns and hand the state on
- *   NAME_step    the recurrent form: update and query in one pass over the state
- *   NAME_token   instead of it, for one token of few heads, whose states fit into shared memory
- *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
- *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
+ *   NAME_gate_scan   running sums of the log-gates, chunk by chunk            (gated heads)
+ *   NAME_pack_rows    vectors of packed rows                                   (warpgroups, where q and k
+ * need it) NAME_chunk_state   walks the keys: the state before each chunk, and after the last
+ *   NAME_chunk_state_small  the same with smaller blocks, for few heads              (some heads on
+ * warpgroups) NAME_segment_scan   adds what earlier segments left to the copies of later ones
+ *   NAME_chunk_output  reads the state, then the chunk's own keys; writes o; on warpgroups beside
+ * NAME_chunk_state, where sequences are walked in one piece: chunk by chunk, as soon as the state before it
+ * is there NAME_fused_chunk    all in one pass, for heads of few features: after a walk for the totals of
+ * segments, it goes along with the state in registers, query, own keys, update, panel by panel
+ *   NAME_cluster_scan   instead of it, for few sequences: the blocks of a cluster take turns and hand the
+ * state on NAME_decode    the recurrent form: update and query in one pass over the state
+ *   NAME_decode_resident   instead of it, for one token of few heads, whose states fit into shared memory
+ *   NAME_decode_recent  instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_split_reduction  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
- * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead; NAME_flow of warpgroups:
- * between them. NAME_relay: fpa_cuda_maps behind the call. Sizes are elements unless a name says bytes. */
+ * their addresses; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead;
+ * NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps behind the call. Sizes are
+ * elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_STEP 1   /* NAME_step, _token, _gather */
-#define FPA_CUDA_RECALL 2 /* NAME_recall */
-#define FPA_CUDA_ATTEND 3 /* NAME_attend */
-#define FPA_CUDA_FLOW 4   /* NAME_flow, _relay */
-#define FPA_CUDA_WALK 5   /* NAME_gates, _pack, _state, _carry */
-#define FPA_CUDA_WALK2 6  /* NAME_state2 */
+#define FPA_CUDA_DECODE 1            /* NAME_decode, _token, _gather */
+#define FPA_CUDA_DECODE_RECENT 2     /* NAME_decode_recent */
+#define FPA_CUDA_CHUNK_OUTPUT 3      /* NAME_chunk_output */
+#define FPA_CUDA_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
+#define FPA_CUDA_CHUNK_STATE 5       /* NAME_gate_scan, _pack, _state, _segment_scan */
+#define FPA_CUDA_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
@@ -50,39 +51,45 @@ struct fpa_cuda_geometry {
     int state_element;  /* bytes of one */
     int weights;        /* run-time matrices */
     int gate;           /* 1: gated */
-    int state_threads, state_slices, state_bytes;   /* NAME_state: threads, blocks a head, shared memory */
-    int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
-    int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
-    int flow_totals;                                /* 1: it can leave the totals of segments itself */
-    int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a
-                       copy */
-    int relay_threads, relay_bytes;    /* NAME_relay; 0 threads: there is none */
-    int flow_vector, flow_value;       /* d and dv when NAME_flow by roles, or NAME_relay, is there, else 0 */
-    int carry_threads, carry_elements; /* NAME_carry: elements of a copy that a block takes */
-    int gates_threads;
-    int step_threads, step_features,
-        step_bytes,     /* NAME_step: features that a block takes at least; 0 threads: none */
-        step_cluster,   /* blocks of a head, at most, that can be one cluster */
-        token_bytes,    /* NAME_token: shared memory beside a block's rows of the state; 0: there is none */
-        token_least,    /* with them, at least */
-        token_row,      /* bytes of a row */
-        token_most,     /* of shared memory that a launch may ask for */
-        recalls;        /* 1: there is NAME_recall */
-    int gather_threads; /* NAME_gather: a block an output row */
-    int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
-    int state_clocks, second_clocks; /* estimates, when NAME_attend stays: of a block for 16 tokens, */
-    int attend_clocks;               /* and of NAME_attend for 16 queries and a block of columns */
-    int stays;  /* 1: blocks take one walk, or one block of queries, after the other: NAME_state's by
-                   gridDim.x,  NAME_attend's whichever is next */
-    int decays; /* 1: NAME_gates leaves decays, too */
-    int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
-    int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
+    int chunk_state_threads, chunk_state_slices,
+        state_bytes; /* NAME_chunk_state: threads, blocks a head, shared memory */
+    int chunk_output_threads, query_tokens, chunk_output_bytes; /* NAME_chunk_output: tokens a block */
+    int fused_threads, fused_bytes; /* NAME_fused_chunk; 0 threads: the head has none */
+    int fused_totals;               /* 1: it can leave the totals of segments itself */
+    int fused_total; /* numbers of a total in an order of its own, which NAME_segment_scan cannot read; 0: as
+                       in a copy */
+    int cluster_scan_threads, cluster_scan_bytes; /* NAME_cluster_scan; 0 threads: there is none */
+    int fused_vector,
+        fused_value; /* d and dv when NAME_fused_chunk by roles, or NAME_cluster_scan, is there, else 0 */
+    int segment_scan_threads,
+        segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
+    int gate_scan_threads;
+    int decode_threads, decode_features,
+        decode_bytes,            /* NAME_decode: features that a block takes at least; 0 threads: none */
+        decode_cluster,          /* blocks of a head, at most, that can be one cluster */
+        decode_resident_bytes,   /* NAME_decode_resident: shared memory beside a block's rows of the state; 0:
+                                    there is none */
+        decode_resident_least,   /* with them, at least */
+        decode_resident_row,     /* bytes of a row */
+        decode_resident_most,    /* of shared memory that a launch may ask for */
+        decodes_recent;          /* 1: there is NAME_decode_recent */
+    int split_reduction_threads; /* NAME_split_reduction: a block an output row */
+    int small_state_threads, small_state_slices,
+        small_state_bytes; /* NAME_chunk_state_small; 0 blocks a head: there is none */
+    int chunk_state_clocks,
+        small_state_clocks;  /* estimates, when blocks are persistent: of a block for 16 tokens, */
+    int chunk_output_clocks; /* and of NAME_chunk_output for 16 queries and a block of columns */
+    int persistent; /* 1: blocks take one walk, or one block of queries, after the other: NAME_chunk_state's
+                  by gridDim.x,  NAME_chunk_output's whichever is next */
+    int decays;     /* 1: NAME_gate_scan leaves decays, too */
+    int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack_rows; 0 threads: there is none */
+    int value_width; /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
 };
 
 #define FPA_CUDA_VERSION 10
 
-/* Tokens that a block of NAME_relay takes at a time. */
-#define FPA_CUDA_STRETCH 128
+/* Tokens that a block of NAME_cluster_scan takes at a time. */
+#define FPA_CUDA_SPAN 128
 
 /* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
  * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
@@ -110,27 +117,27 @@ struct fpa_cuda_call {
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
                      end, and what it leaves of the sums before it */
     long long gate_row;      /* length in whole blocks of 64 */
-    void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
-    /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks][column blocks],
-     * blocks of NAME_state that have written their part of a copy. NULL: NAME_attend has a block for each
-     * item */
+    void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
+    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
+    /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
+     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NULL: NAME_chunk_output has
+     * a block for each item */
     unsigned *progress;
     /* sizes chosen for this call */
     long long chunk;  /* tokens; the parallel form: at least length */
     long long chunks; /* that length divides into */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
-    long long first_chunks;   /* of a first segment; NAME_flow by roles: maybe more, else as many */
-    long long totals_only;    /* NAME_flow: 1: no queries, the totals of segments */
-    long long walk_end;       /* first token that NAME_state leaves out */
-    long long beside;         /* query heads whose tokens NAME_attend takes in turn */
-    long long awaited; /* NAME_attend runs beside so many blocks of NAME_state a copy, and waits for them; 0:
-                          it does not */
-    long long slices;  /* blocks of NAME_step, _token or _recall that share one head's features */
+    long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
+    long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
+    long long walk_end;       /* first token that NAME_chunk_state leaves out */
+    long long beside;         /* query heads whose tokens NAME_chunk_output takes in turn */
+    long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
+                          for them; 0: it does not */
+    long long slices;  /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;   /* features that such a block has, at most */
     long long group;   /* query heads that share a key's head */
-    long long recent;  /* NAME_recall: tokens of k, v and log_gate before the query's own */
+    long long recent;  /* NAME_decode_recent: tokens of k, v and log_gate before the query's own */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };
@@ -145,8 +152,8 @@ struct fpa_tensor_map {
 #endif
 };
 
-/* Of queries, keys (or their vectors) and values; NAME_flow: and of o. What it cannot describe, threads fetch
- * and store. */
+/* Of queries, keys (or their vectors) and values; NAME_fused_chunk: and of o. What it cannot describe,
+ * threads fetch and store. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */

@@ -1,8 +1,8 @@
 /* source: emitted code, and what its caller has to know of it.
  *
- * abi/ is what emitted code and the runtime agree on: launch.h (arguments of C kernels), cuda_call.h (those of
- * CUDA kernels, and their geometry), this file (facts). Given by the generator, it gives the runtime all that
- * it may know of a kernel; it has data only, no logic. */
+ * abi/ is what emitted code and the runtime agree on: launch.h (arguments of C kernels), cuda_call.h (those
+ * of CUDA kernels, and their geometry), this file (facts). Given by the generator, it gives the runtime all
+ * that it may know of a kernel; it has data only, no logic. */
 #ifndef FPAC_ABI_SOURCE_H
 #define FPAC_ABI_SOURCE_H
 

@@ -1,8 +1,8 @@
 /* backend: source -> object -> module, and launches of a module. One table row a back end.
  *
- * Given: a source, by the generator, or an object, by a store. Gives: a module that can be launched, on memory
- * of its own kind. c/ and cuda/ each make a row of the table.
- * A module is loaded code that nobody has checked yet; only verify calls it before it becomes a kernel. */
+ * Given: a source, by the generator, or an object, by a store. Gives: a module that can be launched, on
+ * memory of its own kind. c/ and cuda/ each make a row of the table. A module is loaded code that nobody has
+ * checked yet; only verify calls it before it becomes a kernel. */
 #ifndef FPAC_RUNTIME_BACKEND_H
 #define FPAC_RUNTIME_BACKEND_H
 
@@ -19,13 +19,13 @@ typedef struct fpa_object {
 
 typedef struct fpa_module {
     const struct fpa_backend *backend;
-    void *handle; /* the back end's own */
-    int device;   /* which of the back end's devices it was loaded on; 0: its only one */
-    bool recalls; /* it takes recent tokens beside the state, and keys without queries */
+    void *handle;        /* the back end's own */
+    int device;          /* which of the back end's devices it was loaded on; 0: its only one */
+    bool decodes_recent; /* it takes recent tokens beside the state, and keys without queries */
     /* Where calls of another size go another way: choose it, whatever a call's size is; 0: by its size. For
      * verification, whose calls are small. NULL: there is one way. */
-    void (*choose_way)(const struct fpa_module *module, int way);
-    int ways;      /* with 0; of them 1 is that of so many sequences that they fill the device */
+    void (*choose_schedule)(const struct fpa_module *module, int schedule);
+    int schedules; /* with 0; of them 1 is that of so many sequences that they fill the device */
     bool clusters; /* of them 2 is that of clusters */
     size_t (*workspace)(const struct fpa_module *module, int form, const struct fpa_launch *launch);
     /* Compute; on a GPU: put the computation into the stream and return at once. INVALID: the

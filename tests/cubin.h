@@ -26,9 +26,9 @@ bool cubin_read(const unsigned char *bytes, size_t size, cubin *result);
 bool cubin_variable(const unsigned char *bytes, size_t size, const char *name, void *value,
                     size_t value_size);
 
-/* A mistake of ptxas 13.0, which only an unlucky schedule on a GPU shows: CS2R clears two registers, an instruction
- * under a predicate may write them instead, and a third reads them as soon as that one is ready, while CS2R is not.
- * True: some kernel has such a read; where: its name and address. */
+/* A mistake of ptxas 13.0, which only an unlucky schedule on a GPU shows: CS2R clears two registers, an
+ * instruction under a predicate may write them instead, and a third reads them as soon as that one is ready,
+ * while CS2R is not. True: some kernel has such a read; where: its name and address. */
 bool cubin_reads_too_early(const unsigned char *bytes, size_t size, char *where, size_t where_size);
 
 #endif

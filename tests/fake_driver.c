@@ -41,7 +41,7 @@ int compile_fake(void **state)
     scratch_make(fake_folder);
     snprintf(fake_path, sizeof fake_path, "%s/libcuda.so.1", fake_folder);
     program_result result =
-        RUN("/usr/bin/env", "cc", "-shared", "-fPIC", "-o", fake_path, "tests/driver/fake_libcuda.c");
+        RUN("/usr/bin/env", "cc", "-shared", "-fPIC", "-I.", "-o", fake_path, "tests/driver/fake_libcuda.c");
     if (result.code)
         print_error("%s", result.err);
     int code = result.code;
@@ -76,13 +76,13 @@ struct fake_state *fake_with_geometry(void)
     f->geometry = (struct fpa_cuda_geometry){
         .version = FPA_CUDA_VERSION,
         .features = 64,
-        .state_threads = 256,
+        .chunk_state_threads = 256,
         .state_bytes = 100 * 1024,
-        .attend_threads = 128,
-        .attend_bytes = 200 * 1024,
-        .flow_threads = 128,
-        .flow_bytes = 90 * 1024,
-        .step_threads = 64,
+        .chunk_output_threads = 128,
+        .chunk_output_bytes = 200 * 1024,
+        .fused_threads = 128,
+        .fused_bytes = 90 * 1024,
+        .decode_threads = 64,
     };
     f->geometry_size = sizeof f->geometry;
     return f;

@@ -271,7 +271,7 @@ fpa_module hand_module(const fpa_head *head, fault kind)
     module_fault = kind;
     module_calls = 0;
     return (fpa_module){
-        .backend = &test_backend, .recalls = true, .workspace = workspace_of, .forward = run_module};
+        .backend = &test_backend, .decodes_recent = true, .workspace = workspace_of, .forward = run_module};
 }
 
 fpa_facts hand_facts(const fpa_head *head)

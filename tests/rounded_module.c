@@ -351,8 +351,10 @@ fpa_module rounded_module(const fpa_head *head, const fpa_facts *facts, rounded_
     the_head = head;
     the_facts = facts;
     the_fault = kind;
-    return (fpa_module){
-        .backend = &rounded_backend, .recalls = true, .workspace = workspace_of, .forward = run_module};
+    return (fpa_module){.backend = &rounded_backend,
+                        .decodes_recent = true,
+                        .workspace = workspace_of,
+                        .forward = run_module};
 }
 
 fpa_facts rounded_facts(const fpa_head *head, int forms)

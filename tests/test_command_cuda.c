@@ -56,7 +56,7 @@ static void explain_plans_for_a_gpu_that_is_not_here(void **state)
         program_result second = RUN("fpac", "explain", here.spec, "--target", names[1], "--dump", stages[i]);
         assert_string_equal(first.out, second.out);
         program_free(&second);
-        expect(first, 0, i ? "tiny_attend" : "cuda:sm_90", NULL);
+        expect(first, 0, i ? "tiny_chunk_output" : "cuda:sm_90", NULL);
     }
     scratch_remove(here.folder);
 }

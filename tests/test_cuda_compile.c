@@ -150,19 +150,19 @@ static void check_geometry(compile_job *job, const fpa_facts *facts, const fpa_o
         g.state_elements != facts->state_elements || g.gate != job->head->gate)
         complain(job, "the geometry (D %d, chunk %d, state %d, gate %d) is not the facts'; ", g.features,
                  g.chunk, g.state_elements, g.gate);
-    if (g.state_bytes > job->target->shared_memory || g.second_bytes > job->target->shared_memory ||
-        g.attend_bytes > job->target->shared_memory || g.flow_bytes > job->target->shared_memory ||
-        g.step_bytes > job->target->shared_memory)
+    if (g.state_bytes > job->target->shared_memory || g.small_state_bytes > job->target->shared_memory ||
+        g.chunk_output_bytes > job->target->shared_memory || g.fused_bytes > job->target->shared_memory ||
+        g.decode_bytes > job->target->shared_memory)
         complain(job, "shared memory of %d, %d, %d, %d bytes, but a block has %d; ", g.state_bytes,
-                 g.attend_bytes, g.flow_bytes, g.step_bytes, job->target->shared_memory);
-    expect_threads(job, module, "state", g.state_threads);
-    expect_threads(job, module, "state2", g.second_threads);
-    expect_threads(job, module, "attend", g.attend_threads);
-    expect_threads(job, module, "flow", g.flow_threads);
-    expect_threads(job, module, "carry", g.carry_threads);
-    expect_threads(job, module, "gates", g.gates_threads);
-    expect_threads(job, module, "step", g.step_threads);
-    expect_threads(job, module, "gather", g.gather_threads);
+                 g.chunk_output_bytes, g.fused_bytes, g.decode_bytes, job->target->shared_memory);
+    expect_threads(job, module, "chunk_state", g.chunk_state_threads);
+    expect_threads(job, module, "chunk_state_small", g.small_state_threads);
+    expect_threads(job, module, "chunk_output", g.chunk_output_threads);
+    expect_threads(job, module, "fused_chunk", g.fused_threads);
+    expect_threads(job, module, "segment_scan", g.segment_scan_threads);
+    expect_threads(job, module, "gate_scan", g.gate_scan_threads);
+    expect_threads(job, module, "decode", g.decode_threads);
+    expect_threads(job, module, "split_reduction", g.split_reduction_threads);
 }
 
 static void check_object(compile_job *job, const fpa_facts *facts, const fpa_object *object,
@@ -377,7 +377,8 @@ static void a_mistake_in_the_source_is_named_with_its_line(void **state)
     assert_int_equal(source_generate(head_named(&f->heads, "linear_d64"), "cuda:sm_80", &source, &error),
                      FPA_OK);
     free(source.code);
-    source.code = strdup("extern \"C\" __global__ void linear_d64_attend(int n)\n{\n    n = unknown;\n}\n");
+    source.code =
+        strdup("extern \"C\" __global__ void linear_d64_chunk_output(int n)\n{\n    n = unknown;\n}\n");
     assert_int_equal(cuda_compile(NULL, &source, false, &object, &report, &error), FPA_COMPILE);
     assert_null(object.bytes);
     assert_non_null(strstr(error.message, "unknown"));

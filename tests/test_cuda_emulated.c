@@ -151,9 +151,11 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
     emulated->cuda.multiprocessors = c->multiprocessors;
-    emulated->cuda.way = c->cluster ? WAY_RELAY : c->multiprocessors == 1 ? WAY_CROWDED : WAY_OWN;
+    emulated->cuda.schedule = c->cluster                ? SCHEDULE_CLUSTER
+                              : c->multiprocessors == 1 ? SCHEDULE_CROWDED
+                                                        : SCHEDULE_BY_SIZE;
     for (int blocks = 2; blocks <= MOST_CLUSTER; blocks++)
-        emulated->cuda.relay_clusters[blocks] = blocks == c->cluster;
+        emulated->cuda.cluster_counts[blocks] = blocks == c->cluster;
     emulated_copies_boxes(emulated, !c->threads);
     for (int i = 0; i < 2; i++)
         for (int form = 0; form < FORMS && !status; form++) {
@@ -197,7 +199,7 @@ static double now(void)
 
 static bool concerns(const struct fpa_cuda_module *cuda, int index)
 {
-    return index == TOTALS_CALL ? cuda->flow != NULL : !calls[index].cluster || cuda->relay;
+    return index == TOTALS_CALL ? cuda->fused != NULL : !calls[index].cluster || cuda->cluster_scan;
 }
 
 static void run_job(int index, void *argument)
@@ -311,7 +313,7 @@ static void every_fault_in_an_emitted_kernel_is_found_in_its_words(void **state)
                         .number = MOST_HEADS + i,
                         .brief = true,
                         .first = first,
-                        .end = first + (place >= IN_FLOW && place != IN_FLOW_BY_THREADS ? 5 : 2)};
+                        .end = first + (place >= IN_FUSED && place != IN_FUSED_BY_THREADS ? 5 : 2)};
     }
     parallel_run(FAULTS, run_job, jobs);
     for (int i = 0; i < FAULTS; i++) {

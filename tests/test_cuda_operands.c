@@ -85,15 +85,15 @@ static int64_t offset_of(const spread *far, const gpu_operand *operand, int64_t 
 /* Move an operand's rows out to the spread's places behind base, or back, or put poison there. */
 typedef enum direction { OUT, BACK, ERASE } direction;
 static void move_rows(const test_gpu *gpu, const spread *far, gpu_operand *operand, CUdeviceptr base,
-                      direction way)
+                      direction schedule)
 {
     const size_t width = (size_t)operand->shape[3] * dtype_size(operand->dtype);
     for (int64_t row = 0; row < operand->count / operand->shape[3]; row++) {
         CUdeviceptr there = base + (CUdeviceptr)offset_of(far, operand, row);
         unsigned char *here = operand->host + (size_t)row * width;
-        if (way == OUT)
+        if (schedule == OUT)
             CUDA(gpu, cuMemcpyHtoD(there, here, width));
-        else if (way == BACK)
+        else if (schedule == BACK)
             CUDA(gpu, cuMemcpyDtoH(here, there, width));
         else
             CUDA(gpu, cuMemsetD8(there, POISON, width));

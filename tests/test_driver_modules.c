@@ -22,11 +22,11 @@ static int it_is_loaded_and_given_back(void)
     HOLDS(module.backend == &backend_cuda && module.workspace && module.forward);
     HOLDS(f->contexts == 1 && f->modules == 1 && f->depth == 0);
     HOLDS(memcmp(&cuda->geometry, &f->geometry, sizeof f->geometry) == 0);
-    HOLDS(!cuda->gates && cuda->state && cuda->carry && cuda->attend && cuda->flow && cuda->step &&
-          cuda->gather);
+    HOLDS(!cuda->gates && cuda->state && cuda->segment_scan && cuda->chunk_output && cuda->fused &&
+          cuda->step && cuda->gather);
     HOLDS(cuda->multiprocessors == 132 && cuda->shared_memory == 227 * 1024);
-    HOLDS(cuda->state_resident == 2 && cuda->attend_resident == 2 && cuda->flow_resident == 2 &&
-          cuda->step_resident == 2);
+    HOLDS(cuda->chunk_state_occupancy == 2 && cuda->chunk_output_occupancy == 2 &&
+          cuda->fused_occupancy == 2 && cuda->decode_occupancy == 2);
     HOLDS(strcmp(cuda->name, "toy") == 0 && cuda->device == 0);
     backend_cuda.unload(&module);
     HOLDS(nothing_is_held(f) && !module.handle);
@@ -55,8 +55,8 @@ static int none_of_these_is_loaded(void)
     const struct fake_state good = *f;
     f->missing = "toy_geometry";
     HOLDS(refused(FPA_LOAD, "does not export toy_geometry") == 0);
-    f->missing = "toy_attend";
-    HOLDS(refused(FPA_LOAD, "no kernel toy_attend") == 0);
+    f->missing = "toy_chunk_output";
+    HOLDS(refused(FPA_LOAD, "no kernel toy_chunk_output") == 0);
     *f = good;
     f->geometry.version++;
     HOLDS(refused(FPA_LOAD, "another version of fpac") == 0);
@@ -66,8 +66,8 @@ static int none_of_these_is_loaded(void)
     f->geometry_size = 2;
     HOLDS(refused(FPA_LOAD, "has 2 bytes only") == 0);
     *f = good;
-    f->geometry.attend_threads = 2048;
-    HOLDS(refused(FPA_LOAD, "attend kernel wants 2048 threads") == 0);
+    f->geometry.chunk_output_threads = 2048;
+    HOLDS(refused(FPA_LOAD, "chunk_output kernel wants 2048 threads") == 0);
     *f = good;
     f->shared_memory = 163 * 1024;
     HOLDS(refused(FPA_UNSUPPORTED, "needs 204800 bytes of shared memory a block, and this GPU has 166912") ==

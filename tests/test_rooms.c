@@ -198,7 +198,7 @@ static void what_a_folder_may_not_see_is_refused(void **state)
     (void)state;
     assert_non_null(refusal(gen, "gen/source.c", "runtime/backend.h"));
     assert_non_null(refusal(cuda, "runtime/cuda/launch.c", "gen/gen.h"));
-    assert_non_null(refusal(cuda, "runtime/cuda/launch.c", "gen/plan/cuda/relay.h"));
+    assert_non_null(refusal(cuda, "runtime/cuda/launch.c", "gen/plan/cuda/cluster_scan.h"));
     assert_non_null(refusal(find_room("command/run.c"), "command/run.c", "runtime/api/view.h"));
     assert_non_null(refusal(find_room("head/head.c"), "head/head.c", "head/number.h"));
     assert_null(refusal(find_room(generating), generating, "gen/gen.h"));

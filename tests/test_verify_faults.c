@@ -108,7 +108,7 @@ static void every_failing_call_of_a_device_ends_in_its_own_error(void **state)
 static const fpa_head *large_head;
 
 /* Only the last way a token does not see its own key. */
-static void choose_way(const fpa_module *module, int way)
+static void choose_schedule(const fpa_module *module, int way)
 {
     (void)module;
     hand_module(large_head, way == 2 ? FAULT_MASK : NO_FAULT);
@@ -125,10 +125,10 @@ static void kernels_of_large_calls_are_verified_too(void **state)
     (void)state;
     assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_OK);
     large_head = head;
-    module.choose_way = choose_way;
-    module.ways = 2;
+    module.choose_schedule = choose_schedule;
+    module.schedules = 2;
     assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_OK);
-    module.ways = 3;
+    module.schedules = 3;
     assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_REFUSED);
     assert_non_null(strstr(error.message, "but the formula gives"));
     head_free(head);

@@ -75,30 +75,30 @@ static void push_blocks(lua_State *L, const fpa_cuda_plan *cuda)
     set_integer(L, "tile_pitch", cuda->tile_pitch);
     set_integer(L, "output_pitch", cuda->output_pitch);
     set_integer(L, "state_bytes", cuda->state.size);
-    set_integer(L, "attend_bytes", cuda->attend.size);
-    set_integer(L, "step_threads", CUDA_STEP_THREADS);
-    set_integer(L, "step_features", cuda->step_features);
-    set_integer(L, "step_bytes", cuda->step_bytes);
-    set_integer(L, "step_room", CUDA_STEP_ROOM);
-    set_integer(L, "step_barriers", CUDA_STEP_BARRIERS);
-    set_integer(L, "token_bytes", cuda->token_bytes);
-    set_integer(L, "token_most", CUDA_TOKEN_MOST);
-    set_integer(L, "token_least", cuda->token_least);
-    set_integer(L, "step_stages", cuda->step_stages);
-    set_integer(L, "step_blocks", cuda->step_blocks);
-    set_integer(L, "gather_threads", CUDA_GATHER_THREADS);
-    push_memory(L, "state_memory", &cuda->state);
-    push_memory(L, "attend_memory", &cuda->attend);
-    push_memory(L, "flow_memory", &cuda->flow);
-    set_integer(L, "state_blocks", cuda->state_blocks);
-    set_integer(L, "attend_blocks", cuda->attend_blocks);
-    set_integer(L, "flow_blocks", cuda->flow_blocks);
-    set_boolean(L, "natural", cuda->natural);
-    set_boolean(L, "flow", cuda->flows);
-    set_boolean(L, "flow_hopper", cuda->flow_hopper);
-    set_integer(L, "flow_stages", cuda->flow_stages);
-    set_integer(L, "flow_copies", cuda->flow_copies);
-    set_integer(L, "flow_bytes", cuda->flows ? cuda->flow.size : 0);
+    set_integer(L, "chunk_output_bytes", cuda->chunk_output.size);
+    set_integer(L, "decode_threads", CUDA_DECODE_THREADS);
+    set_integer(L, "decode_features", cuda->decode_features);
+    set_integer(L, "decode_bytes", cuda->decode_bytes);
+    set_integer(L, "decode_room", CUDA_DECODE_ROOM);
+    set_integer(L, "decode_barriers", CUDA_DECODE_BARRIERS);
+    set_integer(L, "decode_resident_bytes", cuda->decode_resident_bytes);
+    set_integer(L, "decode_resident_most", CUDA_DECODE_RESIDENT_MOST);
+    set_integer(L, "decode_resident_least", cuda->decode_resident_least);
+    set_integer(L, "decode_stages", cuda->decode_stages);
+    set_integer(L, "decode_blocks", cuda->decode_blocks);
+    set_integer(L, "split_reduction_threads", CUDA_SPLIT_REDUCTION_THREADS);
+    push_memory(L, "chunk_state_memory", &cuda->state);
+    push_memory(L, "chunk_output_memory", &cuda->chunk_output);
+    push_memory(L, "fused_memory", &cuda->fused);
+    set_integer(L, "chunk_state_blocks", cuda->chunk_state_blocks);
+    set_integer(L, "chunk_output_blocks", cuda->chunk_output_blocks);
+    set_integer(L, "fused_blocks", cuda->fused_blocks);
+    set_boolean(L, "coordinates", cuda->coordinates);
+    set_boolean(L, "fused", cuda->is_fused);
+    set_boolean(L, "fused_coordinates", cuda->fused_coordinates);
+    set_integer(L, "fused_stages", cuda->fused_stages);
+    set_integer(L, "fused_copies", cuda->fused_copies);
+    set_integer(L, "fused_bytes", cuda->is_fused ? cuda->fused.size : 0);
 }
 
 static int count_weights(const fpa_head *head)
@@ -113,17 +113,17 @@ void push_cuda(lua_State *L, const fpa_plan *plan)
 {
     push_blocks(L, &plan->cuda);
     set_integer(L, "query_tokens",
-                plan->hopper.used ? plan->warpgroups.query_tokens : plan->cuda.query_tokens);
+                plan->outer.used ? plan->warpgroups.query_tokens : plan->cuda.query_tokens);
     push_features(L, &plan->cuda);
     push_dots(L, plan);
     push_projections(L, plan, plan->cuda.row);
-    push_hopper(L, plan);
-    push_flow(L, plan);
-    push_relay(L, &plan->relay);
+    push_split(L, plan);
+    push_fused_packed(L, plan);
+    push_cluster_scan(L, &plan->cluster_scan);
     set_integer(L, "padded_features", plan->cuda.features);
-    set_integer(L, "copy_rows", plan->hopper.used ? plan->hopper.copy_rows : plan->cuda.features);
+    set_integer(L, "copy_rows", plan->outer.used ? plan->outer.copy_rows : plan->cuda.features);
     set_integer(L, "chunk", plan->chunk);
-    set_integer(L, "step_cluster", plan->target->capability >= 90 ? CUDA_STEP_CLUSTER : 1);
+    set_integer(L, "decode_cluster", plan->target->capability >= 90 ? CUDA_DECODE_CLUSTER : 1);
     set_integer(L, "capability", plan->target->capability);
     set_integer(L, "state_elements", plan->facts.state_elements);
     set_integer(L, "weights", count_weights(plan->head));

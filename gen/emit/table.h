@@ -22,12 +22,12 @@ bool uses_weights(const fpa_plan *plan);
 
 /* What the CUDA templates read beside that (emit_cuda.c). */
 void push_cuda(lua_State *L, const fpa_plan *plan);
-/* plan.hopper: of targets with warpgroups (emit_hopper.c). */
-void push_hopper(lua_State *L, const fpa_plan *plan);
+/* plan.hopper: of targets with warpgroups (emit_outer.c). */
+void push_split(lua_State *L, const fpa_plan *plan);
 /* plan.roles: sizes of the one pass by warpgroups with tasks of their own, false where there is none
- * (emit_flow.c). */
-void push_flow(lua_State *L, const fpa_plan *plan);
-/* plan.relay: sizes of the one pass by clusters, false where there is none (emit_relay.c). */
-void push_relay(lua_State *L, const fpa_relay_plan *relay);
+ * (emit_fused.c). */
+void push_fused_packed(lua_State *L, const fpa_plan *plan);
+/* plan.relay: sizes of the one pass by clusters, false where there is none (emit_cluster_scan.c). */
+void push_cluster_scan(lua_State *L, const fpa_cluster_scan_plan *cluster_scan);
 
 #endif

@@ -344,9 +344,9 @@ static double code_bytes(const fpa_plan *plan)
  * slower from about 256 tokens on. Measured on an H200 (docs/decisions/0010-crossover.md). */
 static double pair_cost(const fpa_plan *plan)
 {
-    if (plan->flow.used || plan->cuda.flow_hopper)
+    if (plan->fused_packed.used || plan->cuda.fused_coordinates)
         return 5;
-    return plan->hopper.used && plan->head->gate ? 1.1 : 1;
+    return plan->outer.used && plan->head->gate ? 1.1 : 1;
 }
 
 static void plan_costs(fpa_plan *plan, const fpa_head *written)

@@ -16,10 +16,10 @@
 #include "machine/target.h"
 #include "gen/plan/c/register_tile.h"
 #include "gen/plan/cuda/cuda.h"
-#include "gen/plan/cuda/flow.h"
-#include "gen/plan/cuda/hopper.h"
-#include "gen/plan/cuda/relay.h"
-#include "gen/plan/cuda/warpgroups.h"
+#include "gen/plan/cuda/fused_packed.h"
+#include "gen/plan/cuda/outer.h"
+#include "gen/plan/cuda/cluster_scan.h"
+#include "gen/plan/cuda/split.h"
 #include "gen/simplify/simplify.h"
 
 /* A matrix whose rows are computed for every token. */
@@ -86,12 +86,12 @@ typedef struct fpa_plan {
     int chunk;                /* tokens between state updates */
     int query_blocks;         /* panels of queries that one unit of the parallel form takes */
     fpa_cuda_plan cuda;       /* of CUDA targets: all but rows, pieces and dots is there */
-    fpa_hopper_plan hopper;   /* of targets with warpgroups: tiles, when the head suits them */
-    fpa_warpgroup_plan warpgroups;
-    fpa_flow_plan flow;   /* one pass, by warpgroups with tasks of their own */
-    fpa_relay_plan relay; /* by blocks of a cluster, where sequences are few */
-    double bytes[FORMS];  /* moved per token and head (parallel: per visible pair), by the plan's count */
-    double code_bytes;    /* of the compiled kernel, an estimate */
+    fpa_outer_plan outer;     /* of targets with warpgroups: tiles, when the head suits them */
+    fpa_split_plan warpgroups;
+    fpa_fused_packed_plan fused_packed; /* one pass, by warpgroups with tasks of their own */
+    fpa_cluster_scan_plan cluster_scan; /* by blocks of a cluster, where sequences are few */
+    double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
+    double code_bytes;   /* of the compiled kernel, an estimate */
     fpa_facts facts;
 } fpa_plan;
 

@@ -4,8 +4,8 @@
  * or of a matrix. Each pass proves its identity when it runs: in exact rational arithmetic
  * on the symbols (modulo a 61-bit prime at random points; in double where a weight is not exact),
  * or, for dense matrices, by the residual of the Gram.
- * Given: a head as written. Gives: an equal head whose terms are the features that the state holds, the score,
- * and notes on what was applied. Knows no target. passes.h lists the passes, a file each. */
+ * Given: a head as written. Gives: an equal head whose terms are the features that the state holds, the
+ * score, and notes on what was applied. Knows no target. passes.h lists the passes, a file each. */
 #ifndef FPAC_GEN_SIMPLIFY_SIMPLIFY_H
 #define FPAC_GEN_SIMPLIFY_SIMPLIFY_H
 

@@ -1,7 +1,7 @@
 /* spec: a Lua file -> heads. Every message names the spec's file, line and field.
  *
- * Given: the text of a spec, which runs in a sandbox (script.h) with the vocabulary of prelude.lua. Gives: the
- * heads that it returns, each obeying head_validate. The only folder beside gen/emit that knows Lua. */
+ * Given: the text of a spec, which runs in a sandbox (script.h) with the vocabulary of prelude.lua. Gives:
+ * the heads that it returns, each obeying head_validate. The only folder beside gen/emit that knows Lua. */
 #ifndef FPAC_GEN_SPEC_SPEC_H
 #define FPAC_GEN_SPEC_SPEC_H
 

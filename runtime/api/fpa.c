@@ -38,7 +38,7 @@ static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tens
                     "is %lld, but the form is not the recurrent one (2), which alone leaves tokens out of "
                     "the state",
                     (long long)launch->recent);
-    if ((launch->recent || keys_only) && !kernel->module.recalls)
+    if ((launch->recent || keys_only) && !kernel->module.decodes_recent)
         return fail(
             error, FPA_UNSUPPORTED, launch->recent ? "recent" : "q",
             "%s was made for %s, whose kernels take no recent tokens beside the state and no keys without "

@@ -148,7 +148,7 @@ static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
     memcpy(&l->forward, &compute, sizeof compute);
     module->workspace = workspace_of;
     module->forward = forward;
-    module->recalls = true;
+    module->decodes_recent = true;
     return FPA_OK;
 }
 

@@ -1,8 +1,8 @@
 /* backend: the CUDA back end's compilation, with the compiler's figures.
  *
- * runtime/cuda is the back end of CUDA kernels. Given: a source. Gives: a cubin, compiled by NVRTC, which needs
- * no GPU; on one, a module whose forward is a few launches into the caller's stream. libcuda and libnvrtc are
- * opened when they are needed, so that one binary runs with and without a GPU. */
+ * runtime/cuda is the back end of CUDA kernels. Given: a source. Gives: a cubin, compiled by NVRTC, which
+ * needs no GPU; on one, a module whose forward is a few launches into the caller's stream. libcuda and
+ * libnvrtc are opened when they are needed, so that one binary runs with and without a GPU. */
 #ifndef FPAC_RUNTIME_CUDA_BACKEND_H
 #define FPAC_RUNTIME_CUDA_BACKEND_H
 

@@ -1,10 +1,10 @@
 /* launch_cuda: a forward as launches of a cubin's kernels: sizes, workspace, grids. */
 #include "launch.h"
-#include "launch_flow.h"
+#include "launch_fused.h"
 #include "launch_maps.h"
-#include "launch_relay.h"
-#include "launch_step.h"
-#include "walk_choice.h"
+#include "launch_cluster_scan.h"
+#include "launch_decode.h"
+#include "chunk_state_choice.h"
 #include "module.h"
 
 #include <limits.h>
@@ -21,10 +21,10 @@ enum {
 /* What one call of the parallel or chunked form needs. */
 typedef struct sizes {
     struct fpa_cuda_call call; /* sizes and parts of the workspace; operands come later */
-    bool flows;                /* NAME_flow: one pass, behind a walk of all segments but the last */
-    int relay;                 /* or NAME_relay, by clusters of so many blocks; 0: not */
+    bool is_fused;             /* NAME_fused_chunk: one pass, behind a walk of all segments but the last */
+    int cluster_scan;          /* or NAME_cluster_scan, by clusters of so many blocks; 0: not */
     bool walks;                /* else the keys are walked for copies of the state */
-    walk_choice walk;          /* of warpgroups */
+    chunk_state_choice walk;   /* of warpgroups */
     void *keys, *queries;      /* packed vectors */
     int64_t progress;          /* bytes of call.progress */
     struct fpa_cuda_maps maps; /* of the operands, where kernels take them */
@@ -47,7 +47,7 @@ static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident,
 {
     double least = 0;
     int64_t best = 1;
-    if (cuda->way != WAY_OWN)
+    if (cuda->schedule != SCHEDULE_BY_SIZE)
         return 1;
     for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
         double cost = segments > 1 ? 1 + extra + 0.002 * (double)segments : 1;
@@ -73,11 +73,11 @@ static void choose_warpgroups(const struct fpa_cuda_module *cuda, const struct f
                               int64_t most, sizes *s)
 {
     struct fpa_cuda_call *call = &s->call;
-    const walk_task task = {launch->batch * launch->heads, launch->batch * launch->query_heads, call->chunks,
-                            most};
-    s->walk = walk_choose(cuda, &task);
+    const chunk_state_task task = {launch->batch * launch->heads, launch->batch * launch->query_heads,
+                                   call->chunks, most};
+    s->walk = chunk_state_choose(cuda, &task);
     divide_segments(call, s->walk.segments);
-    if (!s->walk.followed)
+    if (!s->walk.overlapped)
         return;
     call->awaited = s->walk.slices;
     call->beside = s->walk.blocks / (s->walk.slices * cuda->geometry.column_blocks) *
@@ -90,17 +90,17 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call *call = &s->call;
     const int64_t sequences = launch->batch * launch->heads;
-    s->flows = form == FORM_CHUNKED && g->flow_threads && launch->query_heads > 0;
+    s->is_fused = form == FORM_CHUNKED && g->fused_threads && launch->query_heads > 0;
     call->chunk =
         form == FORM_CHUNKED ? g->chunk : divide_up(launch->length, g->query_tokens) * g->query_tokens;
     call->chunks = call->chunk ? divide_up(launch->length, call->chunk) : 0;
-    if (s->flows) {
+    if (s->is_fused) {
         int64_t blocks = launch->batch * launch->query_heads * g->column_blocks;
-        if (g->flow_total && call->chunks)
-            flow_divide(cuda, blocks, sequences * g->column_blocks, call);
+        if (g->fused_total && call->chunks)
+            fused_divide(cuda, blocks, sequences * g->column_blocks, call);
         else
-            divide_segments(call, choose_segments(cuda, cuda->flow_resident, blocks, call->chunks, 0.4));
-        s->relay = relay_choose(cuda, blocks, call->segments, launch->length);
+            divide_segments(call, choose_segments(cuda, cuda->fused_occupancy, blocks, call->chunks, 0.4));
+        s->cluster_scan = cluster_scan_choose(cuda, blocks, call->segments, launch->length);
         call->walk_end =
             call->segments == 1
                 ? 0
@@ -108,13 +108,14 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
         return;
     }
     s->walks = call->chunks > 1 || launch->state_in || launch->state_out;
-    int64_t blocks = sequences * g->state_slices * g->column_blocks;
+    int64_t blocks = sequences * g->chunk_state_slices * g->column_blocks;
     int64_t most = launch->state_out ? call->chunks : call->chunks - 1;
     call->beside = call->chunks > 1 ? 1 : launch->batch * launch->query_heads;
-    if (s->walks && g->stays)
+    if (s->walks && g->persistent)
         choose_warpgroups(cuda, launch, most, s);
     else
-        divide_segments(call, s->walks ? choose_segments(cuda, cuda->state_resident, blocks, most, 0.1) : 1);
+        divide_segments(call,
+                        s->walks ? choose_segments(cuda, cuda->chunk_state_occupancy, blocks, most, 0.1) : 1);
     call->walk_end = launch->state_out ? launch->length : (call->chunks - 1) * call->chunk;
 }
 
@@ -133,24 +134,25 @@ static bool is_late(const struct fpa_cuda_module *cuda, const struct fpa_launch 
     if (!launch->state_in || !launch->state_out)
         return false;
     return cuda->geometry.column_blocks > 1 || s->call.segments > 1 ||
-           (s->flows && launch->query_heads > launch->heads);
+           (s->is_fused && launch->query_heads > launch->heads);
 }
 
-/* Blocks of NAME_attend that calls of any size would have. */
+/* Blocks of NAME_chunk_output that calls of any size would have. */
 static int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
     return launch->batch * launch->query_heads * divide_up(launch->length, g->query_tokens) *
            g->column_blocks;
 }
 
-/* Counters by which blocks of NAME_attend share items and hear of copies. None where each block has one item.
+/* Counters by which blocks of NAME_chunk_output share items and hear of copies. None where each block has one
+ * item.
  */
 static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               const sizes *s)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int64_t room = (int64_t)cuda->multiprocessors * cuda->attend_resident;
-    if (!g->stays || s->flows || (!s->call.awaited && count_items(g, launch) <= room))
+    const int64_t room = (int64_t)cuda->multiprocessors * cuda->chunk_output_occupancy;
+    if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
         return 0;
     return 1 + (s->call.awaited ? launch->batch * launch->heads * s->call.chunks * g->column_blocks : 0);
 }
@@ -163,20 +165,21 @@ static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_laun
     const int64_t sequences = launch->batch * launch->heads, copy = (int64_t)g->features * g->columns;
     memset(s, 0, sizeof *s);
     choose_sizes(cuda, launch, form, s);
-    const bool read = launch->query_heads > 0 || call->segments > 1; /* by queries, or by NAME_carry */
-    const bool copies = !s->flows && read && (call->chunks > 1 || launch->state_in);
+    const bool read = launch->query_heads > 0 || call->segments > 1; /* by queries, or by NAME_segment_scan */
+    const bool copies = !s->is_fused && read && (call->chunks > 1 || launch->state_in);
     const bool late = is_late(cuda, launch, s);
-    const int64_t total =
-        s->flows && g->flow_total ? g->flow_total : copy; /* of a sequence; a block of columns has a part */
-    const int64_t totals = call->segments > 1 ? call->segments - s->flows : late && !s->flows;
+    const int64_t total = s->is_fused && g->fused_total
+                              ? g->fused_total
+                              : copy; /* of a sequence; a block of columns has a part */
+    const int64_t totals = call->segments > 1 ? call->segments - s->is_fused : late && !s->is_fused;
     call->gate_row = divide_up(launch->length, 64) * 64;
     call->gates =
         take(base, &s->bytes, g->gate ? sequences * call->gate_row + g->query_tokens : 0, 2 * sizeof(float));
     call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
     call->totals = take(base, &s->bytes, sequences * totals * total, sizeof(float));
-    call->partial = take(base, &s->bytes, late && s->flows ? sequences * total : 0, sizeof(float));
+    call->partial = take(base, &s->bytes, late && s->is_fused ? sequences * total : 0, sizeof(float));
     call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);
-    const int64_t vector = g->pack_threads && !s->flows ? launch->length * g->vector_rows : 0;
+    const int64_t vector = g->pack_threads && !s->is_fused ? launch->length * g->vector_rows : 0;
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;
     call->progress = take(base, &s->bytes, s->progress, 1);
     s->keys = take(base, &s->bytes, sequences * vector, 2);
@@ -188,7 +191,7 @@ size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launc
     const struct fpa_cuda_module *cuda = module->handle;
     sizes s;
     if (form == FORM_RECURRENT)
-        return step_workspace(cuda, launch);
+        return decode_workspace(cuda, launch);
     find_sizes(cuda, launch, form, NULL, &s);
     return s.bytes;
 }
@@ -306,7 +309,7 @@ static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct 
     const fpa_cuda_grid gates = {cuda->gates,
                                  "the sums of gates",
                                  launch->batch * launch->heads * call->chunks,
-                                 cuda->geometry.gates_threads,
+                                 cuda->geometry.gate_scan_threads,
                                  0,
                                  NULL};
     return gates.blocks ? cuda_launch(cuda, &gates, launch, call, stream, error) : FPA_OK;
@@ -346,16 +349,16 @@ static fpa_status launch_packs(const struct fpa_cuda_module *cuda, const struct 
 /* maps: NULL where the kernels take none; choice: NULL where a block has one walk. */
 static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps,
-                              const walk_choice *choice, CUstream stream, fpa_error *error)
+                              const chunk_state_choice *choice, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const bool second = choice && choice->second;
-    fpa_cuda_grid walk = {second ? cuda->second_state : cuda->state,
+    fpa_cuda_grid walk = {second ? cuda->small_state : cuda->state,
                           "the walk over the keys",
                           launch->batch * launch->heads * call->segments *
-                              (second ? g->second_slices : g->state_slices) * g->column_blocks,
-                          second ? g->second_threads : g->state_threads,
-                          second ? g->second_bytes : g->state_bytes,
+                              (second ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks,
+                          second ? g->small_state_threads : g->chunk_state_threads,
+                          second ? g->small_state_bytes : g->state_bytes,
                           maps};
     fpa_status status = check_grid(cuda, &walk, error); /* kernels count walks as blocks */
     if (status)
@@ -365,21 +368,21 @@ static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct f
     return cuda_launch(cuda, &walk, launch, call, stream, error);
 }
 
-static fpa_status launch_carry(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                               const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+static fpa_status launch_segment_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                      const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int64_t parts = divide_up((int64_t)g->features * g->columns, g->carry_elements);
-    const fpa_cuda_grid carry = {cuda->carry,
-                                 "the carry between segments",
-                                 launch->batch * launch->heads * call->segments * parts,
-                                 g->carry_threads,
-                                 0,
-                                 NULL};
-    return cuda_launch(cuda, &carry, launch, call, stream, error);
+    const int64_t parts = divide_up((int64_t)g->features * g->columns, g->segment_scan_elements);
+    const fpa_cuda_grid segment_scan = {cuda->segment_scan,
+                                        "the carry between segments",
+                                        launch->batch * launch->heads * call->segments * parts,
+                                        g->segment_scan_threads,
+                                        0,
+                                        NULL};
+    return cuda_launch(cuda, &segment_scan, launch, call, stream, error);
 }
 
-/* The final state from what the last blocks of NAME_flow left: one segment without chunks. */
+/* The final state from what the last blocks of NAME_fused_chunk left: one segment without chunks. */
 static fpa_status launch_final(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
 {
@@ -387,46 +390,46 @@ static fpa_status launch_final(const struct fpa_cuda_module *cuda, const struct 
     last.segments = 1;
     last.segment_chunks = last.first_chunks = 0;
     last.totals = call->partial;
-    return launch_carry(cuda, launch, &last, stream, error);
+    return launch_segment_scan(cuda, launch, &last, stream, error);
 }
 
-/* All segments but the last are walked for their totals; then all flow. */
-static fpa_status launch_flow(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              const sizes *s, CUstream stream, fpa_error *error)
+/* All segments but the last are walked for their totals; then all are walked with queries. */
+static fpa_status launch_fused(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                               const sizes *s, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call walk = s->call;
-    const struct fpa_cuda_maps *maps = g->flow_total ? &s->maps : NULL;
-    const fpa_cuda_grid flow = {cuda->flow,
-                                "the flow along the sequence",
-                                launch->batch * launch->query_heads * s->call.segments * g->column_blocks,
-                                g->flow_threads,
-                                g->flow_bytes,
-                                maps};
+    const struct fpa_cuda_maps *maps = g->fused_total ? &s->maps : NULL;
+    const fpa_cuda_grid fused = {cuda->fused,
+                                 "fused_chunk",
+                                 launch->batch * launch->query_heads * s->call.segments * g->column_blocks,
+                                 g->fused_threads,
+                                 g->fused_bytes,
+                                 maps};
     fpa_status status = FPA_OK;
     walk.segments--;
-    if (walk.segments > 0 && g->flow_totals)
-        status = flow_totals(cuda, launch, &walk, maps, stream, error);
+    if (walk.segments > 0 && g->fused_totals)
+        status = fused_totals(cuda, launch, &walk, maps, stream, error);
     else if (walk.segments > 0)
         status = launch_walk(cuda, launch, &walk, NULL, NULL, stream, error);
     if (!status)
-        status = walk.segments > 0 && g->flow_totals
-                     ? cuda_launch_next(cuda, &flow, 1, launch, &s->call, stream, error)
-                     : cuda_launch(cuda, &flow, launch, &s->call, stream, error);
+        status = walk.segments > 0 && g->fused_totals
+                     ? cuda_launch_next(cuda, &fused, 1, launch, &s->call, stream, error)
+                     : cuda_launch(cuda, &fused, launch, &s->call, stream, error);
     if (status || !s->call.partial)
         return status;
-    return g->flow_total ? flow_final(cuda, launch, &s->call, maps, stream, error)
-                         : launch_final(cuda, launch, &s->call, stream, error);
+    return g->fused_total ? fused_final(cuda, launch, &s->call, maps, stream, error)
+                          : launch_final(cuda, launch, &s->call, stream, error);
 }
 
 /* In one piece. Who writes the state has heard from who read it, but of other columns and query heads. */
-static fpa_status launch_relay(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                               const sizes *s, CUstream stream, fpa_error *error)
+static fpa_status launch_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                      const sizes *s, CUstream stream, fpa_error *error)
 {
     struct fpa_cuda_call call = s->call;
     if (cuda->geometry.column_blocks == 1 && launch->query_heads == launch->heads)
         call.partial = NULL;
-    fpa_status status = relay_launch(cuda, launch, &call, &s->maps, s->relay, stream, error);
+    fpa_status status = cluster_scan_launch(cuda, launch, &call, &s->maps, s->cluster_scan, stream, error);
     return status || !call.partial ? status : launch_final(cuda, launch, &call, stream, error);
 }
 
@@ -445,22 +448,22 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
     const struct fpa_cuda_call *call = &s->call;
     const struct fpa_cuda_maps *maps = g->value_width ? &s->maps : NULL;
     fpa_status status = FPA_OK;
-    fpa_cuda_grid attend = {cuda->attend,      "the queries",   count_items(g, launch),
-                            g->attend_threads, g->attend_bytes, maps};
-    const int64_t room = (int64_t)cuda->multiprocessors * cuda->attend_resident;
-    if (g->stays && attend.blocks > room &&
-        attend.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */
-        attend.blocks = room;
+    fpa_cuda_grid chunk_output = {cuda->chunk_output,      "the queries",         count_items(g, launch),
+                                  g->chunk_output_threads, g->chunk_output_bytes, maps};
+    const int64_t room = (int64_t)cuda->multiprocessors * cuda->chunk_output_occupancy;
+    if (g->persistent && chunk_output.blocks > room &&
+        chunk_output.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */
+        chunk_output.blocks = room;
     if (s->progress)
         status = clear_progress(cuda, s, stream, error);
     if (!status && s->walks)
-        status = launch_walk(cuda, launch, call, maps, g->stays ? &s->walk : NULL, stream, error);
+        status = launch_walk(cuda, launch, call, maps, g->persistent ? &s->walk : NULL, stream, error);
     if (!status && s->walks && call->totals)
-        status = launch_carry(cuda, launch, call, stream, error);
-    if (!status && attend.blocks > 0)
+        status = launch_segment_scan(cuda, launch, call, stream, error);
+    if (!status && chunk_output.blocks > 0)
         status = call->awaited && !call->totals
-                     ? cuda_launch_next(cuda, &attend, 1, launch, call, stream, error)
-                     : cuda_launch(cuda, &attend, launch, call, stream, error);
+                     ? cuda_launch_next(cuda, &chunk_output, 1, launch, call, stream, error)
+                     : cuda_launch(cuda, &chunk_output, launch, call, stream, error);
     return status;
 }
 
@@ -479,21 +482,21 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
                     launch->workspace_size, cuda_workspace(module, form, launch));
     if (form == FORM_RECURRENT)
-        return step_forward(cuda, launch, stream, error);
+        return decode_forward(cuda, launch, stream, error);
     find_sizes(cuda, launch, form, launch->workspace, &s);
     cuda_fill_call(launch, &s.call);
-    if (s.flows && (cuda->geometry.flow_total || s.relay))
-        status = cuda_fill_flow_maps(cuda, &s.call, &s.maps, error);
-    if (!status && s.relay && s.maps.queries && s.maps.keys && s.maps.outputs)
-        return launch_relay(cuda, launch, &s, stream, error);
+    if (s.is_fused && (cuda->geometry.fused_total || s.cluster_scan))
+        status = cuda_fill_fused_maps(cuda, &s.call, &s.maps, error);
+    if (!status && s.cluster_scan && s.maps.queries && s.maps.keys && s.maps.outputs)
+        return launch_cluster_scan(cuda, launch, &s, stream, error);
     if (!status && cuda->geometry.gate)
         status = launch_gates(cuda, launch, &s.call, stream, error);
-    if (!status && cuda->geometry.pack_threads && !s.flows)
+    if (!status && cuda->geometry.pack_threads && !s.is_fused)
         status = launch_packs(cuda, launch, &s, stream, error);
-    if (!status && cuda->geometry.value_width && !s.flows)
+    if (!status && cuda->geometry.value_width && !s.is_fused)
         status = cuda_fill_maps(cuda, &s.call, &s.maps, error);
     if (status)
         return status;
-    return s.flows ? launch_flow(cuda, launch, &s, stream, error)
-                   : launch_chunks(cuda, launch, &s, stream, error);
+    return s.is_fused ? launch_fused(cuda, launch, &s, stream, error)
+                      : launch_chunks(cuda, launch, &s, stream, error);
 }

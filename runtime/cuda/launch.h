@@ -11,7 +11,7 @@ size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launc
 fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch, void *stream,
                         fpa_error *error);
 
-/* For launch_cuda.c and launch_step.c. */
+/* For launch_cuda.c and launch_decode.c. */
 
 enum { CUDA_WEIGHTS = 256 }; /* run-time matrices of a head, at most (plan_cuda.h) */
 
@@ -33,8 +33,9 @@ fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *
                        fpa_error *error);
 
 /* The same for a kernel that may start before the stream's last one is through, if that calls launch_next(),
- * and waits for what it needs of it by itself: by wait_for_last(), or NAME_attend by counters. cluster: 1, or
- * at most cuda->step_cluster: the grid is [blocks / cluster][cluster] then, and each row of it one cluster.
+ * and waits for what it needs of it by itself: by wait_for_last(), or NAME_chunk_output by counters. cluster:
+ * 1, or at most cuda->decode_cluster: the grid is [blocks / cluster][cluster] then, and each row of it one
+ * cluster.
  */
 fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
                             const struct fpa_launch *launch, const struct fpa_cuda_call *call,

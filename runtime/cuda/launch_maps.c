@@ -90,14 +90,14 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
     return fill_operands(cuda, call, cuda->geometry.vector_rows, cuda->geometry.value_width, maps, error);
 }
 
-fpa_status cuda_fill_flow_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                               struct fpa_cuda_maps *maps, fpa_error *error)
+fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const tensor output = {call->o,           call->o_stride, g->flow_value,
+    const tensor output = {call->o,           call->o_stride, g->fused_value,
                            call->query_heads, call->length,   call->batch};
     bool there;
-    fpa_status status = fill_operands(cuda, call, g->flow_vector, g->flow_value, maps, error);
+    fpa_status status = fill_operands(cuda, call, g->fused_vector, g->fused_value, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
     status = fill_map(cuda, &output, ROWS, &maps->output, &there, error);

@@ -1,7 +1,7 @@
 #include "module.h"
 #include "image.h"
 #include "launch.h"
-#include "launch_step.h"
+#include "launch_decode.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -117,18 +117,18 @@ static fpa_status find_kernels(struct fpa_cuda_module *cuda, const fpa_object *o
         bool there;
         CUfunction *function;
     } kernels[] = {
-        {"gates", g->gate, &cuda->gates},
-        {"pack", g->pack_threads, &cuda->pack},
-        {"state", true, &cuda->state},
-        {"state2", g->second_slices, &cuda->second_state},
-        {"carry", true, &cuda->carry},
-        {"attend", true, &cuda->attend},
-        {"flow", g->flow_threads, &cuda->flow},
-        {"relay", g->relay_threads, &cuda->relay},
-        {"step", g->step_threads, &cuda->step},
-        {"recall", g->recalls, &cuda->recall},
-        {"gather", g->step_threads, &cuda->gather},
-        {"token", g->token_bytes, &cuda->token},
+        {"gate_scan", g->gate, &cuda->gates},
+        {"pack_rows", g->pack_threads, &cuda->pack},
+        {"chunk_state", true, &cuda->state},
+        {"chunk_state_small", g->small_state_slices, &cuda->small_state},
+        {"segment_scan", true, &cuda->segment_scan},
+        {"chunk_output", true, &cuda->chunk_output},
+        {"fused_chunk", g->fused_threads, &cuda->fused},
+        {"cluster_scan", g->cluster_scan_threads, &cuda->cluster_scan},
+        {"decode", g->decode_threads, &cuda->step},
+        {"decode_recent", g->decodes_recent, &cuda->decode_recent},
+        {"split_reduction", g->decode_threads, &cuda->gather},
+        {"decode_resident", g->decode_resident_bytes, &cuda->token},
     };
     fpa_status status = FPA_OK;
     image_split(object, images, FPA_CUDA_PARTS);
@@ -172,12 +172,13 @@ static fpa_status prepare(const struct fpa_cuda_module *cuda, CUfunction functio
 
 enum { OVERLAPS = 12030 }; /* CUDA: from here on a captured launch keeps what it may overlap with */
 
-/* Shared memory that the launch of a block of NAME_token may ask for; it has variables of its own beside. */
+/* Shared memory that the launch of a block of NAME_decode_resident may ask for; it has variables of its own
+ * beside. */
 static int token_memory(const struct fpa_cuda_module *cuda)
 {
     enum { OWN = 1024 };
     const int most = cuda->shared_memory - OWN;
-    return most < cuda->geometry.token_most ? most : cuda->geometry.token_most;
+    return most < cuda->geometry.decode_resident_most ? most : cuda->geometry.decode_resident_most;
 }
 
 /* How many clusters of so many blocks the GPU has room for at a time. */
@@ -208,57 +209,59 @@ static fpa_status find_cluster(struct fpa_cuda_module *cuda, fpa_error *error)
     const fpa_driver *driver = cuda->driver;
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     int clusters = 0;
-    cuda->step_cluster = 1;
+    cuda->decode_cluster = 1;
     cuda->overlaps =
-        (g->step_cluster > 1 || g->stays) && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
-    if (!cuda->overlaps || g->step_cluster < 2 || !driver->cuOccupancyMaxActiveClusters)
+        (g->decode_cluster > 1 || g->persistent) && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
+    if (!cuda->overlaps || g->decode_cluster < 2 || !driver->cuOccupancyMaxActiveClusters)
         return FPA_OK;
-    fpa_status status =
-        count_clusters(cuda, cuda->step, g->step_cluster, g->step_threads, g->step_bytes, &clusters, error);
+    fpa_status status = count_clusters(cuda, cuda->step, g->decode_cluster, g->decode_threads,
+                                       g->decode_bytes, &clusters, error);
     if (!status && clusters > 0)
-        cuda->step_cluster = g->step_cluster < MOST_CLUSTER ? g->step_cluster : MOST_CLUSTER;
-    const int most = clusters > 0 ? cuda->step_cluster : 0;
+        cuda->decode_cluster = g->decode_cluster < MOST_CLUSTER ? g->decode_cluster : MOST_CLUSTER;
+    const int most = clusters > 0 ? cuda->decode_cluster : 0;
     for (int blocks = 1; blocks <= most && cuda->token && !status; blocks++)
-        if (step_token_bytes(g, blocks) <= token_memory(cuda))
-            status = count_clusters(cuda, cuda->token, blocks, g->step_threads, step_token_bytes(g, blocks),
-                                    &cuda->token_clusters[blocks], error);
-    for (int blocks = 2; blocks <= most && cuda->relay && !status; blocks++)
-        status = count_clusters(cuda, cuda->relay, blocks, g->relay_threads, g->relay_bytes,
-                                &cuda->relay_clusters[blocks], error);
+        if (decode_resident_shared(g, blocks) <= token_memory(cuda))
+            status = count_clusters(cuda, cuda->token, blocks, g->decode_threads,
+                                    decode_resident_shared(g, blocks),
+                                    &cuda->decode_resident_clusters[blocks], error);
+    for (int blocks = 2; blocks <= most && cuda->cluster_scan && !status; blocks++)
+        status = count_clusters(cuda, cuda->cluster_scan, blocks, g->cluster_scan_threads,
+                                g->cluster_scan_bytes, &cuda->cluster_counts[blocks], error);
     return status;
 }
 
 static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    fpa_status status =
-        prepare(cuda, cuda->state, "state", g->state_threads, g->state_bytes, &cuda->state_resident, error);
+    fpa_status status = prepare(cuda, cuda->state, "chunk_state", g->chunk_state_threads, g->state_bytes,
+                                &cuda->chunk_state_occupancy, error);
     if (!status)
-        status = prepare(cuda, cuda->second_state, "state2", g->second_threads, g->second_bytes,
-                         &cuda->second_resident, error);
+        status = prepare(cuda, cuda->small_state, "chunk_state_small", g->small_state_threads,
+                         g->small_state_bytes, &cuda->small_state_occupancy, error);
     int pack_resident;
     if (!status)
-        status = prepare(cuda, cuda->pack, "pack", g->pack_threads, g->pack_bytes, &pack_resident, error);
-    if (!status)
-        status = prepare(cuda, cuda->attend, "attend", g->attend_threads, g->attend_bytes,
-                         &cuda->attend_resident, error);
-    if (!status)
         status =
-            prepare(cuda, cuda->flow, "flow", g->flow_threads, g->flow_bytes, &cuda->flow_resident, error);
-    int relay_resident; /* one: clusters are counted below */
+            prepare(cuda, cuda->pack, "pack_rows", g->pack_threads, g->pack_bytes, &pack_resident, error);
     if (!status)
-        status =
-            prepare(cuda, cuda->relay, "relay", g->relay_threads, g->relay_bytes, &relay_resident, error);
+        status = prepare(cuda, cuda->chunk_output, "chunk_output", g->chunk_output_threads,
+                         g->chunk_output_bytes, &cuda->chunk_output_occupancy, error);
     if (!status)
-        status =
-            prepare(cuda, cuda->step, "step", g->step_threads, g->step_bytes, &cuda->step_resident, error);
-    if (!status) /* launched as NAME_step is */
-        status = prepare(cuda, cuda->recall, "recall", g->step_threads, g->step_bytes, &cuda->recall_resident,
-                         error);
+        status = prepare(cuda, cuda->fused, "fused_chunk", g->fused_threads, g->fused_bytes,
+                         &cuda->fused_occupancy, error);
+    int cluster_scan_occupancy; /* one: clusters are counted below */
+    if (!status)
+        status = prepare(cuda, cuda->cluster_scan, "cluster_scan", g->cluster_scan_threads,
+                         g->cluster_scan_bytes, &cluster_scan_occupancy, error);
+    if (!status)
+        status = prepare(cuda, cuda->step, "decode", g->decode_threads, g->decode_bytes,
+                         &cuda->decode_occupancy, error);
+    if (!status) /* launched as NAME_decode is */
+        status = prepare(cuda, cuda->decode_recent, "decode_recent", g->decode_threads, g->decode_bytes,
+                         &cuda->decode_recent_occupancy, error);
     int token_resident;
     if (!status)
-        status =
-            prepare(cuda, cuda->token, "token", g->step_threads, token_memory(cuda), &token_resident, error);
+        status = prepare(cuda, cuda->token, "decode_resident", g->decode_threads, token_memory(cuda),
+                         &token_resident, error);
     return status ? status : find_cluster(cuda, error);
 }
 
@@ -278,10 +281,10 @@ static fpa_status load_in_context(struct fpa_cuda_module *cuda, const fpa_object
     return status;
 }
 
-static void choose_way(const fpa_module *module, int way)
+static void choose_schedule(const fpa_module *module, int schedule)
 {
     struct fpa_cuda_module *cuda = module->handle;
-    cuda->way = (cuda_way)way;
+    cuda->schedule = (cuda_schedule)schedule;
 }
 
 fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object, const char *name,
@@ -305,13 +308,13 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     module->device = cuda->device;
     module->workspace = cuda_workspace;
     module->forward = cuda_forward;
-    module->choose_way = choose_way;
+    module->choose_schedule = choose_schedule;
     status = open_device(cuda, error);
     if (!status)
         status = load_in_context(cuda, object, error);
-    module->recalls = cuda->geometry.recalls;
-    module->clusters = cuda->relay;
-    module->ways = cuda->relay ? CUDA_WAYS : WAY_RELAY;
+    module->decodes_recent = cuda->geometry.decodes_recent;
+    module->clusters = cuda->cluster_scan;
+    module->schedules = cuda->cluster_scan ? CUDA_SCHEDULES : SCHEDULE_CLUSTER;
     if (status)
         cuda_module_unload(module);
     return status;

@@ -7,7 +7,12 @@
 #include "driver.h"
 
 /* Kernels are chosen by the size of a call, or as for many sequences, or by clusters where there are such. */
-typedef enum cuda_way { WAY_OWN, WAY_CROWDED, WAY_RELAY, CUDA_WAYS } cuda_way;
+typedef enum cuda_schedule {
+    SCHEDULE_BY_SIZE,
+    SCHEDULE_CROWDED,
+    SCHEDULE_CLUSTER,
+    CUDA_SCHEDULES
+} cuda_schedule;
 
 enum { MOST_CLUSTER = 8 }; /* blocks that a cluster may have on every GPU that has clusters */
 
@@ -20,23 +25,25 @@ struct fpa_cuda_module {
     CUmodule modules[FPA_CUDA_PARTS]; /* which have the kernels between them; each has the geometry */
     int module_count;
     struct fpa_cuda_geometry geometry;
-    CUfunction gates, pack, state, second_state, carry, attend, flow, relay, step, token, recall,
-        gather; /* NULL: the head has no such kernel */
+    CUfunction gates, pack, state, small_state, segment_scan, chunk_output, fused, cluster_scan, step, token,
+        decode_recent, gather; /* NULL: the head has no such kernel */
     int multiprocessors;
     int shared_memory; /* bytes that one block may have at most */
     /* blocks that fit on one multiprocessor at a time, at least 1; 0 without the kernel */
-    cuda_way way; /* that chunked forms go */
-    int state_resident, second_resident, attend_resident, flow_resident, step_resident, recall_resident;
-    bool overlaps; /* NAME_step and its companions, and NAME_attend, may start before the kernel before them
-                      is through */
-    int step_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */
-    /* of NAME_token and NAME_relay, by their blocks: clusters that the GPU has room for at a time */
-    int token_clusters[MOST_CLUSTER + 1], relay_clusters[MOST_CLUSTER + 1];
+    cuda_schedule schedule; /* that chunked forms go */
+    int chunk_state_occupancy, small_state_occupancy, chunk_output_occupancy, fused_occupancy,
+        decode_occupancy, decode_recent_occupancy;
+    bool overlaps;      /* NAME_decode and its companions, and NAME_chunk_output, may start before the kernel
+                           before them      is through */
+    int decode_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */
+    /* of NAME_decode_resident and NAME_cluster_scan, by their blocks: clusters that the GPU has room for at a
+     * time */
+    int decode_resident_clusters[MOST_CLUSTER + 1], cluster_counts[MOST_CLUSTER + 1];
     char name[64]; /* of the head */
 };
 
 /* Load for options->device; the symbols are NAME_geometry and the kernels of cuda_call.h, of which
- * NAME_attend has to be there. Fills module except for its backend. LOAD when the driver refuses the
+ * NAME_chunk_output has to be there. Fills module except for its backend. LOAD when the driver refuses the
  * bytes, or they are of another version of the generator; UNSUPPORTED when a block needs more shared
  * memory than this GPU has. */
 fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object, const char *name,

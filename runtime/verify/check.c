@@ -359,7 +359,7 @@ fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index fo
             t->shape.checks & (producer == (int)form ? CHECK_RESUME | CHECK_HANDOVER : CHECK_HANDOVER))
             status = check_resume(t, module, form, (fpa_form_index)producer, m, error);
     for (int producer = 0; producer < FORMS && status == FPA_OK; producer++)
-        if (form == FORM_RECURRENT && module->recalls && t->shape.checks & CHECK_RECENT &&
+        if (form == FORM_RECURRENT && module->decodes_recent && t->shape.checks & CHECK_RECENT &&
             t->facts->forms & 1 << producer)
             status = check_recent(t, module, (fpa_form_index)producer, m, error);
     m->trials++;

@@ -41,13 +41,13 @@ static void recent_free(recent *x)
 }
 
 /* Token `token` with a state of the tokens before `from`, which it must leave as it is. */
-static fpa_status recall_token(const fpa_trial *t, const fpa_module *module, recent *x, int64_t from,
-                               int64_t token, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
+static fpa_status decode_recent_token(const fpa_trial *t, const fpa_module *module, recent *x, int64_t from,
+                                      int64_t token, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
 {
     fpa_status status;
 
     memcpy(x->before.bytes, x->state.bytes, x->state.size);
-    status = trial_recall(t, module, from, token, &x->o, &x->state, error);
+    status = trial_decode_recent(t, module, from, token, &x->o, &x->state, error);
     if (status == FPA_OK && memcmp(x->before.bytes, x->state.bytes, x->state.size) != 0)
         status = check_refuse(t, FORM_RECURRENT, x->how, "a state that stays as it is was changed", error);
     return status == FPA_OK
@@ -56,15 +56,15 @@ static fpa_status recall_token(const fpa_trial *t, const fpa_module *module, rec
 }
 
 /* Some numbers of recent tokens: none, few, and all up to `end`. */
-static fpa_status recall_tokens(const fpa_trial *t, const fpa_module *module, recent *x, int64_t from,
-                                int64_t end, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
+static fpa_status decode_recent_tokens(const fpa_trial *t, const fpa_module *module, recent *x, int64_t from,
+                                       int64_t end, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
 {
     const int64_t tokens[] = {from, from + 1, from + 4, end - 1};
     fpa_status status = FPA_OK;
 
     for (int i = 0; i < 4 && status == FPA_OK; i++)
         if (tokens[i] >= from && tokens[i] < end && (i == 0 || tokens[i] > tokens[i - 1]))
-            status = recall_token(t, module, x, from, tokens[i], bound, m, error);
+            status = decode_recent_token(t, module, x, from, tokens[i], bound, m, error);
     return status;
 }
 
@@ -76,13 +76,13 @@ static fpa_status run_recent(const fpa_trial *t, const fpa_module *module, fpa_f
     if (status == FPA_OK)
         status = check_state(t, producer, x->how, &x->state, x->cut[0], error);
     if (status == FPA_OK)
-        status = recall_tokens(t, module, x, x->cut[0], x->cut[1], bound, m, error);
+        status = decode_recent_tokens(t, module, x, x->cut[0], x->cut[1], bound, m, error);
     if (status == FPA_OK)
         status = trial_run(t, module, producer, x->cut[0], x->cut[1], NULL, &x->state, &x->state, error);
     if (status == FPA_OK)
         status = check_state(t, producer, x->how, &x->state, x->cut[1], error);
     if (status == FPA_OK)
-        status = recall_tokens(t, module, x, x->cut[1], t->shape.length, bound, m, error);
+        status = decode_recent_tokens(t, module, x, x->cut[1], t->shape.length, bound, m, error);
     return status;
 }
 

@@ -225,8 +225,8 @@ fpa_status trial_run(const fpa_trial *t, const fpa_module *module, fpa_form_inde
     return compute(&r, error);
 }
 
-fpa_status trial_recall(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t token,
-                        fpa_field *o, fpa_field *state, fpa_error *error)
+fpa_status trial_decode_recent(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t token,
+                               fpa_field *o, fpa_field *state, fpa_error *error)
 {
     run r = {.trial = t, .module = module, .form = FORM_RECURRENT, .from = from, .first = token};
 

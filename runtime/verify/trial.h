@@ -15,13 +15,13 @@ typedef enum fpa_inputs {
     INPUTS_EXTREME_GATE, /* dense, with log-gates of -1e4 */
 } fpa_inputs;
 
-enum {                     /* what a trial checks besides the result */
-       CHECK_REPEAT = 1,   /* the same call twice gives the same bits */
-       CHECK_RESUME = 2,   /* three runs that hand the state over equal one */
-       CHECK_FUTURE = 4,   /* later tokens change nothing earlier */
-       CHECK_HANDOVER = 8, /* and the first of the three runs may be of any form */
-       CHECK_RECENT = 16,  /* a state without the newest tokens, and those, equal a state with them */
-       CHECK_WAYS = 32,    /* all of it once more by the kernels of larger calls */
+enum {                       /* what a trial checks besides the result */
+       CHECK_REPEAT = 1,     /* the same call twice gives the same bits */
+       CHECK_RESUME = 2,     /* three runs that hand the state over equal one */
+       CHECK_FUTURE = 4,     /* later tokens change nothing earlier */
+       CHECK_HANDOVER = 8,   /* and the first of the three runs may be of any form */
+       CHECK_RECENT = 16,    /* a state without the newest tokens, and those, equal a state with them */
+       CHECK_SCHEDULES = 32, /* all of it once more by the kernels of larger calls */
 };
 
 typedef struct fpa_shape {
@@ -63,8 +63,8 @@ fpa_status trial_run(const fpa_trial *trial, const fpa_module *module, fpa_form_
                      int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error);
 
 /* Run one token in the recurrent form, with a state that has not seen tokens [from, token). */
-fpa_status trial_recall(const fpa_trial *trial, const fpa_module *module, int64_t from, int64_t token,
-                        fpa_field *o, fpa_field *state, fpa_error *error);
+fpa_status trial_decode_recent(const fpa_trial *trial, const fpa_module *module, int64_t from, int64_t token,
+                               fpa_field *o, fpa_field *state, fpa_error *error);
 
 /* "chunked form, 2 x 129 tokens, 3 heads, 3 query heads, padded strides, dense inputs" */
 enum { TRIAL_TEXT = 192 };

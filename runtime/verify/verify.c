@@ -29,24 +29,25 @@ typedef struct row {
 static const row rows[] = {
     {0, 0, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME},
     {0, 1, 1, 2, 4, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_RESUME | CHECK_REPEAT | CHECK_WAYS},
+     CHECK_RESUME | CHECK_REPEAT | CHECK_SCHEDULES},
     {0, 5, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE,
-     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_WAYS},
+     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_SCHEDULES},
     {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT},
     {1, -1, 1, 2, 4, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE, 0},
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_REPEAT | CHECK_RECENT},
     {1, 1, 2, 3, 3, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_REPEAT | CHECK_FUTURE | CHECK_WAYS},
+     CHECK_REPEAT | CHECK_FUTURE | CHECK_SCHEDULES},
     {1, 2, 1, 1, 2, LAYOUT_PADDED, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_RECENT},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, INPUTS_SPARSE, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_HANDOVER | CHECK_FUTURE | CHECK_WAYS},
+    {3, 7, 1, 1, 1, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE,
+     CHECK_HANDOVER | CHECK_FUTURE | CHECK_SCHEDULES},
     {0, 3, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
      CHECK_RESUME},                                               /* one token after the other */
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, 0}, /* SIGNED_ROW */
     /* blocks of a cluster take several turns each */
-    {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_WAYS},
+    {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_SCHEDULES},
     {0, 1161, 1, 1, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_HANDOVER | CHECK_FUTURE | CHECK_WAYS},
+     CHECK_HANDOVER | CHECK_FUTURE | CHECK_SCHEDULES},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0], SIGNED_ROW = ROWS - 3, CLUSTER_ROWS };
@@ -147,13 +148,13 @@ static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measu
         *error = p->error;
     if (status == FPA_OK)
         status = check_forms(p, module, measures, error);
-    if (status != FPA_OK || !module->choose_way || !(p->trial.shape.checks & CHECK_WAYS))
+    if (status != FPA_OK || !module->choose_schedule || !(p->trial.shape.checks & CHECK_SCHEDULES))
         return status;
-    for (int way = 1; way < module->ways && status == FPA_OK; way++) {
-        module->choose_way(module, way);
+    for (int schedule = 1; schedule < module->schedules && status == FPA_OK; schedule++) {
+        module->choose_schedule(module, schedule);
         status = check_forms(p, module, measures, error);
     }
-    module->choose_way(module, 0);
+    module->choose_schedule(module, 0);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* emulate: blocks of CUDA threads on the CPU, one fiber a thread; included before an emitted file (C++17).
  *
  * A block's fibers take turns on one core, each until it has to wait; blocks follow each other, those of a
- * cluster take turns. Nothing depends on time, and the order of warps is drawn from the same numbers each time
- * (launch.h): the same launch is the same run. What is asynchronous on the GPU happens either at once
+ * cluster take turns. Nothing depends on time, and the order of warps is drawn from the same numbers each
+ * time (launch.h): the same launch is the same run. What is asynchronous on the GPU happens either at once
  * or, when it is to be late, not before somebody waits for it, so that a wait that is missing shows. Where no
  * fiber can go on, the launch ends with a message that says where each warp is. */
 #ifndef FPAC_TESTS_EMULATE_H

@@ -4,7 +4,6 @@
 #define FPAC_TESTS_EMULATE_LAUNCH_H
 
 #include "emulate.h"
-#include "abi/cuda_call.h"
 
 namespace emulate
 {
@@ -201,7 +200,7 @@ static void launch_cluster(unsigned first)
 /* NULL, or what went wrong. So many neighbours along x are a cluster. maps, weights (pointers to the head's):
  * NULL where the kernel takes none. late: matrix instructions (bit 0), copies (bit 1) are not done before
  * somebody waits for them. overlaps: the kernel has to find out by itself what the one before it has written;
- * that is NAME_gates (behind_gates), or so many bytes of it are totals. */
+ * that is NAME_gate_scan (behind_gates), or so many bytes of it are totals. */
 extern "C" __attribute__((visibility("default"))) const char *
 emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, unsigned bytes,
                unsigned neighbours, const struct fpa_cuda_call *call, const void *maps, const void *weights,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "runtime/cuda/launch.h"
-#include "runtime/cuda/launch_step.h"
+#include "runtime/cuda/launch_decode.h"
 #include "runtime/c/process.h"
 #include "../scratch.h"
 #include "tensor_map.h"
@@ -63,13 +63,13 @@ static bool takes_maps(const emulated_kernel *kernel)
 {
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
     const void *one = kernel;
-    if (one == (const void *)cuda->flow)
-        return cuda->geometry.flow_total;
-    if (one == (const void *)cuda->relay)
+    if (one == (const void *)cuda->fused)
+        return cuda->geometry.fused_total;
+    if (one == (const void *)cuda->cluster_scan)
         return true;
     return cuda->geometry.value_width &&
-           (one == (const void *)cuda->state || one == (const void *)cuda->second_state ||
-            one == (const void *)cuda->attend);
+           (one == (const void *)cuda->state || one == (const void *)cuda->small_state ||
+            one == (const void *)cuda->chunk_output);
 }
 
 /* They come last; kernels of tiles read packed vectors instead. */
@@ -77,16 +77,16 @@ static bool takes_weights(const emulated_kernel *kernel)
 {
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
     return cuda->geometry.weights &&
-           (!takes_maps(kernel) || (const void *)kernel == (const void *)cuda->flow);
+           (!takes_maps(kernel) || (const void *)kernel == (const void *)cuda->fused);
 }
 
-/* Bytes of totals that a launch of NAME_flow reads: those of all segments but the last. */
+/* Bytes of totals that a launch of NAME_fused_chunk reads: those of all segments but the last. */
 static size_t count_totals(const emulated_kernel *kernel, const struct fpa_cuda_call *call)
 {
     const struct fpa_cuda_geometry *g = &kernel->owner->cuda.geometry;
-    const long long total = g->flow_total ? g->flow_total : (long long)g->features * g->columns;
+    const long long total = g->fused_total ? g->fused_total : (long long)g->features * g->columns;
     const void *one = kernel;
-    if (one != (const void *)kernel->owner->cuda.flow || !call->totals || call->totals_only)
+    if (one != (const void *)kernel->owner->cuda.fused || !call->totals || call->totals_only)
         return 0;
     return (size_t)(call->batch * call->heads * (call->segments - 1) * total) * sizeof(float);
 }
@@ -194,18 +194,18 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
         CUfunction *function;
         int *resident;
     } kernels[EMULATED_KERNELS] = {
-        {"gates", &cuda->gates, NULL},
-        {"pack", &cuda->pack, NULL},
-        {"state", &cuda->state, &cuda->state_resident},
-        {"state2", &cuda->second_state, &cuda->second_resident},
-        {"carry", &cuda->carry, NULL},
-        {"attend", &cuda->attend, &cuda->attend_resident},
-        {"flow", &cuda->flow, &cuda->flow_resident},
-        {"relay", &cuda->relay, NULL},
-        {"step", &cuda->step, &cuda->step_resident},
-        {"recall", &cuda->recall, &cuda->recall_resident},
-        {"gather", &cuda->gather, NULL},
-        {"token", &cuda->token, NULL},
+        {"gate_scan", &cuda->gates, NULL},
+        {"pack_rows", &cuda->pack, NULL},
+        {"chunk_state", &cuda->state, &cuda->chunk_state_occupancy},
+        {"chunk_state_small", &cuda->small_state, &cuda->small_state_occupancy},
+        {"segment_scan", &cuda->segment_scan, NULL},
+        {"chunk_output", &cuda->chunk_output, &cuda->chunk_output_occupancy},
+        {"fused_chunk", &cuda->fused, &cuda->fused_occupancy},
+        {"cluster_scan", &cuda->cluster_scan, NULL},
+        {"decode", &cuda->step, &cuda->decode_occupancy},
+        {"decode_recent", &cuda->decode_recent, &cuda->decode_recent_occupancy},
+        {"split_reduction", &cuda->gather, NULL},
+        {"decode_resident", &cuda->token, NULL},
     };
     char symbol[HEAD_MAX_NAME + 16];
     snprintf(symbol, sizeof symbol, "%s_geometry", cuda->name);
@@ -213,11 +213,11 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
     if (!geometry)
         return fail(error, FPA_LOAD, cuda->name, "the library lacks %s", symbol);
     memcpy(&cuda->geometry, geometry, sizeof cuda->geometry);
-    cuda->step_cluster = cuda->geometry.step_cluster;
-    cuda->overlaps = cuda->step_cluster > 1 || cuda->geometry.stays;
-    for (int blocks = 1; blocks <= cuda->step_cluster && cuda->geometry.token_bytes; blocks++)
-        if (step_token_bytes(&cuda->geometry, blocks) <= cuda->geometry.token_most)
-            cuda->token_clusters[blocks] = 1000;
+    cuda->decode_cluster = cuda->geometry.decode_cluster;
+    cuda->overlaps = cuda->decode_cluster > 1 || cuda->geometry.persistent;
+    for (int blocks = 1; blocks <= cuda->decode_cluster && cuda->geometry.decode_resident_bytes; blocks++)
+        if (decode_resident_shared(&cuda->geometry, blocks) <= cuda->geometry.decode_resident_most)
+            cuda->decode_resident_clusters[blocks] = 1000;
     for (int i = 0; i < EMULATED_KERNELS; i++) {
         snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, kernels[i].suffix);
         emulated->kernels[i] = (emulated_kernel){emulated, dlsym(emulated->library, symbol)};

@@ -33,7 +33,7 @@ static bool fits(fpa_plan *plan, int tiles, int panel, int bytes)
     cuda->query_tokens = 16 * CUDA_WARPS * tiles;
     cuda->panel = panel;
     plan_cuda_memory(plan);
-    return largest(cuda->attend.size, cuda->state.size) <= bytes;
+    return largest(cuda->chunk_output.size, cuda->state.size) <= bytes;
 }
 
 /* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. least: keys of
@@ -53,14 +53,16 @@ static bool find_blocks(fpa_plan *plan, int least)
 /* Where coordinates are read as they lie, a panel is a warpgroup's 64 tokens. */
 static fpa_status choose_blocks(fpa_plan *plan, fpa_error *error)
 {
-    const bool natural = plan->target->warpgroups && plan->cuda.slices == 1 && plan_cuda_is_natural(plan);
-    if ((natural && find_blocks(plan, 16 * CUDA_WARPS)) || find_blocks(plan, 1))
+    const bool coordinates =
+        plan->target->warpgroups && plan->cuda.slices == 1 && plan_cuda_reads_coordinates(plan);
+    if ((coordinates && find_blocks(plan, 16 * CUDA_WARPS)) || find_blocks(plan, 1))
         return FPA_OK;
     return fail(error, FPA_UNSUPPORTED, plan->head->origin,
                 "head '%s' needs %d bytes of shared memory a block, %s has %d: %d packed rows of %s a token "
                 "are too many",
-                plan->head->name, largest(plan->cuda.attend.size, plan->cuda.state.size), plan->target->name,
-                plan->target->shared_memory, plan->cuda.row_count, dtype_name(plan->facts.arithmetic));
+                plan->head->name, largest(plan->cuda.chunk_output.size, plan->cuda.state.size),
+                plan->target->name, plan->target->shared_memory, plan->cuda.row_count,
+                dtype_name(plan->facts.arithmetic));
 }
 
 /* A token costs chunk (d + dv) FLOP for its chunk's own part, and its share of writing and reading
@@ -106,32 +108,34 @@ enum { LEAST_STAGES = 6 }; /* of the recurrent form: also room for the threads' 
 static void place_step(fpa_plan *plan)
 {
     fpa_cuda_plan *cuda = &plan->cuda;
-    const int warps = CUDA_STEP_THREADS / 32;
-    const int rows = (1 + CUDA_STEP_QUERIES) * cuda->row_count;
+    const int warps = CUDA_DECODE_THREADS / 32;
+    const int rows = (1 + CUDA_DECODE_QUERIES) * cuda->row_count;
     const bool joins = plan->target->capability >= 90;
-    cuda->step_features = CUDA_STEP_THREADS / ((plan->head->dv + 3) / 4);
+    cuda->decode_features = CUDA_DECODE_THREADS / ((plan->head->dv + 3) / 4);
     const int values = round_up(plan->head->dv, 4);
     const int columns = values + (plan->head->normalize != FPA_NORMALIZE_NONE ? 4 : 0);
-    const int clusters = joins ? CUDA_STEP_CLUSTER * columns + 2 * CUDA_STEP_BARRIERS : 0;
+    const int clusters = joins ? CUDA_DECODE_CLUSTER * columns + 2 * CUDA_DECODE_BARRIERS : 0;
     /* the ring begins with a whole line of shared memory's banks */
     const int rest =
-        4 * (CUDA_STEP_ROOM + round_up(rows + values + CUDA_STEP_QUERIES * warps + clusters, 32));
-    const int stage = 16 * CUDA_STEP_THREADS;
+        4 * (CUDA_DECODE_ROOM + round_up(rows + values + CUDA_DECODE_QUERIES * warps + clusters, 32));
+    const int stage = 16 * CUDA_DECODE_THREADS;
     /* of 16 bits a thread has 8 columns, and needs more registers for their sums */
     const bool narrow = plan->head->state_dtype != FPA_F32;
-    cuda->step_blocks = narrow || plan->target->capability < 90 ? 2 : 3;
-    cuda->step_stages = narrow ? 20 : 12;
-    while (cuda->step_stages > LEAST_STAGES &&
-           cuda->step_blocks * (rest + cuda->step_stages * stage + 1024) > plan->target->shared_memory + 1024)
-        cuda->step_stages -= 2;
-    if (cuda->step_blocks * (rest + cuda->step_stages * stage + 1024) > plan->target->shared_memory + 1024)
-        cuda->step_blocks--;
-    cuda->step_bytes = rest + cuda->step_stages * stage;
+    cuda->decode_blocks = narrow || plan->target->capability < 90 ? 2 : 3;
+    cuda->decode_stages = narrow ? 20 : 12;
+    while (cuda->decode_stages > LEAST_STAGES &&
+           cuda->decode_blocks * (rest + cuda->decode_stages * stage + 1024) >
+               plan->target->shared_memory + 1024)
+        cuda->decode_stages -= 2;
+    if (cuda->decode_blocks * (rest + cuda->decode_stages * stage + 1024) >
+        plan->target->shared_memory + 1024)
+        cuda->decode_blocks--;
+    cuda->decode_bytes = rest + cuda->decode_stages * stage;
     const bool whole =
         plan->head->dv * dtype_size(plan->head->state_dtype) % 16 == 0; /* rows, for bulk copies */
-    cuda->token_bytes = joins && whole ? rest : 0;
-    cuda->token_least =
-        rest + 4 * (8 * CUDA_STEP_QUERIES * CUDA_STEP_THREADS - CUDA_STEP_ROOM); /* for sums */
+    cuda->decode_resident_bytes = joins && whole ? rest : 0;
+    cuda->decode_resident_least =
+        rest + 4 * (8 * CUDA_DECODE_QUERIES * CUDA_DECODE_THREADS - CUDA_DECODE_ROOM); /* for sums */
 }
 
 static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
@@ -157,8 +161,8 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 
 static fpa_status refuse_warpgroups(fpa_plan *plan, const char *why)
 {
-    plan->hopper.used = false;
-    snprintf(plan->hopper.why, sizeof plan->hopper.why, "%s", why);
+    plan->outer.used = false;
+    snprintf(plan->outer.why, sizeof plan->outer.why, "%s", why);
     return FPA_OK;
 }
 
@@ -169,21 +173,21 @@ static fpa_status use_warpgroups(fpa_plan *plan, fpa_error *error)
     fpa_cuda_plan *cuda = &plan->cuda, portable = *cuda;
     if (cuda->element != 2)
         return refuse_warpgroups(plan, "its products are no 16-bit numbers");
-    if (cuda->flows)
+    if (cuda->is_fused)
         return refuse_warpgroups(plan, "its state is small enough for one pass");
     warpgroup_columns(plan, &cuda->column_blocks, &cuda->column_tiles, &cuda->all_tiles);
-    fpa_status status = plan_hopper(plan, warpgroup_tiles(cuda->all_tiles), &plan->hopper, error);
-    if (!status && plan->hopper.used)
-        plan_warpgroups(plan);
-    if (!status && plan->hopper.used && !plan->hopper.natural && !plan_pack(plan))
+    fpa_status status = plan_outer(plan, warpgroup_tiles(cuda->all_tiles), &plan->outer, error);
+    if (!status && plan->outer.used)
+        plan_split(plan);
+    if (!status && plan->outer.used && !plan->outer.coordinates && !plan_pack(plan))
         status = refuse_warpgroups(plan, "a block of its packed rows does not fit into shared memory");
-    if (status || !plan->hopper.used) {
+    if (status || !plan->outer.used) {
         *cuda = portable;
         return status;
     }
     const int chunk = plan->head->chunk ? plan->head->chunk : choose_chunk(plan, 60, 1024) * 3 / 4;
     plan->chunk = round_up(chunk, plan->warpgroups.query_tokens);
-    warpgroup_attend_clocks(plan);
+    warpgroup_chunk_output_clocks(plan);
     return FPA_OK;
 }
 
@@ -205,10 +209,10 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
     status = choose_blocks(plan, error);
     if (status)
         return status;
-    plan_cuda_flow(plan);
+    plan_cuda_fused(plan);
     plan_cuda_resident(plan);
-    plan_relay(plan);
+    plan_cluster_scan(plan);
     if (plan->target->warpgroups)
         status = use_warpgroups(plan, error);
-    return status ? status : plan_flow(plan, error);
+    return status ? status : plan_fused_packed(plan, error);
 }

@@ -11,18 +11,18 @@
 #include "machine/target.h"
 
 enum {
-    CUDA_UNIT = 16,          /* features of a unit */
-    CUDA_GROUP = 4,          /* units that the attend kernel takes from one tile of the state */
-    CUDA_WARPS = 4,          /* of a block of state and attend */
-    CUDA_STATE_STAGES = 3,   /* tiles of the state on their way into shared memory */
-    CUDA_STEP_THREADS = 256, /* of a block of the recurrent form */
-    CUDA_STEP_ROOM = 5120,   /* floats of its features, then of its sums */
-    CUDA_STEP_BARRIERS = 33, /* of a cluster's parts, and of pieces of a state in shared memory */
-    CUDA_TOKEN_MOST =
+    CUDA_UNIT = 16,            /* features of a unit */
+    CUDA_GROUP = 4,            /* units that the attend kernel takes from one tile of the state */
+    CUDA_WARPS = 4,            /* of a block of state and attend */
+    CUDA_STATE_STAGES = 3,     /* tiles of the state on their way into shared memory */
+    CUDA_DECODE_THREADS = 256, /* of a block of the recurrent form */
+    CUDA_DECODE_ROOM = 5120,   /* floats of its features, then of its sums */
+    CUDA_DECODE_BARRIERS = 33, /* of a cluster's parts, and of pieces of a state in shared memory */
+    CUDA_DECODE_RESIDENT_MOST =
         226 << 10, /* bytes of shared memory that a launch asks for, whose block holds a state's rows */
-    CUDA_STEP_CLUSTER = 8, /* blocks of a head, at most, that add their sums up themselves */
-    CUDA_STEP_QUERIES = 4, /* query heads that one pass over the state serves */
-    CUDA_GATHER_THREADS = 64,
+    CUDA_DECODE_CLUSTER = 8, /* blocks of a head, at most, that add their sums up themselves */
+    CUDA_DECODE_QUERIES = 4, /* query heads that one pass over the state serves */
+    CUDA_SPLIT_REDUCTION_THREADS = 64,
     CUDA_MAX_WIDTH = 256, /* d, dv */
     CUDA_MAX_FEATURES = 1 << 18,
     CUDA_MAX_WEIGHTS = 256, /* run-time matrices: their addresses are kernel parameters */
@@ -37,7 +37,7 @@ typedef struct fpa_cuda_memory {
     int values;  /* tiles of v */
     int tiles;   /* attend: tiles of the state */
     int gates;   /* gated: sums of the keys' gates, then attend: of the queries' */
-    int output;  /* flow of warpgroups: parts of o on their way out */
+    int output;  /* fused_chunk of warpgroups: parts of o on their way out */
     int size;    /* of all */
 } fpa_cuda_memory;
 
@@ -70,21 +70,21 @@ typedef struct fpa_cuda_plan {
     int warp_units;   /* units that a warp of the state kernel owns */
     int slices;       /* blocks of the state kernel that share a head */
     /* the recurrent form */
-    int step_features; /* rows of the state that a block has at a time */
-    int step_stages;   /* pieces of the state that a thread has on their way */
-    int step_blocks;   /* on a multiprocessor at a time */
-    int step_bytes;    /* of its shared memory */
-    int token_bytes;   /* of NAME_token's beside rows of the state; 0: there is none */
-    int token_least;   /* with them, at least */
+    int decode_features;       /* rows of the state that a block has at a time */
+    int decode_stages;         /* pieces of the state that a thread has on their way */
+    int decode_blocks;         /* on a multiprocessor at a time */
+    int decode_bytes;          /* of its shared memory */
+    int decode_resident_bytes; /* of NAME_decode_resident's beside rows of the state; 0: there is none */
+    int decode_resident_least; /* with them, at least */
     /* pitches, bytes: from a row of a panel, a token's raw vector, a row of values, of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch, output_pitch;
-    fpa_cuda_memory state, attend, flow;
-    int state_blocks, attend_blocks, flow_blocks; /* on a multiprocessor at a time */
-    bool natural;     /* q.k with a few coordinates: they are read as they lie, without a panel */
-    bool flows;       /* the chunked form is one pass with the state in registers */
-    bool flow_hopper; /* that pass uses the matrix instructions of warpgroups */
-    int flow_stages;  /* flow_hopper: panels in shared memory */
-    int flow_copies;  /* and of the state; one: it is written when all have read the one before */
+    fpa_cuda_memory state, chunk_output, fused;
+    int chunk_state_blocks, chunk_output_blocks, fused_blocks; /* on a multiprocessor at a time */
+    bool coordinates;       /* q.k with a few coordinates: they are read as they lie, without a panel */
+    bool is_fused;          /* the chunked form is one pass with the state in registers */
+    bool fused_coordinates; /* that pass uses the matrix instructions of warpgroups */
+    int fused_stages;       /* fused_coordinates: panels in shared memory */
+    int fused_copies;       /* and of the state; one: it is written when all have read the one before */
 } fpa_cuda_plan;
 
 #endif

@@ -15,12 +15,12 @@ fpa_status plan_cuda_rows(fpa_plan *plan, fpa_error *error);
 
 /* Linear attention on the coordinates themselves, on tensor cores: rows by 16 are units as they are. Needs
  * rows. */
-bool plan_cuda_is_natural(const fpa_plan *plan);
+bool plan_cuda_reads_coordinates(const fpa_plan *plan);
 /* Bytes from row to row of panels, and places in shared memory, for blocks of the sizes in plan->cuda. */
 void plan_cuda_pitches(fpa_plan *plan);
 void plan_cuda_memory(fpa_plan *plan);
 /* Whether the chunked form is one pass, and its places. */
-void plan_cuda_flow(fpa_plan *plan);
+void plan_cuda_fused(fpa_plan *plan);
 /* Blocks that share a multiprocessor. */
 void plan_cuda_resident(fpa_plan *plan);
 

@@ -1,0 +1,30 @@
+/* plan_cluster_scan: the one-pass kernel of sm_90a whose blocks, a cluster for each sequence, take *spans* of
+ * 128 tokens in turn and hand the state on. For heads whose coordinates are features (linear attention) and
+ * whose state is small. Of a block's four warpgroups one adds up keys, two have the queries of a half of the
+ * span each, and the last one fetches. */
+#ifndef FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
+#define FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
+
+#include <stdbool.h>
+
+#include "abi/cuda_call.h"
+
+struct fpa_plan;
+
+enum { CLUSTER_SCAN_THREADS = 4 * 128, CLUSTER_SCAN_SPAN = FPA_CUDA_SPAN };
+
+typedef struct fpa_cluster_scan_plan {
+    bool used;
+    char why[96];       /* not */
+    int spans;          /* places for them */
+    int copies;         /* of the state, for queries */
+    bool outputs_apart; /* o leaves from places of its own, else its queries' */
+    int gate_bytes;     /* of what a span's gates come to; 0: no gate */
+    int key_registers, query_registers, fetch_registers;                        /* of a thread */
+    int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, bytes; /* shared memory */
+} fpa_cluster_scan_plan;
+
+/* Fills plan->cluster_scan. Needs plan->cuda. */
+void plan_cluster_scan(struct fpa_plan *plan);
+
+#endif

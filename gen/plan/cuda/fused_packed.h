@@ -1,0 +1,63 @@
+/* plan_fused_packed: the one-pass kernel of sm_90a for heads of some hundred features. A block walks a
+ * segment of a sequence, 64 tokens (a *panel*) at a time; each of its warpgroups has one task: one packs raw
+ * vectors -> packed rows x[row][token], a few panels ahead of the others keys        one or two hold the
+ * state as fp32 sums; before each panel they leave a copy of it, then add the keys queries     one or two
+ * read the copy and the panel's own keys, and write o */
+#ifndef FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
+#define FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct fpa_plan;
+
+enum {
+    FUSED_PANEL = 64,       /* tokens */
+    FUSED_COPIES = 2,       /* of the state: one is read while the next is written */
+    FUSED_MOST_UNITS = 32,  /* of 16 features */
+    FUSED_MATRIX_ROWS = 48, /* projected rows that one matrix instruction forms, at most */
+    FUSED_ROW_PITCH =
+        2 * FUSED_PANEL + 16, /* bytes from a packed row to the next: 8 of them meet in no bank */
+};
+
+/* How warpgroups share the work: registers of their threads, and how many tiles' or units' products are begun
+ * together. */
+typedef struct fpa_fused_share {
+    int pack_registers, key_registers, query_registers; /* the last ones also where there are no queries */
+    int key_together, query_together;                   /* tiles, units; 0: there are no queries */
+} fpa_fused_share;
+
+typedef struct fpa_fused_packed_plan {
+    bool used;
+    char why[96]; /* not */
+    /* warpgroups */
+    int key_groups, query_groups;
+    int key_tiles;                  /* of 64 features, of each warpgroup of keys */
+    int total_parts, total_packers; /* for totals: warpgroups that add up, or pack, panels by turns */
+    fpa_fused_share walk, totals;   /* with queries, and without */
+    int slots;                      /* of features: 64 a tile */
+    int *slot_feature;              /* [slots] -1: none */
+    int *slot_swapped;              /* [slots] its last two factors change places */
+    /* packed rows: those of plan->cuda.row from row_base on */
+    bool coordinates; /* some feature or dot has coordinates as they are */
+    int row_base, rows;
+    int projected_first, projected; /* rows that matrices form, in plan->cuda's numbers */
+    int matrix_rows;                /* a matrix instruction */
+    int matrix_parts;               /* matrix instructions for all of them */
+    /* places on their way */
+    int panels, values, raw_stages;
+    int outputs; /* slabs of o for the copy engine, one a warpgroup of queries; 0: its boxes are wider than a
+                    block */
+    /* shared memory: bytes of one of each, and from where on they lie */
+    int panel_bytes, raw_bytes, copy_bytes, matrix_bytes;
+    int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
+} fpa_fused_packed_plan;
+
+/* Fills plan->fused_packed, of heads whose chunked form is not one pass on the coordinates themselves. Needs
+ * plan->cuda, plan->hopper and plan->warpgroups. FPA_NO_MEMORY is the only error. */
+fpa_status plan_fused_packed(struct fpa_plan *plan, fpa_error *error);
+/* The order of features; needs the tiles of plan->fused_packed. */
+fpa_status plan_fused_packed_slots(struct fpa_plan *plan, fpa_error *error);
+
+#endif

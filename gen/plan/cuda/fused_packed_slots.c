@@ -1,0 +1,243 @@
+/* plan_fused_packed_slots: the order in which the one-pass kernel has features. Sixteen that differ in one
+ * factor only, by consecutive rows, are a unit: its other factors are one row each, and units of the same
+ * rows fetch them once. Products of sixteen rows with each other make units whose last factor is these rows,
+ * in order.
+ */
+#include "parts.h"
+
+enum {
+    HALF = CUDA_UNIT / 2,
+    SQUARE = HALF + 1 /* units of all products of a unit's rows, of neighbours twice */
+};
+
+/* ---- products of a run of rows with each other ---- */
+
+/* First of the 16 rows, of those that are computed together, that a packed row belongs to; -1: a weighted
+ * row. */
+static int run_base(const fpa_plan *plan, int row)
+{
+    if (row < plan->head->d)
+        return row / CUDA_UNIT * CUDA_UNIT;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const int first = plan->projections[i].first_row;
+        if (row >= first && row < first + plan->head->matrices[plan->projections[i].matrix].rows)
+            return first + (row - first) / CUDA_UNIT * CUDA_UNIT;
+    }
+    return -1;
+}
+
+/* Slot of the product of rows a and b of a run, of which *owner has the slot's number: unit n = a ^ b for
+ * n < 2, else n / 2 + 1, where the greater row owns odd n and the lesser one even n. (outer_fold does so
+ * with 8 rows.) */
+static int square_slot(int a, int b, int *owner)
+{
+    const int apart = a ^ b, low = a < b ? a : b, high = a < b ? b : a;
+    *owner = apart < 2 ? b : apart % 2 ? high : low;
+    return CUDA_UNIT * (apart < 2 ? apart : apart / 2 + 1) + *owner;
+}
+
+/* Of one run the features without a place that are products of two of its rows, by slots; -1: none. */
+static void gather_square(const fpa_plan *plan, int base, const bool *placed, int *feature, bool *swapped)
+{
+    for (int i = 0; i < SQUARE * CUDA_UNIT; i++)
+        feature[i] = -1;
+    for (int p = 0; p < plan->piece_count; p++) {
+        const fpa_piece *piece = &plan->pieces[p];
+        if (piece->prefix_count != 1 || run_base(plan, piece->prefix[0]) != base)
+            continue;
+        for (int i = 0; i < piece->width; i++) {
+            const int a = piece->prefix[0] - base, b = piece->base + i - base;
+            if (run_base(plan, piece->base + i) != base || placed[piece->feature + i])
+                continue;
+            int owner, slot = square_slot(a, b, &owner);
+            if (feature[slot] < 0) {
+                feature[slot] = (int)piece->feature + i;
+                swapped[slot] = owner != b;
+            }
+        }
+    }
+}
+
+/* Whole units of products of the run at base; returns how many slots they fill. */
+static int place_square(fpa_plan *plan, int base, bool *placed, int first)
+{
+    fpa_fused_packed_plan *fused = &plan->fused_packed;
+    int feature[SQUARE * CUDA_UNIT], next = first;
+    bool swapped[SQUARE * CUDA_UNIT];
+    gather_square(plan, base, placed, feature, swapped);
+    for (int u = 0; u < SQUARE; u++) {
+        bool whole = true;
+        for (int i = u * CUDA_UNIT; i < (u + 1) * CUDA_UNIT; i++)
+            whole &= feature[i] >= 0;
+        for (int i = u * CUDA_UNIT; whole && i < (u + 1) * CUDA_UNIT; i++, next++) {
+            fused->slot_feature[next] = feature[i];
+            fused->slot_swapped[next] = swapped[i];
+            placed[feature[i]] = true;
+        }
+    }
+    return next - first;
+}
+
+/* Of all runs that the first factors of pieces of two lie in. */
+static int place_squares(fpa_plan *plan, bool *placed)
+{
+    int used = 0;
+    for (int p = 0; p < plan->piece_count; p++) {
+        const fpa_piece *piece = &plan->pieces[p];
+        const int base = piece->prefix_count == 1 ? run_base(plan, piece->prefix[0]) : -1;
+        if (base >= 0 && !placed[piece->feature])
+            used += place_square(plan, base, placed, used);
+    }
+    return used;
+}
+
+/* ---- runs ---- */
+
+/* Up to 8 consecutive features of a piece; `more`: what continues it, with the same other factors. */
+typedef struct run {
+    const fpa_piece *piece;
+    int feature, width;
+    int base; /* row of the last factor of the first one */
+    struct run *more;
+    bool joined, placed;
+} run;
+
+/* At most: features may have slots here and there. */
+static int count_runs(const fpa_plan *plan)
+{
+    int count = 0;
+    for (int i = 0; i < plan->piece_count; i++)
+        count += plan->pieces[i].width;
+    return count;
+}
+
+/* What of a piece has no slot yet. */
+static int cut_piece(const fpa_piece *piece, const bool *placed, run *runs)
+{
+    int count = 0;
+    for (int i = 0; i < piece->width; i++) {
+        run *last = count ? &runs[count - 1] : NULL;
+        if (placed[piece->feature + i])
+            continue;
+        if (i % HALF && last && last->base + last->width == piece->base + i)
+            last->width++;
+        else
+            runs[count++] = (run){
+                .piece = piece, .feature = (int)piece->feature + i, .width = 1, .base = piece->base + i};
+    }
+    return count;
+}
+
+/* Whether b goes on where a ends. */
+static bool continues(const run *a, const run *b)
+{
+    const fpa_piece *x = a->piece, *y = b->piece;
+    if (b->base != a->base + a->width || x->prefix_count != y->prefix_count)
+        return false;
+    for (int l = 0; l < x->prefix_count; l++)
+        if (x->prefix[l] != y->prefix[l])
+            return false;
+    return true;
+}
+
+static bool begins(const run *runs, int count, const run *a)
+{
+    for (int i = 0; i < count; i++)
+        if (!runs[i].joined && continues(&runs[i], a))
+            return false;
+    return true;
+}
+
+/* Of those that are free, `tail` takes what continues it, up to a whole unit. */
+static void extend(run *runs, int count, run *tail)
+{
+    int width = tail->width;
+    tail->joined = true;
+    for (int i = 0; i < count; i++) {
+        run *next = &runs[i];
+        if (next->joined || width + next->width > CUDA_UNIT || !continues(tail, next))
+            continue;
+        tail->more = next;
+        next->joined = next->placed = true; /* with the first one */
+        width += next->width;
+        tail = next;
+        i = -1;
+    }
+}
+
+static void join_runs(run *runs, int count)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (int i = 0; i < count; i++)
+            if (!runs[i].joined && begins(runs, count, &runs[i])) {
+                extend(runs, count, &runs[i]);
+                again = true;
+            }
+    }
+}
+
+static int run_width(const run *a)
+{
+    return a ? a->width + run_width(a->more) : 0;
+}
+
+static int place_run(run *a, int *slots)
+{
+    const int width = run_width(a);
+    a->placed = true;
+    for (; a; a = a->more)
+        for (int f = 0; f < a->width; f++)
+            *slots++ = a->feature + f;
+    return width;
+}
+
+/* Runs as wide as number `first`, from it on, that have its rows. */
+static int place_alike(run *runs, int count, int first, int *slots)
+{
+    int used = 0;
+    for (int i = first; i < count; i++)
+        if (!runs[i].placed && run_width(&runs[i]) == run_width(&runs[first]) &&
+            runs[i].base == runs[first].base)
+            used += place_run(&runs[i], slots + used);
+    return used;
+}
+
+static void place_runs(run *runs, int count, int *slots)
+{
+    static const int least[] = {CUDA_UNIT, HALF, 1};
+    for (size_t class = 0; class < sizeof least / sizeof *least; class ++)
+        for (int i = 0; i < count; i++)
+            if (!runs[i].placed && run_width(&runs[i]) >= least[class])
+                slots += place_alike(runs, count, i, slots);
+}
+
+static bool place_features(fpa_plan *plan, arena *memory)
+{
+    fpa_fused_packed_plan *fused = &plan->fused_packed;
+    bool *placed = arena_array(memory, (size_t)plan->features, sizeof *placed);
+    run *runs = arena_array(memory, count_runs(plan), sizeof *runs);
+    int count = 0;
+    if (!placed || !runs)
+        return false;
+    const int used = place_squares(plan, placed);
+    for (int i = 0; i < plan->piece_count; i++)
+        count += cut_piece(&plan->pieces[i], placed, runs + count);
+    join_runs(runs, count);
+    place_runs(runs, count, fused->slot_feature + used);
+    return true;
+}
+
+fpa_status plan_fused_packed_slots(fpa_plan *plan, fpa_error *error)
+{
+    fpa_fused_packed_plan *fused = &plan->fused_packed;
+    arena memory = {0};
+    fused->slots = 64 * fused->key_groups * fused->key_tiles;
+    fused->slot_feature = arena_array(&plan->memory, fused->slots, sizeof *fused->slot_feature);
+    fused->slot_swapped = arena_array(&plan->memory, fused->slots, sizeof *fused->slot_swapped);
+    for (int i = 0; fused->slot_feature && i < fused->slots; i++)
+        fused->slot_feature[i] = -1;
+    const bool done = fused->slot_feature && fused->slot_swapped && place_features(plan, &memory);
+    arena_free(&memory);
+    return done ? FPA_OK : fail_memory(error);
+}

@@ -1,0 +1,258 @@
+/* plan_outer: rows of a vector, dots by blocks of rows; and whether tiles suit the head at all. */
+#include "outer.h"
+
+#include <stdio.h>
+
+#include "outer_tiles.h"
+
+static fpa_status refuse(fpa_outer_plan *outer, const char *why)
+{
+    *outer = (fpa_outer_plan){.used = false};
+    snprintf(outer->why, sizeof outer->why, "%s", why);
+    return FPA_OK;
+}
+
+static int prefix_factors(const fpa_plan *plan)
+{
+    int factors = 0;
+    for (int i = 0; i < plan->piece_count; i++)
+        if (plan->pieces[i].prefix_count > factors)
+            factors = plan->pieces[i].prefix_count;
+    return factors;
+}
+
+/* ---- rows ---- */
+
+/* Which rows features or dots name; shorter features need the row of ones. */
+static void mark_rows(const fpa_plan *plan, int factors, bool *kept)
+{
+    for (int p = 0; p < plan->piece_count; p++) {
+        const fpa_piece *piece = &plan->pieces[p];
+        for (int l = 0; l < piece->prefix_count; l++)
+            kept[piece->prefix[l]] = true;
+        for (int i = 0; i < piece->width; i++)
+            kept[piece->base + i] = true;
+        if (piece->prefix_count < factors)
+            kept[plan->ones_row] = true;
+    }
+    for (int i = 0; i < plan->score->dot_count; i++)
+        for (int r = 0; r < plan->dots[i].row_count; r++)
+            kept[plan->dots[i].rows[r]] = true;
+}
+
+/* A run of rows that are computed together is kept as a whole: the first hopper row behind it. */
+static int place_run(fpa_outer_plan *outer, const bool *kept, int first, int count, int next)
+{
+    bool any = false;
+    for (int i = 0; i < count; i++)
+        any |= kept[first + i];
+    if (!any)
+        return next;
+    for (int i = 0; i < count; i++)
+        outer->row[first + i] = next + i;
+    return round_up(next + count, OUTER_STEP);
+}
+
+/* True when some dot has one of two rows only: blocks of a dot hold no other dot's rows. */
+static bool dots_part(const fpa_plan *plan, int a, int b)
+{
+    for (int i = 0; i < plan->score->dot_count; i++) {
+        int found = 0;
+        for (int r = 0; r < plan->dots[i].row_count; r++)
+            found += plan->dots[i].rows[r] == a || plan->dots[i].rows[r] == b;
+        if (found == 1)
+            return true;
+    }
+    return false;
+}
+
+/* Weighted rows follow each other as in the plan; a run that a dot ends or begins starts 16 rows. */
+static int place_weighted(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept, int next)
+{
+    int last = -1;
+    for (int i = 0; i < plan->weighted_count; i++) {
+        const int row = plan->weighted[i].row;
+        if (!kept[row])
+            continue;
+        if (last < 0 || row != last + 1 || dots_part(plan, last, row))
+            next = round_up(next, OUTER_STEP);
+        outer->row[row] = next++;
+        last = row;
+    }
+    return round_up(next, OUTER_STEP);
+}
+
+/* Coordinates, projections and weighted rows, each padded with zero rows up to 16; the row of ones in a
+ * block of its own, which dots do not read. */
+static int place_rows(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept)
+{
+    for (int i = 0; i < plan->row_count; i++)
+        outer->row[i] = -1;
+    int next = place_run(outer, kept, 0, plan->head->d, 0);
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_projection *projection = &plan->projections[i];
+        const int rows = plan->head->matrices[projection->matrix].rows;
+        next = place_run(outer, kept, projection->first_row, rows, next);
+    }
+    next = place_weighted(plan, outer, kept, next);
+    outer->ones_row = -1;
+    if (kept[plan->ones_row]) {
+        outer->ones_row = outer->row[plan->ones_row] = next;
+        next += OUTER_BLOCK;
+    }
+    return next / OUTER_BLOCK;
+}
+
+/* The inverse of hopper->row, up to whole steps, with room for rows that dots gather. */
+static fpa_status invert_rows(fpa_plan *plan, fpa_outer_plan *outer, fpa_error *error)
+{
+    size_t count = (size_t)round_up(OUTER_BLOCK * outer->row_blocks, OUTER_STEP);
+    for (int i = 0; i < plan->score->dot_count; i++)
+        count += (size_t)round_up(plan->dots[i].row_count, OUTER_STEP);
+    outer->source = arena_array(&plan->memory, count, sizeof *outer->source);
+    if (!outer->source)
+        return fail_memory(error);
+    for (size_t i = 0; i < count; i++)
+        outer->source[i] = -1;
+    for (int i = 0; i < plan->row_count; i++)
+        if (outer->row[i] >= 0)
+            outer->source[outer->row[i]] = i;
+    return FPA_OK;
+}
+
+static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
+{
+    const int rows = OUTER_BLOCK * outer->row_blocks;
+    outer->zero_row = -1;
+    for (int i = rows - 1; i >= 0; i--)
+        if (outer->source[i] < 0)
+            outer->zero_row = i;
+    outer->coordinates = rows == plan->head->d && rows % OUTER_STEP == 0;
+    for (int i = 0; i < rows && outer->coordinates; i++)
+        outer->coordinates = outer->source[i] == i;
+}
+
+/* ---- dots ---- */
+
+static int count_steps(const fpa_outer_plan *outer)
+{
+    return round_up(OUTER_BLOCK * outer->row_blocks, OUTER_STEP) / OUTER_STEP;
+}
+
+/* True when a step's rows are all the dot's, of which it has `rows`, or zero. */
+static bool is_whole(const fpa_outer_plan *outer, int step, int rows)
+{
+    for (int r = 0; r < OUTER_STEP; r++)
+        rows -= outer->source[OUTER_STEP * step + r] >= 0;
+    return rows == 0;
+}
+
+/* Rows of a dot that share their steps with others' are gathered once more, in new steps. */
+static int gather_rows(fpa_outer_plan *outer, const fpa_dot *dot, const bool *whole, int *steps)
+{
+    const int first = count_steps(outer);
+    int next = OUTER_STEP * first, count = 0;
+    for (int r = 0; r < dot->row_count; r++)
+        if (!whole[outer->row[dot->rows[r]] / OUTER_STEP])
+            outer->source[next++] = dot->rows[r];
+    if (next > OUTER_STEP * first)
+        outer->row_blocks = round_up(next, OUTER_STEP) / OUTER_BLOCK;
+    for (int s = first; OUTER_STEP * s < next; s++)
+        steps[count++] = s;
+    return count;
+}
+
+/* Steps of a dot: whole ones, ascending, then those that are gathered; returns how many. */
+static int dot_steps(fpa_outer_plan *outer, const fpa_dot *dot, int *rows_of, bool *whole, int *steps)
+{
+    const int most = count_steps(outer);
+    int count = 0;
+    for (int s = 0; s < most; s++)
+        rows_of[s] = 0;
+    for (int r = 0; r < dot->row_count; r++)
+        rows_of[outer->row[dot->rows[r]] / OUTER_STEP]++;
+    for (int s = 0; s < most; s++) {
+        whole[s] = rows_of[s] > 0 && is_whole(outer, s, rows_of[s]);
+        if (whole[s])
+            steps[count++] = s;
+    }
+    return count + gather_rows(outer, dot, whole, steps + count);
+}
+
+static fpa_status place_dots(fpa_plan *plan, fpa_outer_plan *outer, arena *memory, fpa_error *error)
+{
+    const int dots = plan->score->dot_count;
+    int most = count_steps(outer);
+    for (int i = 0; i < dots; i++)
+        most += round_up(plan->dots[i].row_count, OUTER_STEP) / OUTER_STEP;
+    int *rows_of = arena_array(memory, most, sizeof *rows_of);
+    bool *whole = arena_array(memory, most, sizeof *whole);
+    outer->dot_first = arena_array(&plan->memory, dots + 1, sizeof *outer->dot_first);
+    outer->dot_step = arena_array(&plan->memory, (size_t)dots * most, sizeof *outer->dot_step);
+    if (!rows_of || !whole || !outer->dot_first || !outer->dot_step)
+        return fail_memory(error);
+    for (int i = 0; i < dots; i++)
+        outer->dot_first[i + 1] = outer->dot_first[i] + dot_steps(outer, &plan->dots[i], rows_of, whole,
+                                                                  outer->dot_step + outer->dot_first[i]);
+    return FPA_OK;
+}
+
+/* ---- the plan ---- */
+
+fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l)
+{
+    bool block = true, row = true;
+    for (int i = 0; i < outer->groups * OUTER_BLOCK; i++) {
+        const int *first = outer->prefix + i / OUTER_BLOCK * OUTER_BLOCK * outer->prefix_factors;
+        const int own = outer->prefix[i * outer->prefix_factors + l];
+        block &= first[l] % OUTER_BLOCK == 0 && own == first[l] + i % OUTER_BLOCK;
+        row &= own == first[l];
+    }
+    return block ? PREFIX_BLOCK : row ? PREFIX_ROW : PREFIX_ANY;
+}
+
+static fpa_status plan_vectors(fpa_plan *plan, fpa_outer_plan *outer, arena *memory, fpa_error *error)
+{
+    bool *kept = arena_array(memory, plan->row_count, sizeof *kept);
+    outer->row = arena_array(&plan->memory, plan->row_count, sizeof *outer->row);
+    if (!kept || !outer->row)
+        return fail_memory(error);
+    mark_rows(plan, outer->prefix_factors, kept);
+    outer->row_blocks = place_rows(plan, outer, kept);
+    fpa_status status;
+    if ((status = invert_rows(plan, outer, error)) || (status = place_dots(plan, outer, memory, error)))
+        return status;
+    describe_rows(plan, outer);
+    return FPA_OK;
+}
+
+static fpa_status plan_in(fpa_plan *plan, int warpgroup_tiles, arena *memory, fpa_outer_plan *outer,
+                          fpa_error *error)
+{
+    fpa_status status = plan_vectors(plan, outer, memory, error);
+    if (status)
+        return status;
+    outer_tiling tiling = {0};
+    double slots = 0;
+    if ((status = tiles_form(plan, outer, memory, &tiling, &slots, error)))
+        return status;
+    if (tiles_are_sparse(plan, slots)) {
+        char why[sizeof outer->why];
+        snprintf(why, sizeof why, "its features fill only %.0f %% of tiles of 8 x 8",
+                 100 * (double)plan->features / slots);
+        return refuse(outer, why);
+    }
+    outer->used = true;
+    return tiles_to_strips(plan, &tiling, warpgroup_tiles, memory, outer, error);
+}
+
+fpa_status plan_outer(fpa_plan *plan, int warpgroup_tiles, fpa_outer_plan *outer, fpa_error *error)
+{
+    *outer = (fpa_outer_plan){.prefix_factors = prefix_factors(plan)};
+    if (!outer->prefix_factors)
+        return refuse(outer, "its features are rows themselves");
+    arena memory = {0};
+    fpa_status status = plan_in(plan, warpgroup_tiles, &memory, outer, error);
+    arena_free(&memory);
+    return status;
+}

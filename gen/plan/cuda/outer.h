@@ -1,0 +1,77 @@
+/* plan_outer: how the kernels of sm_90a see a head. They work on *tiles* of 64 features: 8 *prefixes*
+ * times the 8 consecutive rows of one *suffix block*.
+ *
+ * Vocabulary, beside plan.h's. A *vector* is what a token has in packed rows, in blocks of 8 (16 bytes
+ * of bf16). A *prefix* is the product of all factors of a feature but the last. A *group* is 8 prefixes
+ * and the tiles that have them in common; a *strip* is a run of tiles of one group, for which one
+ * warpgroup of the state kernel forms the prefixes once. The order of features is free: a table maps each
+ * slot of a tile to the feature of plan->pieces, or to none. */
+#ifndef FPAC_GEN_PLAN_CUDA_OUTER_H
+#define FPAC_GEN_PLAN_CUDA_OUTER_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct fpa_plan;
+
+enum {
+    OUTER_BLOCK = 8,     /* rows of a block; prefixes of a group */
+    OUTER_TILE = 8 * 8,  /* features */
+    OUTER_STEP = 16,     /* rows that a matrix instruction takes of a dot */
+    OUTER_MAX_STRIP = 6, /* tiles */
+    OUTER_FOLDED = 40,   /* rows that copies have of a folded tile */
+};
+
+typedef struct fpa_outer_plan {
+    bool used;     /* else `why` says why not, nothing below is valid, and the portable kernels run */
+    char why[160]; /* "its features fill only 40 % of tiles of 8 x 8" */
+    /* rows of a vector, in a numbering of its own, by blocks of 8 */
+    int *row;         /* [plan->row_count] hopper row of a plan's row, -1: not kept */
+    int *source;      /* [8 row_blocks] plan's row of a hopper row (some twice), -1: zero for every token */
+    int row_blocks;   /* of a vector */
+    bool coordinates; /* the rows are the coordinates 0..d-1, d % 16 == 0: q and k are read as they lie */
+    int ones_row, zero_row; /* hopper rows, -1: there is none */
+    /* tiles, in the order of their groups; then the folded ones: of a block's rows times themselves */
+    int prefix_factors; /* F - 1; prefixes of fewer factors begin with rows of ones */
+    int groups;
+    int *prefix;      /* [groups][8][prefix_factors] hopper rows */
+    int *group_first; /* [groups + 1] first tile that is not folded; some groups have none */
+    int tiles, folded;
+    int copy_rows;    /* 64 of a tile, OUTER_FOLDED of a folded one */
+    int *tile_suffix; /* [tiles] block of rows */
+    int *feature;     /* [tiles][8 prefixes][8 rows] feature as plan->pieces count them, -1: none */
+    double *weight;   /* [tiles][64] on the key side; 0 where there is no feature */
+    bool weighted;    /* some weight, with the scale that copies have, is not 1 */
+    bool powers;      /* all weights, with that scale, are 0 or powers of two: products with them are exact */
+    bool padded;      /* some slot has no feature */
+    int *degree;      /* [tiles][64] factors that are not the row of ones: head->scale enters as often */
+    /* strips: first those whose prefixes' last factor is a block that their first tile has as its suffix,
+     * then the others, in the order of their groups */
+    int strip_length; /* R: tiles of a strip, 1..OUTER_MAX_STRIP */
+    int strips, own_strips;
+    int *strip_group; /* [strips] */
+    int *strip_tile;  /* [strips][strip_length] tile, -1: padding at the end of a group */
+    /* dots of the score */
+    int *dot_first; /* [dots + 1] first entry of dot_step */
+    int *dot_step;  /* 16 rows each, all the dot's or zero */
+} fpa_outer_plan;
+
+/* What factor l of a group's prefixes is, in every group. */
+typedef enum fpa_prefix_kind {
+    PREFIX_ANY,
+    PREFIX_BLOCK, /* the rows of a whole block, in order */
+    PREFIX_ROW    /* one row */
+} fpa_prefix_kind;
+
+fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l);
+
+/* Row of a folded tile's copy that holds slot 8 c + r, or -1: the slot of (r, c) has its features. */
+int outer_fold(int slot);
+
+/* Fills *hopper from the rows, pieces and dots of plan, with memory of plan's arena. warpgroup_tiles:
+ * tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles do not suit gives
+ * FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
+fpa_status plan_outer(struct fpa_plan *plan, int warpgroup_tiles, fpa_outer_plan *outer, fpa_error *error);
+
+#endif

@@ -1,0 +1,290 @@
+/* plan_strip: tiles of groups as strips of R tiles, with little padding.
+ *
+ * A group whose prefixes are one block I of rows (times factors that all of them share) and the group of
+ * block J can each have the tile of I and J: feature (i, j) is feature (j, i) transposed. Which of the two
+ * has it is a flow in a network: groups that have more tiles than wanted are its sources, those that have
+ * fewer its sinks, and a path moves one tile along each of its edges. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "outer_tiles.h"
+
+enum { UNSEEN = -2, SOURCE = -1 };
+
+typedef struct fused {
+    const outer_tiling *tiling;
+    int *block;    /* [groups] block of rows that a group's prefixes are, -1: none */
+    int *family;   /* [groups] first group of those with the same shared factors; itself without a block */
+    int *order;    /* [groups] by kin, then by tiles as they are at first */
+    int *other;    /* [tiles] group that may have the tile instead, -1: none */
+    bool *flipped; /* [tiles] the other group has it */
+    int *count, *want; /* [groups] tiles */
+    int *from;         /* [groups] tile by which a search came, UNSEEN, or SOURCE */
+} fused;
+
+static const int *group_prefix(const outer_tiling *tiling, int g, int c)
+{
+    return tiling->prefix + (g * OUTER_BLOCK + c) * tiling->factors;
+}
+
+/* ---- who may have which tile ---- */
+
+static bool shares_prefix(const outer_tiling *tiling, const int *a, const int *b)
+{
+    return memcmp(a, b, (tiling->factors - 1) * sizeof *a) == 0;
+}
+
+/* Block of rows that the last factors of a group's prefixes are, in order, or -1. */
+static int block_of_prefixes(const outer_tiling *tiling, int g)
+{
+    const int last = tiling->factors - 1, *first = group_prefix(tiling, g, 0);
+    if (first[last] % OUTER_BLOCK)
+        return -1;
+    for (int c = 1; c < OUTER_BLOCK; c++) {
+        const int *prefix = group_prefix(tiling, g, c);
+        if (prefix[last] != first[last] + c || !shares_prefix(tiling, prefix, first))
+            return -1;
+    }
+    return first[last] / OUTER_BLOCK;
+}
+
+/* The group of that block and the shared factors of g, or -1. */
+static int find_group(const fused *f, int g, int block, int before)
+{
+    for (int h = 0; h < before; h++)
+        if (f->block[h] == block &&
+            shares_prefix(f->tiling, group_prefix(f->tiling, h, 0), group_prefix(f->tiling, g, 0)))
+            return h;
+    return -1;
+}
+
+/* Of groups with equal prefixes the first only, so that each tile has one place where it may go. */
+static void find_blocks(fused *f)
+{
+    for (int g = 0; g < f->tiling->group_count; g++) {
+        f->family[g] = g;
+        f->block[g] = block_of_prefixes(f->tiling, g);
+        if (f->block[g] >= 0 && find_group(f, g, f->block[g], g) >= 0)
+            f->block[g] = -1;
+        for (int h = 0; f->block[g] >= 0 && f->family[g] == g && h < g; h++)
+            if (f->block[h] >= 0 &&
+                shares_prefix(f->tiling, group_prefix(f->tiling, h, 0), group_prefix(f->tiling, g, 0)))
+                f->family[g] = h;
+    }
+}
+
+static bool has_suffix(const outer_tiling *tiling, const int *first, int g, int suffix)
+{
+    for (int t = first[g]; t < first[g + 1]; t++)
+        if (tiling->tiles[t].suffix == suffix)
+            return true;
+    return false;
+}
+
+/* first: [groups + 1] first tile of each group. A tile whose transpose is a tile too, or the same one,
+ * stays. */
+static void find_others(fused *f, const int *first)
+{
+    const outer_tiling *tiling = f->tiling;
+    for (int t = 0; t < tiling->tile_count; t++) {
+        const outer_tile *tile = &tiling->tiles[t];
+        const int block = f->block[tile->group];
+        f->other[t] = block < 0 ? -1 : find_group(f, tile->group, tile->suffix, tiling->group_count);
+        if (f->other[t] >= 0 && has_suffix(tiling, first, f->other[t], block))
+            f->other[t] = -1;
+    }
+}
+
+static void count_tiles(const outer_tiling *tiling, int *count)
+{
+    memset(count, 0, tiling->group_count * sizeof *count);
+    for (int t = 0; t < tiling->tile_count; t++)
+        count[tiling->tiles[t].group]++;
+}
+
+struct ranked {
+    int family, tiles, group;
+};
+
+static int compare_ranked(const void *left, const void *right)
+{
+    const struct ranked *a = left, *b = right;
+    const int x[] = {a->family, a->tiles, a->group}, y[] = {b->family, b->tiles, b->group};
+    for (int i = 0; i < 3; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+static bool order_groups(fused *f, arena *memory)
+{
+    const int groups = f->tiling->group_count;
+    struct ranked *ranked = arena_array(memory, groups, sizeof *ranked);
+    if (!ranked)
+        return false;
+    for (int g = 0; g < groups; g++)
+        ranked[g] = (struct ranked){f->family[g], f->count[g], g};
+    qsort(ranked, groups, sizeof *ranked, compare_ranked);
+    for (int g = 0; g < groups; g++)
+        f->order[g] = ranked[g].group;
+    return true;
+}
+
+static fpa_status fused_new(fused *f, const outer_tiling *tiling, arena *memory, fpa_error *error)
+{
+    const int groups = tiling->group_count, tiles = tiling->tile_count;
+    int **tables[] = {&f->block, &f->family, &f->order, &f->count, &f->want, &f->from};
+    *f = (fused){.tiling = tiling};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (!(*tables[i] = arena_array(memory, groups, sizeof(int))))
+            return fail_memory(error);
+    int *first = arena_array(memory, groups + 1, sizeof *first);
+    f->other = arena_array(memory, tiles, sizeof *f->other);
+    f->flipped = arena_array(memory, tiles, sizeof *f->flipped);
+    if (!first || !f->other || !f->flipped)
+        return fail_memory(error);
+    count_tiles(tiling, f->count);
+    for (int g = 0; g < groups; g++)
+        first[g + 1] = first[g] + f->count[g];
+    find_blocks(f);
+    find_others(f, first);
+    return order_groups(f, memory) ? FPA_OK : fail_memory(error);
+}
+
+/* ---- flips ---- */
+
+/* Among groups that can exchange tiles, those with few get enough for whole strips, from those with many;
+ * what no strip is made of stays with one of them. */
+static void set_wanted(fused *f, int suffixes)
+{
+    const int groups = f->tiling->group_count;
+    for (int i = 0, end = 0; i < groups; i = end) {
+        int rest = 0;
+        for (end = i; end < groups && f->family[f->order[end]] == f->family[f->order[i]]; end++)
+            rest += f->count[f->order[end]] % suffixes;
+        for (int j = i; j < end; j++) {
+            const int g = f->order[j], over = f->count[g] % suffixes;
+            const int kept = !over ? 0 : rest < suffixes ? rest : suffixes;
+            f->want[g] = f->count[g] - over + kept;
+            rest -= kept;
+        }
+    }
+}
+
+/* Tiles along the path that a search found change their group; its end gains one, its source loses one. */
+static void trace_back(fused *f, int end)
+{
+    int g = end;
+    while (f->from[g] != SOURCE) {
+        const int t = f->from[g];
+        f->flipped[t] = !f->flipped[t];
+        g = f->flipped[t] ? f->tiling->tiles[t].group : f->other[t];
+    }
+    f->count[g]--;
+    f->count[end]++;
+}
+
+/* Move one tile from a group with too many, over any number of others, to one with too few. */
+static bool move_one(fused *f)
+{
+    for (int g = 0; g < f->tiling->group_count; g++)
+        f->from[g] = f->count[g] > f->want[g] ? SOURCE : UNSEEN;
+    for (bool found = true; found;) {
+        found = false;
+        for (int t = 0; t < f->tiling->tile_count; t++) {
+            if (f->other[t] < 0)
+                continue;
+            const int home = f->tiling->tiles[t].group;
+            const int a = f->flipped[t] ? f->other[t] : home, b = f->flipped[t] ? home : f->other[t];
+            if (f->from[a] == UNSEEN || f->from[b] != UNSEEN)
+                continue;
+            f->from[b] = t;
+            found = true;
+            if (f->count[b] < f->want[b]) {
+                trace_back(f, b);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Each move brings two groups one tile nearer to what they want, so it ends. */
+static int balance(fused *f, int suffixes)
+{
+    memset(f->flipped, 0, f->tiling->tile_count * sizeof *f->flipped);
+    count_tiles(f->tiling, f->count);
+    set_wanted(f, suffixes);
+    while (move_one(f)) {
+    }
+    int strips = 0;
+    for (int g = 0; g < f->tiling->group_count; g++)
+        strips += (f->count[g] + suffixes - 1) / suffixes;
+    return strips;
+}
+
+/* Clocks of the state kernel for 16 tokens: what products take, and shared memory (see estimate_clocks), of
+ * which the smaller does not hide behind the larger altogether. Blocks are three warpgroups that hold `held`
+ * strips each; warps of two strips have twice as many prefixes. */
+static int64_t strip_cost(const fpa_plan *plan, int factors, int strips, int suffixes, int held)
+{
+    enum { FETCH = 32 };
+    const int columns = plan->cuda.all_tiles, prefixes = held % 2 ? 2 : 4, block = 3 * held;
+    const int words = 2 * (suffixes + factors * (1 + prefixes)) * 8 / prefixes;
+    const int tensor = 4 * columns * suffixes, shared = 2 * columns * suffixes + words;
+    const int larger = tensor > shared ? tensor : shared;
+    return (int64_t)strips * (larger + (tensor + shared - larger) / 4) +
+           (int64_t)FETCH * ((strips + block - 1) / block);
+}
+
+static int choose_suffixes(const fpa_plan *plan, fused *f, int warpgroup_tiles)
+{
+    static const int sizes[] = {3, 6, 4, 2, 1}; /* the first of equals */
+    int best = 1;
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizes[i] > warpgroup_tiles)
+            continue;
+        const int64_t cost =
+            strip_cost(plan, f->tiling->factors, balance(f, sizes[i]), sizes[i], warpgroup_tiles / sizes[i]);
+        if (cost < least) {
+            least = cost;
+            best = sizes[i];
+        }
+    }
+    return best;
+}
+
+/* Tiles as the exchange leaves them. */
+static outer_tile *flip_tiles(const fused *f, arena *memory)
+{
+    const int count = f->tiling->tile_count;
+    outer_tile *tiles = arena_copy(memory, f->tiling->tiles, count * sizeof *tiles);
+    for (int t = 0; tiles && t < count; t++) {
+        const outer_tile *tile = &f->tiling->tiles[t];
+        if (!f->flipped[t])
+            continue;
+        tiles[t].group = f->other[t];
+        tiles[t].suffix = f->block[tile->group];
+        for (int c = 0; c < OUTER_BLOCK; c++)
+            for (int r = 0; r < OUTER_BLOCK; r++)
+                tiles[t].feature[OUTER_BLOCK * r + c] = tile->feature[OUTER_BLOCK * c + r];
+    }
+    return tiles;
+}
+
+fpa_status tiles_to_strips(fpa_plan *plan, const outer_tiling *tiling, int warpgroup_tiles, arena *memory,
+                           fpa_outer_plan *outer, fpa_error *error)
+{
+    fused f;
+    fpa_status status = fused_new(&f, tiling, memory, error);
+    if (status)
+        return status;
+    outer->strip_length = choose_suffixes(plan, &f, warpgroup_tiles);
+    const int strips = balance(&f, outer->strip_length);
+    outer_tile *tiles = flip_tiles(&f, memory);
+    if (!tiles)
+        return fail_memory(error);
+    return tiles_to_tables(plan, tiling, tiles, strips, memory, outer, error);
+}

@@ -1,0 +1,238 @@
+/* plan_tables: tiles in the order that copies have them in, and their strips, as the tables of plan_outer. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "outer_tiles.h"
+
+/* ---- folded tiles ---- */
+
+/* The tile of a block's rows times themselves has most products twice, at (c, r) and (r, c). Row 8 m + r of
+ * m < 2 holds (r ^ m, r); of the others, n = c ^ r >= 2, only c < r is kept, in one of the 8 rows of n / 2 +
+ * 1, which is r's for odd n and c's for even n: no two of these have the same. So a row of a copy is a row of
+ * the block times its neighbour at a distance that the lane alone decides. */
+int outer_fold(int slot)
+{
+    const int c = slot / OUTER_BLOCK, r = slot % OUTER_BLOCK, apart = c ^ r;
+    if (apart < 2)
+        return OUTER_BLOCK * apart + r;
+    return c > r ? -1 : OUTER_BLOCK * (apart / 2 + 1) + (apart % 2 ? r : c);
+}
+
+/* Features go where they are kept; false, and nothing has moved: two want one place. */
+static bool fold_tile(outer_tile *tile)
+{
+    int folded[OUTER_TILE];
+    memset(folded, -1, sizeof folded);
+    for (int slot = 0; slot < OUTER_TILE; slot++) {
+        if (tile->feature[slot] < 0)
+            continue;
+        const int across = slot % OUTER_BLOCK * OUTER_BLOCK + slot / OUTER_BLOCK;
+        const int to = outer_fold(slot) < 0 ? across : slot;
+        if (folded[to] >= 0)
+            return false;
+        folded[to] = tile->feature[slot];
+    }
+    memcpy(tile->feature, folded, sizeof folded);
+    return true;
+}
+
+/* Block that the last factors of 8 prefixes are, in order, or -1. */
+static int last_block(const int *prefix, int factors)
+{
+    const int *row = prefix + factors - 1;
+    for (int c = 0; c < OUTER_BLOCK; c++)
+        if (row[0] % OUTER_BLOCK || row[c * factors] != row[0] + c)
+            return -1;
+    return row[0] / OUTER_BLOCK;
+}
+
+/* Prefixes of several factors have no folded tiles. */
+static int fold_tiles(const outer_tiling *tiling, outer_tile *tiles)
+{
+    int count = 0;
+    for (int t = 0; t < tiling->tile_count && tiling->factors == 1; t++) {
+        const int *prefix = tiling->prefix + tiles[t].group * OUTER_BLOCK;
+        tiles[t].folded = last_block(prefix, 1) == tiles[t].suffix && fold_tile(&tiles[t]);
+        count += tiles[t].folded;
+    }
+    return count;
+}
+
+/* ---- tiles ---- */
+
+/* Folded ones last; in the order of groups and suffixes. */
+static int compare_tiles(const void *left, const void *right)
+{
+    const outer_tile *a = left, *b = right;
+    const int x[] = {a->folded, a->group, a->suffix}, y[] = {b->folded, b->group, b->suffix};
+    for (int i = 0; i < 3; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+static fpa_status allocate(arena *memory, int groups, int tiles, int strips, fpa_outer_plan *outer,
+                           fpa_error *error)
+{
+    const size_t slots = (size_t)tiles * OUTER_TILE;
+    outer->prefix =
+        arena_array(memory, (size_t)groups * OUTER_BLOCK * outer->prefix_factors, sizeof *outer->prefix);
+    outer->group_first = arena_array(memory, groups + 1, sizeof *outer->group_first);
+    outer->tile_suffix = arena_array(memory, tiles, sizeof *outer->tile_suffix);
+    outer->feature = arena_array(memory, slots, sizeof *outer->feature);
+    outer->weight = arena_array(memory, slots, sizeof *outer->weight);
+    outer->degree = arena_array(memory, slots, sizeof *outer->degree);
+    outer->strip_group = arena_array(memory, strips + 1, sizeof *outer->strip_group);
+    outer->strip_tile =
+        arena_array(memory, (size_t)(strips + 1) * outer->strip_length, sizeof *outer->strip_tile);
+    if (!outer->prefix || !outer->group_first || !outer->tile_suffix || !outer->feature || !outer->weight ||
+        !outer->degree || !outer->strip_group || !outer->strip_tile)
+        return fail_memory(error);
+    return FPA_OK;
+}
+
+/* Number of a group of the tiling, from 0 on in the order in which tiles need them. */
+static int number_group(const outer_tiling *tiling, int group, int first_tile, int *number,
+                        fpa_outer_plan *outer)
+{
+    const size_t size = OUTER_BLOCK * tiling->factors;
+    if (number[group] < 0) {
+        number[group] = outer->groups++;
+        outer->group_first[number[group]] = first_tile;
+        memcpy(outer->prefix + number[group] * size, tiling->prefix + group * size,
+               size * sizeof *outer->prefix);
+    }
+    return number[group];
+}
+
+/* Groups that gave all of their tiles away are left out. Each tile's group becomes its number. */
+static fpa_status fill_tiles(const outer_tiling *tiling, outer_tile *tiles, arena *memory,
+                             fpa_outer_plan *outer, fpa_error *error)
+{
+    const int whole = outer->tiles - outer->folded;
+    int *number = arena_array(memory, tiling->group_count, sizeof *number);
+    if (!number)
+        return fail_memory(error);
+    memset(number, -1, tiling->group_count * sizeof *number);
+    for (int t = 0; t < outer->tiles; t++) {
+        tiles[t].group = number_group(tiling, tiles[t].group, t < whole ? t : whole, number, outer);
+        outer->tile_suffix[t] = tiles[t].suffix;
+        memcpy(outer->feature + t * OUTER_TILE, tiles[t].feature, sizeof tiles[t].feature);
+    }
+    outer->group_first[outer->groups] = whole;
+    return FPA_OK;
+}
+
+/* ---- strips ---- */
+
+/* The next tile of group g from t on; hopper->tiles: there is none. */
+static int next_tile(const fpa_outer_plan *outer, const outer_tile *tiles, int g, int t)
+{
+    while (t < outer->tiles && tiles[t].group != g)
+        t++;
+    return t;
+}
+
+/* A strip of tiles of group g from *t on, which becomes the first that has no place; the one with suffix
+ * `first` comes first. True when it is there. */
+static bool fill_strip(const fpa_outer_plan *outer, const outer_tile *tiles, int g, int *t, int first,
+                       int *strip)
+{
+    bool own = false;
+    for (int i = 0; i < outer->strip_length; i++) {
+        strip[i] = *t < outer->tiles ? *t : -1;
+        if (strip[i] >= 0 && outer->tile_suffix[strip[i]] == first) {
+            memmove(strip + 1, strip, i * sizeof *strip);
+            strip[0] = *t;
+            own = true;
+        }
+        *t = next_tile(outer, tiles, g, *t + 1);
+    }
+    return own;
+}
+
+static void add_strips(const outer_tile *tiles, fpa_outer_plan *outer, bool own)
+{
+    const int suffixes = outer->strip_length, factors = outer->prefix_factors;
+    for (int g = 0; g < outer->groups; g++) {
+        const int block = last_block(outer->prefix + g * OUTER_BLOCK * factors, factors);
+        for (int t = next_tile(outer, tiles, g, 0); t < outer->tiles;)
+            if (fill_strip(outer, tiles, g, &t, block, outer->strip_tile + outer->strips * suffixes) == own)
+                outer->strip_group[outer->strips++] = g;
+    }
+}
+
+/* The table has room for one strip more than there are, as one may be filled that is not wanted. */
+static void fill_strips(const outer_tile *tiles, fpa_outer_plan *outer)
+{
+    add_strips(tiles, outer, true);
+    outer->own_strips = outer->strips;
+    add_strips(tiles, outer, false);
+}
+
+/* ---- weights ---- */
+
+/* Only a feature without factors has the row of ones, as its last row. */
+static int piece_degree(const fpa_plan *plan, const fpa_piece *piece, int i)
+{
+    return piece->prefix_count + (piece->base + i != plan->ones_row);
+}
+
+/* What numbers of 8 bits' precision, and the exponents of float, can be multiplied by without an error. */
+static bool is_exact(double weight)
+{
+    int exponent;
+    return weight == 0 || (fabs(frexp(weight, &exponent)) == 0.5 && abs(exponent) < 64);
+}
+
+/* False of rows that a folded tile's copies do not have. */
+static bool is_copied(const fpa_outer_plan *outer, int slot)
+{
+    return slot / OUTER_TILE < outer->tiles - outer->folded || outer_fold(slot % OUTER_TILE) >= 0;
+}
+
+static void describe_weights(const fpa_plan *plan, fpa_outer_plan *outer)
+{
+    outer->powers = true;
+    for (int i = 0; i < outer->tiles * OUTER_TILE; i++) {
+        const double copied = outer->weight[i] * pow(plan->head->scale, outer->degree[i]);
+        outer->weighted |= copied != 1 || outer->weight[i] != 1;
+        outer->powers &= is_exact(copied);
+        outer->padded |= outer->feature[i] < 0 && is_copied(outer, i);
+    }
+}
+
+static fpa_status fill_weights(const fpa_plan *plan, arena *memory, fpa_outer_plan *outer, fpa_error *error)
+{
+    int *slot_of = arena_array(memory, (size_t)plan->features, sizeof *slot_of);
+    if (!slot_of)
+        return fail_memory(error);
+    for (int i = 0; i < outer->tiles * OUTER_TILE; i++)
+        if (outer->feature[i] >= 0)
+            slot_of[outer->feature[i]] = i;
+    for (int p = 0; p < plan->piece_count; p++)
+        for (int i = 0; i < plan->pieces[p].width; i++) {
+            const int slot = slot_of[plan->pieces[p].feature + i];
+            outer->weight[slot] = plan->pieces[p].weight;
+            outer->degree[slot] = piece_degree(plan, &plan->pieces[p], i);
+        }
+    describe_weights(plan, outer);
+    return FPA_OK;
+}
+
+fpa_status tiles_to_tables(fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,
+                           arena *memory, fpa_outer_plan *outer, fpa_error *error)
+{
+    outer->tiles = tiling->tile_count;
+    outer->folded = fold_tiles(tiling, tiles);
+    outer->copy_rows = OUTER_TILE * (outer->tiles - outer->folded) + OUTER_FOLDED * outer->folded;
+    qsort(tiles, outer->tiles, sizeof *tiles, compare_tiles);
+    fpa_status status = allocate(&plan->memory, tiling->group_count, outer->tiles, strips, outer, error);
+    if (!status)
+        status = fill_tiles(tiling, tiles, memory, outer, error);
+    if (status)
+        return status;
+    fill_strips(tiles, outer);
+    return fill_weights(plan, memory, outer, error);
+}

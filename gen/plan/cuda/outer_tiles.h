@@ -1,0 +1,43 @@
+/* plan_tiles: features -> groups of 8 prefixes with their tiles -> strips. Internal to plan_outer. */
+#ifndef FPAC_GEN_PLAN_CUDA_OUTER_TILES_H
+#define FPAC_GEN_PLAN_CUDA_OUTER_TILES_H
+
+#include "base/round.h"
+#include "gen/plan/plan.h"
+#include "outer.h"
+
+typedef struct outer_tile {
+    int group, suffix;       /* suffix: block of rows */
+    int feature[OUTER_TILE]; /* [8 prefixes][8 rows], -1: none */
+    bool folded;             /* see outer_fold */
+} outer_tile;
+
+/* Groups and tiles as the features' own order gives them. Lives in one arena. */
+typedef struct outer_tiling {
+    int factors; /* of a prefix */
+    int group_count;
+    int *prefix; /* [group_count][8][factors] */
+    int tile_count;
+    outer_tile *tiles; /* [tile_count] in the order of groups, then of suffixes */
+} outer_tiling;
+
+/* True when too many slots of tiles would be empty: half of them, after which the portable kernels take no
+ * longer, or a third where features are few enough for one pass (plan_fused_packed.h). */
+bool tiles_are_sparse(const fpa_plan *plan, double slots);
+
+/* Needs hopper->row and ones_row. When the features are too sparse the result may have no tiles and
+ * *slots is at least the number of slots that they would need; else *slots is that of the tiles. */
+fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory, outer_tiling *tiling,
+                      double *slots, fpa_error *error);
+
+/* Transposes tiles (prefixes of block I, suffix J -> prefixes of block J, suffix I) so that few strips need
+ * padding, and fills hopper's groups, tiles and strips by tiles_to_tables. */
+fpa_status tiles_to_strips(fpa_plan *plan, const outer_tiling *tiling, int warpgroup_tiles, arena *memory,
+                           fpa_outer_plan *outer, fpa_error *error);
+
+/* The tables of plan_outer, for tiles, which are put in order, that make so many strips of
+ * hopper->strip_length. */
+fpa_status tiles_to_tables(fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,
+                           arena *memory, fpa_outer_plan *outer, fpa_error *error);
+
+#endif

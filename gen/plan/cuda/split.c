@@ -1,0 +1,311 @@
+#include "split.h"
+
+#include <stdio.h>
+
+#include "abi/cuda_call.h"
+#include "gen/plan/plan.h"
+
+enum {
+    SUMS_OF_THREE = 108,    /* registers of a thread for sums, in blocks of three warpgroups that multiply */
+    SUMS_OF_TWO = 200,      /* and of two */
+    SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
+    SHARED_PRODUCER_REGISTERS = 24,
+    MOST_COLUMNS = 16, /* tiles of 8 */
+    MOST_DOTS = 4,
+    SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
+    STAGES = 8,
+    KEY_STAGES = 4,
+    LEAST_TILES = 4, /* stages of the state */
+    TILE_STAGES = 8,
+    ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
+    ITEMS = 16 + 40,      /* places of items are rounded up; two that a block has taken */
+    BARRIERS = 16,        /* bytes, of a stage */
+    SINK_BARRIER = 8,     /* a barrier that nobody waits for */
+    OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
+    SPARE_REGISTERS = 4,  /* with fewer beside those ptxas may serialise products */
+    ENOUGH_COLUMNS = 12,  /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
+    LEAST_OF_TWO = 295,   /* clocks for 16 tokens of so many warpgroups: measured on an H200 */
+    LEAST_OF_THREE = 200, /* and not measured */
+    GATES = 1040,         /* of a tile of keys */
+    SLAB = 128,           /* bytes of 64 numbers of a token */
+};
+
+/* A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a thread, in steps of 8. */
+int warpgroup_registers(int groups)
+{
+    return groups == 3 ? 160 : 232;
+}
+
+int warpgroup_producer_registers(int groups)
+{
+    return groups == 3 ? 32 : 40;
+}
+
+void warpgroup_columns(const fpa_plan *plan, int *blocks, int *tiles, int *all_tiles)
+{
+    const int all = (plan->head->dv + 7) / 8;
+    *blocks = (all + MOST_COLUMNS - 1) / MOST_COLUMNS;
+    *tiles = (all + *blocks - 1) / *blocks;
+    *all_tiles = *tiles + (plan->head->normalize != FPA_NORMALIZE_NONE);
+}
+
+int warpgroup_count(int all_tiles)
+{
+    return SUMS_OF_THREE / (4 * all_tiles) > 1 ? 3 : 2;
+}
+
+int warpgroup_tiles(int all_tiles)
+{
+    const int sums = warpgroup_count(all_tiles) == 3 ? SUMS_OF_THREE : SUMS_OF_TWO;
+    const int tiles = sums / (4 * all_tiles);
+    return tiles > OUTER_MAX_STRIP ? OUTER_MAX_STRIP : tiles;
+}
+
+/* Keys and values of 64 tokens. */
+static int fetched_bytes(const fpa_plan *plan)
+{
+    return 64 * SLAB * ((plan->outer.row_blocks + 7) / 8 + (plan->cuda.column_tiles + 7) / 8);
+}
+
+/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block. */
+static int ones_bytes(const fpa_plan *plan)
+{
+    if (plan->head->normalize == FPA_NORMALIZE_NONE)
+        return 0;
+    return plan->cuda.column_tiles == 8 ? 16 * SLAB : 256;
+}
+
+/* True when every `run` prefixes of a group that follow each other have their rows in one block, factor by
+ * factor. */
+static bool runs_share_blocks(const fpa_outer_plan *outer, int run)
+{
+    const int factors = outer->prefix_factors;
+    for (int g = 0; g < outer->groups; g++)
+        for (int c = 0; c < OUTER_BLOCK; c++)
+            for (int l = 0; l < factors; l++) {
+                const int *prefix = outer->prefix + g * OUTER_BLOCK * factors + l;
+                if (prefix[c * factors] / OUTER_BLOCK != prefix[c / run * run * factors] / OUTER_BLOCK)
+                    return false;
+            }
+    return true;
+}
+
+/* Words of a thread for a step's rows: suffixes, blocks of factors, and prefixes. */
+static int row_words(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
+{
+    return 2 * (outer->strip_length + outer->prefix_factors * kernel->prefix_blocks + 2 * kernel->shares);
+}
+
+/* Two places for features of so many products want more registers than there are: fewer are better, two or,
+ * where one of them alone takes long, one. */
+static bool is_crowded(const fpa_plan *plan, int portion, int registers)
+{
+    const int features = 2 * 4 * portion;
+    if (portion == 2 && plan->cuda.all_tiles >= ENOUGH_COLUMNS)
+        return registers < features + SPARE_REGISTERS;
+    return portion > 2 && registers < features;
+}
+
+/* How many products are begun together, and how far ahead of them features can be, beside all sums. */
+static void choose_depth(const fpa_plan *plan, fpa_chunk_state_kernel *kernel)
+{
+    const fpa_outer_plan *outer = &plan->outer;
+    const int suffixes = outer->strip_length, sums = 4 * plan->cuda.all_tiles * suffixes * kernel->strips;
+    kernel->prefix_blocks = runs_share_blocks(outer, 2 * kernel->shares) ? 1 : 2 * kernel->shares;
+    const int rest = kernel->registers - OTHER_REGISTERS - sums - row_words(outer, kernel);
+    /* the copy takes NVRTC as long again, and of four prefixes it spares less */
+    kernel->own = kernel->shares == 1 && kernel->prefix_blocks == 1 && outer->own_strips > 0;
+    kernel->portion = suffixes;
+    while (kernel->shares > 1 && is_crowded(plan, kernel->portion, rest))
+        kernel->portion--;
+    kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
+}
+
+/* A product of 64 features and 16 tokens takes 4 clocks for 8 columns; meanwhile 128 bytes of shared memory
+ * pass in a clock: values for each product, rows and shuffled words for each warp, and what is fetched.
+ * Blocks reach about 85 % of the larger bound, and waits for each other's results take the least. */
+static int estimate_clocks(const fpa_plan *plan, const fpa_chunk_state_kernel *kernel)
+{
+    const fpa_outer_plan *outer = &plan->outer;
+    const int columns = plan->cuda.all_tiles;
+    const int products = kernel->groups * kernel->strips * outer->strip_length;
+    int words = 2 * (outer->strip_length + outer->prefix_factors * kernel->prefix_blocks);
+    for (int l = 0; l < outer->prefix_factors; l++)
+        words += (outer_prefix_kind(outer, l) == PREFIX_ROW ? 2 : 4) * kernel->shares;
+    const int rounds = 4 * kernel->groups * kernel->strips / kernel->shares;
+    const int tensor = 4 * columns * products;
+    const int shared = 2 * columns * products + words * rounds + fetched_bytes(plan) / (4 * 128);
+    const int least = kernel->groups == 3 ? LEAST_OF_THREE : LEAST_OF_TWO;
+    const int clocks = (tensor > shared ? tensor : shared) * 20 / 17;
+    return clocks > least ? clocks : least;
+}
+
+/* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
+static bool size_state(const fpa_plan *plan, fpa_chunk_state_kernel *kernel)
+{
+    const fpa_outer_plan *outer = &plan->outer;
+    const int block = kernel->groups * kernel->strips, tiles = block * outer->strip_length;
+    const int rest = tiles * (1024 * plan->cuda.all_tiles + (outer->weighted ? 256 : 0)) + ones_bytes(plan) +
+                     BARRIERS * kernel->groups + SINK_BARRIER;
+    const int stage = fetched_bytes(plan) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
+    const int room = plan->target->shared_memory - rest;
+    kernel->slices = (outer->strips + block - 1) / block;
+    kernel->stages = room / stage < STAGES ? room / stage : STAGES;
+    kernel->bytes = rest + kernel->stages * stage;
+    choose_depth(plan, kernel);
+    kernel->clocks = estimate_clocks(plan, kernel);
+    return kernel->stages >= 2;
+}
+
+/* Warps of a warpgroup that has an even number of strips share them where their prefixes then lie in one
+ * block a factor. */
+static bool make_state(fpa_plan *plan, int groups, int strips, fpa_chunk_state_kernel *kernel)
+{
+    const bool shared = strips % 2 == 0 && runs_share_blocks(&plan->outer, 4);
+    *kernel = (fpa_chunk_state_kernel){.groups = groups, .strips = strips, .shares = shared ? 2 : 1};
+    kernel->registers = warpgroup_registers(groups);
+    kernel->producer_registers = warpgroup_producer_registers(groups);
+    if (groups == 2 && shared) {
+        kernel->registers = SHARED_REGISTERS;
+        kernel->producer_registers = SHARED_PRODUCER_REGISTERS;
+    }
+    return size_state(plan, kernel);
+}
+
+/* Two warpgroups that share two strips each read less for a product than three of one strip, and four strips
+ * may need fewer blocks. True when all blocks of a head then take clearly less: two warpgroups hide each
+ * other's waits less well. */
+static bool make_pairs(fpa_plan *plan, const fpa_chunk_state_kernel *other, fpa_chunk_state_kernel *kernel)
+{
+    const int strip = 4 * plan->cuda.all_tiles * plan->outer.strip_length;
+    return SUMS_OF_TWO / strip >= 2 && make_state(plan, 2, 2, kernel) && kernel->shares == 2 &&
+           kernel->places == 2 && 20 * kernel->slices * kernel->clocks < 19 * other->slices * other->clocks;
+}
+
+/* As many strips a warpgroup as it can keep. For few heads there are smaller blocks, if more of them: of one
+ * strip a warpgroup, or of fewer warpgroups, whose threads have more registers. */
+static bool choose_state(fpa_plan *plan)
+{
+    fpa_split_plan *groups = &plan->warpgroups;
+    const int tiles = plan->cuda.all_tiles, count = warpgroup_count(tiles);
+    const int most = warpgroup_tiles(tiles) / plan->outer.strip_length;
+    fpa_chunk_state_kernel *large = &groups->state[0], *small = &groups->state[1], paired;
+    if (!make_state(plan, count, most, large))
+        return false;
+    const bool pairs = make_pairs(plan, large, &paired);
+    if (pairs)
+        *large = paired;
+    if (!make_state(plan, pairs || most > 1 ? count : 2, 1, small))
+        return false;
+    groups->kernels = small->slices > large->slices ? 2 : 1;
+    return true;
+}
+
+/* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
+static bool place_queries(fpa_plan *plan, int query_stages, int least_keys)
+{
+    fpa_split_plan *groups = &plan->warpgroups;
+    const int tiles = plan->cuda.all_tiles, blocks = plan->outer.row_blocks;
+    const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
+    const int queries = query * groups->query_tokens + BARRIERS + ITEM_BYTES;
+    const int keys = fetched_bytes(plan) + (plan->head->gate ? GATES : 0) + BARRIERS;
+    const int tile = 1024 * tiles + BARRIERS, fixed = ones_bytes(plan) + ITEMS;
+    const int rest = plan->target->shared_memory - fixed - query_stages * queries;
+    groups->query_stages = query_stages;
+    groups->key_stages = (rest - LEAST_TILES * tile) / keys;
+    if (groups->key_stages > KEY_STAGES)
+        groups->key_stages = KEY_STAGES;
+    if (rest < 0 || groups->key_stages < least_keys)
+        return false;
+    groups->tile_stages = (rest - groups->key_stages * keys) / tile;
+    if (groups->tile_stages > TILE_STAGES)
+        groups->tile_stages = TILE_STAGES;
+    groups->chunk_output_bytes =
+        query_stages * queries + groups->key_stages * keys + groups->tile_stages * tile + fixed;
+    return true;
+}
+
+/* Sums of queries, beside them either factors and features, or dots and scores. *places: tiles of queries
+ * whose scores there is room for. */
+static bool registers_fit(const fpa_plan *plan, int warpgroups, int query_tiles, int *places)
+{
+    const int dots = plan->score->dot_count > 1 ? plan->score->dot_count : 1;
+    const int sums = 4 * plan->cuda.all_tiles * query_tiles, rest = warpgroup_registers(warpgroups) - 28;
+    const int values = 32 * dots + (plan->score->monomial_count > 1 ? SEVERAL_MONOMIALS : 0);
+    *places = query_tiles > 1 && sums + values + 32 <= rest ? 2 : 1;
+    return sums + 10 * query_tiles + 16 <= rest && sums + values + 16 * *places <= rest;
+}
+
+/* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
+static bool choose_queries(fpa_plan *plan)
+{
+    static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}};
+    fpa_split_plan *groups = &plan->warpgroups;
+    const int chunk = (plan->head->chunk + 127) / 128 * 128;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        groups->chunk_output_groups = sizes[i][0];
+        groups->query_tiles = sizes[i][1];
+        groups->query_tokens = 64 * sizes[i][0] * sizes[i][1];
+        if (registers_fit(plan, sizes[i][0], sizes[i][1], &groups->score_places) &&
+            chunk % groups->query_tokens == 0 && (place_queries(plan, 2, 4) || place_queries(plan, 1, 2)))
+            return true;
+    }
+    return false;
+}
+
+/* Products of 16 queries: with the rows of all tiles; with half of a chunk's keys and their values. They take
+ * about three quarters of the time. */
+void warpgroup_chunk_output_clocks(fpa_plan *plan)
+{
+    const fpa_outer_plan *outer = &plan->outer;
+    const int columns = plan->cuda.all_tiles, steps = outer->dot_first[plan->score->dot_count];
+    const int tiles = (4 * outer->tiles - outer->folded) * columns;
+    const int keys = (plan->chunk + 64) / 2 * (8 * steps + 4 * columns) / 64;
+    plan->warpgroups.chunk_output_clocks = (tiles + keys) * 4 / 3;
+}
+
+/* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */
+static int matrix_bytes(const fpa_plan *plan)
+{
+    const int steps = (plan->head->d + 15) / 16;
+    int tiles = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        if (matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
+            tiles += (matrix->rows + 7) / 8;
+    }
+    return tiles * steps * 512;
+}
+
+/* Two blocks a multiprocessor at least fetch while others multiply. */
+bool plan_pack(fpa_plan *plan)
+{
+    fpa_pack_kernel *pack = &plan->warpgroups.pack;
+    const int limit = plan->target->shared_memory, matrices = matrix_bytes(plan);
+    pack->pitch = 16 * ((2 * plan->cuda.row_count + 15) / 16 | 1);
+    pack->keeps_matrices = matrices <= limit / 4;
+    for (pack->tile = 64; pack->tile >= 16; pack->tile /= 2) {
+        pack->bytes = 2 * pack->tile * pack->pitch + (pack->keeps_matrices ? matrices : 0);
+        if (pack->bytes <= (pack->tile > 16 ? limit / 2 - 1024 : limit))
+            return true;
+    }
+    return false;
+}
+
+static void refuse(fpa_plan *plan, const char *why)
+{
+    plan->outer.used = false;
+    snprintf(plan->outer.why, sizeof plan->outer.why, "%s", why);
+}
+
+void plan_split(fpa_plan *plan)
+{
+    if (plan->score->dot_count > MOST_DOTS)
+        refuse(plan, "its score has more than 4 dot products");
+    else if (plan->outer.strip_length > warpgroup_tiles(plan->cuda.all_tiles))
+        refuse(plan, "a warpgroup has no registers for a strip of its tiles");
+    else if (!choose_queries(plan))
+        refuse(plan, "a block of its queries does not fit into registers and shared memory");
+    else if (!choose_state(plan))
+        refuse(plan, "a block's vectors and copies of its tiles do not fit into shared memory");
+}

@@ -1,0 +1,209 @@
+/* test_cluster_scan: which heads have a pass by clusters, and which calls go that way. */
+#include "runtime/cuda/launch_cluster_scan.h"
+#include "gen/gen.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gen/plan/plan.h"
+
+enum { MULTIPROCESSORS = 132, SEED = 20261122, RANDOM_CALLS = 20000 };
+
+/* ---- the plan ---- */
+
+static const struct {
+    const char *body, *target;
+    const char *why; /* there is none; NULL: there is */
+} heads[] = {
+    {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90a", NULL},
+    {"d = 64, dv = 64, terms = linear {}, normalize = 'sum'", "cuda:sm_90a", NULL},
+    {"d = 64, dv = 64, terms = linear {}, gate = true, normalize = 'max'", "cuda:sm_90a", NULL},
+    {"d = 16, dv = 24, terms = linear {}, gate = true", "cuda:sm_90a", NULL},
+    {"d = 64, dv = 128, terms = linear {}, dtype = 'f16', gate = true", "cuda:sm_90a", NULL},
+    {"d = 128, dv = 128, terms = linear {}", "cuda:sm_90a", NULL},
+    {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90", "no coordinates"},
+    {"d = 64, dv = 64, dtype = 'f32', terms = linear {}", "cuda:sm_90a", "no coordinates"},
+    {"d = 16, dv = 64, terms = taylor { degree = 2 }", "cuda:sm_90a", "no coordinates"},
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", "cuda:sm_90a", "no coordinates"},
+    {"d = 64, dv = 64, causal = false, terms = linear {}", "cuda:sm_90a", "no coordinates"},
+    {"d = 64, dv = 40, terms = linear {}, normalize = 'sum'", "cuda:sm_90a", "by 64 columns"},
+    {"d = 64, dv = 80, terms = linear {}", "cuda:sm_90a", "by 64 columns"},
+    {"d = 128, dv = 128, terms = linear {}, gate = true", "cuda:sm_90a", NULL},
+    {"d = 128, dv = 128, terms = linear {}, gate = true, normalize = 'sum'", "cuda:sm_90a", NULL},
+    {"d = 256, dv = 64, terms = linear {}", "cuda:sm_90a", "too many numbers"},
+};
+
+static void plan_of(const char *body, const char *target, fpa_cluster_scan_plan *cluster_scan,
+                    int *shared_memory)
+{
+    char spec[512];
+    fpa_error error = {0};
+    fpa_head_list list = {0};
+    fpa_simplified simple = {0};
+    fpa_plan plan = {0};
+    const char *dtype = strstr(body, "dtype") ? "" : "dtype = 'bf16', ";
+    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s%s }", dtype, body) <
+                (int)sizeof spec);
+    if (spec_load_text("relay.lua", NULL, spec, strlen(spec), &list, &error) ||
+        simplify(list.heads[0], &simple, &error) ||
+        plan_choose(&simple, list.heads[0], target_find(target), &plan, &error))
+        fail_msg("%s: %s: %s", body, error.where, error.message);
+    *cluster_scan = plan.cluster_scan;
+    *shared_memory = plan.target->shared_memory;
+    plan_free(&plan);
+    simplified_free(&simple);
+    head_list_free(&list);
+}
+
+static void heads_of_coordinates_relay_and_others_say_why_not(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        fpa_cluster_scan_plan cluster_scan;
+        int memory;
+        plan_of(heads[i].body, heads[i].target, &cluster_scan, &memory);
+        if (cluster_scan.used != !heads[i].why || (heads[i].why && !strstr(cluster_scan.why, heads[i].why)))
+            fail_msg("%s: used %d, '%s'", heads[i].body, cluster_scan.used, cluster_scan.why);
+    }
+}
+
+/* Slabs of boxes begin at multiples of 1024 bytes; of registers a multiprocessor has 512 for four threads, in
+ * eights. */
+static void memory_and_registers_suffice(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads && !heads[i].why; i++) {
+        fpa_cluster_scan_plan cluster_scan;
+        int memory;
+        plan_of(heads[i].body, heads[i].target, &cluster_scan, &memory);
+        assert_in_range(cluster_scan.bytes, 1, memory);
+        assert_int_equal(cluster_scan.at_ones % 1024, 0);
+        assert_int_equal(cluster_scan.at_outputs % 1024, 0);
+        assert_int_equal(cluster_scan.at_barriers % 8, 0);
+        assert_true(cluster_scan.spans > 1 && cluster_scan.copies > 0);
+        assert_true(cluster_scan.key_registers + 2 * cluster_scan.query_registers +
+                        cluster_scan.fetch_registers <=
+                    512);
+        assert_int_equal(
+            (cluster_scan.key_registers | cluster_scan.query_registers | cluster_scan.fetch_registers) % 8,
+            0);
+    }
+}
+
+/* ---- the choice ---- */
+
+/* What an H200 has room for. */
+static struct fpa_cuda_module h200(void)
+{
+    return (struct fpa_cuda_module){.multiprocessors = MULTIPROCESSORS,
+                                    .fused_occupancy = 2,
+                                    .cluster_scan = (CUfunction)(void *)&heads,
+                                    .cluster_counts = {0, 0, 66, 39, 30, 22, 17, 15, 15}};
+}
+
+/* Measured there: docs/decisions/0015-cluster-scan.md. segments: of NAME_fused_chunk, as it would choose
+ * them. */
+static void few_sequences_go_by_clusters(void **state)
+{
+    static const struct {
+        int64_t walks, segments, length;
+        int least, most; /* blocks of a cluster */
+    } calls[] = {
+        {64, 4, 16384, 2, 3},  {128, 2, 8192, 2, 2}, {32, 8, 32768, 3, 3}, {16, 16, 65536, 5, 6},
+        {100, 2, 16384, 2, 3}, {1, 64, 65536, 0, 0}, {4, 64, 65536, 0, 0}, {1024, 1, 1024, 0, 0},
+        {1280, 1, 300, 0, 0},  {64, 4, 100, 0, 0},   {64, 1, 0, 0, 0},
+    };
+    const struct fpa_cuda_module cuda = h200();
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const int blocks = cluster_scan_choose(&cuda, calls[i].walks, calls[i].segments, calls[i].length);
+        if (blocks < calls[i].least || blocks > calls[i].most)
+            fail_msg("%lld sequences of %lld tokens: %d blocks a cluster", (long long)calls[i].walks,
+                     (long long)calls[i].length, blocks);
+    }
+}
+
+static void gates_make_clusters_worth_more(void **state)
+{
+    struct fpa_cuda_module cuda = h200();
+    (void)state;
+    assert_int_equal(cluster_scan_choose(&cuda, 1024, 1, 1024), 0);
+    cuda.geometry.gate = 1;
+    assert_int_equal(cluster_scan_choose(&cuda, 1024, 1, 1024), 2);
+}
+
+static void without_the_kernel_or_room_for_clusters_nobody_relays(void **state)
+{
+    struct fpa_cuda_module cuda = h200();
+    (void)state;
+    cuda.cluster_scan = NULL;
+    assert_int_equal(cluster_scan_choose(&cuda, 64, 4, 16384), 0);
+    cuda = h200();
+    memset(cuda.cluster_counts, 0, sizeof cuda.cluster_counts);
+    assert_int_equal(cluster_scan_choose(&cuda, 64, 4, 16384), 0);
+    cuda.schedule = SCHEDULE_CLUSTER;
+    assert_int_equal(cluster_scan_choose(&cuda, 64, 4, 16384), 0);
+}
+
+/* Their calls are small; crowded, the other kernel is tried. */
+static void verification_has_clusters_whatever_the_call(void **state)
+{
+    struct fpa_cuda_module cuda = h200();
+    (void)state;
+    cuda.schedule = SCHEDULE_CLUSTER;
+    assert_int_equal(cluster_scan_choose(&cuda, 1, 1, 100), 3);
+    memset(cuda.cluster_counts, 0, sizeof cuda.cluster_counts);
+    cuda.cluster_counts[2] = 1;
+    assert_int_equal(cluster_scan_choose(&cuda, 1, 1, 100), 2);
+    cuda.schedule = SCHEDULE_CROWDED;
+    assert_int_equal(cluster_scan_choose(&cuda, 64, 4, 16384), 0);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+/* The grid is [walks][blocks]: 65,535 rows at most; no block is without a span. */
+static void every_choice_can_be_launched(void **state)
+{
+    uint64_t seed = SEED;
+    (void)state;
+    print_message("seed %d\n", SEED);
+    for (int i = 0; i < RANDOM_CALLS; i++) {
+        struct fpa_cuda_module cuda = h200();
+        cuda.fused_occupancy = 1 + (int)(next_random(&seed) % 2);
+        cuda.multiprocessors = 1 + (int)(next_random(&seed) % 200);
+        for (int n = 2; n <= MOST_CLUSTER; n++)
+            cuda.cluster_counts[n] = (int)(next_random(&seed) % (unsigned)(cuda.multiprocessors / n + 1));
+        const int64_t walks = 1 + (int64_t)(next_random(&seed) % (i % 2 ? 200 : 200000));
+        const int64_t length = 1 + (int64_t)(next_random(&seed) % 100000);
+        const int blocks = cluster_scan_choose(&cuda, walks, 1 + (int64_t)(next_random(&seed) % 64), length);
+        if (blocks == 0)
+            continue;
+        assert_in_range(blocks, 2, MOST_CLUSTER);
+        assert_true(cuda.cluster_counts[blocks] > 0 && walks <= 65535);
+        assert_true((blocks - 1) * 128 < length);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(heads_of_coordinates_relay_and_others_say_why_not),
+        cmocka_unit_test(memory_and_registers_suffice),
+        cmocka_unit_test(few_sequences_go_by_clusters),
+        cmocka_unit_test(gates_make_clusters_worth_more),
+        cmocka_unit_test(without_the_kernel_or_room_for_clusters_nobody_relays),
+        cmocka_unit_test(verification_has_clusters_whatever_the_call),
+        cmocka_unit_test(every_choice_can_be_launched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* plan_fused_packed: which heads have one pass by warpgroups with tasks of their own, and in what order it
+ * has their features. */
+#include "gen/plan/plan.h"
+#include "gen/gen.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SOME(rows, d, seed) "dense(orthogonal { d = " #d ", rows = " #rows ", seed = " #seed " })"
+
+/* Heads with one pass. */
+static const struct flowing {
+    const char *body; /* of head { ... } */
+    int key_groups, key_tiles, rows;
+    bool coordinates;
+    int whole; /* units whose last factor's rows follow each other */
+} flowing[] = {
+    {"d = 16, dv = 64, normalize = 'sum', terms = taylor { degree = 2 }", 1, 3, 18, true, 10},
+    {"d = 16, dv = 64, block = 4, terms = taylor { degree = 2 }", 1, 3, 18, true, 10},
+    {"d = 16, dv = 64, block = 1, terms = taylor { degree = 2 }", 1, 3, 18, true, 9},
+    {"d = 24, dv = 24, terms = power { degree = 2 }", 1, 5, 34, true, 9},
+    {"d = 64, dv = 64, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 2, 4, 50, false, 32},
+    {"d = 64, dv = 16, gate = true, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 1, 8, 50,
+     false, 32},
+    {"d = 64, dv = 128, terms = term { " SOME(16, 64, 1) ", " SOME(16, 64, 2) " }", 1, 4, 34, false, 16},
+    {"d = 48, dv = 48, terms = term { " SOME(3, 48, 1) ", " SOME(7, 48, 2) ", " SOME(5, 48, 3) " }", 1, 2, 18,
+     false, 0},
+    {"d = 24, dv = 24, terms = { term { trainable { name = 'W', rows = 20 } }, term { identity() } }", 1, 1,
+     58, true, 2},
+};
+
+/* Heads without, and why. */
+static const struct others {
+    const char *body, *target, *why;
+} others[] = {
+    {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90a", "no rows of 16-bit numbers"},
+    {"d = 16, dv = 64, terms = taylor { degree = 2 }", "cuda:sm_90", "no rows of 16-bit numbers"},
+    {"d = 16, dv = 64, causal = false, terms = tspow { d = 16, degree = 2, block = 8 }", "cuda:sm_90a",
+     "no rows"},
+    {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", "cuda:sm_90a",
+     "does not fit into the registers"},
+    {"d = 64, dv = 64, normalize = 'sum', terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }",
+     "cuda:sm_90a", "does not fit into the registers"},
+    {"d = 256, dv = 64, terms = { term { " SOME(8, 256, 1) " }, term { " SOME(8, 256, 1) ", " SOME(
+         40, 256, 2) ", select { 1 } } }",
+     "cuda:sm_90a", "do not fit into shared memory"},
+};
+
+struct made {
+    fpa_head_list list;
+    fpa_simplified simple;
+    fpa_plan plan;
+};
+
+static void make(const char *body, const char *target, struct made *m)
+{
+    char spec[512];
+    fpa_error error = {0};
+    *m = (struct made){0};
+    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', dtype = 'bf16', %s }", body) <
+                (int)sizeof spec);
+    if (spec_load_text("flow.lua", NULL, spec, strlen(spec), &m->list, &error) ||
+        simplify(m->list.heads[0], &m->simple, &error) ||
+        plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error))
+        fail_msg("%s: %s: %s", body, error.where, error.message);
+}
+
+static void unmake(struct made *m)
+{
+    plan_free(&m->plan);
+    simplified_free(&m->simple);
+    head_list_free(&m->list);
+}
+
+static void heads_whose_state_registers_hold_have_one_pass(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
+        const struct flowing *f = &flowing[i];
+        struct made m;
+        make(f->body, "cuda:sm_90a", &m);
+        const fpa_fused_packed_plan *fused = &m.plan.fused_packed;
+        if (!fused->used || fused->key_groups != f->key_groups || fused->key_tiles != f->key_tiles ||
+            fused->rows < f->rows || fused->rows >= f->rows + 8 || fused->coordinates != f->coordinates)
+            fail_msg("%s: used %d '%s', %d x %d tiles, %d rows, coordinates %d", f->body, fused->used,
+                     fused->why, fused->key_groups, fused->key_tiles, fused->rows, fused->coordinates);
+        assert_true(m.plan.cuda.is_fused);
+        unmake(&m);
+    }
+}
+
+static void heads_without_one_pass_say_why(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct made m;
+        make(others[i].body, others[i].target, &m);
+        if (m.plan.fused_packed.used || !strstr(m.plan.fused_packed.why, others[i].why))
+            fail_msg("%s: used %d, '%s'", others[i].body, m.plan.fused_packed.used, m.plan.fused_packed.why);
+        unmake(&m);
+    }
+}
+
+/* A multiprocessor has 65,536 registers, of which setmaxnreg shares out eights: to four warpgroups. */
+static void assert_shared(const fpa_fused_share *share, int packers, int keys)
+{
+    assert_true(share->pack_registers % 8 == 0 && share->key_registers % 8 == 0 &&
+                share->query_registers % 8 == 0);
+    assert_true(packers + keys <= 4);
+    assert_true(packers * share->pack_registers + keys * share->key_registers +
+                    (4 - packers - keys) * share->query_registers <=
+                512);
+}
+
+static void warpgroups_share_all_registers_and_memory_suffices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
+        struct made m;
+        make(flowing[i].body, "cuda:sm_90a", &m);
+        const fpa_fused_packed_plan *fused = &m.plan.fused_packed;
+        assert_int_equal(1 + fused->key_groups + fused->query_groups, 4);
+        assert_shared(&fused->walk, 1, fused->key_groups);
+        assert_shared(&fused->totals, fused->total_packers, fused->key_groups * fused->total_parts);
+        assert_true(fused->bytes <= m.plan.target->shared_memory);
+        assert_int_equal(fused->at_raw_stages % 1024, 0);
+        assert_int_equal(fused->at_matrix % 1024, 0);
+        /* else a panel that waits for its values would wait for itself */
+        assert_true(fused->values >= fused->raw_stages && fused->panels >= 2);
+        /* else a packer would fill a place that the other one's panel still has */
+        assert_true(fused->total_packers == 1 || (fused->raw_stages % 2 == 0 && fused->panels % 2 == 0));
+        unmake(&m);
+    }
+}
+
+static void every_feature_has_one_slot(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
+        struct made m;
+        make(flowing[i].body, "cuda:sm_90a", &m);
+        const fpa_fused_packed_plan *fused = &m.plan.fused_packed;
+        bool *seen = calloc((size_t)m.plan.features, sizeof *seen);
+        assert_non_null(seen);
+        assert_true(fused->slots >= m.plan.features);
+        for (int s = 0; s < fused->slots; s++) {
+            if (s >= m.plan.features) {
+                assert_int_equal(fused->slot_feature[s], -1);
+                continue;
+            }
+            assert_in_range(fused->slot_feature[s], 0, m.plan.features - 1);
+            assert_false(seen[fused->slot_feature[s]]);
+            seen[fused->slot_feature[s]] = true;
+        }
+        free(seen);
+        unmake(&m);
+    }
+}
+
+/* The row of the last factor of a slot's feature. */
+static int last_row(const fpa_plan *plan, int slot)
+{
+    const fpa_cuda_plan *cuda = &plan->cuda;
+    const int last = cuda->factors - 1 - plan->fused_packed.slot_swapped[slot];
+    return cuda->factor_row[last * cuda->features + plan->fused_packed.slot_feature[slot]];
+}
+
+static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
+        struct made m;
+        int whole = 0;
+        make(flowing[i].body, "cuda:sm_90a", &m);
+        for (int u = 0; (u + 1) * CUDA_UNIT <= m.plan.features; u++) {
+            int run = 1;
+            while (run < CUDA_UNIT &&
+                   last_row(&m.plan, u * CUDA_UNIT + run) == last_row(&m.plan, u * CUDA_UNIT) + run)
+                run++;
+            whole += run == CUDA_UNIT;
+        }
+        if (whole != flowing[i].whole)
+            fail_msg("%s: %d units", flowing[i].body, whole);
+        unmake(&m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(heads_whose_state_registers_hold_have_one_pass),
+        cmocka_unit_test(heads_without_one_pass_say_why),
+        cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
+        cmocka_unit_test(every_feature_has_one_slot),
+        cmocka_unit_test(units_have_rows_that_follow_each_other_where_pieces_do),
+    };
+    return cmocka_run_group_tests_name("plan of one pass", tests, NULL, NULL);
+}

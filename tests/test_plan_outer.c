@@ -1,0 +1,454 @@
+/* plan_outer: tiles hold every feature once, with its factors; strips hold every tile once. */
+#include "gen/plan/plan.h"
+#include "gen/gen.h"
+#include "gen/plan/cuda/outer.h"
+#include "outer_heads.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WARPGROUP_TILES = 6 };
+
+struct made {
+    fpa_head_list list;
+    fpa_simplified simple;
+    fpa_plan plan;
+    fpa_outer_plan outer;
+};
+
+static void make(const char *body, int warpgroup_tiles, struct made *m)
+{
+    char spec[512];
+    fpa_error error = {0};
+    *m = (struct made){0};
+    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s }", body) < (int)sizeof spec);
+    if (spec_load_text("hopper.lua", NULL, spec, strlen(spec), &m->list, &error) ||
+        simplify(m->list.heads[0], &m->simple, &error) ||
+        plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error) ||
+        plan_outer(&m->plan, warpgroup_tiles, &m->outer, &error))
+        fail_msg("%s: %s: %s", body, error.where, error.message);
+}
+
+static void unmake(struct made *m)
+{
+    plan_free(&m->plan);
+    simplified_free(&m->simple);
+    head_list_free(&m->list);
+}
+
+static void each(void (*check)(const struct made *m))
+{
+    for (size_t i = 0; i < sizeof suited / sizeof *suited; i++)
+        for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
+            struct made m;
+            make(suited[i].body, tiles, &m);
+            if (!m.outer.used)
+                fail_msg("%s: %s", suited[i].body, m.outer.why);
+            assert_in_range(m.outer.strip_length, 1, tiles);
+            check(&m);
+            unmake(&m);
+        }
+}
+
+static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof suited / sizeof *suited; i++) {
+        struct made m;
+        make(suited[i].body, WARPGROUP_TILES, &m);
+        const fpa_outer_plan *outer = &m.outer;
+        if (!outer->used || m.plan.features != suited[i].features || outer->tiles != suited[i].tiles ||
+            outer->strip_length != suited[i].suffixes || outer->strips != suited[i].strips ||
+            outer->coordinates != suited[i].coordinates || outer->folded != suited[i].folded)
+            fail_msg("%s: %s%lld features, %d tiles, %d stars of %d, %d folded, natural %d", suited[i].body,
+                     outer->why, (long long)m.plan.features, outer->tiles, outer->strips, outer->strip_length,
+                     outer->folded, outer->coordinates);
+        unmake(&m);
+    }
+}
+
+static void heads_that_tiles_do_not_suit_say_why(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof unsuited / sizeof *unsuited; i++) {
+        struct made m;
+        make(unsuited[i].body, WARPGROUP_TILES, &m);
+        if (m.outer.used || !strstr(m.outer.why, unsuited[i].why))
+            fail_msg("%s: used %d, '%s'", unsuited[i].body, m.outer.used, m.outer.why);
+        unmake(&m);
+    }
+}
+
+/* Degree-2 heads over whole blocks of 8: every tile has a strip without a hole, when their number allows. */
+static void flips_leave_stars_of_36_tiles_without_padding(void **state)
+{
+    static const int suffixes[] = {0, 1, 2, 3, 4, 4, 3};
+    (void)state;
+    for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
+        struct made m;
+        make("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", tiles, &m);
+        assert_int_equal(m.outer.strip_length, suffixes[tiles]);
+        assert_int_equal(m.outer.strips * m.outer.strip_length, 36);
+        for (int i = 0; i < 36; i++)
+            assert_true(m.outer.strip_tile[i] >= 0);
+        unmake(&m);
+    }
+}
+
+/* ---- rows ---- */
+
+static void check_run(const int *row, int count, int aligned)
+{
+    if (row[0] < 0)
+        return;
+    assert_int_equal(row[0] % aligned, 0);
+    for (int i = 1; i < count; i++)
+        assert_int_equal(row[i], row[0] + i);
+}
+
+static void check_rows(const struct made *m)
+{
+    const fpa_plan *plan = &m->plan;
+    const fpa_outer_plan *outer = &m->outer;
+    int kept = 0;
+    for (int i = 0; i < plan->row_count; i++) {
+        if (outer->row[i] < 0)
+            continue;
+        assert_in_range(outer->row[i], 0, 8 * outer->row_blocks - 1);
+        assert_int_equal(outer->source[outer->row[i]], i);
+        kept++;
+    }
+    /* what dots gather comes behind */
+    for (int i = 0, seen = 0; i < 8 * outer->row_blocks; i++) {
+        const int row = outer->source[i];
+        const bool again = row >= 0 && outer->row[row] != i;
+        seen += row >= 0 && !again;
+        assert_true(!again || (outer->row[row] < i && seen == kept));
+    }
+    assert_true(outer->row[0] <= 0);
+    check_run(outer->row, plan->head->d, 16);
+    for (int i = 0; i < plan->projection_count; i++)
+        check_run(outer->row + plan->projections[i].first_row,
+                  plan->head->matrices[plan->projections[i].matrix].rows, 16);
+    assert_int_equal(outer->ones_row, outer->row[plan->ones_row]);
+    if (outer->zero_row >= 0)
+        assert_int_equal(outer->source[outer->zero_row], -1);
+    assert_int_equal(outer->coordinates,
+                     plan->head->d % 16 == 0 && 8 * outer->row_blocks == plan->head->d && outer->row[0] == 0);
+}
+
+static void rows_keep_their_runs_and_alignment(void **state)
+{
+    (void)state;
+    each(check_rows);
+}
+
+/* A vector of the plan's rows with a value of its own for each, and the same as a hopper vector. */
+static double *random_rows(const struct made *m, double **vector)
+{
+    double *row = calloc(m->plan.row_count, sizeof *row);
+    *vector = calloc(8 * m->outer.row_blocks, sizeof **vector);
+    assert_non_null(row);
+    assert_non_null(*vector);
+    for (int i = 0; i < m->plan.row_count; i++)
+        row[i] = i == m->plan.ones_row ? 1 : rand() / (double)RAND_MAX + 0.5;
+    for (int i = 0; i < 8 * m->outer.row_blocks; i++)
+        if (m->outer.source[i] >= 0)
+            (*vector)[i] = row[m->outer.source[i]];
+    return row;
+}
+
+/* ---- features ---- */
+
+static double piece_product(const fpa_piece *piece, int i, const double *row)
+{
+    double product = piece->weight * row[piece->base + i];
+    for (int l = 0; l < piece->prefix_count; l++)
+        product *= row[piece->prefix[l]];
+    return product;
+}
+
+static int piece_degree(const fpa_plan *plan, const fpa_piece *piece, int i)
+{
+    int degree = piece->base + i == plan->ones_row ? 0 : 1;
+    for (int l = 0; l < piece->prefix_count; l++)
+        degree += piece->prefix[l] == plan->ones_row ? 0 : 1;
+    return degree;
+}
+
+static int tile_group(const fpa_outer_plan *outer, int tile)
+{
+    int i = 0;
+    while (outer->strip_tile[i] != tile)
+        i++;
+    return outer->strip_group[i / outer->strip_length];
+}
+
+static double slot_product(const fpa_outer_plan *outer, int tile, int slot, const double *vector)
+{
+    const int *prefix = outer->prefix + (tile_group(outer, tile) * 8 + slot / 8) * outer->prefix_factors;
+    double product = outer->weight[tile * 64 + slot] * vector[8 * outer->tile_suffix[tile] + slot % 8];
+    for (int l = 0; l < outer->prefix_factors; l++)
+        product *= vector[prefix[l]];
+    return product;
+}
+
+static void check_slot(const struct made *m, int tile, int slot, const double *value, const int *degree,
+                       const double *vector, int *seen)
+{
+    const int feature = m->outer.feature[tile * 64 + slot];
+    const double product = slot_product(&m->outer, tile, slot, vector);
+    if (feature < 0) {
+        assert_int_equal(feature, -1);
+        assert_true(m->outer.weight[tile * 64 + slot] == 0);
+        return;
+    }
+    assert_in_range(feature, 0, m->plan.features - 1);
+    assert_int_equal(seen[feature]++, 0);
+    assert_true(fabs(product - value[feature]) <= 1e-12 * fabs(value[feature]));
+    assert_int_equal(m->outer.degree[tile * 64 + slot], degree[feature]);
+}
+
+static void check_features(const struct made *m)
+{
+    const fpa_plan *plan = &m->plan;
+    double *vector, *value = calloc(plan->features, sizeof *value);
+    int *degree = calloc(plan->features, sizeof *degree), *seen = calloc(plan->features, sizeof *seen);
+    assert_true(value && degree && seen);
+    srand(20260301); /* fixed: the same rows every time */
+    double *row = random_rows(m, &vector);
+    for (int p = 0; p < plan->piece_count; p++)
+        for (int i = 0; i < plan->pieces[p].width; i++) {
+            value[plan->pieces[p].feature + i] = piece_product(&plan->pieces[p], i, row);
+            degree[plan->pieces[p].feature + i] = piece_degree(plan, &plan->pieces[p], i);
+        }
+    for (int t = 0; t < m->outer.tiles; t++)
+        for (int slot = 0; slot < 64; slot++)
+            check_slot(m, t, slot, value, degree, vector, seen);
+    for (int64_t f = 0; f < plan->features; f++)
+        assert_int_equal(seen[f], 1);
+    free(row);
+    free(vector);
+    free(value);
+    free(degree);
+    free(seen);
+}
+
+static void tiles_hold_every_feature_once_with_its_factors_weight_and_degree(void **state)
+{
+    (void)state;
+    each(check_features);
+}
+
+/* Two terms may have equal factors: their features fill slots of different tiles. */
+static void features_of_equal_factors_have_tiles_of_their_own(void **state)
+{
+    struct made m, twice;
+    fpa_error error = {0};
+    (void)state;
+    make("d = 16, dv = 16, terms = tspow { d = 16, degree = 2, block = 8 }", WARPGROUP_TILES, &m);
+    twice = m;
+    twice.plan.memory = (arena){0};
+    twice.plan.features *= 2;
+    twice.plan.piece_count *= 2;
+    twice.plan.pieces = calloc(twice.plan.piece_count, sizeof *twice.plan.pieces);
+    assert_non_null(twice.plan.pieces);
+    for (int p = 0; p < twice.plan.piece_count; p++) {
+        twice.plan.pieces[p] = m.plan.pieces[p % m.plan.piece_count];
+        twice.plan.pieces[p].feature += p < m.plan.piece_count ? 0 : m.plan.features;
+        twice.plan.pieces[p].weight += p < m.plan.piece_count ? 0 : 1;
+    }
+    assert_int_equal(plan_outer(&twice.plan, WARPGROUP_TILES, &twice.outer, &error), FPA_OK);
+    assert_true(twice.outer.used);
+    assert_int_equal(twice.outer.tiles, 2 * m.outer.tiles);
+    check_features(&twice);
+    plan_free(&twice.plan);
+    unmake(&m);
+}
+
+/* ---- strips ---- */
+
+static void check_strip(const fpa_outer_plan *outer, int strip, int *seen)
+{
+    const int *tile = outer->strip_tile + strip * outer->strip_length, g = outer->strip_group[strip];
+    assert_in_range(g, 0, outer->groups - 1);
+    assert_true(tile[0] >= 0); /* no strip is padding only */
+    for (int i = 0; i < outer->strip_length; i++) {
+        if (tile[i] == -1)
+            continue;
+        assert_int_equal(seen[tile[i]]++, 0);
+        if (i == 0 && tile[i] >= outer->tiles - outer->folded)
+            continue;
+        assert_true(i == 0 || tile[i] == tile[i - 1] + 1 ||
+                    (strip < outer->own_strips && (i == 1 || tile[i] == tile[i - 1] + 2)));
+        assert_in_range(tile[i], outer->group_first[g], outer->group_first[g + 1] - 1);
+    }
+}
+
+static void check_strips(const struct made *m)
+{
+    const fpa_outer_plan *outer = &m->outer;
+    int *seen = calloc(outer->tiles, sizeof *seen);
+    assert_non_null(seen);
+    assert_int_equal(outer->group_first[0], 0);
+    assert_int_equal(outer->group_first[outer->groups], outer->tiles - outer->folded);
+    for (int g = 0; g < outer->groups; g++) {
+        assert_true(outer->group_first[g] <= outer->group_first[g + 1]);
+        for (int t = outer->group_first[g] + 1; t < outer->group_first[g + 1]; t++)
+            assert_true(outer->tile_suffix[t - 1] < outer->tile_suffix[t]);
+    }
+    for (int s = 0; s < outer->strips; s++)
+        check_strip(outer, s, seen);
+    for (int t = 0; t < outer->tiles; t++)
+        assert_int_equal(seen[t], 1);
+    free(seen);
+}
+
+static void every_tile_lies_in_one_star_of_its_own_group(void **state)
+{
+    (void)state;
+    each(check_strips);
+}
+
+/* ---- folded tiles ---- */
+
+static void rows_of_a_folded_tile_have_each_pair_of_a_block_once(void **state)
+{
+    int pairs[8][8] = {0}, rows[OUTER_FOLDED] = {0};
+    (void)state;
+    for (int slot = 0; slot < OUTER_TILE; slot++) {
+        const int c = slot / 8, r = slot % 8, row = outer_fold(slot);
+        if (row < 0) {
+            assert_true(outer_fold(8 * r + c) >= 0);
+            continue;
+        }
+        assert_in_range(row, 0, OUTER_FOLDED - 1);
+        assert_int_equal(rows[row]++, 0);
+        assert_true(row % 8 == c || row % 8 == r);
+        pairs[c < r ? c : r][c < r ? r : c]++;
+    }
+    for (int c = 0; c < 8; c++)
+        for (int r = c; r < 8; r++)
+            assert_int_equal(pairs[c][r], (c ^ r) == 1 ? 2 : 1);
+}
+
+/* A block's rows times themselves; no feature where copies have no row. */
+static void check_folded(const struct made *m)
+{
+    const fpa_outer_plan *outer = &m->outer;
+    for (int t = outer->tiles - outer->folded; t < outer->tiles; t++) {
+        const int *prefix = outer->prefix + tile_group(outer, t) * 8;
+        assert_int_equal(outer->prefix_factors, 1);
+        for (int c = 0; c < 8; c++)
+            assert_int_equal(prefix[c], 8 * outer->tile_suffix[t] + c);
+        for (int slot = 0; slot < OUTER_TILE; slot++)
+            assert_true(outer_fold(slot) >= 0 || outer->feature[OUTER_TILE * t + slot] == -1);
+    }
+    assert_int_equal(outer->copy_rows,
+                     OUTER_TILE * (outer->tiles - outer->folded) + OUTER_FOLDED * outer->folded);
+}
+
+static void folded_tiles_have_no_feature_without_a_row(void **state)
+{
+    (void)state;
+    each(check_folded);
+}
+
+/* ---- dots ---- */
+
+static double by_rows(const fpa_dot *dot, const double *q, const double *k)
+{
+    double sum = 0;
+    for (int r = 0; r < dot->row_count; r++)
+        sum += q[dot->rows[r]] * k[dot->rows[r]];
+    return sum;
+}
+
+static double by_steps(const fpa_outer_plan *outer, int dot, const double *q, const double *k)
+{
+    double sum = 0;
+    for (int i = outer->dot_first[dot]; i < outer->dot_first[dot + 1]; i++) {
+        assert_in_range(outer->dot_step[i], 0, outer->row_blocks / 2 - 1);
+        for (int r = 16 * outer->dot_step[i]; r < 16 * outer->dot_step[i] + 16; r++)
+            sum += q[r] * k[r];
+    }
+    return sum;
+}
+
+static void check_dots(const struct made *m)
+{
+    const fpa_outer_plan *outer = &m->outer;
+    double *q, *k;
+    srand(20260302); /* fixed */
+    double *q_rows = random_rows(m, &q), *k_rows = random_rows(m, &k);
+    assert_true(m->plan.score->dot_count > 0);
+    for (int i = 0; i < m->plan.score->dot_count; i++) {
+        const double expected = by_rows(&m->plan.dots[i], q_rows, k_rows);
+        assert_true(fabs(by_steps(outer, i, q, k) - expected) <= 1e-12 * expected);
+    }
+    free(q_rows);
+    free(k_rows);
+    free(q);
+    free(k);
+}
+
+static void steps_of_a_dot_hold_its_rows_and_zeros(void **state)
+{
+    (void)state;
+    each(check_dots);
+}
+
+/* ---- the same again ---- */
+
+static void check_again(const struct made *m)
+{
+    const fpa_outer_plan *a = &m->outer;
+    fpa_plan plan = m->plan;
+    fpa_outer_plan b;
+    fpa_error error = {0};
+    plan.memory = (arena){0};
+    assert_int_equal(plan_outer(&plan, WARPGROUP_TILES, &b, &error), FPA_OK);
+    fpa_outer_plan c;
+    assert_int_equal(plan_outer(&plan, WARPGROUP_TILES, &c, &error), FPA_OK);
+    assert_int_equal(a->tiles, b.tiles);
+    assert_int_equal(b.groups, c.groups);
+    assert_int_equal(b.strips, c.strips);
+    const size_t prefixes = (size_t)b.groups * 8 * b.prefix_factors;
+    assert_memory_equal(b.prefix, c.prefix, prefixes * sizeof *b.prefix);
+    assert_memory_equal(b.feature, c.feature, b.tiles * 64 * sizeof *b.feature);
+    assert_memory_equal(b.tile_suffix, c.tile_suffix, b.tiles * sizeof *b.tile_suffix);
+    assert_memory_equal(b.strip_tile, c.strip_tile, b.strips * b.strip_length * sizeof *b.strip_tile);
+    arena_free(&plan.memory);
+}
+
+static void the_same_plan_gives_the_same_tables(void **state)
+{
+    (void)state;
+    each(check_again);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tiles_and_stars_of_heads_of_every_family_are_as_many_as_known),
+        cmocka_unit_test(heads_that_tiles_do_not_suit_say_why),
+        cmocka_unit_test(flips_leave_stars_of_36_tiles_without_padding),
+        cmocka_unit_test(rows_keep_their_runs_and_alignment),
+        cmocka_unit_test(tiles_hold_every_feature_once_with_its_factors_weight_and_degree),
+        cmocka_unit_test(features_of_equal_factors_have_tiles_of_their_own),
+        cmocka_unit_test(every_tile_lies_in_one_star_of_its_own_group),
+        cmocka_unit_test(rows_of_a_folded_tile_have_each_pair_of_a_block_once),
+        cmocka_unit_test(folded_tiles_have_no_feature_without_a_row),
+        cmocka_unit_test(steps_of_a_dot_hold_its_rows_and_zeros),
+        cmocka_unit_test(the_same_plan_gives_the_same_tables),
+    };
+    return cmocka_run_group_tests_name("plan_outer", tests, NULL, NULL);
+}
