@@ -26,12 +26,12 @@
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_DECODE 1            /* NAME_decode, _token, _gather */
-#define FPA_CUDA_DECODE_RECENT 2     /* NAME_decode_recent */
-#define FPA_CUDA_CHUNK_OUTPUT 3      /* NAME_chunk_output */
-#define FPA_CUDA_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
-#define FPA_CUDA_CHUNK_STATE 5       /* NAME_gate_scan, _pack, _state, _segment_scan */
-#define FPA_CUDA_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
+#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _token, _gather */
+#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
+#define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
+#define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
+#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pack, _state, _segment_scan */
+#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
@@ -39,54 +39,52 @@
 #define FPA_CUDA_HAS(part) 1
 #endif
 
-/* The kernels' own constants; NAME_geometry in the module. */
-struct fpa_cuda_geometry {
-    int version;        /* FPA_CUDA_VERSION of the generator */
-    int features;       /* D, rounded up to whole units of 16 */
-    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
-    int column_blocks;  /* blocks of columns that state and attend are launched for */
-    int copy_bytes;     /* of an element of the copies of the state */
-    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
-    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
-    int state_element;  /* bytes of one */
-    int weights;        /* run-time matrices */
-    int gate;           /* 1: gated */
-    int chunk_state_threads, chunk_state_slices,
-        state_bytes; /* NAME_chunk_state: threads, blocks a head, shared memory */
-    int chunk_output_threads, query_tokens, chunk_output_bytes; /* NAME_chunk_output: tokens a block */
-    int fused_threads, fused_bytes; /* NAME_fused_chunk; 0 threads: the head has none */
-    int fused_totals;               /* 1: it can leave the totals of segments itself */
-    int fused_total; /* numbers of a total in an order of its own, which NAME_segment_scan cannot read; 0: as
-                       in a copy */
-    int cluster_scan_threads, cluster_scan_bytes; /* NAME_cluster_scan; 0 threads: there is none */
-    int fused_vector,
-        fused_value; /* d and dv when NAME_fused_chunk by roles, or NAME_cluster_scan, is there, else 0 */
-    int segment_scan_threads,
-        segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
-    int gate_scan_threads;
-    int decode_threads, decode_features,
-        decode_bytes,            /* NAME_decode: features that a block takes at least; 0 threads: none */
-        decode_cluster,          /* blocks of a head, at most, that can be one cluster */
-        decode_resident_bytes,   /* NAME_decode_resident: shared memory beside a block's rows of the state; 0:
-                                    there is none */
-        decode_resident_least,   /* with them, at least */
-        decode_resident_row,     /* bytes of a row */
-        decode_resident_most,    /* of shared memory that a launch may ask for */
-        decodes_recent;          /* 1: there is NAME_decode_recent */
-    int split_reduction_threads; /* NAME_split_reduction: a block an output row */
-    int small_state_threads, small_state_slices,
-        small_state_bytes; /* NAME_chunk_state_small; 0 blocks a head: there is none */
-    int chunk_state_clocks,
-        small_state_clocks;  /* estimates, when blocks are persistent: of a block for 16 tokens, */
-    int chunk_output_clocks; /* and of NAME_chunk_output for 16 queries and a block of columns */
-    int persistent; /* 1: blocks take one walk, or one block of queries, after the other: NAME_chunk_state's
-                  by gridDim.x,  NAME_chunk_output's whichever is next */
-    int decays;     /* 1: NAME_gate_scan leaves decays, too */
-    int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack_rows; 0 threads: there is none */
-    int value_width; /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+/* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
+ * memory. In the order of abi/cuda_kernels.h. */
+#define FPA_CUDA_KERNELS 12
+struct fpa_cuda_block {
+    int threads, bytes;
 };
 
-#define FPA_CUDA_VERSION 10
+/* The kernels' own constants; NAME_geometry in the module, filled by these names. */
+struct fpa_cuda_geometry {
+    int version;                                    /* FPA_CUDA_VERSION of the generator */
+    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* NAME_decode_resident: bytes beside rows of a state */
+    int features;                                   /* D, rounded up to whole units of 16 */
+    int columns;               /* of the copies: dv rounded up, then one of z when normalised, rounded up */
+    int column_blocks;         /* blocks of columns that chunk_state and chunk_output are launched for */
+    int copy_bytes;            /* of an element of the copies of the state */
+    int chunk;                 /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements;        /* of one (batch, head) as given in and out: D*dv, then D when normalised */
+    int state_element;         /* bytes of one */
+    int weights;               /* run-time matrices */
+    int gate;                  /* 1: gated */
+    int decays;                /* 1: NAME_gate_scan leaves decays, too */
+    int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
+    int pack_tokens;           /* that a block of it takes */
+    int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
+    int small_state_slices;    /* NAME_chunk_state_small: the same */
+    int query_tokens;          /* NAME_chunk_output: that a block takes */
+    int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
+                                  NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
+    int chunk_state_clocks;    /* estimates, when blocks are persistent: of a block for 16 tokens, */
+    int small_state_clocks;    /* the same, */
+    int chunk_output_clocks;   /* and of NAME_chunk_output for 16 queries and a block of columns */
+    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
+    int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
+    int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
+                                  read; 0: as in a copy */
+    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
+    int fused_value;           /* there, else 0 */
+    int decode_features;       /* NAME_decode: that a block takes at least */
+    int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
+    int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
+    int decode_resident_row;   /* bytes of a row, */
+    int decode_resident_most;  /* and what a launch may ask for */
+};
+
+#define FPA_CUDA_VERSION 11
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128

@@ -76,13 +76,15 @@ struct fake_state *fake_with_geometry(void)
     f->geometry = (struct fpa_cuda_geometry){
         .version = FPA_CUDA_VERSION,
         .features = 64,
-        .chunk_state_threads = 256,
-        .state_bytes = 100 * 1024,
-        .chunk_output_threads = 128,
-        .chunk_output_bytes = 200 * 1024,
-        .fused_threads = 128,
-        .fused_bytes = 90 * 1024,
-        .decode_threads = 64,
+        .kernel[CUDA_CHUNK_STATE].threads = 256,
+        .kernel[CUDA_CHUNK_STATE].bytes = 100 * 1024,
+        .kernel[CUDA_CHUNK_OUTPUT].threads = 128,
+        .kernel[CUDA_CHUNK_OUTPUT].bytes = 200 * 1024,
+        .kernel[CUDA_FUSED_CHUNK].threads = 128,
+        .kernel[CUDA_FUSED_CHUNK].bytes = 90 * 1024,
+        .kernel[CUDA_DECODE] = {64, 72 * 1024},
+        .kernel[CUDA_SEGMENT_SCAN].threads = 256,
+        .kernel[CUDA_SPLIT_REDUCTION].threads = 64,
     };
     f->geometry_size = sizeof f->geometry;
     return f;

@@ -41,9 +41,9 @@ static struct fpa_cuda_module on_gpu(const struct fpa_cuda_geometry *geometry)
 {
     return (struct fpa_cuda_module){.geometry = *geometry,
                                     .multiprocessors = MULTIPROCESSORS,
-                                    .chunk_state_occupancy = 1,
-                                    .small_state_occupancy = geometry->small_state_slices > 0,
-                                    .chunk_output_occupancy = 1,
+                                    .occupancy[CUDA_CHUNK_STATE] = 1,
+                                    .occupancy[CUDA_CHUNK_STATE_SMALL] = geometry->small_state_slices > 0,
+                                    .occupancy[CUDA_CHUNK_OUTPUT] = 1,
                                     .overlaps = true};
 }
 
@@ -152,7 +152,8 @@ static void every_choice_can_be_launched(void **state)
 
 static struct fpa_cuda_call divide(int64_t multiprocessors, int64_t walks, int64_t queries, int64_t chunks)
 {
-    const struct fpa_cuda_module cuda = {.multiprocessors = (int)multiprocessors, .fused_occupancy = 1};
+    const struct fpa_cuda_module cuda = {.multiprocessors = (int)multiprocessors,
+                                         .occupancy[CUDA_FUSED_CHUNK] = 1};
     struct fpa_cuda_call call = {.chunks = chunks};
     fused_divide(&cuda, walks * queries, walks, &call);
     return call;

@@ -102,8 +102,8 @@ static void memory_and_registers_suffice(void **state)
 static struct fpa_cuda_module h200(void)
 {
     return (struct fpa_cuda_module){.multiprocessors = MULTIPROCESSORS,
-                                    .fused_occupancy = 2,
-                                    .cluster_scan = (CUfunction)(void *)&heads,
+                                    .occupancy[CUDA_FUSED_CHUNK] = 2,
+                                    .kernel[CUDA_CLUSTER_SCAN] = (CUfunction)(void *)&heads,
                                     .cluster_counts = {0, 0, 66, 39, 30, 22, 17, 15, 15}};
 }
 
@@ -142,7 +142,7 @@ static void without_the_kernel_or_room_for_clusters_nobody_relays(void **state)
 {
     struct fpa_cuda_module cuda = h200();
     (void)state;
-    cuda.cluster_scan = NULL;
+    cuda.kernel[CUDA_CLUSTER_SCAN] = NULL;
     assert_int_equal(cluster_scan_choose(&cuda, 64, 4, 16384), 0);
     cuda = h200();
     memset(cuda.cluster_counts, 0, sizeof cuda.cluster_counts);
@@ -179,7 +179,7 @@ static void every_choice_can_be_launched(void **state)
     print_message("seed %d\n", SEED);
     for (int i = 0; i < RANDOM_CALLS; i++) {
         struct fpa_cuda_module cuda = h200();
-        cuda.fused_occupancy = 1 + (int)(next_random(&seed) % 2);
+        cuda.occupancy[CUDA_FUSED_CHUNK] = 1 + (int)(next_random(&seed) % 2);
         cuda.multiprocessors = 1 + (int)(next_random(&seed) % 200);
         for (int n = 2; n <= MOST_CLUSTER; n++)
             cuda.cluster_counts[n] = (int)(next_random(&seed) % (unsigned)(cuda.multiprocessors / n + 1));

@@ -1,6 +1,7 @@
 /* CUDA kernels of the shipped heads, generated and compiled by NVRTC: needs no GPU. What the compiler
  * made of them is read from the cubins. Compiling tests are skipped where there is no NVRTC. */
 #include "runtime/cuda/backend.h"
+#include "abi/cuda_kernels.h"
 #include "base/parallel.h"
 #include "cubin.h"
 #include "shipped_heads.h"
@@ -150,19 +151,13 @@ static void check_geometry(compile_job *job, const fpa_facts *facts, const fpa_o
         g.state_elements != facts->state_elements || g.gate != job->head->gate)
         complain(job, "the geometry (D %d, chunk %d, state %d, gate %d) is not the facts'; ", g.features,
                  g.chunk, g.state_elements, g.gate);
-    if (g.state_bytes > job->target->shared_memory || g.small_state_bytes > job->target->shared_memory ||
-        g.chunk_output_bytes > job->target->shared_memory || g.fused_bytes > job->target->shared_memory ||
-        g.decode_bytes > job->target->shared_memory)
-        complain(job, "shared memory of %d, %d, %d, %d bytes, but a block has %d; ", g.state_bytes,
-                 g.chunk_output_bytes, g.fused_bytes, g.decode_bytes, job->target->shared_memory);
-    expect_threads(job, module, "chunk_state", g.chunk_state_threads);
-    expect_threads(job, module, "chunk_state_small", g.small_state_threads);
-    expect_threads(job, module, "chunk_output", g.chunk_output_threads);
-    expect_threads(job, module, "fused_chunk", g.fused_threads);
-    expect_threads(job, module, "segment_scan", g.segment_scan_threads);
-    expect_threads(job, module, "gate_scan", g.gate_scan_threads);
-    expect_threads(job, module, "decode", g.decode_threads);
-    expect_threads(job, module, "split_reduction", g.split_reduction_threads);
+    for (int i = 0; i < FPA_CUDA_KERNELS; i++) {
+        const struct fpa_cuda_block block = g.kernel[i];
+        if (block.bytes > job->target->shared_memory)
+            complain(job, "%s wants %d bytes of shared memory, but a block has %d; ", cuda_kernel_names[i],
+                     block.bytes, job->target->shared_memory);
+        expect_threads(job, module, cuda_kernel_names[i], block.threads);
+    }
 }
 
 static void check_object(compile_job *job, const fpa_facts *facts, const fpa_object *object,

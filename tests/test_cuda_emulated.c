@@ -199,7 +199,8 @@ static double now(void)
 
 static bool concerns(const struct fpa_cuda_module *cuda, int index)
 {
-    return index == TOTALS_CALL ? cuda->fused != NULL : !calls[index].cluster || cuda->cluster_scan;
+    return index == TOTALS_CALL ? cuda->kernel[CUDA_FUSED_CHUNK] != NULL
+                                : !calls[index].cluster || cuda->kernel[CUDA_CLUSTER_SCAN];
 }
 
 static void run_job(int index, void *argument)

@@ -22,11 +22,12 @@ static int it_is_loaded_and_given_back(void)
     HOLDS(module.backend == &backend_cuda && module.workspace && module.forward);
     HOLDS(f->contexts == 1 && f->modules == 1 && f->depth == 0);
     HOLDS(memcmp(&cuda->geometry, &f->geometry, sizeof f->geometry) == 0);
-    HOLDS(!cuda->gates && cuda->state && cuda->segment_scan && cuda->chunk_output && cuda->fused &&
-          cuda->step && cuda->gather);
+    HOLDS(!cuda->kernel[CUDA_GATE_SCAN] && cuda->kernel[CUDA_CHUNK_STATE] &&
+          cuda->kernel[CUDA_SEGMENT_SCAN] && cuda->kernel[CUDA_CHUNK_OUTPUT] &&
+          cuda->kernel[CUDA_FUSED_CHUNK] && cuda->kernel[CUDA_DECODE] && cuda->kernel[CUDA_SPLIT_REDUCTION]);
     HOLDS(cuda->multiprocessors == 132 && cuda->shared_memory == 227 * 1024);
-    HOLDS(cuda->chunk_state_occupancy == 2 && cuda->chunk_output_occupancy == 2 &&
-          cuda->fused_occupancy == 2 && cuda->decode_occupancy == 2);
+    HOLDS(cuda->occupancy[CUDA_CHUNK_STATE] == 2 && cuda->occupancy[CUDA_CHUNK_OUTPUT] == 2 &&
+          cuda->occupancy[CUDA_FUSED_CHUNK] == 2 && cuda->occupancy[CUDA_DECODE] == 2);
     HOLDS(strcmp(cuda->name, "toy") == 0 && cuda->device == 0);
     backend_cuda.unload(&module);
     HOLDS(nothing_is_held(f) && !module.handle);
@@ -66,7 +67,7 @@ static int none_of_these_is_loaded(void)
     f->geometry_size = 2;
     HOLDS(refused(FPA_LOAD, "has 2 bytes only") == 0);
     *f = good;
-    f->geometry.chunk_output_threads = 2048;
+    f->geometry.kernel[CUDA_CHUNK_OUTPUT].threads = 2048;
     HOLDS(refused(FPA_LOAD, "chunk_output kernel wants 2048 threads") == 0);
     *f = good;
     f->shared_memory = 163 * 1024;

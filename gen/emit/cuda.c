@@ -1,5 +1,9 @@
 #include <stdlib.h>
 
+#include <ctype.h>
+#include <string.h>
+
+#include "abi/cuda_kernels.h"
 #include "gen/embedded.h"
 #include "table.h"
 
@@ -101,6 +105,41 @@ static void push_blocks(lua_State *L, const fpa_cuda_plan *cuda)
     set_integer(L, "fused_bytes", cuda->is_fused ? cuda->fused.size : 0);
 }
 
+/* Names of the fields of struct fpa_cuda_geometry, in order, from its text: a word before a semicolon, or
+ * before the brackets of an array. The template prints each by its name. */
+static void push_geometry_fields(lua_State *L)
+{
+    static const char begin[] = "struct fpa_cuda_geometry {\n";
+    const char *at = strstr(fpa_embedded_cuda_call_h, begin) + sizeof begin - 1;
+    const char *end = strstr(at, "\n};");
+    int count = 0;
+    lua_newtable(L);
+    while (at < end) {
+        const char *semicolon = strchr(at, ';'), *last = semicolon;
+        const char *array = memchr(at, '[', (size_t)(semicolon - at));
+        last = array ? array : semicolon;
+        const char *first = last;
+        while (isalnum((unsigned char)first[-1]) || first[-1] == '_')
+            first--;
+        lua_pushlstring(L, first, (size_t)(last - first));
+        lua_rawseti(L, -2, ++count);
+        at = semicolon + 1 + strspn(semicolon + 1, " \n");
+        while (strncmp(at, "/*", 2) == 0) /* what the field is */
+            at = strstr(at, "*/") + 2, at += strspn(at, " \n");
+    }
+    lua_setfield(L, -2, "geometry_fields");
+}
+
+static void push_kernel_names(lua_State *L)
+{
+    lua_createtable(L, FPA_CUDA_KERNELS, 0);
+    for (int i = 0; i < FPA_CUDA_KERNELS; i++) {
+        lua_pushstring(L, cuda_kernel_names[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "kernel_names");
+}
+
 static int count_weights(const fpa_head *head)
 {
     int count = 0;
@@ -129,5 +168,7 @@ void push_cuda(lua_State *L, const fpa_plan *plan)
     set_integer(L, "weights", count_weights(plan->head));
     set_string(L, "arithmetic", dtype_name(plan->facts.arithmetic));
     set_string(L, "products", products_name(plan->head->products));
+    push_geometry_fields(L);
+    push_kernel_names(L);
     set_string(L, "call_text", fpa_embedded_cuda_call_h);
 }

@@ -84,8 +84,8 @@ chunk_state_choice chunk_state_choose(const struct fpa_cuda_module *cuda, const 
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const chunk_state_kernel kernels[2] = {
-        {g->chunk_state_slices, cuda->chunk_state_occupancy, g->chunk_state_clocks},
-        {g->small_state_slices, cuda->small_state_occupancy, g->small_state_clocks}};
+        {g->chunk_state_slices, cuda->occupancy[CUDA_CHUNK_STATE], g->chunk_state_clocks},
+        {g->small_state_slices, cuda->occupancy[CUDA_CHUNK_STATE_SMALL], g->small_state_clocks}};
     chunk_state_choice best = {0};
     double least = INFINITY;
     if (cuda->schedule != SCHEDULE_BY_SIZE)

@@ -90,7 +90,7 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call *call = &s->call;
     const int64_t sequences = launch->batch * launch->heads;
-    s->is_fused = form == FORM_CHUNKED && g->fused_threads && launch->query_heads > 0;
+    s->is_fused = form == FORM_CHUNKED && g->kernel[CUDA_FUSED_CHUNK].threads && launch->query_heads > 0;
     call->chunk =
         form == FORM_CHUNKED ? g->chunk : divide_up(launch->length, g->query_tokens) * g->query_tokens;
     call->chunks = call->chunk ? divide_up(launch->length, call->chunk) : 0;
@@ -99,7 +99,8 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
         if (g->fused_total && call->chunks)
             fused_divide(cuda, blocks, sequences * g->column_blocks, call);
         else
-            divide_segments(call, choose_segments(cuda, cuda->fused_occupancy, blocks, call->chunks, 0.4));
+            divide_segments(
+                call, choose_segments(cuda, cuda->occupancy[CUDA_FUSED_CHUNK], blocks, call->chunks, 0.4));
         s->cluster_scan = cluster_scan_choose(cuda, blocks, call->segments, launch->length);
         call->walk_end =
             call->segments == 1
@@ -114,8 +115,8 @@ static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_la
     if (s->walks && g->persistent)
         choose_warpgroups(cuda, launch, most, s);
     else
-        divide_segments(call,
-                        s->walks ? choose_segments(cuda, cuda->chunk_state_occupancy, blocks, most, 0.1) : 1);
+        divide_segments(
+            call, s->walks ? choose_segments(cuda, cuda->occupancy[CUDA_CHUNK_STATE], blocks, most, 0.1) : 1);
     call->walk_end = launch->state_out ? launch->length : (call->chunks - 1) * call->chunk;
 }
 
@@ -151,7 +152,7 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
                               const sizes *s)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int64_t room = (int64_t)cuda->multiprocessors * cuda->chunk_output_occupancy;
+    const int64_t room = (int64_t)cuda->multiprocessors * cuda->occupancy[CUDA_CHUNK_OUTPUT];
     if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
         return 0;
     return 1 + (s->call.awaited ? launch->batch * launch->heads * s->call.chunks * g->column_blocks : 0);
@@ -179,7 +180,8 @@ static void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_laun
     call->totals = take(base, &s->bytes, sequences * totals * total, sizeof(float));
     call->partial = take(base, &s->bytes, late && s->is_fused ? sequences * total : 0, sizeof(float));
     call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);
-    const int64_t vector = g->pack_threads && !s->is_fused ? launch->length * g->vector_rows : 0;
+    const int64_t vector =
+        g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused ? launch->length * g->vector_rows : 0;
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;
     call->progress = take(base, &s->bytes, s->progress, 1);
     s->keys = take(base, &s->bytes, sequences * vector, 2);
@@ -230,8 +232,8 @@ static fpa_status check_grid(const struct fpa_cuda_module *cuda, const fpa_cuda_
     if (grid->blocks <= INT_MAX)
         return FPA_OK;
     return fail(error, FPA_UNSUPPORTED, cuda->name,
-                "%s would need %lld blocks, a launch has at most %d: split the batch", grid->name,
-                (long long)grid->blocks, INT_MAX);
+                "%s would need %lld blocks, a launch has at most %d: split the batch",
+                cuda_kernel_names[grid->kernel], (long long)grid->blocks, INT_MAX);
 }
 
 static void list_weights(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
@@ -241,26 +243,37 @@ static void list_weights(const struct fpa_cuda_module *cuda, const struct fpa_la
         matrix[i] = launch->weights[i];
 }
 
+static struct fpa_cuda_block block_of(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid)
+{
+    struct fpa_cuda_block block = cuda->geometry.kernel[grid->kernel];
+    if (grid->bytes)
+        block.bytes = (int)grid->bytes;
+    return block;
+}
+
 fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
                        const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
                        fpa_error *error)
 {
+    const struct fpa_cuda_block block = block_of(cuda, grid);
     const float *matrix[CUDA_WEIGHTS];
     void *parameters[3] = {(void *)call, grid->maps ? (void *)grid->maps : matrix, matrix};
     fpa_status status = check_grid(cuda, grid, error);
     if (status)
         return status;
     list_weights(cuda, launch, matrix);
-    CUresult result =
-        cuda->driver->cuLaunchKernel(grid->kernel, (unsigned)grid->blocks, 1, 1, (unsigned)grid->threads, 1,
-                                     1, (unsigned)grid->bytes, stream, parameters, NULL);
-    return result ? driver_fail(cuda->driver, result, cuda->name, grid->name, error) : FPA_OK;
+    CUresult result = cuda->driver->cuLaunchKernel(cuda->kernel[grid->kernel], (unsigned)grid->blocks, 1, 1,
+                                                   (unsigned)block.threads, 1, 1, (unsigned)block.bytes,
+                                                   stream, parameters, NULL);
+    return result ? driver_fail(cuda->driver, result, cuda->name, cuda_kernel_names[grid->kernel], error)
+                  : FPA_OK;
 }
 
 fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
                             const struct fpa_launch *launch, const struct fpa_cuda_call *call,
                             CUstream stream, fpa_error *error)
 {
+    const struct fpa_cuda_block block = block_of(cuda, grid);
     const float *matrix[CUDA_WEIGHTS];
     void *parameters[3] = {(void *)call, grid->maps ? (void *)grid->maps : matrix, matrix};
     CUlaunchAttribute attributes[2] = {
@@ -270,10 +283,10 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
         .grid_x = cluster > 1 ? (unsigned)cluster : (unsigned)grid->blocks,
         .grid_y = cluster > 1 ? (unsigned)(grid->blocks / cluster) : 1,
         .grid_z = 1,
-        .block_x = (unsigned)grid->threads,
+        .block_x = (unsigned)block.threads,
         .block_y = 1,
         .block_z = 1,
-        .shared_bytes = (unsigned)grid->bytes,
+        .shared_bytes = (unsigned)block.bytes,
         .stream = stream,
         .attributes = attributes,
         .attribute_count = cluster > 1 ? 2 : 1,
@@ -284,8 +297,9 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
     if (status)
         return status;
     list_weights(cuda, launch, matrix);
-    CUresult result = cuda->driver->cuLaunchKernelEx(&config, grid->kernel, parameters, NULL);
-    return result ? driver_fail(cuda->driver, result, cuda->name, grid->name, error) : FPA_OK;
+    CUresult result = cuda->driver->cuLaunchKernelEx(&config, cuda->kernel[grid->kernel], parameters, NULL);
+    return result ? driver_fail(cuda->driver, result, cuda->name, cuda_kernel_names[grid->kernel], error)
+                  : FPA_OK;
 }
 
 /* Another device's context, or none: the kernels do not exist there. */
@@ -306,12 +320,7 @@ static fpa_status check_context(const struct fpa_cuda_module *cuda, fpa_error *e
 static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
 {
-    const fpa_cuda_grid gates = {cuda->gates,
-                                 "the sums of gates",
-                                 launch->batch * launch->heads * call->chunks,
-                                 cuda->geometry.gate_scan_threads,
-                                 0,
-                                 NULL};
+    const fpa_cuda_grid gates = {CUDA_GATE_SCAN, launch->batch * launch->heads * call->chunks, NULL, 0};
     return gates.blocks ? cuda_launch(cuda, &gates, launch, call, stream, error) : FPA_OK;
 }
 
@@ -322,12 +331,8 @@ static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct f
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t heads = queries ? launch->query_heads : launch->heads;
-    const fpa_cuda_grid pack = {cuda->pack,
-                                queries ? "the queries' rows" : "the keys' rows",
-                                launch->batch * heads * divide_up(launch->length, g->pack_tokens),
-                                g->pack_threads,
-                                g->pack_bytes,
-                                NULL};
+    const fpa_cuda_grid pack = {CUDA_PACK_ROWS,
+                                launch->batch * heads * divide_up(launch->length, g->pack_tokens), NULL, 0};
     long long *stride = queries ? call->q_stride : call->k_stride;
     call->vectors = vectors;
     call->packs_queries = queries;
@@ -353,13 +358,10 @@ static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct f
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const bool second = choice && choice->second;
-    fpa_cuda_grid walk = {second ? cuda->small_state : cuda->state,
-                          "the walk over the keys",
+    fpa_cuda_grid walk = {second ? CUDA_CHUNK_STATE_SMALL : CUDA_CHUNK_STATE,
                           launch->batch * launch->heads * call->segments *
                               (second ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks,
-                          second ? g->small_state_threads : g->chunk_state_threads,
-                          second ? g->small_state_bytes : g->state_bytes,
-                          maps};
+                          maps, 0};
     fpa_status status = check_grid(cuda, &walk, error); /* kernels count walks as blocks */
     if (status)
         return status;
@@ -373,12 +375,8 @@ static fpa_status launch_segment_scan(const struct fpa_cuda_module *cuda, const 
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t parts = divide_up((int64_t)g->features * g->columns, g->segment_scan_elements);
-    const fpa_cuda_grid segment_scan = {cuda->segment_scan,
-                                        "the carry between segments",
-                                        launch->batch * launch->heads * call->segments * parts,
-                                        g->segment_scan_threads,
-                                        0,
-                                        NULL};
+    const fpa_cuda_grid segment_scan = {CUDA_SEGMENT_SCAN,
+                                        launch->batch * launch->heads * call->segments * parts, NULL, 0};
     return cuda_launch(cuda, &segment_scan, launch, call, stream, error);
 }
 
@@ -400,12 +398,8 @@ static fpa_status launch_fused(const struct fpa_cuda_module *cuda, const struct 
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call walk = s->call;
     const struct fpa_cuda_maps *maps = g->fused_total ? &s->maps : NULL;
-    const fpa_cuda_grid fused = {cuda->fused,
-                                 "fused_chunk",
-                                 launch->batch * launch->query_heads * s->call.segments * g->column_blocks,
-                                 g->fused_threads,
-                                 g->fused_bytes,
-                                 maps};
+    const fpa_cuda_grid fused = {
+        CUDA_FUSED_CHUNK, launch->batch * launch->query_heads * s->call.segments * g->column_blocks, maps, 0};
     fpa_status status = FPA_OK;
     walk.segments--;
     if (walk.segments > 0 && g->fused_totals)
@@ -448,9 +442,8 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
     const struct fpa_cuda_call *call = &s->call;
     const struct fpa_cuda_maps *maps = g->value_width ? &s->maps : NULL;
     fpa_status status = FPA_OK;
-    fpa_cuda_grid chunk_output = {cuda->chunk_output,      "the queries",         count_items(g, launch),
-                                  g->chunk_output_threads, g->chunk_output_bytes, maps};
-    const int64_t room = (int64_t)cuda->multiprocessors * cuda->chunk_output_occupancy;
+    fpa_cuda_grid chunk_output = {CUDA_CHUNK_OUTPUT, count_items(g, launch), maps, 0};
+    const int64_t room = (int64_t)cuda->multiprocessors * cuda->occupancy[CUDA_CHUNK_OUTPUT];
     if (g->persistent && chunk_output.blocks > room &&
         chunk_output.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */
         chunk_output.blocks = room;
@@ -491,7 +484,7 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
         return launch_cluster_scan(cuda, launch, &s, stream, error);
     if (!status && cuda->geometry.gate)
         status = launch_gates(cuda, launch, &s.call, stream, error);
-    if (!status && cuda->geometry.pack_threads && !s.is_fused)
+    if (!status && cuda->geometry.kernel[CUDA_PACK_ROWS].threads && !s.is_fused)
         status = launch_packs(cuda, launch, &s, stream, error);
     if (!status && cuda->geometry.value_width && !s.is_fused)
         status = cuda_fill_maps(cuda, &s.call, &s.maps, error);

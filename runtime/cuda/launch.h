@@ -16,12 +16,10 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
 enum { CUDA_WEIGHTS = 256 }; /* run-time matrices of a head, at most (plan_cuda.h) */
 
 typedef struct fpa_cuda_grid {
-    CUfunction kernel;
-    const char *name; /* what it does, for messages */
+    cuda_kernel kernel;
     int64_t blocks;
-    int threads;
-    int bytes;                        /* of dynamic shared memory */
     const struct fpa_cuda_maps *maps; /* the second parameter, before the run-time matrices; NULL: none */
+    int64_t bytes; /* of dynamic shared memory, where they are not the geometry's; else 0 */
 } fpa_cuda_grid;
 
 /* The operands of a launch as kernels take them; sizes and parts of the workspace are left alone. */

@@ -19,7 +19,7 @@ static double waves_of(int64_t blocks, int64_t room)
 
 static double fused_time(const struct fpa_cuda_module *cuda, int64_t walks, int64_t segments, int64_t spans)
 {
-    const int64_t room = (int64_t)cuda->multiprocessors * cuda->fused_occupancy;
+    const int64_t room = (int64_t)cuda->multiprocessors * cuda->occupancy[CUDA_FUSED_CHUNK];
     const double pass = waves_of(walks * segments, room) / (double)segments;
     const double totals = waves_of(walks * (segments - 1), room) / (double)segments;
     const double start = START / (double)spans * (double)divide_up(walks * segments, room);
@@ -32,7 +32,8 @@ static double cluster_scan_time(const struct fpa_cuda_module *cuda, int64_t walk
     const int64_t room = cuda->cluster_counts[blocks], active = walks < room ? walks : room;
     const double rounds = (double)(divide_up(spans, blocks) * blocks) / (double)spans;
     const double work = fmax(HAND + TURN / blocks, MEMORY * (double)active / cuda->multiprocessors);
-    return (double)divide_up(walks, room) * (rounds * work / cuda->fused_occupancy + START / (double)spans);
+    return (double)divide_up(walks, room) *
+           (rounds * work / cuda->occupancy[CUDA_FUSED_CHUNK] + START / (double)spans);
 }
 
 /* For verification and the emulation, whose calls are small: blocks go round a few times. */
@@ -49,7 +50,8 @@ int cluster_scan_choose(const struct fpa_cuda_module *cuda, int64_t walks, int64
     enum { MOST_WALKS = 65535 }; /* rows of a grid */
     const int64_t spans = divide_up(length, FPA_CUDA_SPAN);
     int best = 0;
-    if (!cuda->cluster_scan || walks > MOST_WALKS || cuda->schedule == SCHEDULE_CROWDED || spans == 0)
+    if (!cuda->kernel[CUDA_CLUSTER_SCAN] || walks > MOST_WALKS || cuda->schedule == SCHEDULE_CROWDED ||
+        spans == 0)
         return 0;
     if (cuda->schedule == SCHEDULE_CLUSTER)
         return any_cluster(cuda);
@@ -70,11 +72,7 @@ fpa_status cluster_scan_launch(const struct fpa_cuda_module *cuda, const struct 
                                CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const fpa_cuda_grid cluster_scan = {cuda->cluster_scan,
-                                        "cluster_scan",
-                                        launch->batch * launch->query_heads * g->column_blocks * blocks,
-                                        g->cluster_scan_threads,
-                                        g->cluster_scan_bytes,
-                                        maps};
-    return cuda_launch_next(cuda, &cluster_scan, blocks, launch, call, stream, error);
+    const fpa_cuda_grid grid = {CUDA_CLUSTER_SCAN,
+                                launch->batch * launch->query_heads * g->column_blocks * blocks, maps, 0};
+    return cuda_launch_next(cuda, &grid, blocks, launch, call, stream, error);
 }

@@ -41,7 +41,7 @@ static double cost_of(const struct fpa_cuda_module *cuda, const struct fpa_launc
                       int64_t slices)
 {
     const double blocks = (double)(launch->batch * launch->heads * slices) / cuda->multiprocessors;
-    const int resident = launch->recent ? cuda->decode_recent_occupancy : cuda->decode_occupancy;
+    const int resident = launch->recent ? cuda->occupancy[CUDA_DECODE_RECENT] : cuda->occupancy[CUDA_DECODE];
     const double busy = blocks < resident ? ceil(blocks) : resident;
     const double mine = rounds / (double)slices;
     const block_cost *cost = launch->recent ? &decode_recent_cost : &step_cost;
@@ -65,7 +65,7 @@ static int64_t more_slices(int64_t units, int64_t slices)
 int64_t decode_resident_shared(const struct fpa_cuda_geometry *g, int64_t slices)
 {
     const int64_t share = divide_up(count_units(g), slices) * g->decode_features;
-    const int64_t bytes = g->decode_resident_bytes + share * g->decode_resident_row;
+    const int64_t bytes = g->kernel[CUDA_DECODE_RESIDENT].bytes + share * g->decode_resident_row;
     return bytes > g->decode_resident_least ? bytes : g->decode_resident_least;
 }
 
@@ -77,7 +77,7 @@ static int64_t holding_slices(const struct fpa_cuda_module *cuda, const struct f
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t units = count_units(g), heads = launch->batch * launch->heads;
     int64_t best = 0, slices = 1;
-    if (!g->decode_resident_bytes || launch->length > 1 || launch->recent ||
+    if (!g->kernel[CUDA_DECODE_RESIDENT].bytes || launch->length > 1 || launch->recent ||
         cuda->schedule != SCHEDULE_BY_SIZE)
         return 0;
     while (slices <= cuda->decode_cluster && heads * slices <= cuda->multiprocessors) {
@@ -111,7 +111,8 @@ static int64_t choose_slices(const struct fpa_cuda_module *cuda, const struct fp
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t units = count_units(g), holding = holding_slices(cuda, launch);
-    const double rounds = (double)g->state_elements * g->state_element / (16.0 * g->decode_threads);
+    const double rounds =
+        (double)g->state_elements * g->state_element / (16.0 * g->kernel[CUDA_DECODE].threads);
     int64_t best = 1, slices = 1;
     if (holding)
         return holding;
@@ -185,18 +186,15 @@ fpa_status decode_forward(const struct fpa_cuda_module *cuda, const struct fpa_l
     cuda_fill_call(launch, &call);
     find_parts(cuda, launch, launch->workspace, &call);
     const bool held = holds(cuda, launch);
-    const fpa_cuda_grid step = {launch->recent ? cuda->decode_recent
-                                : held         ? cuda->token
-                                               : cuda->step,
-                                "the recurrent form",
-                                heads * call.slices,
-                                g->decode_threads,
-                                held ? (int)decode_resident_shared(g, call.slices) : g->decode_bytes,
-                                NULL};
-    const fpa_cuda_grid gather = {
-        cuda->gather, "the sum of the parts of o", outputs, g->split_reduction_threads, 0, NULL};
-    status = cuda_launch_next(cuda, &step, call.joined ? (int)call.slices : 1, launch, &call, stream, error);
+    const fpa_cuda_grid decode = {launch->recent ? CUDA_DECODE_RECENT
+                                  : held         ? CUDA_DECODE_RESIDENT
+                                                 : CUDA_DECODE,
+                                  heads * call.slices, NULL,
+                                  held ? decode_resident_shared(g, call.slices) : 0};
+    const fpa_cuda_grid reduction = {CUDA_SPLIT_REDUCTION, outputs, NULL, 0};
+    status =
+        cuda_launch_next(cuda, &decode, call.joined ? (int)call.slices : 1, launch, &call, stream, error);
     if (!status && call.slices > 1 && !call.joined && outputs > 0)
-        status = cuda_launch_next(cuda, &gather, 1, launch, &call, stream, error);
+        status = cuda_launch_next(cuda, &reduction, 1, launch, &call, stream, error);
     return status;
 }

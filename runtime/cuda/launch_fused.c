@@ -25,7 +25,8 @@ static double fused_cost(int64_t room, int64_t blocks, int64_t walks, int64_t se
 void fused_divide(const struct fpa_cuda_module *cuda, int64_t blocks, int64_t walks,
                   struct fpa_cuda_call *call)
 {
-    const int64_t room = (int64_t)cuda->multiprocessors * cuda->fused_occupancy, chunks = call->chunks;
+    const int64_t room = (int64_t)cuda->multiprocessors * cuda->occupancy[CUDA_FUSED_CHUNK],
+                  chunks = call->chunks;
     int64_t segments = 1;
     for (int64_t i = 2; i <= chunks && i <= MOST_SEGMENTS && cuda->schedule == SCHEDULE_BY_SIZE; i++)
         if (fused_cost(room, blocks, walks, i) < fused_cost(room, blocks, walks, segments))
@@ -44,12 +45,8 @@ fpa_status fused_totals(const struct fpa_cuda_module *cuda, const struct fpa_lau
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call call = *walk;
-    const fpa_cuda_grid totals = {cuda->fused,
-                                  "the walk over the keys",
-                                  launch->batch * launch->heads * call.segments * g->column_blocks,
-                                  g->fused_threads,
-                                  g->fused_bytes,
-                                  maps};
+    const fpa_cuda_grid totals = {CUDA_FUSED_CHUNK,
+                                  launch->batch * launch->heads * call.segments * g->column_blocks, maps, 0};
     call.totals_only = 1;
     call.query_heads = call.heads;
     return cuda_launch(cuda, &totals, launch, &call, stream, error);
@@ -62,9 +59,8 @@ fpa_status fused_final(const struct fpa_cuda_module *cuda, const struct fpa_laun
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call last = *call;
-    const fpa_cuda_grid grid = {
-        cuda->fused,      "the final state", launch->batch * launch->heads * 2 * g->column_blocks,
-        g->fused_threads, g->fused_bytes,    maps};
+    const fpa_cuda_grid grid = {CUDA_FUSED_CHUNK, launch->batch * launch->heads * 2 * g->column_blocks, maps,
+                                0};
     last.segments = 2;
     last.segment_chunks = last.first_chunks = last.length = 0;
     last.query_heads = last.heads;

@@ -111,47 +111,51 @@ static fpa_status find_kernel(struct fpa_cuda_module *cuda, const fpa_object *im
 static fpa_status find_kernels(struct fpa_cuda_module *cuda, const fpa_object *object, fpa_error *error)
 {
     fpa_object images[FPA_CUDA_PARTS];
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const struct {
-        const char *suffix;
-        bool there;
-        CUfunction *function;
-    } kernels[] = {
-        {"gate_scan", g->gate, &cuda->gates},
-        {"pack_rows", g->pack_threads, &cuda->pack},
-        {"chunk_state", true, &cuda->state},
-        {"chunk_state_small", g->small_state_slices, &cuda->small_state},
-        {"segment_scan", true, &cuda->segment_scan},
-        {"chunk_output", true, &cuda->chunk_output},
-        {"fused_chunk", g->fused_threads, &cuda->fused},
-        {"cluster_scan", g->cluster_scan_threads, &cuda->cluster_scan},
-        {"decode", g->decode_threads, &cuda->step},
-        {"decode_recent", g->decodes_recent, &cuda->decode_recent},
-        {"split_reduction", g->decode_threads, &cuda->gather},
-        {"decode_resident", g->decode_resident_bytes, &cuda->token},
-    };
     fpa_status status = FPA_OK;
     image_split(object, images, FPA_CUDA_PARTS);
-    for (size_t i = 0; !status && i < sizeof kernels / sizeof *kernels; i++)
-        if (kernels[i].there)
-            status = find_kernel(cuda, images, kernels[i].suffix, kernels[i].function, error);
+    for (int i = 0; !status && i < FPA_CUDA_KERNELS; i++)
+        if (cuda->geometry.kernel[i].threads)
+            status = find_kernel(cuda, images, cuda_kernel_names[i], &cuda->kernel[i], error);
     return status;
 }
 
-/* Allow a kernel its threads and shared memory, and see how many of its blocks share a multiprocessor. */
-static fpa_status prepare(const struct fpa_cuda_module *cuda, CUfunction function, const char *kernel,
-                          int threads, int bytes, int *resident, fpa_error *error)
+/* Shared memory that a launch of a kernel may ask for. A block of NAME_decode_resident, whose bytes grow with
+ * its rows of the state, has variables of its own beside. */
+static int most_memory(const struct fpa_cuda_module *cuda, cuda_kernel kernel)
 {
-    const fpa_driver *driver = cuda->driver;
-    if (!function)
-        return FPA_OK;
+    enum { OWN = 1024 };
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const int most = cuda->shared_memory - OWN;
+    if (kernel != CUDA_DECODE_RESIDENT)
+        return g->kernel[kernel].bytes;
+    return most < g->decode_resident_most ? most : g->decode_resident_most;
+}
+
+static fpa_status check_block(const struct fpa_cuda_module *cuda, cuda_kernel kernel, int bytes,
+                              fpa_error *error)
+{
+    const char *name = cuda_kernel_names[kernel];
+    const int threads = cuda->geometry.kernel[kernel].threads;
     if (threads < 1 || threads > MOST_THREADS || bytes < 0)
-        return fail(error, FPA_LOAD, cuda->name, "the module's %s kernel wants %d threads and %d bytes",
-                    kernel, threads, bytes);
+        return fail(error, FPA_LOAD, cuda->name, "the module's %s kernel wants %d threads and %d bytes", name,
+                    threads, bytes);
     if (bytes > cuda->shared_memory)
         return fail(error, FPA_UNSUPPORTED, cuda->name,
-                    "the %s kernel needs %d bytes of shared memory a block, and this GPU has %d", kernel,
-                    bytes, cuda->shared_memory);
+                    "the %s kernel needs %d bytes of shared memory a block, and this GPU has %d", name, bytes,
+                    cuda->shared_memory);
+    return FPA_OK;
+}
+
+/* Allow a kernel its threads and shared memory, and see how many of its blocks share a multiprocessor. */
+static fpa_status prepare(struct fpa_cuda_module *cuda, cuda_kernel kernel, fpa_error *error)
+{
+    const fpa_driver *driver = cuda->driver;
+    const CUfunction function = cuda->kernel[kernel];
+    const int threads = cuda->geometry.kernel[kernel].threads, bytes = most_memory(cuda, kernel);
+    int *blocks = &cuda->occupancy[kernel];
+    fpa_status status = check_block(cuda, kernel, bytes, error);
+    if (status)
+        return status;
     CUresult result =
         driver->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
     if (!result)
@@ -159,31 +163,21 @@ static fpa_status prepare(const struct fpa_cuda_module *cuda, CUfunction functio
             driver->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100);
     if (!result)
         result =
-            driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(resident, function, threads, (size_t)bytes);
+            driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, (size_t)bytes);
     if (result)
         return driver_fail(driver, result, cuda->name, "a kernel cannot be prepared", error);
-    if (*resident < 1)
-        return fail(
-            error, FPA_UNSUPPORTED, cuda->name,
-            "a block of the %s kernel (%d threads, %d bytes of shared memory) does not fit on this GPU",
-            kernel, threads, bytes);
-    return FPA_OK;
+    if (*blocks >= 1)
+        return FPA_OK;
+    return fail(error, FPA_UNSUPPORTED, cuda->name,
+                "a block of the %s kernel (%d threads, %d bytes of shared memory) does not fit on this GPU",
+                cuda_kernel_names[kernel], threads, bytes);
 }
 
 enum { OVERLAPS = 12030 }; /* CUDA: from here on a captured launch keeps what it may overlap with */
 
-/* Shared memory that the launch of a block of NAME_decode_resident may ask for; it has variables of its own
- * beside. */
-static int token_memory(const struct fpa_cuda_module *cuda)
-{
-    enum { OWN = 1024 };
-    const int most = cuda->shared_memory - OWN;
-    return most < cuda->geometry.decode_resident_most ? most : cuda->geometry.decode_resident_most;
-}
-
-/* How many clusters of so many blocks the GPU has room for at a time. */
-static fpa_status count_clusters(const struct fpa_cuda_module *cuda, CUfunction function, int blocks,
-                                 int threads, int64_t bytes, int *clusters, fpa_error *error)
+/* How many clusters of so many blocks of a kernel the GPU has room for at a time. */
+static fpa_status count_clusters(const struct fpa_cuda_module *cuda, cuda_kernel kernel, int blocks,
+                                 int64_t bytes, int *clusters, fpa_error *error)
 {
     CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
                                  .value.cluster = {(unsigned)blocks, 1, 1}};
@@ -191,14 +185,14 @@ static fpa_status count_clusters(const struct fpa_cuda_module *cuda, CUfunction 
         .grid_x = (unsigned)blocks,
         .grid_y = (unsigned)cuda->multiprocessors,
         .grid_z = 1,
-        .block_x = (unsigned)threads,
+        .block_x = (unsigned)cuda->geometry.kernel[kernel].threads,
         .block_y = 1,
         .block_z = 1,
         .shared_bytes = (unsigned)bytes,
         .attributes = &cluster,
         .attribute_count = 1,
     };
-    CUresult result = cuda->driver->cuOccupancyMaxActiveClusters(clusters, function, &config);
+    CUresult result = cuda->driver->cuOccupancyMaxActiveClusters(clusters, cuda->kernel[kernel], &config);
     return result ? driver_fail(cuda->driver, result, cuda->name, "a kernel cannot be prepared", error)
                   : FPA_OK;
 }
@@ -214,54 +208,29 @@ static fpa_status find_cluster(struct fpa_cuda_module *cuda, fpa_error *error)
         (g->decode_cluster > 1 || g->persistent) && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
     if (!cuda->overlaps || g->decode_cluster < 2 || !driver->cuOccupancyMaxActiveClusters)
         return FPA_OK;
-    fpa_status status = count_clusters(cuda, cuda->step, g->decode_cluster, g->decode_threads,
-                                       g->decode_bytes, &clusters, error);
+    fpa_status status =
+        count_clusters(cuda, CUDA_DECODE, g->decode_cluster, g->kernel[CUDA_DECODE].bytes, &clusters, error);
     if (!status && clusters > 0)
         cuda->decode_cluster = g->decode_cluster < MOST_CLUSTER ? g->decode_cluster : MOST_CLUSTER;
     const int most = clusters > 0 ? cuda->decode_cluster : 0;
-    for (int blocks = 1; blocks <= most && cuda->token && !status; blocks++)
-        if (decode_resident_shared(g, blocks) <= token_memory(cuda))
-            status = count_clusters(cuda, cuda->token, blocks, g->decode_threads,
-                                    decode_resident_shared(g, blocks),
+    for (int blocks = 1; blocks <= most && cuda->kernel[CUDA_DECODE_RESIDENT] && !status; blocks++)
+        if (decode_resident_shared(g, blocks) <= most_memory(cuda, CUDA_DECODE_RESIDENT))
+            status = count_clusters(cuda, CUDA_DECODE_RESIDENT, blocks, decode_resident_shared(g, blocks),
                                     &cuda->decode_resident_clusters[blocks], error);
-    for (int blocks = 2; blocks <= most && cuda->cluster_scan && !status; blocks++)
-        status = count_clusters(cuda, cuda->cluster_scan, blocks, g->cluster_scan_threads,
-                                g->cluster_scan_bytes, &cuda->cluster_counts[blocks], error);
+    for (int blocks = 2; blocks <= most && cuda->kernel[CUDA_CLUSTER_SCAN] && !status; blocks++)
+        status = count_clusters(cuda, CUDA_CLUSTER_SCAN, blocks, g->kernel[CUDA_CLUSTER_SCAN].bytes,
+                                &cuda->cluster_counts[blocks], error);
     return status;
 }
 
+/* Those that use shared memory. */
 static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    fpa_status status = prepare(cuda, cuda->state, "chunk_state", g->chunk_state_threads, g->state_bytes,
-                                &cuda->chunk_state_occupancy, error);
-    if (!status)
-        status = prepare(cuda, cuda->small_state, "chunk_state_small", g->small_state_threads,
-                         g->small_state_bytes, &cuda->small_state_occupancy, error);
-    int pack_resident;
-    if (!status)
-        status =
-            prepare(cuda, cuda->pack, "pack_rows", g->pack_threads, g->pack_bytes, &pack_resident, error);
-    if (!status)
-        status = prepare(cuda, cuda->chunk_output, "chunk_output", g->chunk_output_threads,
-                         g->chunk_output_bytes, &cuda->chunk_output_occupancy, error);
-    if (!status)
-        status = prepare(cuda, cuda->fused, "fused_chunk", g->fused_threads, g->fused_bytes,
-                         &cuda->fused_occupancy, error);
-    int cluster_scan_occupancy; /* one: clusters are counted below */
-    if (!status)
-        status = prepare(cuda, cuda->cluster_scan, "cluster_scan", g->cluster_scan_threads,
-                         g->cluster_scan_bytes, &cluster_scan_occupancy, error);
-    if (!status)
-        status = prepare(cuda, cuda->step, "decode", g->decode_threads, g->decode_bytes,
-                         &cuda->decode_occupancy, error);
-    if (!status) /* launched as NAME_decode is */
-        status = prepare(cuda, cuda->decode_recent, "decode_recent", g->decode_threads, g->decode_bytes,
-                         &cuda->decode_recent_occupancy, error);
-    int token_resident;
-    if (!status)
-        status = prepare(cuda, cuda->token, "decode_resident", g->decode_threads, token_memory(cuda),
-                         &token_resident, error);
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < FPA_CUDA_KERNELS && !status; i++)
+        if (cuda->kernel[i] &&
+            (cuda->geometry.kernel[i].bytes || cuda->geometry.kernel[i].threads > MOST_THREADS))
+            status = prepare(cuda, (cuda_kernel)i, error);
     return status ? status : find_cluster(cuda, error);
 }
 
@@ -312,9 +281,9 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     status = open_device(cuda, error);
     if (!status)
         status = load_in_context(cuda, object, error);
-    module->decodes_recent = cuda->geometry.decodes_recent;
-    module->clusters = cuda->cluster_scan;
-    module->schedules = cuda->cluster_scan ? CUDA_SCHEDULES : SCHEDULE_CLUSTER;
+    module->decodes_recent = cuda->geometry.kernel[CUDA_DECODE_RECENT].threads;
+    module->clusters = cuda->kernel[CUDA_CLUSTER_SCAN];
+    module->schedules = cuda->kernel[CUDA_CLUSTER_SCAN] ? CUDA_SCHEDULES : SCHEDULE_CLUSTER;
     if (status)
         cuda_module_unload(module);
     return status;

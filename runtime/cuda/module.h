@@ -3,7 +3,7 @@
 #define FPAC_RUNTIME_CUDA_MODULE_H
 
 #include "runtime/backend.h"
-#include "abi/cuda_call.h"
+#include "abi/cuda_kernels.h"
 #include "driver.h"
 
 /* Kernels are chosen by the size of a call, or as for many sequences, or by clusters where there are such. */
@@ -25,14 +25,12 @@ struct fpa_cuda_module {
     CUmodule modules[FPA_CUDA_PARTS]; /* which have the kernels between them; each has the geometry */
     int module_count;
     struct fpa_cuda_geometry geometry;
-    CUfunction gates, pack, state, small_state, segment_scan, chunk_output, fused, cluster_scan, step, token,
-        decode_recent, gather; /* NULL: the head has no such kernel */
+    CUfunction kernel[FPA_CUDA_KERNELS]; /* NULL: the head has no such kernel */
     int multiprocessors;
-    int shared_memory; /* bytes that one block may have at most */
-    /* blocks that fit on one multiprocessor at a time, at least 1; 0 without the kernel */
-    cuda_schedule schedule; /* that chunked forms go */
-    int chunk_state_occupancy, small_state_occupancy, chunk_output_occupancy, fused_occupancy,
-        decode_occupancy, decode_recent_occupancy;
+    int shared_memory;               /* bytes that one block may have at most */
+    cuda_schedule schedule;          /* that chunked forms go */
+    int occupancy[FPA_CUDA_KERNELS]; /* blocks on one multiprocessor at a time, at least 1; 0: no such kernel
+                                      */
     bool overlaps;      /* NAME_decode and its companions, and NAME_chunk_output, may start before the kernel
                            before them      is through */
     int decode_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */

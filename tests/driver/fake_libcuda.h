@@ -4,7 +4,7 @@
 #ifndef FPAC_TESTS_DRIVER_FAKE_LIBCUDA_H
 #define FPAC_TESTS_DRIVER_FAKE_LIBCUDA_H
 
-#include "abi/cuda_call.h"
+#include "abi/cuda_kernels.h"
 
 struct fake_state {
     /* set by the test */

@@ -63,13 +63,13 @@ static bool takes_maps(const emulated_kernel *kernel)
 {
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
     const void *one = kernel;
-    if (one == (const void *)cuda->fused)
+    if (one == (const void *)cuda->kernel[CUDA_FUSED_CHUNK])
         return cuda->geometry.fused_total;
-    if (one == (const void *)cuda->cluster_scan)
+    if (one == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN])
         return true;
-    return cuda->geometry.value_width &&
-           (one == (const void *)cuda->state || one == (const void *)cuda->small_state ||
-            one == (const void *)cuda->chunk_output);
+    return cuda->geometry.value_width && (one == (const void *)cuda->kernel[CUDA_CHUNK_STATE] ||
+                                          one == (const void *)cuda->kernel[CUDA_CHUNK_STATE_SMALL] ||
+                                          one == (const void *)cuda->kernel[CUDA_CHUNK_OUTPUT]);
 }
 
 /* They come last; kernels of tiles read packed vectors instead. */
@@ -77,7 +77,7 @@ static bool takes_weights(const emulated_kernel *kernel)
 {
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
     return cuda->geometry.weights &&
-           (!takes_maps(kernel) || (const void *)kernel == (const void *)cuda->fused);
+           (!takes_maps(kernel) || (const void *)kernel == (const void *)cuda->kernel[CUDA_FUSED_CHUNK]);
 }
 
 /* Bytes of totals that a launch of NAME_fused_chunk reads: those of all segments but the last. */
@@ -86,7 +86,8 @@ static size_t count_totals(const emulated_kernel *kernel, const struct fpa_cuda_
     const struct fpa_cuda_geometry *g = &kernel->owner->cuda.geometry;
     const long long total = g->fused_total ? g->fused_total : (long long)g->features * g->columns;
     const void *one = kernel;
-    if (one != (const void *)kernel->owner->cuda.fused || !call->totals || call->totals_only)
+    if (one != (const void *)kernel->owner->cuda.kernel[CUDA_FUSED_CHUNK] || !call->totals ||
+        call->totals_only)
         return 0;
     return (size_t)(call->batch * call->heads * (call->segments - 1) * total) * sizeof(float);
 }
@@ -111,7 +112,7 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
             kernel->address, config->grid_x, config->grid_y, config->block_x, config->shared_bytes,
             neighbours, parameters[0], maps ? parameters[1] : NULL,
             takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late, overlaps,
-            kernel->owner->last == (const void *)kernel->owner->cuda.gates,
+            kernel->owner->last == (const void *)kernel->owner->cuda.kernel[CUDA_GATE_SCAN],
             count_totals(kernel, parameters[0]));
         kernel->owner->last = kernel;
     }
@@ -189,24 +190,6 @@ static fpa_status compile(const char *source, const char *library, const char *f
 static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
 {
     struct fpa_cuda_module *cuda = &emulated->cuda;
-    const struct {
-        const char *suffix;
-        CUfunction *function;
-        int *resident;
-    } kernels[EMULATED_KERNELS] = {
-        {"gate_scan", &cuda->gates, NULL},
-        {"pack_rows", &cuda->pack, NULL},
-        {"chunk_state", &cuda->state, &cuda->chunk_state_occupancy},
-        {"chunk_state_small", &cuda->small_state, &cuda->small_state_occupancy},
-        {"segment_scan", &cuda->segment_scan, NULL},
-        {"chunk_output", &cuda->chunk_output, &cuda->chunk_output_occupancy},
-        {"fused_chunk", &cuda->fused, &cuda->fused_occupancy},
-        {"cluster_scan", &cuda->cluster_scan, NULL},
-        {"decode", &cuda->step, &cuda->decode_occupancy},
-        {"decode_recent", &cuda->decode_recent, &cuda->decode_recent_occupancy},
-        {"split_reduction", &cuda->gather, NULL},
-        {"decode_resident", &cuda->token, NULL},
-    };
     char symbol[HEAD_MAX_NAME + 16];
     snprintf(symbol, sizeof symbol, "%s_geometry", cuda->name);
     const void *geometry = dlsym(emulated->library, symbol);
@@ -215,17 +198,17 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
     memcpy(&cuda->geometry, geometry, sizeof cuda->geometry);
     cuda->decode_cluster = cuda->geometry.decode_cluster;
     cuda->overlaps = cuda->decode_cluster > 1 || cuda->geometry.persistent;
-    for (int blocks = 1; blocks <= cuda->decode_cluster && cuda->geometry.decode_resident_bytes; blocks++)
+    for (int blocks = 1; blocks <= cuda->decode_cluster && cuda->geometry.kernel[CUDA_DECODE_RESIDENT].bytes;
+         blocks++)
         if (decode_resident_shared(&cuda->geometry, blocks) <= cuda->geometry.decode_resident_most)
             cuda->decode_resident_clusters[blocks] = 1000;
-    for (int i = 0; i < EMULATED_KERNELS; i++) {
-        snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, kernels[i].suffix);
+    for (int i = 0; i < FPA_CUDA_KERNELS; i++) {
+        snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, cuda_kernel_names[i]);
         emulated->kernels[i] = (emulated_kernel){emulated, dlsym(emulated->library, symbol)};
         if (!emulated->kernels[i].address)
             continue;
-        *kernels[i].function = (CUfunction)(void *)&emulated->kernels[i];
-        if (kernels[i].resident)
-            *kernels[i].resident = 1;
+        cuda->kernel[i] = (CUfunction)(void *)&emulated->kernels[i];
+        cuda->occupancy[i] = 1;
     }
     return FPA_OK;
 }

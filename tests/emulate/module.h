@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/module.h"
 
-enum { EMULATED_KERNELS = 12, LATE_PRODUCTS = 1, LATE_COPIES = 2 };
+enum { LATE_PRODUCTS = 1, LATE_COPIES = 2 };
 
 /* launch.h's emulate_launch: NULL, or what went wrong. */
 typedef const char *emulated_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
@@ -23,7 +23,7 @@ typedef struct emulated_module {
     fpa_module module;
     struct fpa_cuda_module cuda;
     fpa_driver driver; /* launches run before they return */
-    emulated_kernel kernels[EMULATED_KERNELS];
+    emulated_kernel kernels[FPA_CUDA_KERNELS];
     void *library;
     emulated_launch *launch;
     const void *last; /* kernel launched, or NULL */

@@ -1,0 +1,41 @@
+/* cuda_kernels: the kernels of an emitted CUDA file, in the order of fpa_cuda_geometry.kernel. Kernel NAME_x
+ * of a head NAME has its name x here; cuda_call.h says what each one does. */
+#ifndef FPAC_ABI_CUDA_KERNELS_H
+#define FPAC_ABI_CUDA_KERNELS_H
+
+#include "cuda_call.h"
+
+typedef enum cuda_kernel {
+    CUDA_GATE_SCAN,
+    CUDA_PACK_ROWS,
+    CUDA_CHUNK_STATE,
+    CUDA_CHUNK_STATE_SMALL,
+    CUDA_SEGMENT_SCAN,
+    CUDA_CHUNK_OUTPUT,
+    CUDA_FUSED_CHUNK,
+    CUDA_CLUSTER_SCAN,
+    CUDA_DECODE,
+    CUDA_DECODE_RESIDENT,
+    CUDA_DECODE_RECENT,
+    CUDA_SPLIT_REDUCTION,
+    CUDA_KERNEL_COUNT
+} cuda_kernel;
+
+static const char *const cuda_kernel_names[FPA_CUDA_KERNELS] = {
+    [CUDA_GATE_SCAN] = "gate_scan",
+    [CUDA_PACK_ROWS] = "pack_rows",
+    [CUDA_CHUNK_STATE] = "chunk_state",
+    [CUDA_CHUNK_STATE_SMALL] = "chunk_state_small",
+    [CUDA_SEGMENT_SCAN] = "segment_scan",
+    [CUDA_CHUNK_OUTPUT] = "chunk_output",
+    [CUDA_FUSED_CHUNK] = "fused_chunk",
+    [CUDA_CLUSTER_SCAN] = "cluster_scan",
+    [CUDA_DECODE] = "decode",
+    [CUDA_DECODE_RESIDENT] = "decode_resident",
+    [CUDA_DECODE_RECENT] = "decode_recent",
+    [CUDA_SPLIT_REDUCTION] = "split_reduction",
+};
+
+_Static_assert((int)CUDA_KERNEL_COUNT == FPA_CUDA_KERNELS, "cuda_call.h counts them");
+
+#endif
