@@ -222,6 +222,10 @@ static fpa_status check_gram(const fpa_head *head, const fpa_branch *branch, int
     for (int w = 0; w < branch->width; w++) {
         double value = branch->gram[w].value;
 
+        if (value == 0 && !number_is_zero(branch->gram[w]))
+            return fail(error, FPA_INVALID, place(head),
+                        "the kernel weight of row %d of branch %d of term %d is less than any double", w + 1,
+                        l, t);
         if (!isfinite(value) || value < 0)
             return fail(
                 error, FPA_INVALID, place(head),
@@ -259,6 +263,9 @@ static fpa_status check_term(const fpa_head *head, int index, int64_t *listed, f
     const fpa_term *term = &head->terms[index];
     fpa_status status = FPA_OK;
 
+    if (term->weight.value == 0 && !number_is_zero(term->weight))
+        return fail(error, FPA_INVALID, place(head), "the weight of term %d is nearer to 0 than any double",
+                    index + 1);
     if (!isfinite(term->weight.value))
         return fail(error, FPA_INVALID, place(head), "the weight of term %d is %g, but it must be finite",
                     index + 1, term->weight.value);

@@ -266,7 +266,7 @@ static bool copy_forms(const fpa_expression *e, fpa_head *head, fpa_expression *
         *own = *form;
         own->row = arena_copy(&head->memory, form->row, width * sizeof *form->row);
         if (form->gram)
-            own->gram = arena_copy(&head->memory, form->gram, width * sizeof *form->gram);
+            own->gram = numbers_copy(&head->memory, form->gram, width);
         if (!own->row || (form->gram && !own->gram))
             return false;
         own->kind = features_branch_kind(head, own);
@@ -370,18 +370,15 @@ static bool note_result(fpa_simplifier *s, const fpa_expression *features, const
                        features_count(features, 1).features))
         return false;
     kernel_text(text, s->written, kernel);
-    if (!simplify_note(s, "score: %d dot%s of %.0f rows in all, %d monomial%s: %s", score->dot_count,
-                       score->dot_count == 1 ? "" : "s", rows, score->monomial_count,
-                       score->monomial_count == 1 ? "" : "s", text))
-        return false;
-    return !s->numeric ||
-           simplify_note(s, "some weights are no 64-bit rationals: identities were compared in double");
+    return simplify_note(s, "score: %d dot%s of %.0f rows in all, %d monomial%s: %s", score->dot_count,
+                         score->dot_count == 1 ? "" : "s", rows, score->monomial_count,
+                         score->monomial_count == 1 ? "" : "s", text);
 }
 
 static bool has_negative_weight(const fpa_head *head)
 {
     for (int t = 0; t < head->term_count; t++)
-        if (head->terms[t].weight.value < 0)
+        if (number_sign(head->terms[t].weight) < 0)
             return true;
     return false;
 }

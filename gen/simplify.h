@@ -2,8 +2,8 @@
  *
  * A head is a polynomial in the symbols s_r = (row_r q)(row_r k), one a row of the input
  * or of a matrix. Each pass proves its identity when it runs: in exact rational arithmetic
- * on the symbols (modulo a 61-bit prime at random points; in double where a weight is not exact),
- * or, for dense matrices, by the residual of the Gram. */
+ * on the symbols (modulo a 61-bit prime at random points), or, for dense matrices, by the residual of
+ * the Gram. */
 #ifndef FPAC_GEN_SIMPLIFY_H
 #define FPAC_GEN_SIMPLIFY_H
 
