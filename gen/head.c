@@ -402,7 +402,7 @@ static double monomials(int d, int n)
     return count;
 }
 
-double head_features_minimum(const fpa_head *head)
+double head_features_bound(const fpa_head *head)
 {
     double features = 0;
 

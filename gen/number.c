@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "error.h"
 #include "number_wide.h"
 
 typedef __int128 wide;
@@ -123,9 +124,8 @@ static bool both_narrow(fpa_number a, fpa_number b)
 fpa_number number_add(arena *memory, fpa_number a, fpa_number b)
 {
     fpa_number result;
-    if (is_none(a, b, &result) ||
-        (both_narrow(a, b) &&
-         reduce((wide)a.num * b.den + (wide)b.num * a.den, (wide)a.den * b.den, &result)))
+    if (is_none(a, b, &result) || (both_narrow(a, b) && reduce((wide)a.num * b.den + (wide)b.num * a.den,
+                                                               (wide)a.den * b.den, &result)))
         return result;
     return wide_apply(memory, WIDE_ADD, a, b);
 }
@@ -133,9 +133,8 @@ fpa_number number_add(arena *memory, fpa_number a, fpa_number b)
 fpa_number number_sub(arena *memory, fpa_number a, fpa_number b)
 {
     fpa_number result;
-    if (is_none(a, b, &result) ||
-        (both_narrow(a, b) &&
-         reduce((wide)a.num * b.den - (wide)b.num * a.den, (wide)a.den * b.den, &result)))
+    if (is_none(a, b, &result) || (both_narrow(a, b) && reduce((wide)a.num * b.den - (wide)b.num * a.den,
+                                                               (wide)a.den * b.den, &result)))
         return result;
     return wide_apply(memory, WIDE_SUB, a, b);
 }

@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 #include "arena.h"
-#include "error.h"
+#include "fpa_error.h"
 
 typedef struct fpa_wide fpa_wide; /* number_wide.c */
 

@@ -136,6 +136,57 @@ static bool is_power_of_two(const mp_int *a)
     return mp_cnt_lsb(a) + 1 == mp_count_bits(a);
 }
 
+static bool fits_word(const mp_int *a)
+{
+    return mp_count_bits(a) <= 64;
+}
+
+static uint64_t word_gcd(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Both positive; the gcd is left in a. Subtractions and shifts, by words at the end. */
+static mp_err subtract_gcd(mp_int *a, mp_int *b)
+{
+    mp_err error = mp_div_2d(a, mp_cnt_lsb(a), a, NULL);
+    while (!error && !mp_iszero(b)) {
+        error = mp_div_2d(b, mp_cnt_lsb(b), b, NULL);
+        if (mp_cmp_mag(a, b) == MP_GT)
+            mp_exch(a, b);
+        if (fits_word(b)) {
+            mp_set_u64(a, word_gcd(mp_get_mag_u64(b), mp_get_mag_u64(a)));
+            return error;
+        }
+        if (!error)
+            error = mp_sub(b, a, b);
+    }
+    return error;
+}
+
+/* The gcd of two numbers that are not both even. LibTomMath's own loses memory where memory ends
+ * (1.2.0, bn_mp_gcd.c: its last two labels are exchanged). */
+static mp_err find_gcd(const mp_int *num, const mp_int *den, mp_int *divisor)
+{
+    mp_int rest;
+    mp_err error = mp_init(&rest);
+    if (error)
+        return error;
+    error = mp_copy(den, divisor);
+    if (!error)
+        error = mp_div(num, den, NULL, &rest);
+    rest.sign = MP_ZPOS;
+    if (!error && !mp_iszero(&rest))
+        error = subtract_gcd(divisor, &rest);
+    mp_clear(&rest);
+    return error;
+}
+
 static mp_err divide_both(mp_int *num, mp_int *den, const mp_int *divisor)
 {
     if (mp_cmp_d(divisor, 1) == MP_EQ)
@@ -167,7 +218,7 @@ static mp_err reduce(mp_int *num, mp_int *den)
     error = mp_init(&divisor);
     if (error)
         return error;
-    error = mp_gcd(num, den, &divisor);
+    error = find_gcd(num, den, &divisor);
     if (!error)
         error = divide_both(num, den, &divisor);
     mp_clear(&divisor);

@@ -349,7 +349,7 @@ static double pair_cost(const fpa_plan *plan)
     return plan->hopper.used && plan->head->gate ? 1.1 : 1;
 }
 
-static void plan_costs(fpa_plan *plan, const fpa_head *written)
+static void plan_costs(fpa_plan *plan, const fpa_head *written, double minimum)
 {
     const fpa_head *head = plan->head;
     fpa_facts *facts = &plan->facts;
@@ -365,7 +365,7 @@ static void plan_costs(fpa_plan *plan, const fpa_head *written)
     plan->code_bytes = code_bytes(plan);
     facts->features = plan->features;
     facts->features_written = (int64_t)head_features(written);
-    facts->features_minimum = (int64_t)head_features_minimum(written);
+    facts->features_minimum = (int64_t)minimum;
     facts->features_tpow = (int64_t)fmin(head_features_tpow(written), 9e18);
     facts->state_elements = plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
     facts->state_bytes = (double)facts->state_elements * dtype_size(head->state_dtype);
@@ -378,7 +378,7 @@ static void plan_costs(fpa_plan *plan, const fpa_head *written)
     snprintf(facts->target, sizeof facts->target, "%s", plan->target->name);
 }
 
-static fpa_status plan_limits(const fpa_plan *plan, fpa_error *error)
+static fpa_status plan_limits(const fpa_plan *plan, double minimum, fpa_error *error)
 {
     const fpa_head *head = plan->head;
     double features = head_features(head);
@@ -387,8 +387,8 @@ static fpa_status plan_limits(const fpa_plan *plan, fpa_error *error)
         return fail(
             error, FPA_UNSUPPORTED, head->origin,
             "head '%s' has %.0f features: its state would take %.1f GiB for every batch entry and head, "
-            "the limit is %.0f GiB (exact minimum for this degree and d: %.0f features)",
-            head->name, features, bytes / (1 << 30), STATE_LIMIT / (1 << 30), head_features_minimum(head));
+            "the limit is %.0f GiB (exact minimum: %.0f features)",
+            head->name, features, bytes / (1 << 30), STATE_LIMIT / (1 << 30), minimum);
     if (plan->score->dot_count > MAX_DOTS)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' needs %d different dot products a pair of tokens, the limit is %d", head->name,
@@ -420,7 +420,7 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
 {
     const fpa_head *head = simple->head;
     *plan = (fpa_plan){.head = head, .score = &simple->score, .target = target};
-    fpa_status status = plan_limits(plan, error);
+    fpa_status status = plan_limits(plan, simple->minimum, error);
     if (status)
         return status;
     choose_sizes(plan);
@@ -436,7 +436,7 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
                  head->name, plan->row_count, MAX_ROWS);
         goto out;
     }
-    plan_costs(plan, written);
+    plan_costs(plan, written, simple->minimum);
 out:
     if (status)
         plan_free(plan);

@@ -32,6 +32,10 @@ typedef struct fpa_simplified {
     int warning_count;
     char **warnings; /* for example: a normalised head that does not depend on the query */
     double written;  /* D of the head as written */
+    /* The fewest features known: of the products of rows found, as written or multiplied out, with
+     * blocks of 1, or of all monomials of these degrees (head_features_bound). Exact for polynomials of one
+     * form or of coordinates; of several dense forms there may be fewer. */
+    double minimum;
 } fpa_simplified;
 
 /* *simple is filled on success and freed with simplified_free. The features of the result:

@@ -80,7 +80,8 @@ static fpa_number *new_grams(fpa_simplifier *s)
 }
 
 /* x^2 times the weight of row w, x being its entry in column c. Roots were rounded on their way into the
- * matrix: a square beyond 64 bits is the simple rational that is as near as rounding tells, if there is one. */
+ * matrix: a square beyond 64 bits is the simple rational that is as near as rounding tells, if there is one.
+ */
 static fpa_number entry_square(fpa_simplifier *s, const fpa_branch *form, int w, int c, double *residual)
 {
     arena *memory = &s->scratch;

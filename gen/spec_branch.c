@@ -216,8 +216,7 @@ static int make_diagonal(lua_State *L)
         entries.gram[width] = entries.gram[i];
         rows[width++] = i;
     }
-    spec_branch *branch =
-        spec_push_branch(L, FPA_BRANCH_DIAGONAL, width, listed, ones ? NULL : entries.gram);
+    spec_branch *branch = spec_push_branch(L, FPA_BRANCH_DIAGONAL, width, listed, ones ? NULL : entries.gram);
     memcpy(branch->row, rows, (size_t)width * sizeof *rows);
     return 1;
 }
@@ -302,8 +301,8 @@ static int make_trainable(lua_State *L)
     bool shared = spec_field_flag(L, 1, "trainable", "shared", false);
     if (is_diagonal && rows)
         return script_refuse(L, 0, "trainable '%s' is a diagonal: it has d entries, so leave out rows", name);
-    spec_branch *branch =
-        spec_push_branch(L, is_diagonal ? FPA_BRANCH_TRAINABLE_DIAGONAL : FPA_BRANCH_TRAINABLE, rows, 0, NULL);
+    spec_branch *branch = spec_push_branch(
+        L, is_diagonal ? FPA_BRANCH_TRAINABLE_DIAGONAL : FPA_BRANCH_TRAINABLE, rows, 0, NULL);
     memcpy(branch->name, name, sizeof name);
     branch->shared = shared;
     return 1;

@@ -61,8 +61,8 @@ static bool is_negative(spec_exact number)
 
 fpa_number spec_exact_square(lua_State *L, spec_exact number)
 {
-    return spec_checked(L, number.root ? number.value
-                                       : number_mul(spec_numbers(L), number.value, number.value));
+    return spec_checked(L,
+                        number.root ? number.value : number_mul(spec_numbers(L), number.value, number.value));
 }
 
 bool spec_to_exact(lua_State *L, int index, spec_exact *number)

@@ -8,8 +8,7 @@ static const char *const term_fields[] = {"weight", NULL};
 static spec_term *push_term(lua_State *L, int line, int branch_count, fpa_number weight)
 {
     spec_term *term = lua_newuserdatauv(L, sizeof *term + number_bytes(weight), branch_count);
-    *term = (spec_term){
-        .line = line, .branch_count = branch_count, .weight = number_place(term + 1, weight)};
+    *term = (spec_term){.line = line, .branch_count = branch_count, .weight = number_place(term + 1, weight)};
     luaL_setmetatable(L, SPEC_TERM);
     return term;
 }
