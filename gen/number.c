@@ -186,7 +186,10 @@ static int64_t integer_root(int64_t square)
 
 bool number_root(arena *memory, fpa_number square, fpa_number *root)
 {
-    if (number_status(square) || number_sign(square) < 0)
+    *root = square;
+    if (number_status(square))
+        return true;
+    if (number_sign(square) < 0)
         return false;
     if (!square.den)
         return wide_root(memory, square, root);

@@ -43,7 +43,7 @@ fpa_number number_sub(arena *memory, fpa_number a, fpa_number b);
 fpa_number number_mul(arena *memory, fpa_number a, fpa_number b);
 fpa_number number_div(arena *memory, fpa_number a, fpa_number b);     /* b zero: FPA_INVALID */
 fpa_number number_pow(arena *memory, fpa_number a, int64_t exponent); /* exponent >= 0 */
-/* True: the number's root is rational, and *root. */
+/* True: the root is rational, and *root; or there is no value, and *root has none. */
 bool number_root(arena *memory, fpa_number square, fpa_number *root);
 
 fpa_status number_status(fpa_number a);
