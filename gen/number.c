@@ -177,9 +177,9 @@ fpa_number number_pow(arena *memory, fpa_number a, int64_t exponent)
 static int64_t integer_root(int64_t square)
 {
     int64_t root = (int64_t)sqrt((double)square);
-    while (root > 0 && root > square / root)
+    while ((wide)root * root > square)
         root--;
-    while (root + 1 <= square / (root + 1))
+    while ((wide)(root + 1) * (root + 1) <= square)
         root++;
     return root;
 }

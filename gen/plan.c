@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -378,6 +379,34 @@ static void plan_costs(fpa_plan *plan, const fpa_head *written, double minimum)
     snprintf(facts->target, sizeof facts->target, "%s", plan->target->name);
 }
 
+/* The weight of a branch's row that float32 cannot hold; NULL: there is none. */
+static const fpa_number *large_gram(const fpa_branch *branch)
+{
+    for (int w = 0; branch->gram && w < branch->width; w++)
+        if (branch->gram[w].value > FLT_MAX)
+            return &branch->gram[w];
+    return NULL;
+}
+
+/* The same among all weights of the features and of the score. */
+static const fpa_number *large_weight(const fpa_plan *plan)
+{
+    const fpa_head *head = plan->head;
+    const fpa_score *score = plan->score;
+    const fpa_number *large = NULL;
+    for (int t = 0; t < head->term_count && !large; t++) {
+        const fpa_term *term = &head->terms[t];
+        large = fabs(term->weight.value) > FLT_MAX ? &term->weight : NULL;
+        for (int b = 0; b < term->branch_count && !large; b++)
+            large = large_gram(&term->branches[b]);
+    }
+    for (int i = 0; i < score->monomial_count && !large; i++)
+        large = fabs(score->monomials[i].weight.value) > FLT_MAX ? &score->monomials[i].weight : NULL;
+    for (int f = 0; f < score->dot_count && !large; f++)
+        large = large_gram(&score->dots[f]);
+    return large;
+}
+
 static fpa_status plan_limits(const fpa_plan *plan, double minimum, fpa_error *error)
 {
     const fpa_head *head = plan->head;
@@ -393,7 +422,14 @@ static fpa_status plan_limits(const fpa_plan *plan, double minimum, fpa_error *e
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' needs %d different dot products a pair of tokens, the limit is %d", head->name,
                     plan->score->dot_count, MAX_DOTS);
-    return FPA_OK;
+    const fpa_number *large = large_weight(plan);
+    if (!large)
+        return FPA_OK;
+    char text[NUMBER_TEXT];
+    number_print(text, *large);
+    return fail(error, FPA_UNSUPPORTED, head->origin,
+                "head '%s' has the weight %s, but kernels compute in float32, which ends at 3.4e38",
+                head->name, text);
 }
 
 /* CUDA kernels are driven by tables of features: their pieces are as long as those of a tile. */

@@ -118,6 +118,18 @@ static void explain_knows_one_minimum(void **state)
     scratch_remove(here.folder);
 }
 
+static void a_weight_beyond_float32_is_refused_with_its_size(void **state)
+{
+    place here;
+    (void)state;
+    place_begin(
+        &here,
+        "return head { name = \"large\", d = 4, terms = inhomogeneous { degree = 2, constant = -1e150 } }");
+    expect(RUN("fpac", "explain", here.spec), 1, NULL,
+           "has the weight ~9.999999999999999e+299, but kernels compute in float32");
+    scratch_remove(here.folder);
+}
+
 static void every_stage_can_be_dumped_and_is_the_same_twice(void **state)
 {
     static const char *const stages[] = {"head", "simplified", "plan", "source"};
@@ -275,6 +287,7 @@ int main(void)
         cmocka_unit_test(an_unknown_target_is_told_with_those_there_are),
         cmocka_unit_test(explain_shows_what_a_person_asks_for),
         cmocka_unit_test(explain_knows_one_minimum),
+        cmocka_unit_test(a_weight_beyond_float32_is_refused_with_its_size),
         cmocka_unit_test(every_stage_can_be_dumped_and_is_the_same_twice),
         cmocka_unit_test(list_names_heads_and_targets),
         cmocka_unit_test(prelude_defines_the_vocabulary),
