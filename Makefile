@@ -45,10 +45,13 @@ LUA_SHARED  := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 # Programs carry Lua in themselves when its archive is there. Debian's archive is not
 # position-independent, so libfpa.so needs the shared library.
 LUA_PROGRAM := $(or $(LUA_ARCHIVE),$(LUA_SHARED))
-# So do they carry libmd, which a machine that only runs them may lack.
-MD_PROGRAM  := $(or $(filter /%,$(shell $(CC) -print-file-name=libmd.a)),-lmd)
+# So do they carry libmd and LibTomMath, which a machine that only runs them may lack; and
+# tests/test_faults wraps the allocations of what is inside it only.
+carried      = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a)),-l$(1))
+MD_PROGRAM  := $(call carried,md)
+TOM_PROGRAM := $(call carried,tommath)
 LIBS        := -lm -ldl -pthread
-PROGRAM_LIBS = $(LUA_PROGRAM) $(MD_PROGRAM) $(LIBS)
+PROGRAM_LIBS = $(LUA_PROGRAM) $(MD_PROGRAM) $(TOM_PROGRAM) $(LIBS)
 
 # Files
 
@@ -145,7 +148,7 @@ $(BUILD)/libfpa.so: $(BUILD)/libfpa.so.$(SOVERSION)
 
 $(BUILD)/libfpa.so.$(SOVERSION): $(library_objects)
 	$(call say,link)
-	$(quiet)$(link) -shared -Wl,-soname,$(@F) -o $@ $^ $(LUA_SHARED) -lmd $(LIBS)
+	$(quiet)$(link) -shared -Wl,-soname,$(@F) -o $@ $^ $(LUA_SHARED) -lmd -ltommath $(LIBS)
 
 $(BUILD)/fpac: $(BUILD)/obj/command/main.o $(BUILD)/internal.a
 	$(call say,link)

@@ -18,7 +18,7 @@ typedef struct fpa_facts {
     fpa_dtype arithmetic;         /* what products are rounded to; sums are always fp32 */
     int64_t features;             /* D */
     int64_t features_written;     /* D of the head as written */
-    int64_t features_minimum;     /* C(d+n-1, n), summed over degrees */
+    int64_t features_minimum;     /* the fewest known: simplify.h */
     int64_t features_tpow;        /* d^n, summed over degrees */
     int64_t state_elements;       /* of one (batch, head): D*dv, then D more when normalised */
     int block;                    /* of symmetric features */

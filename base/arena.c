@@ -17,11 +17,11 @@ enum { BLOCK_SIZE = 16 * 1024 };
 static arena_block *block_new(arena *a, size_t size)
 {
     size_t capacity = size > BLOCK_SIZE ? size : BLOCK_SIZE;
-    if (capacity > SIZE_MAX - sizeof(arena_block))
+    arena_block *block = capacity > SIZE_MAX - sizeof *block ? NULL : calloc(1, sizeof *block + capacity);
+    if (!block) {
+        a->failed = true;
         return NULL;
-    arena_block *block = calloc(1, sizeof *block + capacity);
-    if (!block)
-        return NULL;
+    }
     block->size = capacity;
     block->next = a->blocks;
     a->blocks = block;
@@ -84,5 +84,5 @@ void arena_free(arena *a)
         next = block->next;
         free(block);
     }
-    a->blocks = NULL;
+    *a = (arena){0};
 }

@@ -3,11 +3,13 @@
 #ifndef FPAC_BASE_ARENA_H
 #define FPAC_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct arena_block arena_block;
 typedef struct arena {
     arena_block *blocks; /* newest first */
+    bool failed;         /* memory was out, at some time */
 } arena;
 
 /* size zeroed bytes aligned for any type, or NULL when memory is out.

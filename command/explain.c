@@ -128,22 +128,24 @@ static void print_notes(const fpa_simplified *simple)
         printf("  warning: %s\n", simple->warnings[i]);
 }
 
-static void print_ratio(const char *label, int64_t features, int64_t other)
+/* A count with all its digits while a double has them. */
+static void print_ratio(const char *label, int64_t features, double other, const char *what)
 {
-    printf("  %-15s %12" PRId64, label, other);
+    printf(other < 1e15 ? "  %-15s %12.0f" : "  %-15s %12.5g", label, other);
     if (other > 0)
-        printf("   D is %.3f x this", (double)features / (double)other);
+        printf("   D is %.3f x this%s", (double)features / other, what);
     putchar('\n');
 }
 
-static void print_features(const fpa_facts *facts)
+static void print_features(const fpa_head *written, const fpa_facts *facts)
 {
     char size[SIZE_TEXT];
     printf("\nfeatures (rows of the state)\n  %-15s %12" PRId64, "D", facts->features);
     printf("   blocks of %d\n", facts->block);
-    print_ratio("as written", facts->features, facts->features_written);
-    print_ratio("exact minimum", facts->features, facts->features_minimum);
-    print_ratio("TPOW", facts->features, facts->features_tpow);
+    print_ratio("as written", facts->features, (double)facts->features_written, "");
+    print_ratio("exact minimum", facts->features, (double)facts->features_minimum,
+                ", the fewest known: blocks of 1, or all monomials");
+    print_ratio("TPOW", facts->features, head_features_tpow(written), "");
     printf("  %-15s %12s   one (batch, head)\n", "state", size_text(size, facts->state_bytes));
 }
 
@@ -193,7 +195,7 @@ static fpa_status print_explanation(const stages *all, fpa_error *error)
         return fail_memory(error);
     print_head(all->written);
     print_notes(&all->simple);
-    print_features(&all->plan.facts);
+    print_features(all->written, &all->plan.facts);
     print_costs(&all->plan.facts);
     print_plan(plan);
     free(plan);
@@ -225,7 +227,7 @@ static void write_json(fpa_json *json, const stages *all)
     json_integer(json, "features", facts->features);
     json_integer(json, "features_written", facts->features_written);
     json_integer(json, "features_minimum", facts->features_minimum);
-    json_integer(json, "features_tpow", facts->features_tpow);
+    json_number(json, "features_tpow", head_features_tpow(all->written));
     json_integer(json, "state_elements", facts->state_elements);
     json_number(json, "state_bytes", facts->state_bytes);
     json_integer(json, "block", facts->block);

@@ -213,6 +213,13 @@ static fpa_status check_rows(const fpa_head *head, const fpa_branch *branch, int
     return FPA_OK;
 }
 
+/* A number that no double is near to; its text for the message. */
+static bool beyond_doubles(fpa_number number, char text[NUMBER_TEXT])
+{
+    number_print(text, number);
+    return number.wide && (number.value == 0 || isinf(number.value));
+}
+
 static fpa_status check_gram(const fpa_head *head, const fpa_branch *branch, int l, int t, fpa_error *error)
 {
     bool zero = true;
@@ -221,7 +228,13 @@ static fpa_status check_gram(const fpa_head *head, const fpa_branch *branch, int
         return FPA_OK;
     for (int w = 0; w < branch->width; w++) {
         double value = branch->gram[w].value;
+        char text[NUMBER_TEXT];
 
+        if (beyond_doubles(branch->gram[w], text))
+            return fail(
+                error, FPA_INVALID, place(head),
+                "the kernel weight of row %d of branch %d of term %d is %s, out of the range of doubles",
+                w + 1, l, t, text);
         if (!isfinite(value) || value < 0)
             return fail(
                 error, FPA_INVALID, place(head),
@@ -258,7 +271,11 @@ static fpa_status check_term(const fpa_head *head, int index, int64_t *listed, f
 {
     const fpa_term *term = &head->terms[index];
     fpa_status status = FPA_OK;
+    char text[NUMBER_TEXT];
 
+    if (beyond_doubles(term->weight, text))
+        return fail(error, FPA_INVALID, place(head),
+                    "the weight of term %d is %s, out of the range of doubles", index + 1, text);
     if (!isfinite(term->weight.value))
         return fail(error, FPA_INVALID, place(head), "the weight of term %d is %g, but it must be finite",
                     index + 1, term->weight.value);
@@ -395,7 +412,7 @@ static double monomials(int d, int n)
     return count;
 }
 
-double head_features_minimum(const fpa_head *head)
+double head_features_bound(const fpa_head *head)
 {
     double features = 0;
 

@@ -133,8 +133,8 @@ fpa_status head_digest(const fpa_head *head, char digest[DIGEST_TEXT], fpa_error
 /* Figures of a head as it stands. */
 int head_degree(const fpa_head *head);      /* largest branch count */
 double head_features(const fpa_head *head); /* D = sum over terms of prod widths */
-/* Number of distinct monomials of the degrees that occur: sum of C(d+n-1, n). */
-double head_features_minimum(const fpa_head *head);
+/* Features that suffice for any kernel of the degrees that occur, their distinct monomials: sum of C(d+n-1, n). */
+double head_features_bound(const fpa_head *head);
 double head_features_tpow(const fpa_head *head); /* sum over degrees of d^n */
 
 const char *normalize_name(fpa_normalize kind);   /* "none", "sum", "max", "one_plus_sum" */

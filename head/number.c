@@ -2,8 +2,11 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/error.h"
+#include "number_wide.h"
 
 typedef __int128 wide;
 typedef unsigned __int128 unsigned_wide;
@@ -23,11 +26,6 @@ static double ratio_value(uint64_t num, uint64_t den)
     unsigned_wide scaled = (unsigned_wide)num << shift;
     uint64_t quotient = (uint64_t)(scaled / den);
     return ldexp((double)(quotient | (scaled % den != 0)), -shift);
-}
-
-static fpa_number inexact(double value)
-{
-    return (fpa_number){.num = 0, .den = 0, .value = value};
 }
 
 static uint64_t narrow_gcd(uint64_t a, uint64_t b)
@@ -52,8 +50,8 @@ static unsigned_wide wide_gcd(unsigned_wide a, unsigned_wide b)
     return narrow_gcd((uint64_t)a, (uint64_t)b);
 }
 
-/* num/den in lowest terms, or rounded when that does not fit. den != 0. */
-static fpa_number reduce(wide num, wide den, double rounded)
+/* num/den in lowest terms; false: that does not fit 64 bits. den != 0. */
+static bool reduce(wide num, wide den, fpa_number *reduced)
 {
     bool negative = (num < 0) != (den < 0);
     unsigned_wide top = num < 0 ? -(unsigned_wide)num : (unsigned_wide)num;
@@ -62,27 +60,41 @@ static fpa_number reduce(wide num, wide den, double rounded)
     top /= divisor;
     bottom /= divisor;
     if (top > INT64_MAX || bottom > INT64_MAX)
-        return inexact(rounded);
-    double value = ratio_value((uint64_t)top, (uint64_t)bottom);
-    int64_t signed_top = negative ? -(int64_t)top : (int64_t)top;
-    return (fpa_number){.num = signed_top, .den = (int64_t)bottom, .value = negative && top ? -value : value};
+        return false;
+    *reduced = number_narrow(negative, (uint64_t)top, (uint64_t)bottom);
+    return true;
+}
+
+fpa_number number_none(fpa_status why)
+{
+    return (fpa_number){.num = why, .value = NAN};
+}
+
+fpa_number number_narrow(bool negative, uint64_t num, uint64_t den)
+{
+    double value = ratio_value(num, den);
+    return (fpa_number){.num = negative ? -(int64_t)num : (int64_t)num,
+                        .den = (int64_t)den,
+                        .value = negative && num ? -value : value};
 }
 
 fpa_number number_int(int64_t value)
 {
-    return reduce(value, 1, (double)value);
+    return number_ratio(value, 1);
 }
 
 fpa_number number_ratio(int64_t num, int64_t den)
 {
-    return reduce(num, den, (double)num / (double)den);
+    fpa_number ratio;
+    return den && reduce(num, den, &ratio) ? ratio : number_none(FPA_INVALID);
 }
 
-fpa_number number_double(double value)
+fpa_number number_double(arena *memory, double value)
 {
-    if (!isfinite(value))
-        return inexact(value);
+    fpa_number number;
     int exponent;
+    if (!isfinite(value))
+        return number_none(FPA_INVALID);
     int64_t mantissa = (int64_t)ldexp(frexp(value, &exponent), 53);
     if (!mantissa)
         return number_int(0);
@@ -90,93 +102,217 @@ fpa_number number_double(double value)
     mantissa /= (int64_t)1 << zeros;
     exponent += zeros - 53;
     if (exponent < -62 || exponent > 62)
-        return inexact(value);
+        return wide_scaled(memory, mantissa, exponent);
     wide scale = (wide)1 << (exponent < 0 ? -exponent : exponent);
-    return exponent < 0 ? reduce(mantissa, scale, value) : reduce(mantissa * scale, 1, value);
+    return reduce(exponent < 0 ? mantissa : mantissa * scale, exponent < 0 ? scale : 1, &number)
+               ? number
+               : wide_scaled(memory, mantissa, exponent);
 }
 
-fpa_number number_add(fpa_number a, fpa_number b)
+/* *result: of two numbers one of which has no value. */
+static bool is_none(fpa_number a, fpa_number b, fpa_number *result)
 {
-    double rounded = a.value + b.value;
-    if (!a.den || !b.den)
-        return inexact(rounded);
-    return reduce((wide)a.num * b.den + (wide)b.num * a.den, (wide)a.den * b.den, rounded);
+    *result = number_status(a) ? a : b;
+    return number_status(*result) != FPA_OK;
 }
 
-fpa_number number_sub(fpa_number a, fpa_number b)
+static bool both_narrow(fpa_number a, fpa_number b)
 {
-    b.num = -b.num;
-    b.value = -b.value;
-    return number_add(a, b);
+    return a.den && b.den;
 }
 
-fpa_number number_mul(fpa_number a, fpa_number b)
+fpa_number number_add(arena *memory, fpa_number a, fpa_number b)
 {
-    double rounded = a.value * b.value;
-    if (!a.den || !b.den)
-        return inexact(rounded);
-    return reduce((wide)a.num * b.num, (wide)a.den * b.den, rounded);
+    fpa_number result;
+    if (is_none(a, b, &result) || (both_narrow(a, b) && reduce((wide)a.num * b.den + (wide)b.num * a.den,
+                                                               (wide)a.den * b.den, &result)))
+        return result;
+    return wide_apply(memory, WIDE_ADD, a, b);
 }
 
-fpa_number number_div(fpa_number a, fpa_number b)
+fpa_number number_sub(arena *memory, fpa_number a, fpa_number b)
 {
-    double rounded = a.value / b.value;
-    if (!a.den || !b.den || !b.num)
-        return inexact(rounded);
-    return reduce((wide)a.num * b.den, (wide)a.den * b.num, rounded);
+    fpa_number result;
+    if (is_none(a, b, &result) || (both_narrow(a, b) && reduce((wide)a.num * b.den - (wide)b.num * a.den,
+                                                               (wide)a.den * b.den, &result)))
+        return result;
+    return wide_apply(memory, WIDE_SUB, a, b);
 }
 
-fpa_number number_pow(fpa_number a, int exponent)
+fpa_number number_mul(arena *memory, fpa_number a, fpa_number b)
+{
+    fpa_number result;
+    if (is_none(a, b, &result) ||
+        (both_narrow(a, b) && reduce((wide)a.num * b.num, (wide)a.den * b.den, &result)))
+        return result;
+    return wide_apply(memory, WIDE_MUL, a, b);
+}
+
+fpa_number number_div(arena *memory, fpa_number a, fpa_number b)
+{
+    fpa_number result;
+    if (is_none(a, b, &result))
+        return result;
+    if (number_is_zero(b))
+        return number_none(FPA_INVALID);
+    if (both_narrow(a, b) && reduce((wide)a.num * b.den, (wide)a.den * b.num, &result))
+        return result;
+    return wide_apply(memory, WIDE_DIV, a, b);
+}
+
+/* By squaring: what has too many bits ends after a few steps. */
+fpa_number number_pow(arena *memory, fpa_number a, int64_t exponent)
 {
     fpa_number result = number_int(1);
-    for (int i = 0; i < exponent; i++)
-        result = number_mul(result, a);
+    while (exponent > 0 && !number_status(result)) {
+        if (exponent % 2)
+            result = number_mul(memory, result, a);
+        exponent /= 2;
+        if (exponent)
+            a = number_mul(memory, a, a);
+    }
     return result;
 }
 
-bool number_exact(fpa_number a)
+static int64_t integer_root(int64_t square)
 {
-    return a.den != 0;
+    int64_t root = (int64_t)sqrt((double)square);
+    while ((wide)root * root > square)
+        root--;
+    while ((wide)(root + 1) * (root + 1) <= square)
+        root++;
+    return root;
+}
+
+bool number_root(arena *memory, fpa_number square, fpa_number *root)
+{
+    *root = square;
+    if (number_status(square))
+        return true;
+    if (number_sign(square) < 0)
+        return false;
+    if (!square.den)
+        return wide_root(memory, square, root);
+    int64_t num = integer_root(square.num), den = integer_root(square.den);
+    *root = number_ratio(num, den);
+    return num * num == square.num && den * den == square.den;
+}
+
+fpa_status number_status(fpa_number a)
+{
+    if (a.den || a.wide)
+        return FPA_OK;
+    return a.num ? (fpa_status)a.num : FPA_INVALID; /* of zeroed memory */
+}
+
+fpa_status number_check(fpa_number a, const char *where, fpa_error *error)
+{
+    switch (number_status(a)) {
+    case FPA_OK:
+        return FPA_OK;
+    case FPA_NO_MEMORY:
+        return fail_memory(error);
+    case FPA_UNSUPPORTED:
+        return fail(error, FPA_UNSUPPORTED, where,
+                    "a number has more than %d bits: take fewer digits, or smaller powers", NUMBER_BITS);
+    default:
+        return fail(error, FPA_INVALID, where, "a number is infinite, or no number");
+    }
 }
 
 bool number_is_zero(fpa_number a)
 {
-    return a.den ? a.num == 0 : a.value == 0;
+    return a.den && a.num == 0;
 }
 
 bool number_is_one(fpa_number a)
 {
-    return a.den ? a.num == a.den : a.value == 1;
+    return a.den && a.num == a.den;
 }
 
-bool number_is_integer(fpa_number a)
+int number_sign(fpa_number a)
 {
+    if (a.den)
+        return (a.num > 0) - (a.num < 0);
+    return !a.wide ? 0 : wide_negative(a.wide) ? -1 : 1;
+}
+
+bool number_to_int(fpa_number a, int64_t *value)
+{
+    *value = a.num;
     return a.den == 1;
 }
 
 bool number_equal(fpa_number a, fpa_number b)
 {
-    if (a.den && b.den)
-        return a.num == b.num && a.den == b.den;
-    return a.value == b.value;
+    if (a.den || b.den || !a.wide || !b.wide)
+        return a.num == b.num && a.den == b.den && a.wide == b.wide;
+    return wide_equal(a.wide, b.wide);
 }
 
-int number_compare(fpa_number a, fpa_number b)
+/* Rounding keeps the order, so doubles that differ tell it. */
+int number_compare(arena *memory, fpa_number a, fpa_number b)
 {
-    if (a.den && b.den) {
+    if (a.value != b.value)
+        return (a.value > b.value) - (a.value < b.value);
+    if (both_narrow(a, b)) {
         wide left = (wide)a.num * b.den, right = (wide)b.num * a.den;
         return (left > right) - (left < right);
     }
-    return (a.value > b.value) - (a.value < b.value);
+    return number_equal(a, b) ? 0 : wide_compare(memory, a, b);
 }
 
-/* Hexadecimal floating point as printf's %a writes it, but whatever the locale's point is. */
-static void print_inexact(char text[NUMBER_TEXT], double value)
+uint64_t number_residue(fpa_number a, uint64_t prime, uint64_t *den)
 {
-    if (!isfinite(value)) {
-        snprintf(text, NUMBER_TEXT, "~%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
-        return;
+    uint64_t size = 0;
+    *den = (uint64_t)a.den % prime;
+    if (a.den)
+        size = (uint64_t)(a.num < 0 ? -a.num : a.num) % prime;
+    else if (a.wide)
+        size = wide_residue(a.wide, prime, den);
+    return number_sign(a) < 0 && size ? prime - size : size;
+}
+
+/* --- copies --- */
+
+size_t number_bytes(fpa_number a)
+{
+    return a.wide ? wide_bytes(a.wide) : 0;
+}
+
+fpa_number number_place(void *room, fpa_number a)
+{
+    if (a.wide)
+        a.wide = memcpy(room, a.wide, wide_bytes(a.wide));
+    return a;
+}
+
+fpa_number number_copy(arena *memory, fpa_number a)
+{
+    if (!a.wide)
+        return a;
+    void *room = arena_alloc(memory, wide_bytes(a.wide));
+    return room ? number_place(room, a) : number_none(FPA_NO_MEMORY);
+}
+
+/* Neighbours are often one number: they share the copy. */
+fpa_number *numbers_copy(arena *memory, const fpa_number *numbers, size_t count)
+{
+    fpa_number *copies = arena_array(memory, count, sizeof *copies);
+    for (size_t i = 0; copies && i < count; i++) {
+        bool same = i && numbers[i].wide && numbers[i].wide == numbers[i - 1].wide;
+        copies[i] = same ? copies[i - 1] : number_copy(memory, numbers[i]);
+        if (number_status(copies[i]) == FPA_NO_MEMORY)
+            return NULL;
     }
+    return copies;
+}
+
+/* --- text --- */
+
+/* Hexadecimal floating point as printf's %a writes it, but whatever the locale's point is. */
+static void print_double(char text[NUMBER_TEXT], double value)
+{
     int exponent;
     uint64_t mantissa = (uint64_t)ldexp(frexp(fabs(value), &exponent), 53);
     char digits[16];
@@ -184,33 +320,59 @@ static void print_inexact(char text[NUMBER_TEXT], double value)
     size_t length = strlen(digits);
     while (length && digits[length - 1] == '0')
         digits[--length] = 0;
-    snprintf(text, NUMBER_TEXT, "~%s0x%d%s%sp%+d", signbit(value) ? "-" : "", mantissa != 0,
-             length ? "." : "", digits, mantissa ? exponent - 1 : 0);
+    snprintf(text, NUMBER_TEXT, "~%s0x1%s%sp%+d", value < 0 ? "-" : "", length ? "." : "", digits,
+             exponent - 1);
 }
 
-void number_print(char text[NUMBER_TEXT], fpa_number a)
+static void print_narrow(char text[NUMBER_TEXT], fpa_number a)
 {
-    if (!a.den)
-        print_inexact(text, a.value);
-    else if (a.den == 1)
+    if (a.den == 1)
         snprintf(text, NUMBER_TEXT, "%" PRId64, a.num);
     else
         snprintf(text, NUMBER_TEXT, "%" PRId64 "/%" PRId64, a.num, a.den);
 }
 
-/* Digits from *text on, as a value that fits int64_t; false when there are none or too many. */
-static bool scan_digits(const char **text, int64_t *value)
+/* The fewest decimal digits that give the double back; a point whatever the locale's is. */
+static void print_decimal(char text[NUMBER_TEXT], double value)
 {
-    const char *start = *text;
-    uint64_t sum = 0;
-    for (; **text >= '0' && **text <= '9'; ++*text) {
-        uint64_t digit = (uint64_t)(**text - '0');
-        if (sum > (INT64_MAX - digit) / 10)
-            return false;
-        sum = sum * 10 + digit;
+    int precision = 1;
+    do
+        snprintf(text, NUMBER_TEXT, "%.*g", precision, value);
+    while (strtod(text, NULL) != value && ++precision <= 17);
+    char *point = text + strspn(text, "-0123456789");
+    size_t length = strcspn(point, "0123456789e");
+    if (length) {
+        *point = '.';
+        memmove(point + 1, point + length, strlen(point + length) + 1);
     }
-    *value = (int64_t)sum;
-    return *text != start;
+}
+
+void number_print(char text[NUMBER_TEXT], fpa_number a)
+{
+    text[0] = '~';
+    if (a.den)
+        print_narrow(text, a);
+    else if (!a.wide)
+        snprintf(text, NUMBER_TEXT, "?");
+    else if (a.value == 0 || isinf(a.value))
+        snprintf(text, NUMBER_TEXT, "~%s2^%d", wide_negative(a.wide) ? "-" : "", wide_exponent(a.wide));
+    else
+        print_decimal(wide_is_double(a.wide) ? text : text + 1, a.value);
+}
+
+bool number_write(FILE *out, fpa_number a)
+{
+    char text[NUMBER_TEXT];
+    if (!a.den && a.wide && !wide_is_double(a.wide))
+        return wide_write(out, a.wide);
+    if (a.den)
+        print_narrow(text, a);
+    else if (a.wide)
+        print_double(text, a.value);
+    else
+        snprintf(text, sizeof text, "?"); /* of a head that was not validated; the parser refuses it */
+    fputs(text, out);
+    return true;
 }
 
 static int hex_digit(char c)
@@ -218,65 +380,85 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What print_inexact writes for finite values, after the sign: 0x1.8p-1. */
-static bool scan_hexadecimal(const char *text, double *value)
+/* The exponent at the end of print_double's text: p-1. */
+static bool scan_exponent(const char *text, int *exponent)
 {
-    if (strncmp(text, "0x", 2) != 0 || (text[2] != '0' && text[2] != '1'))
+    bool negative = text[0] == 'p' && text[1] == '-';
+    size_t digits = text[0] == 'p' ? strspn(text + 2, "0123456789") : 0;
+    if (!digits || digits > 4 || text[2 + digits] || (!negative && text[1] != '+'))
         return false;
-    uint64_t mantissa = (uint64_t)(text[2] - '0');
-    int digits = 0;
+    *exponent = 0;
+    for (text += 2; *text; text++)
+        *exponent = *exponent * 10 + (*text - '0');
+    *exponent = negative ? -*exponent : *exponent;
+    return true;
+}
+
+/* What print_double writes, after the sign: 0x1.8p-1. */
+static bool scan_double(const char *text, double *value)
+{
+    int digits = 0, exponent;
+    uint64_t mantissa = 1;
+    if (strncmp(text, "0x1", 3) != 0)
+        return false;
     text += 3;
     if (*text == '.')
         for (text++; hex_digit(*text) >= 0 && digits < 13; text++, digits++)
             mantissa = mantissa << 4 | (uint64_t)hex_digit(*text);
-    bool negative = text[0] == 'p' && text[1] == '-';
-    int64_t exponent;
-    if (text[0] != 'p' || (!negative && text[1] != '+'))
+    if (!scan_exponent(text, &exponent))
         return false;
-    text += 2;
-    if (!scan_digits(&text, &exponent) || exponent > 2000)
-        return false;
-    *value = ldexp((double)mantissa, (int)(negative ? -exponent : exponent) - 4 * digits);
-    return !*text;
-}
-
-static bool scan_inexact(const char *text, fpa_number *a)
-{
-    double sign = *text == '-' ? -1 : 1, value;
-    text += *text == '-';
-    if (strcmp(text, "inf") == 0)
-        value = INFINITY;
-    else if (strcmp(text, "nan") == 0)
-        value = NAN;
-    else if (!scan_hexadecimal(text, &value))
-        return false;
-    *a = inexact(sign * value);
+    *value = ldexp((double)mantissa, exponent - 4 * digits);
     return true;
 }
 
-static bool scan_exact(const char *text, fpa_number *a)
-{
-    int64_t num, den = 1;
-    bool negative = *text == '-';
-    text += negative;
-    if (!scan_digits(&text, &num))
-        return false;
-    if (*text == '/') {
-        text++;
-        if (!scan_digits(&text, &den) || !den)
-            return false;
-    }
-    *a = number_ratio(negative ? -num : num, den);
-    return !*text;
-}
-
-/* Only the one spelling that number_print gives is accepted: equal numbers, equal bytes. */
-bool number_parse(const char *text, fpa_number *a)
+/* Only the spelling of print_double, and only of what is beyond 64 bits. */
+static fpa_number parse_double(arena *memory, const char *text)
 {
     char again[NUMBER_TEXT];
-    bool inexactly = *text == '~';
-    if (inexactly ? !scan_inexact(text + 1, a) : !scan_exact(text, a))
-        return false;
-    number_print(again, *a);
-    return strcmp(text, again) == 0;
+    bool negative = text[1] == '-';
+    double value;
+    if (!scan_double(text + 1 + negative, &value))
+        return number_none(FPA_INVALID);
+    fpa_number number = number_double(memory, negative ? -value : value);
+    if (number.den)
+        return number_none(FPA_INVALID);
+    if (!number_status(number))
+        print_double(again, number.value);
+    return number_status(number) || strcmp(text, again) == 0 ? number : number_none(FPA_INVALID);
+}
+
+/* Digits without a leading zero, then the end. */
+static bool is_whole(const char *text)
+{
+    return *text >= '1' && *text <= '9' && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* Cuts text at the fraction's bar. */
+static fpa_number parse_fraction(arena *memory, char *text)
+{
+    const bool negative = *text == '-';
+    char *num = text + negative, *den = strchr(text, '/');
+    if (den)
+        *den++ = '\0';
+    if (strcmp(text, "0") == 0 && !den)
+        return number_int(0);
+    if (!is_whole(num) || (den && (!is_whole(den) || strcmp(den, "1") == 0)))
+        return number_none(FPA_INVALID);
+    fpa_number number = wide_read(memory, negative, num, den);
+    /* doubles have the other spelling */
+    return number.wide && wide_is_double(number.wide) ? number_none(FPA_INVALID) : number;
+}
+
+fpa_number number_parse(arena *memory, const char *text, size_t length)
+{
+    if (length > 2 * (NUMBER_BITS / 3)) /* more digits than the bits allow */
+        return number_none(FPA_UNSUPPORTED);
+    char *own = strndup(text, length);
+    if (!own) {
+        memory->failed = true;
+        return number_none(FPA_NO_MEMORY);
+    }
+    fpa_number number = own[0] == '~' ? parse_double(memory, own) : parse_fraction(memory, own);
+    free(own);
+    return number;
 }

@@ -133,12 +133,17 @@ fpa_status reader_double_field(reader *in, const char *keyword, double *value)
 
 fpa_status reader_number(reader *in, const char *delimiters, fpa_number *number)
 {
-    char word[WORD_SIZE];
+    const char *start = in->at;
+    char where[64];
 
-    reader_word(in, delimiters, word);
-    if (strlen(word) >= NUMBER_TEXT || !number_parse(word, number))
-        return reader_refuse(in, "\"%.40s\" is not a number", word);
-    return FPA_OK;
+    while (in->at < in->stop && *in->at != ' ' && *in->at != '\0' && !strchr(delimiters, *in->at))
+        in->at++;
+    *number = number_parse(&in->head->memory, start, (size_t)(in->at - start));
+    if (number_status(*number) == FPA_INVALID)
+        return reader_refuse(in, "\"%.*s\" is not a number", in->at - start < 40 ? (int)(in->at - start) : 40,
+                             start);
+    snprintf(where, sizeof where, "head text:%d", in->line);
+    return number_check(*number, where, in->error);
 }
 
 fpa_status reader_name(reader *in, const char *delimiters, char **name)

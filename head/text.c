@@ -16,6 +16,7 @@
  *   branch dense matrix 1 1-2
  *   end
  *
+ * Weights are spelled as number_write does: "2", "-1/2", "~0x1.8p-70".
  * Equal heads have equal bytes, and the parser takes these bytes only: after reading it
  * prints what it read and compares. */
 #include "head.h"
@@ -48,14 +49,6 @@ static void print_double(FILE *out, double value)
         exponent++;
     }
     fprintf(out, "%s0x%llxp%+d", signbit(value) ? "-" : "", integer, integer ? exponent : 0);
-}
-
-static void print_number(FILE *out, fpa_number number)
-{
-    char text[NUMBER_TEXT];
-
-    number_print(text, number);
-    fputs(text, out);
 }
 
 static void print_fields(FILE *out, const fpa_head *head)
@@ -107,27 +100,23 @@ static bool has_gram(const fpa_branch *branch)
     return false;
 }
 
-/* The same number by its own representation: exact and rounded ones are not mixed. */
-static bool same_number(fpa_number a, fpa_number b)
-{
-    return number_exact(a) == number_exact(b) && number_equal(a, b);
-}
-
-/* Runs of equal weights as "weight*count". */
-static void print_gram(FILE *out, const fpa_branch *branch)
+/* Runs of equal weights as "weight*count". False: no memory. */
+static bool print_gram(FILE *out, const fpa_branch *branch)
 {
     for (int w = 0, next; w < branch->width; w = next) {
         next = w + 1;
-        while (next < branch->width && same_number(branch->gram[next], branch->gram[w]))
+        while (next < branch->width && number_equal(branch->gram[next], branch->gram[w]))
             next++;
         if (w)
             fputc(',', out);
-        print_number(out, branch->gram[w]);
+        if (!number_write(out, branch->gram[w]))
+            return false;
         fprintf(out, "*%d", next - w);
     }
+    return true;
 }
 
-static void print_branch(FILE *out, const fpa_branch *branch)
+static bool print_branch(FILE *out, const fpa_branch *branch)
 {
     fprintf(out, "branch %s ", branch_kind_name(branch->kind));
     if (branch->source == FPA_INPUT)
@@ -137,9 +126,23 @@ static void print_branch(FILE *out, const fpa_branch *branch)
     print_rows(out, branch);
     if (has_gram(branch)) {
         fputs(" gram ", out);
-        print_gram(out, branch);
+        if (!print_gram(out, branch))
+            return false;
     }
     fputc('\n', out);
+    return true;
+}
+
+static bool print_term(FILE *out, const fpa_term *term)
+{
+    bool printed;
+
+    fputs("term ", out);
+    printed = number_write(out, term->weight);
+    fprintf(out, " branches %d\n", term->branch_count);
+    for (int l = 0; l < term->branch_count && printed; l++)
+        printed = print_branch(out, &term->branches[l]);
+    return printed;
 }
 
 char *head_print(const fpa_head *head)
@@ -147,7 +150,7 @@ char *head_print(const fpa_head *head)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    bool failed;
+    bool failed = false;
 
     if (!out)
         return NULL;
@@ -156,15 +159,10 @@ char *head_print(const fpa_head *head)
     for (int m = 0; m < head->matrix_count; m++)
         print_matrix(out, &head->matrices[m]);
     fprintf(out, "terms %d\n", head->term_count);
-    for (int t = 0; t < head->term_count; t++) {
-        fputs("term ", out);
-        print_number(out, head->terms[t].weight);
-        fprintf(out, " branches %d\n", head->terms[t].branch_count);
-        for (int l = 0; l < head->terms[t].branch_count; l++)
-            print_branch(out, &head->terms[t].branches[l]);
-    }
+    for (int t = 0; t < head->term_count && !failed; t++)
+        failed = !print_term(out, &head->terms[t]);
     fputs("end\n", out);
-    failed = ferror(out) != 0;
+    failed = ferror(out) != 0 || failed;
     failed = fclose(out) != 0 || failed;
     if (failed) {
         free(text);

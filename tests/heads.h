@@ -78,12 +78,12 @@ static inline fpa_branch block_of(fpa_head *head, int b, int block)
     return rows_of(head, FPA_INPUT, b * block, end < head->d ? end : head->d, NULL);
 }
 
-static inline fpa_number multinomial(const int *tuple, int p)
+static inline fpa_number multinomial(fpa_head *head, const int *tuple, int p)
 {
     fpa_number weight = number_int(1);
     for (int r = 0, run = 0; r < p; r++) {
         run = r && tuple[r] == tuple[r - 1] ? run + 1 : 1;
-        weight = number_mul(weight, number_ratio(r + 1, run));
+        weight = number_mul(&head->memory, weight, number_ratio(r + 1, run));
     }
     return weight;
 }
@@ -115,7 +115,7 @@ static inline void add_tspow_full(fpa_head *head, int p, int block)
     do {
         for (int r = 0; r < p; r++)
             branches[r] = block_of(head, tuple[r], block);
-        add_term(head, multinomial(tuple, p), branches, p);
+        add_term(head, multinomial(head, tuple, p), branches, p);
     } while (next_tuple(tuple, p, n));
 }
 
@@ -132,9 +132,10 @@ static inline void add_tspow_merged(fpa_head *head, int p, int block)
             branches[r] = block_of(head, tuple[r], block);
             t += tuple[r] == last;
         }
-        fpa_number sigma = number_mul(multinomial(tuple, p - 1), number_int(p));
+        fpa_number sigma = number_mul(&head->memory, multinomial(head, tuple, p - 1), number_int(p));
         for (int i = last * block; i < d; i++)
-            gram[i - last * block] = i < (last + 1) * block ? number_div(sigma, number_int(t + 1)) : sigma;
+            gram[i - last * block] =
+                i < (last + 1) * block ? number_div(&head->memory, sigma, number_int(t + 1)) : sigma;
         branches[p - 1] = rows_of(head, FPA_INPUT, last * block, d, gram);
         add_term(head, number_int(1), branches, p);
     } while (next_tuple(tuple, p - 1, n));

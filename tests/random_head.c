@@ -167,9 +167,9 @@ static bool fill_term(random_source *random, const random_limits *limits, fpa_he
 
     term->weight = random_ratio(random);
     if (random_chance(random, 0.25))
-        term->weight = number_sub(number_int(0), term->weight);
+        term->weight = number_sub(&head->memory, number_int(0), term->weight);
     if (random_chance(random, 0.1))
-        term->weight = number_double(random_normal(random));
+        term->weight = number_double(&head->memory, random_normal(random));
     term->branch_count = random_between(random, random_chance(random, 0.9), limits->degree);
     term->branches = arena_array(&head->memory, (size_t)term->branch_count, sizeof *term->branches);
     for (int l = 0; term->branches && l < term->branch_count; l++) {

@@ -103,6 +103,34 @@ static void explain_shows_what_a_person_asks_for(void **state)
     scratch_remove(here.folder);
 }
 
+/* 16 x 5 + 48 + 1 features of the rows as they are, fewer than the 1225 monomials of these degrees. */
+static void explain_knows_one_minimum(void **state)
+{
+    static const char spec[] = "return head { name = \"low\", d = 48, terms = {\n"
+                               "  term { select(range(1, 16)), dense(orthogonal { rows = 5, d = 48, seed = 7 "
+                               "}), weight = ratio(1, 3) },\n"
+                               "  term { identity(), weight = 0.5 }, term {} } }\n";
+    place here;
+    (void)state;
+    place_begin(&here, spec);
+    expect(RUN("fpac", "explain", here.spec), 0, "D 129 -> 129 (3 terms, block 1; exact minimum 129)", NULL);
+    expect(RUN("fpac", "explain", here.spec), 0, "  exact minimum            129   D is 1.000 x this", NULL);
+    expect(RUN("fpac", "explain", here.spec, "--json"), 0, "\"features_minimum\": 129", NULL);
+    scratch_remove(here.folder);
+}
+
+static void a_weight_beyond_float32_is_refused_with_its_size(void **state)
+{
+    place here;
+    (void)state;
+    place_begin(
+        &here,
+        "return head { name = \"large\", d = 4, terms = inhomogeneous { degree = 2, constant = -1e150 } }");
+    expect(RUN("fpac", "explain", here.spec), 1, NULL,
+           "has the weight ~9.999999999999999e+299, but kernels compute in float32");
+    scratch_remove(here.folder);
+}
+
 static void every_stage_can_be_dumped_and_is_the_same_twice(void **state)
 {
     static const char *const stages[] = {"head", "simplified", "plan", "source"};
@@ -259,6 +287,8 @@ int main(void)
         cmocka_unit_test(a_missing_head_is_told_with_those_there_are),
         cmocka_unit_test(an_unknown_target_is_told_with_those_there_are),
         cmocka_unit_test(explain_shows_what_a_person_asks_for),
+        cmocka_unit_test(explain_knows_one_minimum),
+        cmocka_unit_test(a_weight_beyond_float32_is_refused_with_its_size),
         cmocka_unit_test(every_stage_can_be_dumped_and_is_the_same_twice),
         cmocka_unit_test(list_names_heads_and_targets),
         cmocka_unit_test(prelude_defines_the_vocabulary),

@@ -2,6 +2,9 @@
  * opening succeeds without a fault. Every run before that ends in a clean error, or in a kernel
  * that works; it leaves whole files only and no descriptor open. `make asan` adds: no leak. */
 #include "command/bundle.h"
+#include "gen/gen.h"
+#include "gen/simplify/simplify.h"
+#include "head/number.h"
 #include "runtime/store/cache.h"
 #include "runtime/store/manifest.h"
 #include "scratch.h"
@@ -347,6 +350,84 @@ static void writing_a_bundle_survives_every_fault(void **state)
     }
 }
 
+/* Everything that number.h does with numbers beyond 64 bits. */
+static fpa_number compute_numbers(arena *memory)
+{
+    fpa_number tenth = number_double(memory, 0.1), third = number_double(memory, 1.0 / 3), root;
+    fpa_number a = number_pow(memory, tenth, 7), b = number_div(memory, a, number_pow(memory, third, 5));
+    fpa_number c = number_add(memory, number_mul(memory, a, b), number_sub(memory, b, number_int(1)));
+    if (number_root(memory, number_mul(memory, c, c), &root))
+        c = number_mul(memory, c, root);
+    if (number_compare(memory, c, number_add(memory, c, number_double(memory, 1e-300))) < 0)
+        c = number_copy(memory, c);
+    return number_add(memory, c, number_parse(memory, "1/100000000000000000000000000003", 32));
+}
+
+static void numbers_survive_every_failed_allocation(void **state)
+{
+    arena right = {0};
+    const fpa_number expected = compute_numbers(&right);
+    (void)state;
+    assert_int_equal(number_status(expected), FPA_OK);
+    assert_non_null(expected.wide);
+    for (int lasting = 0; lasting < 2; lasting++)
+        for (long at = 1, failed = 1; failed; at++) {
+            arena memory = {0};
+            arm(FAULT_MEMORY, at, lasting);
+            const fpa_number number = compute_numbers(&memory);
+            disarm();
+            failed = fault.calls >= at;
+            assert_int_equal(memory.failed, failed);
+            /* the comparison has no number to give the failure on to */
+            assert_true(number_status(number) == FPA_NO_MEMORY || number_equal(number, expected));
+            assert_true(!failed || at > 20 || number_status(number) == FPA_NO_MEMORY);
+            assert_true(failed || at > 100);
+            arena_free(&memory);
+        }
+    arena_free(&right);
+}
+
+/* From a spec to its canonical text and back, and simplified: with weights beyond 64 bits. */
+static fpa_status carry_numbers(fpa_error *error)
+{
+    static const char spec[] = "local g = ratio(1, 10) ^ 20\n"
+                               "return head { name = 'n', d = 4, terms = {\n"
+                               "  spow { d = 4, degree = 2, weight = g }, linear { weight = 1e-9 },\n"
+                               "  term { diagonal { 0.1, 0.2, sqrt(0.3), g * sqrt2 }, weight = 0.7 * g } } }";
+    fpa_head_list list = {0, NULL};
+    fpa_head *again = NULL;
+    fpa_simplified simple = {0};
+    fpa_status status = spec_load_text("n.lua", NULL, spec, strlen(spec), &list, error);
+    char *text = status ? NULL : head_print(list.heads[0]);
+    if (!status)
+        status = text ? head_parse(text, strlen(text), &again, error) : fail_memory(error);
+    if (!status)
+        status = simplify(again, &simple, error);
+    simplified_free(&simple);
+    head_free(again);
+    free(text);
+    head_list_free(&list);
+    return status;
+}
+
+static void heads_of_long_weights_survive_every_failed_allocation(void **state)
+{
+    fpa_error error = {0};
+    (void)state;
+    arm(FAULT_MEMORY, 0, false);
+    assert_int_equal(carry_numbers(&error), FPA_OK);
+    disarm();
+    for (int lasting = 0; lasting < 2; lasting++)
+        for (long at = 1, total = fault.calls; at <= total; at++) {
+            error = (fpa_error){0};
+            arm(FAULT_MEMORY, at, lasting);
+            fpa_status status = carry_numbers(&error);
+            disarm();
+            if (status && (status != FPA_NO_MEMORY || error.code != status))
+                fail_msg("fault %ld: status %d, %s: %s", at, (int)status, error.where, error.message);
+        }
+}
+
 static void a_forward_pass_allocates_and_writes_nothing(void **state)
 {
     fixture *f = *state;
@@ -384,6 +465,8 @@ int main(void)
         CLAIM(a_full_disk_under_the_cache_costs_a_warning_only),
         CLAIM(opening_a_bundle_survives_every_fault),
         CLAIM(writing_a_bundle_survives_every_fault),
+        cmocka_unit_test(numbers_survive_every_failed_allocation),
+        cmocka_unit_test(heads_of_long_weights_survive_every_failed_allocation),
         CLAIM(a_forward_pass_allocates_and_writes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -235,11 +235,11 @@ static void figures_follow_from_the_widths(void **state)
     (void)state;
     assert_int_equal(head_degree(head), 2);
     assert_true(head_features(head) == 2 * 3 + 2 * 2);
-    assert_true(head_features_minimum(head) == 10); /* C(5, 2) */
+    assert_true(head_features_bound(head) == 10); /* C(5, 2) */
     assert_true(head_features_tpow(head) == 16);
     head->terms[1].branch_count = 0; /* the constant */
     assert_true(head_features(head) == 7);
-    assert_true(head_features_minimum(head) == 11);
+    assert_true(head_features_bound(head) == 11);
     head_free(head);
 }
 

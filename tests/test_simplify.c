@@ -306,12 +306,82 @@ static void proportional_diagonals_are_a_power_of_one_form(void **state)
     fpa_head *head = new_head(64);
     fpa_branch pair[2] = {diagonal_of(head, 3), diagonal_of(head, 3)};
     for (int i = 0; i < 64; i++)
-        pair[1].gram[i] = number_mul(pair[0].gram[i], number_double(0.3));
+        pair[1].gram[i] = number_mul(&head->memory, pair[0].gram[i], number_double(&head->memory, 0.3));
     add_term(head, number_int(1), pair, 2);
     fpa_simplified simple = simplify_checked(head);
     assert_int_equal(head_features(simple.head), 2112);
     assert_int_equal(simple.score.dot_count, 1);
     simplified_free(&simple);
+    head_free(head);
+}
+
+/* --- weights beyond 64 bits --- */
+
+static void a_tiny_linear_term_beside_a_power_is_seen_as_both(void **state)
+{
+    (void)state;
+    fpa_head *head = construct(add_tspow_full, 64, 2, 1, 0);
+    fpa_branch all = rows_of(head, FPA_INPUT, 0, 64, NULL);
+    fpa_number weight = number_double(&head->memory, 1e-9);
+    add_term(head, weight, &all, 1);
+    fpa_simplified simple = simplify_checked(head);
+    assert_int_equal(simple.score.dot_count, 1);
+    assert_int_equal(simple.score.monomial_count, 2);
+    assert_true(number_is_one(simple.score.monomials[0].weight));
+    assert_true(number_equal(simple.score.monomials[1].weight, weight));
+    assert_int_equal(head_features(simple.head), 2144 + 32); /* linear's 64 beside the power's 2112 */
+    assert_true(has_text(simple.notes, simple.note_count, "k = (q.k)^2 + 1e-09 (q.k)"));
+    assert_false(has_text(simple.notes, simple.note_count, "double"));
+    simplified_free(&simple);
+    head_free(head);
+}
+
+/* (c s)^2 written out by blocks, c a product of doubles: the terms meet exactly or not at all. */
+static void long_weights_cancel_to_the_last_bit(void **state)
+{
+    (void)state;
+    fpa_head *head = construct(add_tspow_full, 16, 3, 4, 0);
+    fpa_number c = number_pow(&head->memory, number_double(&head->memory, 0.1), 12);
+    fpa_branch all = rows_of(head, FPA_INPUT, 0, 16, NULL);
+    for (int t = 0; t < head->term_count; t++)
+        head->terms[t].weight = number_mul(&head->memory, head->terms[t].weight, c);
+    fpa_simplified simple = simplify_checked(head);
+    assert_int_equal(simple.score.dot_count, 1);
+    assert_int_equal(simple.score.monomial_count, 1);
+    assert_true(number_equal(simple.score.monomials[0].weight, c));
+    simplified_free(&simple);
+    add_term(head, number_sub(&head->memory, number_int(0), c), (fpa_branch[]){all, all, all}, 3);
+    fpa_error error;
+    assert_int_equal(simplify(head, &simple, &error), FPA_INVALID);
+    assert_non_null(strstr(error.message, "cancel"));
+    head_free(head);
+}
+
+static void weights_at_both_ends_of_the_doubles_are_kept_apart(void **state)
+{
+    (void)state;
+    fpa_head *head = new_head(8);
+    fpa_number gram[8], large = number_double(&head->memory, 1e150),
+                        small = number_double(&head->memory, 1e-150);
+    for (int i = 0; i < 8; i++)
+        gram[i] = i % 2 ? large : small;
+    fpa_branch pair[2] = {rows_of(head, FPA_INPUT, 0, 8, gram), rows_of(head, FPA_INPUT, 0, 8, NULL)};
+    add_term(head, large, pair, 2);
+    add_term(head, number_int(3), pair + 1, 1);
+    fpa_simplified simple = simplify_checked(head);
+    simplified_free(&simple);
+    head_free(head);
+}
+
+static void a_denominator_that_the_proof_cannot_see_is_refused(void **state)
+{
+    (void)state;
+    fpa_head *head = construct(add_power, 8, 2, 0, 0);
+    fpa_simplified simple;
+    fpa_error error;
+    head->terms[0].weight = number_ratio(1, RESIDUE_PRIME);
+    assert_int_equal(simplify(head, &simple, &error), FPA_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "2305843009213693951"));
     head_free(head);
 }
 
@@ -325,7 +395,7 @@ static void a_kernel_whose_terms_cancel_is_refused(void **state)
     fpa_error error;
     add_tspow_full(head, 2, 4);
     for (int t = 1; t < head->term_count; t++)
-        head->terms[t].weight = number_sub(number_int(0), head->terms[t].weight);
+        head->terms[t].weight = number_sub(&head->memory, number_int(0), head->terms[t].weight);
     assert_int_equal(simplify(head, &simple, &error), FPA_INVALID);
     assert_non_null(strstr(error.message, "cancel"));
     head_free(head);
@@ -365,14 +435,15 @@ static void an_identity_that_does_not_hold_is_refused(void **state)
     fpa_error error;
     fpa_simplifier s = {.written = power, .error = &error};
     const size_t offsets[] = {0, 8};
-    for (int inexact = 0; inexact < 2; inexact++) {
-        fpa_sum a = {.head = power, .offsets = offsets}, b = {.head = wrong, .offsets = offsets};
-        wrong->terms[5].weight = number_int(2);
-        power->terms[0].weight.den = !inexact;
-        assert_int_equal(identity_check(&s, "this", a, b), FPA_OK);
-        wrong->terms[5].weight = number_ratio(2000001, 1000000);
-        assert_int_equal(identity_check(&s, "this", a, b), FPA_REFUSED);
-    }
+    fpa_sum a = {.head = power, .offsets = offsets}, b = {.head = wrong, .offsets = offsets};
+    wrong->terms[5].weight = number_int(2);
+    assert_int_equal(identity_check(&s, "this", a, b), FPA_OK);
+    wrong->terms[5].weight = number_ratio(2000001, 1000000);
+    assert_int_equal(identity_check(&s, "this", a, b), FPA_REFUSED);
+    /* nearer than any double tells */
+    wrong->terms[5].weight = number_add(&s.scratch, number_int(2), number_double(&s.scratch, 1e-30));
+    assert_true(wrong->terms[5].weight.value == 2);
+    assert_int_equal(identity_check(&s, "this", a, b), FPA_REFUSED);
     arena_free(&s.scratch);
     head_free(power);
     head_free(wrong);
@@ -418,6 +489,10 @@ int main(void)
         cmocka_unit_test(the_order_of_terms_and_branches_changes_nothing),
         cmocka_unit_test(different_diagonals_share_their_monomials),
         cmocka_unit_test(proportional_diagonals_are_a_power_of_one_form),
+        cmocka_unit_test(a_tiny_linear_term_beside_a_power_is_seen_as_both),
+        cmocka_unit_test(long_weights_cancel_to_the_last_bit),
+        cmocka_unit_test(weights_at_both_ends_of_the_doubles_are_kept_apart),
+        cmocka_unit_test(a_denominator_that_the_proof_cannot_see_is_refused),
         cmocka_unit_test(a_kernel_whose_terms_cancel_is_refused),
         cmocka_unit_test(a_negative_weight_under_a_normaliser_is_warned_of),
         cmocka_unit_test(more_features_than_any_kernel_needs_are_warned_of),

@@ -366,10 +366,15 @@ static void simplify_survives_every_failed_allocation(void **state)
 
 /* --- random heads --- */
 
-static fpa_number random_weight(void)
+static fpa_number random_weight(fpa_head *head)
 {
-    const fpa_number weights[] = {number_int(1),       number_int(2), number_ratio(1, 3), number_double(0.1),
-                                  number_double(1e-9), number_int(7), number_double(1.7)};
+    const fpa_number weights[] = {number_int(1),
+                                  number_int(2),
+                                  number_ratio(1, 3),
+                                  number_double(&head->memory, 0.1),
+                                  number_double(&head->memory, 1e-9),
+                                  number_int(7),
+                                  number_double(&head->memory, 1.7)};
     return weights[random_below(7)];
 }
 
@@ -414,7 +419,7 @@ static fpa_branch random_branch(fpa_head *head)
     int from = random_below(rows), to = from + 1 + random_below(rows - from);
     fpa_number gram[8];
     for (int w = 0; w < to - from; w++)
-        gram[w] = random_below(5) ? random_weight() : number_int(0);
+        gram[w] = random_below(5) ? random_weight(head) : number_int(0);
     fpa_branch branch = rows_of(head, source, from, to, random_below(3) ? NULL : gram);
     int swap = random_below(branch.width), row = branch.row[0];
     branch.row[0] = branch.row[swap];
@@ -436,8 +441,9 @@ static fpa_head *random_head(void)
         int count = random_below(5);
         for (int b = 0; b < count; b++)
             branches[b] = pool[random_below(kinds)];
-        fpa_number weight = random_weight();
-        add_term(head, random_below(4) ? weight : number_sub(number_int(0), weight), branches, count);
+        fpa_number weight = random_weight(head);
+        add_term(head, random_below(4) ? weight : number_sub(&head->memory, number_int(0), weight), branches,
+                 count);
     }
     return head;
 }

@@ -192,6 +192,39 @@ static void kernel_weights_stay_exact(void **state)
     }
 }
 
+static void numbers_of_any_size_stay_exact(void **state)
+{
+    fpa_head_list list;
+
+    (void)state;
+    load_good(
+        "local tenth = ratio(1, 10)\n"
+        "local tiny = tenth ^ 40\n"
+        "assert(1 + tiny - 1 == tiny and 1 + tiny > 1 and tiny > 0 and tiny < 1e-39)\n"
+        "assert(sqrt(tiny) == tenth ^ 20 and sqrt(tiny) * sqrt(10) > sqrt(tiny))\n"
+        "assert((sqrt2 * tenth ^ 30) ^ 2 == 2 * tenth ^ 60 and -tiny < tiny)\n"
+        "assert(ratio(0.1, 1) ~= tenth and ratio(1e-30, 1) ~= tenth ^ 30 and tiny / tiny == 1 * tenth ^ 0)\n"
+        "assert(ratio(math.tointeger(-2^63), 1) + 1 == -9223372036854775807 * (tenth ^ 0))\n"
+        "local one = term { diagonal { [range(1, 2)] = tenth ^ 20, [3] = 0.1 }, weight = tiny }\n"
+        "return head { name = 'a', d = 4, terms = {\n"
+        "  one, scaled(ratio(1e40, 3), one), scaled(1e-9, { term { weight = 1e-9 } }) } }",
+        &list);
+    char *text = head_print(list.heads[0]);
+    head_list_free(&list);
+    /* squares of the doubles 0.1 and 1e-9 to their last digit; the double 1e40 is not 10^40 */
+    static const char *const parts[] = {
+        "\nterm 1/10000000000000000000000000000000000000000 branches 1\n",
+        "\nterm 9094947017729282655442173952/27284841053187847137451171875 branches 1\n",
+        "\nterm 23384026197294449604047689839289/23384026197294446691258957323460528314494920687616 branches "
+        "0\n",
+        "\nbranch diagonal input 1-3 gram 1/10000000000000000000000000000000000000000*2,"
+        "12980742146337070512478121581609/1298074214633706907132624082305024*1\n"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(text, parts[i]))
+            fail_msg("%s is missing in\n%s", parts[i], text);
+    free(text);
+}
+
 static void fields_of_a_head_arrive(void **state)
 {
     fpa_head_list list;
@@ -365,6 +398,7 @@ int main(void)
         cmocka_unit_test(every_construction_of_a_power_is_the_same_kernel),
         cmocka_unit_test(sums_have_their_formulas),
         cmocka_unit_test(kernel_weights_stay_exact),
+        cmocka_unit_test(numbers_of_any_size_stay_exact),
         cmocka_unit_test(fields_of_a_head_arrive),
         cmocka_unit_test(equal_matrices_are_one_matrix),
         cmocka_unit_test(an_orthogonal_matrix_is_orthonormal_and_the_same_everywhere),

@@ -13,7 +13,7 @@
 set -eu
 
 compiler=${CC:-cc}
-need=(gcc libc6-dev pkg-config liblua5.4-dev libcmocka-dev libdlpack-dev libmd-dev)
+need=(gcc libc6-dev pkg-config liblua5.4-dev libcmocka-dev libdlpack-dev libmd-dev libtommath-dev)
 check=no
 if [ "${1:-}" = --check ]; then
     check=yes
@@ -35,6 +35,7 @@ has_package() {
     libcmocka-dev) has_header stdarg.h stddef.h setjmp.h stdint.h cmocka.h ;;
     libdlpack-dev) has_header dlpack/dlpack.h ;;
     libmd-dev) has_header sys/types.h sha256.h ;;
+    libtommath-dev) has_header tommath.h ;;
     libopenblas-dev) has_header cblas.h ;;
     *) return 1 ;;
     esac

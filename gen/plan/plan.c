@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,7 +350,7 @@ static double pair_cost(const fpa_plan *plan)
     return plan->outer.used && plan->head->gate ? 1.1 : 1;
 }
 
-static void plan_costs(fpa_plan *plan, const fpa_head *written)
+static void plan_costs(fpa_plan *plan, const fpa_head *written, double minimum)
 {
     const fpa_head *head = plan->head;
     fpa_facts *facts = &plan->facts;
@@ -365,7 +366,7 @@ static void plan_costs(fpa_plan *plan, const fpa_head *written)
     plan->code_bytes = code_bytes(plan);
     facts->features = plan->features;
     facts->features_written = (int64_t)head_features(written);
-    facts->features_minimum = (int64_t)head_features_minimum(written);
+    facts->features_minimum = (int64_t)minimum;
     facts->features_tpow = (int64_t)fmin(head_features_tpow(written), 9e18);
     facts->state_elements = plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
     facts->state_bytes = (double)facts->state_elements * dtype_size(head->state_dtype);
@@ -378,7 +379,35 @@ static void plan_costs(fpa_plan *plan, const fpa_head *written)
     snprintf(facts->target, sizeof facts->target, "%s", plan->target->name);
 }
 
-static fpa_status plan_limits(const fpa_plan *plan, fpa_error *error)
+/* The weight of a branch's row that float32 cannot hold; NULL: there is none. */
+static const fpa_number *large_gram(const fpa_branch *branch)
+{
+    for (int w = 0; branch->gram && w < branch->width; w++)
+        if (branch->gram[w].value > FLT_MAX)
+            return &branch->gram[w];
+    return NULL;
+}
+
+/* The same among all weights of the features and of the score. */
+static const fpa_number *large_weight(const fpa_plan *plan)
+{
+    const fpa_head *head = plan->head;
+    const fpa_score *score = plan->score;
+    const fpa_number *large = NULL;
+    for (int t = 0; t < head->term_count && !large; t++) {
+        const fpa_term *term = &head->terms[t];
+        large = fabs(term->weight.value) > FLT_MAX ? &term->weight : NULL;
+        for (int b = 0; b < term->branch_count && !large; b++)
+            large = large_gram(&term->branches[b]);
+    }
+    for (int i = 0; i < score->monomial_count && !large; i++)
+        large = fabs(score->monomials[i].weight.value) > FLT_MAX ? &score->monomials[i].weight : NULL;
+    for (int f = 0; f < score->dot_count && !large; f++)
+        large = large_gram(&score->dots[f]);
+    return large;
+}
+
+static fpa_status plan_limits(const fpa_plan *plan, double minimum, fpa_error *error)
 {
     const fpa_head *head = plan->head;
     double features = head_features(head);
@@ -387,13 +416,20 @@ static fpa_status plan_limits(const fpa_plan *plan, fpa_error *error)
         return fail(
             error, FPA_UNSUPPORTED, head->origin,
             "head '%s' has %.0f features: its state would take %.1f GiB for every batch entry and head, "
-            "the limit is %.0f GiB (exact minimum for this degree and d: %.0f features)",
-            head->name, features, bytes / (1 << 30), STATE_LIMIT / (1 << 30), head_features_minimum(head));
+            "the limit is %.0f GiB (exact minimum: %.0f features)",
+            head->name, features, bytes / (1 << 30), STATE_LIMIT / (1 << 30), minimum);
     if (plan->score->dot_count > MAX_DOTS)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' needs %d different dot products a pair of tokens, the limit is %d", head->name,
                     plan->score->dot_count, MAX_DOTS);
-    return FPA_OK;
+    const fpa_number *large = large_weight(plan);
+    if (!large)
+        return FPA_OK;
+    char text[NUMBER_TEXT];
+    number_print(text, *large);
+    return fail(error, FPA_UNSUPPORTED, head->origin,
+                "head '%s' has the weight %s, but kernels compute in float32, which ends at 3.4e38",
+                head->name, text);
 }
 
 /* CUDA kernels are driven by tables of features: their pieces are as long as those of a tile. */
@@ -420,7 +456,7 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
 {
     const fpa_head *head = simple->head;
     *plan = (fpa_plan){.head = head, .score = &simple->score, .target = target};
-    fpa_status status = plan_limits(plan, error);
+    fpa_status status = plan_limits(plan, simple->minimum, error);
     if (status)
         return status;
     choose_sizes(plan);
@@ -436,7 +472,7 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
                  head->name, plan->row_count, MAX_ROWS);
         goto out;
     }
-    plan_costs(plan, written);
+    plan_costs(plan, written, simple->minimum);
 out:
     if (status)
         plan_free(plan);

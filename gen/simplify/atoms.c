@@ -113,7 +113,7 @@ static void split_form(atom_table *t, int f, int *seen, int *place, bool *sound)
             place[atom] = end;
             t->parts[end++] = (atom_part){atom, gram};
         }
-        *sound &= number_identical(t->parts[place[atom]].gram, gram);
+        *sound &= number_equal(t->parts[place[atom]].gram, gram);
     }
     for (int p = t->part_start[f]; p < end; p++) {
         *sound &= seen[t->parts[p].atom] == t->atoms[t->parts[p].atom].width;
@@ -179,7 +179,7 @@ static bool expand_monomial(const atom_table *t, const int *factors, int count, 
     int f = factors[level];
     for (int p = t->part_start[f]; p < t->part_start[f + 1]; p++) {
         atoms[level] = t->parts[p].atom;
-        fpa_number product = number_mul(weight, t->parts[p].gram);
+        fpa_number product = number_mul(sum->memory, weight, t->parts[p].gram);
         if (!expand_monomial(t, factors, count, level + 1, atoms, product, sum))
             return false;
     }

@@ -136,22 +136,18 @@ fpa_branch_kind features_branch_kind(const fpa_head *head, const fpa_branch *bra
     }
 }
 
-/* Rows of a form as a branch; a weight that all of them share goes to *weight
- * when that stays exact. */
-static fpa_branch slice_form(const fpa_head *head, const fpa_branch *form, feature_slice rows,
+/* Rows of a form as a branch; a weight that all of them share goes to *weight. */
+static fpa_branch slice_form(const fpa_head *head, const fpa_branch *form, feature_slice rows, arena *memory,
                              fpa_number *weight)
 {
     fpa_branch slice = {.source = form->source, .width = rows.width, .row = form->row + rows.from};
     bool uniform = true;
     slice.gram = form->gram ? form->gram + rows.from : NULL;
     for (int w = 1; slice.gram && w < rows.width; w++)
-        uniform &= number_identical(slice.gram[w], slice.gram[0]);
+        uniform &= number_equal(slice.gram[w], slice.gram[0]);
     if (slice.gram && uniform) {
-        fpa_number product = number_mul(*weight, slice.gram[0]);
-        if (number_exact(product) || number_is_one(slice.gram[0])) {
-            *weight = product;
-            slice.gram = NULL;
-        }
+        *weight = number_mul(memory, *weight, slice.gram[0]);
+        slice.gram = NULL;
     }
     slice.kind = features_branch_kind(head, &slice);
     return slice;
@@ -175,15 +171,15 @@ static feature_slice block_slice(int width, int block, int index)
     return (feature_slice){from, width - from < block ? width - from : block};
 }
 
-/* m! / prod mult! of a non-decreasing tuple. */
+/* m! / prod mult! of a non-decreasing tuple: at most 16!, and whole at every step. */
 static fpa_number tuple_weight(const int *tuple, int power)
 {
-    fpa_number weight = number_int(1);
+    int64_t weight = 1;
     for (int r = 0, run = 0; r < power; r++) {
         run = r && tuple[r] == tuple[r - 1] ? run + 1 : 1;
-        weight = number_div(number_mul(weight, number_int(r + 1)), number_int(run));
+        weight = weight * (r + 1) / run;
     }
-    return weight;
+    return number_int(weight);
 }
 
 /* The next non-decreasing tuple in lexicographic order; false after the last. */
@@ -245,7 +241,7 @@ static bool expand_factor(const fpa_expression *e, const feature_factor *factor,
 
 /* The term of one product of each factor. */
 static bool build_term(const fpa_expression *e, fpa_head *head, const factor_sum *sums, const int *chosen,
-                       int count, fpa_number weight)
+                       int count, arena *memory, fpa_number weight)
 {
     fpa_term *term = &head->terms[head->term_count];
     int degree = 0;
@@ -256,12 +252,12 @@ static bool build_term(const fpa_expression *e, fpa_head *head, const factor_sum
         return false;
     for (int i = 0; i < count; i++) {
         const feature_product *product = &sums[i].products[chosen[i]];
-        weight = number_mul(weight, product->weight);
+        weight = number_mul(memory, weight, product->weight);
         for (int r = 0; r < sums[i].power; r++)
             term->branches[term->branch_count++] =
-                slice_form(head, &e->forms[sums[i].form], product->slice[r], &weight);
+                slice_form(head, &e->forms[sums[i].form], product->slice[r], memory, &weight);
     }
-    term->weight = weight;
+    term->weight = number_copy(&head->memory, weight);
     head->term_count++;
     return true;
 }
@@ -287,7 +283,7 @@ static bool build_monomial(const fpa_expression *e, int monomial, int block, fpa
         if (!expand_factor(e, &split[i], block, memory, &sums[i]))
             return false;
     do
-        if (!build_term(e, head, sums, chosen, count, e->polynomial.weights[monomial]))
+        if (!build_term(e, head, sums, chosen, count, memory, e->polynomial.weights[monomial]))
             return false;
     while (next_choice(chosen, sums, count));
     return true;

@@ -199,13 +199,21 @@ void gram_eigenvectors(double *matrix, int n, double *vectors)
     }
 }
 
-fpa_number gram_number(double value)
+bool gram_ratio(double value, fpa_number *ratio)
 {
     enum { DENOMINATORS = 64 };
     for (int den = 1; den <= DENOMINATORS && fabs(value) < 1e9; den++) {
         double num = nearbyint(value * den);
-        if (num != 0 && fabs(value - num / den) <= 1e-14 * fabs(value))
-            return number_ratio((int64_t)num, den);
+        if (num != 0 && fabs(value - num / den) <= 1e-14 * fabs(value)) {
+            *ratio = number_ratio((int64_t)num, den);
+            return true;
+        }
     }
-    return number_double(value);
+    return false;
+}
+
+fpa_number gram_number(arena *memory, double value)
+{
+    fpa_number ratio;
+    return gram_ratio(value, &ratio) ? ratio : number_double(memory, value);
 }

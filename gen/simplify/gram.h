@@ -40,6 +40,7 @@ void gram_eigenvectors(double *matrix, int n, double *vectors);
 
 /* A double that stands for a Gram weight: the rational of a small denominator that rounding
  * hides, if there is one, else itself. */
-fpa_number gram_number(double value);
+bool gram_ratio(double value, fpa_number *ratio); /* false: there is none */
+fpa_number gram_number(arena *memory, double value);
 
 #endif

@@ -1,113 +1,74 @@
 /* Proof that two representations are one kernel: both are polynomials in the symbols, and two
  * different ones of degree n agree at a random point modulo p = 2^61 - 1 with probability at most
- * n / p (Schwartz-Zippel). The points are fixed, so that the verdict is the same every time.
- * Where a weight is not exact, they are compared in double, relative to the sum of the terms'
- * magnitudes. */
-#include <math.h>
+ * n / p (Schwartz-Zippel). The points are fixed, so that the verdict is the same every time. */
+#include <inttypes.h>
 
 #include "passes.h"
 
 enum { POINTS = 2 };
 
-static const double tolerance = 1e-12;
-
-/* A kernel at a point: the residue, or the value and what it would be without cancellation. */
-typedef struct identity_value {
-    uint64_t residue;
-    double value, magnitude;
-} identity_value;
-
 typedef struct identity_point {
     const size_t *offsets;
     int index;
-    bool exact;
-    identity_value *forms; /* values of the expression's forms or the score's dots */
+    uint64_t *forms; /* values of the expression's forms or the score's dots */
 } identity_point;
 
-static identity_value form_value(const identity_point *at, const fpa_branch *form)
+static uint64_t form_value(const identity_point *at, const fpa_branch *form)
 {
-    identity_value sum = {0, 0, 0};
+    uint64_t sum = 0;
     for (int w = 0; w < form->width; w++) {
         size_t symbol = at->offsets[form->source + 1] + (size_t)form->row[w];
-        uint64_t random = hash_word((uint64_t)at->index + 100, symbol);
-        if (at->exact) {
-            uint64_t x = random % RESIDUE_PRIME;
-            if (form->gram)
-                x = residue_mul(x, residue_number(form->gram[w]));
-            sum.residue = residue_add(sum.residue, x);
-        } else {
-            double x = 0.5 + (double)(random >> 11) * 0x1p-53;
-            sum.value += x * linear_gram(form, w).value;
-        }
+        uint64_t x = hash_word((uint64_t)at->index + 100, symbol) % RESIDUE_PRIME;
+        if (form->gram)
+            x = residue_mul(x, residue_number(form->gram[w]));
+        sum = residue_add(sum, x);
     }
-    sum.magnitude = sum.value;
     return sum;
 }
 
-static identity_value weight_value(const identity_point *at, fpa_number weight)
+static uint64_t head_value(const identity_point *at, const fpa_head *head)
 {
-    if (at->exact)
-        return (identity_value){residue_number(weight), 0, 0};
-    return (identity_value){0, weight.value, fabs(weight.value)};
-}
-
-static void multiply_value(identity_value *product, identity_value factor)
-{
-    product->residue = residue_mul(product->residue, factor.residue);
-    product->value *= factor.value;
-    product->magnitude *= factor.magnitude;
-}
-
-static void add_value(identity_value *sum, identity_value term)
-{
-    sum->residue = residue_add(sum->residue, term.residue);
-    sum->value += term.value;
-    sum->magnitude += term.magnitude;
-}
-
-static identity_value head_value(const identity_point *at, const fpa_head *head)
-{
-    identity_value sum = {0, 0, 0};
+    uint64_t sum = 0;
     for (int t = 0; t < head->term_count; t++) {
-        identity_value product = weight_value(at, head->terms[t].weight);
+        uint64_t product = residue_number(head->terms[t].weight);
         for (int b = 0; b < head->terms[t].branch_count; b++)
-            multiply_value(&product, form_value(at, &head->terms[t].branches[b]));
-        add_value(&sum, product);
+            product = residue_mul(product, form_value(at, &head->terms[t].branches[b]));
+        sum = residue_add(sum, product);
     }
     return sum;
 }
 
-static identity_value expression_value(const identity_point *at, const fpa_expression *e)
+static uint64_t expression_value(const identity_point *at, const fpa_expression *e)
 {
-    identity_value sum = {0, 0, 0};
+    uint64_t sum = 0;
     for (int f = 0; f < e->form_count; f++)
         at->forms[f] = form_value(at, &e->forms[f]);
     for (int i = 0; i < e->polynomial.count; i++) {
         const int *factors = polynomial_factors(&e->polynomial, i);
-        identity_value product = weight_value(at, e->polynomial.weights[i]);
+        uint64_t product = residue_number(e->polynomial.weights[i]);
         for (int j = 0; j < e->polynomial.degree && factors[j] >= 0; j++)
-            multiply_value(&product, at->forms[factors[j]]);
-        add_value(&sum, product);
+            product = residue_mul(product, at->forms[factors[j]]);
+        sum = residue_add(sum, product);
     }
     return sum;
 }
 
-static identity_value score_value(const identity_point *at, const fpa_score *score)
+static uint64_t score_value(const identity_point *at, const fpa_score *score)
 {
-    identity_value sum = {0, 0, 0};
+    uint64_t sum = 0;
     for (int f = 0; f < score->dot_count; f++)
         at->forms[f] = form_value(at, &score->dots[f]);
     for (int i = 0; i < score->monomial_count; i++) {
-        identity_value product = weight_value(at, score->monomials[i].weight);
+        uint64_t product = residue_number(score->monomials[i].weight);
         for (int f = 0; f < score->dot_count; f++)
             for (int r = 0; r < score->monomials[i].power[f]; r++)
-                multiply_value(&product, at->forms[f]);
-        add_value(&sum, product);
+                product = residue_mul(product, at->forms[f]);
+        sum = residue_add(sum, product);
     }
     return sum;
 }
 
-static identity_value sum_value(const fpa_sum *sum, identity_point at)
+static uint64_t sum_value(const fpa_sum *sum, identity_point at)
 {
     at.offsets = sum->offsets;
     if (sum->head)
@@ -115,40 +76,61 @@ static identity_value sum_value(const fpa_sum *sum, identity_point at)
     return sum->score ? score_value(&at, sum->score) : expression_value(&at, sum->expression);
 }
 
-static bool form_exact(const fpa_branch *form)
+/* --- are there numbers to compare? --- */
+
+typedef struct identity_numbers {
+    fpa_number none; /* a number without a value, if there is one */
+    bool blind;      /* modulo the prime a denominator is zero */
+} identity_numbers;
+
+static void check_number(fpa_number number, identity_numbers *seen)
+{
+    uint64_t den;
+    if (number_status(number))
+        seen->none = number;
+    number_residue(number, RESIDUE_PRIME, &den);
+    seen->blind |= den == 0;
+}
+
+static void check_form(const fpa_branch *form, identity_numbers *seen)
 {
     for (int w = 0; form->gram && w < form->width; w++)
-        if (!number_exact(form->gram[w]))
-            return false;
-    return true;
+        check_number(form->gram[w], seen);
 }
 
-static bool head_exact(const fpa_head *head)
+static void check_head(const fpa_head *head, identity_numbers *seen)
 {
-    bool exact = true;
-    for (int t = 0; t < head->term_count && exact; t++) {
-        exact = number_exact(head->terms[t].weight);
-        for (int b = 0; b < head->terms[t].branch_count && exact; b++)
-            exact = form_exact(&head->terms[t].branches[b]);
+    for (int t = 0; t < head->term_count; t++) {
+        check_number(head->terms[t].weight, seen);
+        for (int b = 0; b < head->terms[t].branch_count; b++)
+            check_form(&head->terms[t].branches[b], seen);
     }
-    return exact;
 }
 
-static bool sum_exact(const fpa_sum *sum)
+static void check_score(const fpa_score *score, identity_numbers *seen)
 {
-    bool exact = true;
+    for (int f = 0; f < score->dot_count; f++)
+        check_form(&score->dots[f], seen);
+    for (int i = 0; i < score->monomial_count; i++)
+        check_number(score->monomials[i].weight, seen);
+}
+
+static void check_expression(const fpa_expression *e, identity_numbers *seen)
+{
+    for (int f = 0; f < e->form_count; f++)
+        check_form(&e->forms[f], seen);
+    for (int i = 0; i < e->polynomial.count; i++)
+        check_number(e->polynomial.weights[i], seen);
+}
+
+static void check_sum(const fpa_sum *sum, identity_numbers *seen)
+{
     if (sum->head)
-        return head_exact(sum->head);
-    if (sum->score) {
-        for (int f = 0; f < sum->score->dot_count; f++)
-            exact &= form_exact(&sum->score->dots[f]);
-        for (int i = 0; i < sum->score->monomial_count; i++)
-            exact &= number_exact(sum->score->monomials[i].weight);
-        return exact;
-    }
-    for (int f = 0; f < sum->expression->form_count; f++)
-        exact &= form_exact(&sum->expression->forms[f]);
-    return exact && polynomial_exact(&sum->expression->polynomial);
+        check_head(sum->head, seen);
+    else if (sum->score)
+        check_score(sum->score, seen);
+    else
+        check_expression(sum->expression, seen);
 }
 
 static int sum_forms(const fpa_sum *sum)
@@ -156,25 +138,26 @@ static int sum_forms(const fpa_sum *sum)
     return sum->expression ? sum->expression->form_count : sum->score ? sum->score->dot_count : 0;
 }
 
-static bool values_agree(const identity_point *at, identity_value a, identity_value b)
-{
-    if (at->exact)
-        return a.residue == b.residue;
-    return fabs(a.value - b.value) <= tolerance * fmax(a.magnitude, b.magnitude);
-}
-
 fpa_status identity_check(fpa_simplifier *s, const char *what, fpa_sum a, fpa_sum b)
 {
     int forms = sum_forms(&a) > sum_forms(&b) ? sum_forms(&a) : sum_forms(&b);
-    identity_point at = {.exact = sum_exact(&a) && sum_exact(&b)};
-    at.forms = arena_array(&s->scratch, (size_t)forms, sizeof *at.forms);
-    if (!at.forms)
+    identity_numbers seen = {.none = number_int(0)};
+    identity_point at = {.forms = arena_array(&s->scratch, (size_t)forms, sizeof *at.forms)};
+    if (s->scratch.failed)
         return fail_memory(s->error);
+    check_sum(&a, &seen);
+    check_sum(&b, &seen);
+    fpa_status status = number_check(seen.none, s->written->origin, s->error);
+    if (status != FPA_OK)
+        return status;
+    if (seen.blind)
+        return fail(s->error, FPA_UNSUPPORTED, s->written->origin,
+                    "the denominator of a weight is a multiple of %" PRIu64
+                    ", the prime by which identities are proved",
+                    RESIDUE_PRIME);
     for (at.index = 0; at.index < POINTS; at.index++)
-        if (!values_agree(&at, sum_value(&a, at), sum_value(&b, at)))
+        if (sum_value(&a, at) != sum_value(&b, at))
             return fail(s->error, FPA_REFUSED, s->written->origin,
                         "simplification: %s does not hold; this is a mistake of fpac, not of the spec", what);
-    if (!at.exact)
-        s->numeric = true;
     return FPA_OK;
 }

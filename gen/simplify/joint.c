@@ -215,7 +215,7 @@ static bool weighted_form(fpa_simplifier *s, int source, int rows, const double 
         return false;
     for (int r = 0; r < rows; r++) {
         sum.row[r] = r;
-        sum.gram[r] = gram_number(weights[r]);
+        sum.gram[r] = gram_number(&s->scratch, weights[r]);
     }
     return linear_normalize(&s->scratch, &sum, form, scale);
 }

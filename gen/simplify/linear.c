@@ -67,32 +67,29 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* The greatest rational of which all weights are small integer multiples; zero: there is none. */
+/* The greatest rational of which all weights, at most 1, are integer multiples; zero: one of the
+ * integers would not be small. */
 static fpa_number common_measure(const fpa_branch *form)
 {
     int64_t top = 0, bottom = 1;
     for (int w = 0; w < form->width; w++) {
         fpa_number gram = form->gram[w];
-        if (!number_exact(gram))
+        if (!gram.den || gram.den > SMALL_INTEGER)
             return number_int(0);
         int64_t step = gram.den / gcd(gram.den, bottom);
-        if (step > INT64_MAX / bottom)
+        if (step > SMALL_INTEGER / bottom)
             return number_int(0);
         top = gcd(gram.num, top);
         bottom *= step;
     }
-    fpa_number measure = number_ratio(top, bottom);
-    for (int w = 0; w < form->width; w++)
-        if (number_div(form->gram[w], measure).value > SMALL_INTEGER)
-            return number_int(0);
-    return measure;
+    return number_ratio(top, bottom);
 }
 
-static fpa_number largest_gram(const fpa_branch *form)
+static fpa_number largest_gram(arena *memory, const fpa_branch *form)
 {
     fpa_number largest = form->gram[0];
     for (int w = 1; w < form->width; w++)
-        if (number_compare(form->gram[w], largest) > 0)
+        if (number_compare(memory, form->gram[w], largest) > 0)
             largest = form->gram[w];
     return largest;
 }
@@ -100,20 +97,17 @@ static fpa_number largest_gram(const fpa_branch *form)
 static bool grams_uniform(const fpa_branch *form)
 {
     for (int w = 1; w < form->width; w++)
-        if (!number_identical(form->gram[w], form->gram[0]))
+        if (!number_equal(form->gram[w], form->gram[0]))
             return false;
     return true;
 }
 
-/* Divide all weights by scale; false, and nothing changes, when that is not exact. */
-static bool divide_grams(fpa_branch *form, fpa_number scale)
+/* Divide all weights by divisor, and multiply *scale with it. */
+static void divide_grams(arena *memory, fpa_branch *form, fpa_number divisor, fpa_number *scale)
 {
     for (int w = 0; w < form->width; w++)
-        if (!number_exact(number_div(form->gram[w], scale)))
-            return false;
-    for (int w = 0; w < form->width; w++)
-        form->gram[w] = number_div(form->gram[w], scale);
-    return true;
+        form->gram[w] = number_div(memory, form->gram[w], divisor);
+    *scale = number_mul(memory, *scale, divisor);
 }
 
 bool linear_normalize(arena *memory, const fpa_branch *branch, fpa_branch *form, fpa_number *scale)
@@ -128,11 +122,10 @@ bool linear_normalize(arena *memory, const fpa_branch *branch, fpa_branch *form,
         form->gram = NULL;
         return true;
     }
+    divide_grams(memory, form, largest_gram(memory, form), scale);
     fpa_number measure = common_measure(form);
-    if (number_is_zero(measure))
-        measure = largest_gram(form);
-    if (divide_grams(form, measure))
-        *scale = measure;
+    if (!number_is_zero(measure))
+        divide_grams(memory, form, measure, scale);
     return true;
 }
 
@@ -152,7 +145,7 @@ static bool linear_equal(const fpa_branch *a, const fpa_branch *b)
     if (a->source != b->source || a->width != b->width || !a->gram != !b->gram)
         return false;
     for (int w = 0; w < a->width; w++)
-        if (a->row[w] != b->row[w] || (a->gram && !number_identical(a->gram[w], b->gram[w])))
+        if (a->row[w] != b->row[w] || (a->gram && !number_equal(a->gram[w], b->gram[w])))
             return false;
     return true;
 }
@@ -219,7 +212,7 @@ static bool add_term(fpa_expression *e, const fpa_term *term)
         factors[b] = expression_intern(e, &form);
         if (factors[b] < 0)
             return false;
-        weight = number_mul(weight, scale);
+        weight = number_mul(e->polynomial.memory, weight, scale);
     }
     return polynomial_add(&e->polynomial, factors, term->branch_count, weight);
 }
@@ -259,7 +252,7 @@ bool expression_map(const fpa_expression *e, arena *memory, const fpa_branch *fo
             images[j] = zero ? 0 : expression_intern(mapped, &forms[factors[j]]);
             if (images[j] < 0)
                 return false;
-            weight = number_mul(weight, scales[factors[j]]);
+            weight = number_mul(memory, weight, scales[factors[j]]);
         }
         if (!zero && !polynomial_add(&mapped->polynomial, images, count, weight))
             return false;

@@ -79,10 +79,25 @@ static fpa_number *new_grams(fpa_simplifier *s)
     return gram;
 }
 
-/* Rows with one entry x in column c each: sum of x^2 s_c, exact unless x^2 is not. */
+/* x^2 times the weight of row w, x being its entry in column c. Roots were rounded on their way into the
+ * matrix: a square beyond 64 bits is the simple rational that is as near as rounding tells, if there is one.
+ */
+static fpa_number entry_square(fpa_simplifier *s, const fpa_branch *form, int w, int c, double *residual)
+{
+    arena *memory = &s->scratch;
+    fpa_number entry = number_double(memory, row_data(s, form, w)[c]), ratio;
+    fpa_number square = number_mul(memory, number_mul(memory, entry, entry), linear_gram(form, w));
+    if (square.den || !gram_ratio(square.value, &ratio))
+        return square;
+    *residual = fmax(*residual, fabs(number_sub(memory, square, ratio).value) / square.value);
+    return ratio;
+}
+
+/* Rows with one entry x in column c each: sum of x^2 s_c. */
 static bool reduce_single_entries(fpa_simplifier *s, matrix_form *f, bool *done)
 {
     fpa_branch form = f->form;
+    double residual = 0;
     int d = s->written->d;
     for (int w = 0; w < form.width; w++)
         if (nonzero_count(row_data(s, &form, w), d) != 1)
@@ -91,14 +106,12 @@ static bool reduce_single_entries(fpa_simplifier *s, matrix_form *f, bool *done)
     if (!gram)
         return false;
     for (int w = 0; w < form.width; w++)
-        for (int c = 0; c < d; c++) {
-            fpa_number entry = number_double(row_data(s, &form, w)[c]);
-            fpa_number square = number_mul(number_mul(entry, entry), linear_gram(&form, w));
-            gram[c] = number_add(gram[c], number_exact(square) ? square : gram_number(square.value));
-        }
+        for (int c = 0; c < d; c++)
+            if (row_data(s, &form, w)[c] != 0)
+                gram[c] = number_add(&s->scratch, gram[c], entry_square(s, &form, w, c, &residual));
     *done = true;
     return input_form(s, gram, f) && matrix_note(s, "of one entry each are rows of the input", form.source,
-                                                 form.width, f->form.width, 0);
+                                                 form.width, f->form.width, residual);
 }
 
 bool matrix_rows(fpa_simplifier *s, const fpa_branch *form, fpa_dense *dense)
@@ -157,7 +170,7 @@ static bool reduce_diagonal(fpa_simplifier *s, matrix_form *f, bool *done)
     if (!gram)
         return false;
     for (int c = 0; c < d; c++)
-        gram[c] = gram_number(f->gram[(size_t)c * (size_t)d + (size_t)c]);
+        gram[c] = gram_number(&s->scratch, f->gram[(size_t)c * (size_t)d + (size_t)c]);
     *done = true;
     return input_form(s, gram, f) && matrix_note(s, "have a diagonal Gram, so they are rows of the input",
                                                  source, width, f->form.width, residual);
@@ -290,7 +303,7 @@ static bool align_pair(fpa_simplifier *s, matrix_form *f, matrix_form *g, bool *
         return true;
     if (!gram_once(s, f) || !gram_once(s, g))
         return false;
-    fpa_number scale = gram_number(f->trace / g->trace);
+    fpa_number scale = gram_number(&s->scratch, f->trace / g->trace);
     double residual = gram_residual(f->gram, g->gram, scale.value, count);
     if (residual > GRAM_TOLERANCE)
         return true;

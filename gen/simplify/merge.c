@@ -115,7 +115,7 @@ static fpa_number derive_monomial(const merge_table *t, int monomial, int atom, 
     for (int j = 0; j < p->degree && all[j] >= 0; j++)
         if (all[j] != atom || power++)
             factors[count++] = all[j];
-    return number_mul(p->weights[monomial], number_int(power));
+    return number_mul(t->memory, p->weights[monomial], number_int(power));
 }
 
 static bool derive_polynomial(const merge_table *t, int atom, fpa_polynomial *derivative)
@@ -146,13 +146,13 @@ static bool prove_multiple(const merge_table *t, int atom, const fpa_polynomial 
         int found = polynomial_find(derivative, factors, count);
         if (found < 0)
             return false;
-        fpa_number ratio = number_div(weight, derivative->weights[found]);
+        fpa_number ratio = number_div(t->memory, weight, derivative->weights[found]);
         if (m == t->start[atom])
             *beta = ratio;
-        if (!number_exact(ratio) || !number_equal(ratio, *beta))
+        if (!number_equal(ratio, *beta))
             return false;
     }
-    return number_compare(*beta, number_int(0)) > 0;
+    return number_sign(*beta) > 0;
 }
 
 /* Candidates of one key: all that are multiples of the first are merged into it. */
@@ -184,7 +184,7 @@ static bool find_classes(merge_table *t)
         t->class_of[a] = a;
         t->beta[a] = number_int(1);
     }
-    if (atoms < 2 || !polynomial_exact(&t->e->polynomial))
+    if (atoms < 2)
         return true;
     const merge_candidate *candidates = find_candidates(t);
     if (!candidates)

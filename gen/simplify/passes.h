@@ -24,7 +24,6 @@ typedef struct fpa_simplifier {
     int matrix_count, matrix_capacity;
     fpa_matrix *matrices; /* the head's, then those that passes made */
     fpa_simplified *simple;
-    bool numeric;     /* some identity could be checked in double only */
     int matrix_notes; /* notes on single matrices so far, of which only the first few are kept */
     fpa_error *error;
 } fpa_simplifier;
@@ -121,7 +120,7 @@ typedef struct fpa_sum {  /* any of the representations of a kernel; the others 
 } fpa_sum;
 
 /* REFUSED unless a and b are the same polynomial in the symbols: compared modulo 2^61 - 1 at
- * random points, or in double (and s->numeric is set) when a weight is not exact. */
+ * random points. The error of a number without a value, or of memory that was out in a pass before. */
 fpa_status identity_check(fpa_simplifier *s, const char *what, fpa_sum a, fpa_sum b);
 
 /* --- simplify_text.c: what explain and the dump say --- */

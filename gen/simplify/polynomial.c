@@ -13,16 +13,8 @@ uint64_t hash_word(uint64_t state, uint64_t word)
 
 uint64_t hash_number(uint64_t state, fpa_number a)
 {
-    uint64_t bits;
-    memcpy(&bits, &a.value, sizeof bits);
-    state = hash_word(state, (uint64_t)a.num);
-    state = hash_word(state, (uint64_t)a.den);
-    return a.den ? state : hash_word(state, bits);
-}
-
-bool number_identical(fpa_number a, fpa_number b)
-{
-    return a.den == b.den && a.num == b.num && (a.den || memcmp(&a.value, &b.value, sizeof a.value) == 0);
+    uint64_t den, num = number_residue(a, RESIDUE_PRIME, &den);
+    return hash_word(hash_word(state, num), den);
 }
 
 void factors_sort(int *factors, int count)
@@ -57,14 +49,6 @@ int polynomial_monomial_degree(const fpa_polynomial *p, int monomial)
     while (degree < p->degree && factors[degree] >= 0)
         degree++;
     return degree;
-}
-
-bool polynomial_exact(const fpa_polynomial *p)
-{
-    for (int i = 0; i < p->count; i++)
-        if (!number_exact(p->weights[i]))
-            return false;
-    return true;
 }
 
 static uint64_t hash_factors(const int *factors, int degree)
@@ -125,7 +109,7 @@ bool polynomial_add(fpa_polynomial *p, const int *factors, int count, fpa_number
     size_t slot = find_slot(p, padded);
     if (p->slots[slot]) {
         fpa_number *sum = &p->weights[p->slots[slot] - 1];
-        *sum = number_add(*sum, weight);
+        *sum = number_add(p->memory, *sum, weight);
         return true;
     }
     if (p->count == p->capacity) {
@@ -214,7 +198,6 @@ uint64_t residue_inverse(uint64_t a)
 
 uint64_t residue_number(fpa_number a)
 {
-    uint64_t size = (uint64_t)(a.num < 0 ? -a.num : a.num) % RESIDUE_PRIME;
-    uint64_t num = a.num < 0 && size ? RESIDUE_PRIME - size : size;
-    return a.den == 1 ? num : residue_mul(num, residue_inverse((uint64_t)a.den % RESIDUE_PRIME));
+    uint64_t den, num = number_residue(a, RESIDUE_PRIME, &den);
+    return den == 1 ? num : residue_mul(num, residue_inverse(den));
 }

@@ -34,15 +34,12 @@ int polynomial_find(const fpa_polynomial *p, const int *factors, int count);
 
 const int *polynomial_factors(const fpa_polynomial *p, int monomial);
 int polynomial_monomial_degree(const fpa_polynomial *p, int monomial);
-bool polynomial_exact(const fpa_polynomial *p); /* every weight is */
-
 /* Sort a few variables in place. */
 void factors_sort(int *factors, int count);
 
 /* A 64-bit hash, one step: splitmix64's finaliser over state and word. */
 uint64_t hash_word(uint64_t state, uint64_t word);
 uint64_t hash_number(uint64_t state, fpa_number a);
-bool number_identical(fpa_number a, fpa_number b); /* the same bits: safe as a hash key */
 
 /* Residues modulo the Mersenne prime 2^61 - 1. Two polynomials of degree n that agree at a
  * random point are different with probability at most n / 2^61 (Schwartz-Zippel). */
@@ -50,6 +47,6 @@ bool number_identical(fpa_number a, fpa_number b); /* the same bits: safe as a h
 uint64_t residue_add(uint64_t a, uint64_t b);
 uint64_t residue_mul(uint64_t a, uint64_t b);
 uint64_t residue_inverse(uint64_t a);  /* 0 for 0 */
-uint64_t residue_number(fpa_number a); /* a must be exact */
+uint64_t residue_number(fpa_number a); /* whose denominator the prime does not divide */
 
 #endif

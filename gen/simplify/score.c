@@ -76,7 +76,7 @@ static bool fill_monomials(arena *memory, arena *scratch, const fpa_expression *
         int *power = powers + i * dots;
         for (int j = 0; j < polynomial_monomial_degree(&e->polynomial, (int)i); j++)
             power[number[polynomial_factors(&e->polynomial, (int)i)[j]]]++;
-        keys[i] = (score_key){{e->polynomial.weights[i], power}, score->dot_count};
+        keys[i] = (score_key){{number_copy(memory, e->polynomial.weights[i]), power}, score->dot_count};
     }
     qsort(keys, count, sizeof *keys, compare_powers);
     score->monomial_count = (int)count;

@@ -266,7 +266,7 @@ static bool copy_forms(const fpa_expression *e, fpa_head *head, fpa_expression *
         *own = *form;
         own->row = arena_copy(&head->memory, form->row, width * sizeof *form->row);
         if (form->gram)
-            own->gram = arena_copy(&head->memory, form->gram, width * sizeof *form->gram);
+            own->gram = numbers_copy(&head->memory, form->gram, width);
         if (!own->row || (form->gram && !own->gram))
             return false;
         own->kind = features_branch_kind(head, own);
@@ -358,7 +358,7 @@ static fpa_status check_result(fpa_simplifier *s, const int *origin, const fpa_e
 
 /* --- notes and warnings on the result --- */
 
-static bool note_result(fpa_simplifier *s, const fpa_expression *features, const fpa_expression *kernel)
+static bool note_result(fpa_simplifier *s, const fpa_expression *kernel)
 {
     const fpa_score *score = &s->simple->score;
     char text[KERNEL_TEXT];
@@ -366,31 +366,33 @@ static bool note_result(fpa_simplifier *s, const fpa_expression *features, const
     for (int f = 0; f < score->dot_count; f++)
         rows += score->dots[f].width;
     if (!simplify_note(s, "D %.0f -> %.0f (%d terms, block %d; exact minimum %.0f)", s->simple->written,
-                       count, s->simple->head->term_count, s->simple->head->block,
-                       features_count(features, 1).features))
+                       count, s->simple->head->term_count, s->simple->head->block, s->simple->minimum))
         return false;
     kernel_text(text, s->written, kernel);
-    if (!simplify_note(s, "score: %d dot%s of %.0f rows in all, %d monomial%s: %s", score->dot_count,
-                       score->dot_count == 1 ? "" : "s", rows, score->monomial_count,
-                       score->monomial_count == 1 ? "" : "s", text))
-        return false;
-    return !s->numeric ||
-           simplify_note(s, "some weights are no 64-bit rationals: identities were compared in double");
+    return simplify_note(s, "score: %d dot%s of %.0f rows in all, %d monomial%s: %s", score->dot_count,
+                         score->dot_count == 1 ? "" : "s", rows, score->monomial_count,
+                         score->monomial_count == 1 ? "" : "s", text);
 }
 
 static bool has_negative_weight(const fpa_head *head)
 {
     for (int t = 0; t < head->term_count; t++)
-        if (head->terms[t].weight.value < 0)
+        if (number_sign(head->terms[t].weight) < 0)
             return true;
     return false;
+}
+
+static void set_minimum(fpa_simplifier *s, const fpa_expression *written, const fpa_expression *merged)
+{
+    double fewest = fmin(features_count(written, 1).features, features_count(merged, 1).features);
+    s->simple->minimum = fmin(fewest, head_features_bound(s->written));
 }
 
 /* fewest: D of the same kernel with blocks of 1. */
 static bool warn_result(fpa_simplifier *s, double fewest)
 {
     const fpa_head *head = s->simple->head;
-    double count = head_features(head), bound = head_features_minimum(s->written);
+    double count = head_features(head), bound = head_features_bound(s->written);
     bool normalized = head->normalize != FPA_NORMALIZE_NONE;
     if (count == 1 && (head->normalize == FPA_NORMALIZE_SUM || head->normalize == FPA_NORMALIZE_MAX) &&
         !simplify_warn(s, "D is 1: after normalisation the output does not depend on the query"))
@@ -429,8 +431,8 @@ static fpa_status run_passes(fpa_simplifier *s)
         status = fail_memory(s->error);
     if (status == FPA_OK)
         status = check_result(s, origin, features, score);
-    if (status == FPA_OK &&
-        (!note_result(s, features, score) || !warn_result(s, features_count(features, 1).features)))
+    set_minimum(s, &written, &merged);
+    if (status == FPA_OK && (!note_result(s, score) || !warn_result(s, features_count(features, 1).features)))
         status = fail_memory(s->error);
     return status;
 }

@@ -2,8 +2,8 @@
  *
  * A head is a polynomial in the symbols s_r = (row_r q)(row_r k), one a row of the input
  * or of a matrix. Each pass proves its identity when it runs: in exact rational arithmetic
- * on the symbols (modulo a 61-bit prime at random points; in double where a weight is not exact),
- * or, for dense matrices, by the residual of the Gram.
+ * on the symbols (modulo a 61-bit prime at random points), or, for dense matrices, by the residual of
+ * the Gram.
  * Given: a head as written. Gives: an equal head whose terms are the features that the state holds, the
  * score, and notes on what was applied. Knows no target. passes.h lists the passes, a file each. */
 #ifndef FPAC_GEN_SIMPLIFY_SIMPLIFY_H
@@ -34,6 +34,10 @@ typedef struct fpa_simplified {
     int warning_count;
     char **warnings; /* for example: a normalised head that does not depend on the query */
     double written;  /* D of the head as written */
+    /* The fewest features known: of the products of rows found, as written or multiplied out, with
+     * blocks of 1, or of all monomials of these degrees (head_features_bound). Exact for polynomials of one
+     * form or of coordinates; of several dense forms there may be fewer. */
+    double minimum;
 } fpa_simplified;
 
 /* *simple is filled on success and freed with simplified_free. The features of the result:

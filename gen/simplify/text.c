@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "passes.h"
 
@@ -34,13 +35,14 @@ static void put_form(text_room *room, const fpa_head *head, const fpa_expression
 static void put_weight(text_room *room, fpa_number weight, bool first, bool constant)
 {
     char text[NUMBER_TEXT];
-    bool negative = weight.value < 0;
+    bool negative = number_sign(weight) < 0;
+    number_print(text, weight);
     if (!first || negative)
         put(room, "%s", first ? "-" : negative ? " - " : " + ");
-    if (negative)
-        weight = number_sub(number_int(0), weight);
-    number_print(text, weight);
-    if (!number_is_one(weight) || constant)
+    char *minus = negative ? strchr(text, '-') : NULL;
+    if (minus)
+        memmove(minus, minus + 1, strlen(minus));
+    if (strcmp(text, "1") != 0 || constant)
         put(room, "%s%s", text, constant ? "" : " ");
 }
 

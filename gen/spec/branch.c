@@ -6,23 +6,46 @@
 
 #include "script.h"
 
-/* The struct is followed by what its kind needs: [width] grams and rows, or [width][columns] data. */
-spec_branch *spec_push_branch(lua_State *L, fpa_branch_kind kind, int width, int columns)
+/* Neighbours that are one number share its bytes. */
+static size_t own_bytes(const fpa_number *gram, size_t w)
+{
+    return w && gram[w].wide == gram[w - 1].wide ? 0 : number_bytes(gram[w]);
+}
+
+/* Copies of the weights, and what they need beyond 64 bits at room. */
+static void place_grams(fpa_number *copies, unsigned char *room, const fpa_number *gram, size_t count)
+{
+    for (size_t w = 0; w < count; w++) {
+        size_t bytes = own_bytes(gram, w);
+        copies[w] = bytes || !gram[w].wide ? number_place(room, gram[w]) : copies[w - 1];
+        room += bytes;
+    }
+}
+
+/* The struct is followed by what its kind needs: [width] grams, their bytes and rows, or
+ * [width][columns] data. */
+spec_branch *spec_push_branch(lua_State *L, fpa_branch_kind kind, int width, int columns,
+                              const fpa_number *gram)
 {
     size_t listed = kind == FPA_BRANCH_DIAGONAL || kind == FPA_BRANCH_SELECT ? (size_t)width : 0;
-    size_t grams = kind == FPA_BRANCH_DIAGONAL ? listed : 0;
     size_t values = kind == FPA_BRANCH_DENSE ? (size_t)width * (size_t)columns : 0;
-    size_t size = grams * sizeof(fpa_number) + values * sizeof(double) + listed * sizeof(int);
+    size_t grams = gram ? listed * sizeof *gram : 0, bytes = 0;
+    for (size_t w = 0; gram && w < listed; w++)
+        bytes += own_bytes(gram, w);
+    size_t size = grams + bytes + values * sizeof(double) + listed * sizeof(int);
     spec_branch *branch = lua_newuserdatauv(L, sizeof *branch + size, 0);
+    unsigned char *room = (unsigned char *)(branch + 1);
 
     memset(branch, 0, sizeof *branch);
     branch->kind = kind;
     branch->line = script_line(L);
     branch->width = width;
     branch->listed = columns;
-    branch->gram = grams ? (fpa_number *)(branch + 1) : NULL;
-    branch->data = values ? (double *)(branch + 1) : NULL;
-    branch->row = (int *)((fpa_number *)(branch + 1) + grams);
+    branch->gram = gram ? (fpa_number *)room : NULL;
+    branch->data = values ? (double *)room : NULL;
+    branch->row = (int *)(room + grams + bytes);
+    if (gram)
+        place_grams(branch->gram, room + grams, gram, listed);
     luaL_setmetatable(L, SPEC_BRANCH);
     return branch;
 }
@@ -31,7 +54,7 @@ static int make_identity(lua_State *L)
 {
     if (!lua_isnoneornil(L, 1))
         return script_refuse(L, 0, "identity() takes nothing: it is as wide as the head's d");
-    spec_push_branch(L, FPA_BRANCH_IDENTITY, 0, 0);
+    spec_push_branch(L, FPA_BRANCH_IDENTITY, 0, 0, NULL);
     return 1;
 }
 
@@ -106,7 +129,7 @@ static int make_select(lua_State *L)
     }
     if (!chosen.count)
         return script_refuse(L, 0, "select chooses no index; a branch has at least one row");
-    spec_branch *branch = spec_push_branch(L, FPA_BRANCH_SELECT, chosen.count, 0);
+    spec_branch *branch = spec_push_branch(L, FPA_BRANCH_SELECT, chosen.count, 0, NULL);
     memcpy(branch->row, chosen.row, (size_t)chosen.count * sizeof *branch->row);
     return 1;
 }
@@ -139,7 +162,7 @@ static void read_entry(lua_State *L, diagonal *entries)
     int64_t index;
     spec_exact value = {0};
     bool good = spec_to_exact(L, -1, &value);
-    fpa_number gram = spec_exact_square(value);
+    fpa_number gram = good ? spec_exact_square(L, value) : number_int(0);
 
     if (range) {
         entries->ranges = true;
@@ -177,24 +200,24 @@ static int make_diagonal(lua_State *L)
 {
     diagonal entries = {0};
 
+    arena_free(spec_numbers(L));
     if (!lua_istable(L, 1))
         return script_refuse(L, 0, "diagonal takes one table, diagonal { [range(1, 8)] = 1 }, not %s",
                              spec_describe(L, 1));
     for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1))
         read_entry(L, &entries);
     check_entries(L, &entries);
-    spec_branch *branch =
-        spec_push_branch(L, FPA_BRANCH_DIAGONAL, entries.count, listed_entries(L, &entries));
+    int listed = listed_entries(L, &entries), rows[HEAD_MAX_WIDTH], width = 0;
     bool ones = true;
-    for (int i = 0, w = 0; i < HEAD_MAX_WIDTH; i++) {
+    for (int i = 0; i < HEAD_MAX_WIDTH; i++) {
         if (entries.state[i] == ENTRY_NONE)
             continue;
         ones = ones && number_is_one(entries.gram[i]);
-        branch->row[w] = i;
-        branch->gram[w++] = entries.gram[i];
+        entries.gram[width] = entries.gram[i];
+        rows[width++] = i;
     }
-    if (ones)
-        branch->gram = NULL;
+    spec_branch *branch = spec_push_branch(L, FPA_BRANCH_DIAGONAL, width, listed, ones ? NULL : entries.gram);
+    memcpy(branch->row, rows, (size_t)width * sizeof *rows);
     return 1;
 }
 
@@ -204,13 +227,11 @@ static int make_diagonal(lua_State *L)
 static void read_row(lua_State *L, spec_branch *branch, const char *source, int row)
 {
     for (int column = 1; column <= branch->listed; column++) {
-        spec_exact value;
+        double *entry = &branch->data[(size_t)(row - 1) * (size_t)branch->listed + (size_t)column - 1];
         lua_rawgeti(L, -1, column);
-        if (!spec_to_exact(L, -1, &value))
+        if (!spec_to_double(L, -1, entry))
             script_refuse(L, 0, "row %d, column %d of %s is %s, but entries are finite numbers", row, column,
                           source, spec_describe(L, -1));
-        branch->data[(size_t)(row - 1) * (size_t)branch->listed + (size_t)column - 1] =
-            spec_exact_double(value);
         lua_pop(L, 1);
     }
 }
@@ -255,7 +276,8 @@ static int make_dense(lua_State *L)
     if (rows < 1 || rows > HEAD_MAX_ROWS)
         return script_refuse(L, 0, "%s has %I rows (allowed are 1..%d)", source, (lua_Integer)rows,
                              HEAD_MAX_ROWS);
-    spec_branch *branch = spec_push_branch(L, FPA_BRANCH_DENSE, (int)rows, check_rows(L, source, (int)rows));
+    spec_branch *branch =
+        spec_push_branch(L, FPA_BRANCH_DENSE, (int)rows, check_rows(L, source, (int)rows), NULL);
     for (int row = 1; row <= branch->width; row++) {
         lua_rawgeti(L, 1, row);
         read_row(L, branch, source, row);
@@ -279,8 +301,8 @@ static int make_trainable(lua_State *L)
     bool shared = spec_field_flag(L, 1, "trainable", "shared", false);
     if (is_diagonal && rows)
         return script_refuse(L, 0, "trainable '%s' is a diagonal: it has d entries, so leave out rows", name);
-    spec_branch *branch =
-        spec_push_branch(L, is_diagonal ? FPA_BRANCH_TRAINABLE_DIAGONAL : FPA_BRANCH_TRAINABLE, rows, 0);
+    spec_branch *branch = spec_push_branch(
+        L, is_diagonal ? FPA_BRANCH_TRAINABLE_DIAGONAL : FPA_BRANCH_TRAINABLE, rows, 0, NULL);
     memcpy(branch->name, name, sizeof name);
     branch->shared = shared;
     return 1;

@@ -9,7 +9,6 @@
 
 const char *spec_describe(lua_State *L, int index)
 {
-    spec_exact number;
     if (lua_type(L, index) == LUA_TSTRING)
         return lua_pushfstring(L, "'%s'", lua_tostring(L, index));
     if (lua_isinteger(L, index))
@@ -22,11 +21,12 @@ const char *spec_describe(lua_State *L, int index)
         return lua_toboolean(L, index) ? "true" : "false";
     if (lua_isnoneornil(L, index))
         return "nothing";
-    if (spec_to_exact(L, index, &number)) {
+    const spec_exact *number = luaL_testudata(L, index, SPEC_EXACT);
+    if (number) {
         char text[NUMBER_TEXT];
-        number_print(text, number.value);
-        const char *sign = number.root && number.negative ? "-" : "";
-        return lua_pushfstring(L, number.root ? "%sthe root of %s" : "%s%s", sign, text);
+        number_print(text, number->value);
+        const char *sign = number->root && number->negative ? "-" : "";
+        return lua_pushfstring(L, number->root ? "%sthe root of %s" : "%s%s", sign, text);
     }
     if (luaL_getmetafield(L, index, "__name") == LUA_TSTRING)
         return lua_pushfstring(L, "a %s", lua_tostring(L, -1));
@@ -105,16 +105,12 @@ int64_t spec_field_whole(lua_State *L, int table, const char *what, const char *
 
 double spec_field_double(lua_State *L, int table, const char *what, const char *name, double missing)
 {
-    spec_exact value;
     double result = missing;
 
     lua_getfield(L, table, name);
-    if (!lua_isnil(L, -1)) {
-        if (!spec_to_exact(L, -1, &value))
-            script_refuse(L, 0, "%s of %s is %s, but a finite number is needed", name, what,
-                          spec_describe(L, -1));
-        result = spec_exact_double(value);
-    }
+    if (!lua_isnil(L, -1) && !spec_to_double(L, -1, &result))
+        script_refuse(L, 0, "%s of %s is %s, but a finite number is needed", name, what,
+                      spec_describe(L, -1));
     lua_pop(L, 1);
     return result;
 }

@@ -205,8 +205,9 @@ static void take_listed_rows(builder *b, const spec_branch *branch, fpa_branch *
     memcpy(out->row, branch->row, width * sizeof *out->row);
     if (!branch->gram)
         return;
-    out->gram = take(b, width, sizeof *out->gram);
-    memcpy(out->gram, branch->gram, width * sizeof *out->gram);
+    out->gram = numbers_copy(&b->head->memory, branch->gram, width);
+    if (!out->gram)
+        script_no_memory(b->L);
 }
 
 static void build_branch(builder *b, const spec_branch *branch, fpa_branch *out, place at)
@@ -241,7 +242,9 @@ static void build_terms(builder *b)
         lua_rawgeti(b->L, b->terms, t + 1);
         const spec_term *term = lua_touserdata(b->L, -1);
         fpa_term *out = &b->head->terms[t];
-        out->weight = term->weight;
+        out->weight = number_copy(&b->head->memory, term->weight);
+        if (number_status(out->weight))
+            script_no_memory(b->L);
         out->branch_count = term->branch_count;
         out->branches = take(b, (size_t)term->branch_count, sizeof *out->branches);
         for (int l = 0; l < term->branch_count; l++) {

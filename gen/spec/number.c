@@ -7,10 +7,34 @@
 
 #include "script.h"
 
+static const char numbers_key; /* its address is the registry's key */
+
+arena *spec_numbers(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &numbers_key);
+    arena *memory = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return memory;
+}
+
+/* Long numbers count as the instructions that they take the time of. */
+fpa_number spec_checked(lua_State *L, fpa_number number)
+{
+    fpa_error error = {0};
+    size_t words = number_bytes(number) / sizeof(uint64_t);
+    if (number_check(number, "", &error) != FPA_OK)
+        script_raise(L, error.code, 0, "%s", error.message);
+    if (words)
+        script_charge(L, (int64_t)(words * words));
+    return number;
+}
+
 static int push_exact(lua_State *L, spec_exact number)
 {
-    spec_exact *value = lua_newuserdatauv(L, sizeof *value, 0);
+    spec_checked(L, number.value);
+    spec_exact *value = lua_newuserdatauv(L, sizeof *value + number_bytes(number.value), 0);
     *value = number;
+    value->value = number_place(value + 1, number.value);
     luaL_setmetatable(L, SPEC_EXACT);
     return 1;
 }
@@ -20,53 +44,38 @@ static spec_exact rational(fpa_number value)
     return (spec_exact){.value = value};
 }
 
-static int64_t integer_root(int64_t square)
-{
-    int64_t root = (int64_t)sqrt((double)square);
-    while (root > 0 && root > square / root)
-        root--;
-    while (root + 1 <= square / (root + 1))
-        root++;
-    return root;
-}
-
 /* The root of a square: 4/9 gives the rational 2/3, 2 stays a root. */
-static spec_exact root_of(fpa_number square, bool negative)
+static spec_exact root_of(lua_State *L, fpa_number square, bool negative)
 {
-    if (number_exact(square)) {
-        int64_t num = integer_root(square.num), den = integer_root(square.den);
-        if (num * num == square.num && den * den == square.den)
-            return rational(number_ratio(negative ? -num : num, den));
-    }
+    arena *memory = spec_numbers(L);
+    fpa_number root;
+    if (number_root(memory, spec_checked(L, square), &root))
+        return rational(negative ? number_sub(memory, number_int(0), root) : root);
     return (spec_exact){.root = true, .negative = negative, .value = square};
 }
 
 static bool is_negative(spec_exact number)
 {
-    return number.root ? number.negative : number.value.value < 0;
+    return number.root ? number.negative : number_sign(number.value) < 0;
 }
 
-fpa_number spec_exact_square(spec_exact number)
+fpa_number spec_exact_square(lua_State *L, spec_exact number)
 {
-    return number.root ? number.value : number_mul(number.value, number.value);
-}
-
-double spec_exact_double(spec_exact number)
-{
-    if (!number.root)
-        return number.value.value;
-    return number.negative ? -sqrt(number.value.value) : sqrt(number.value.value);
+    return spec_checked(L,
+                        number.root ? number.value : number_mul(spec_numbers(L), number.value, number.value));
 }
 
 bool spec_to_exact(lua_State *L, int index, spec_exact *number)
 {
-    if (lua_isinteger(L, index)) {
+    if (lua_isinteger(L, index) && lua_tointeger(L, index) != LUA_MININTEGER) {
         *number = rational(number_int(lua_tointeger(L, index)));
         return true;
     }
     if (lua_type(L, index) == LUA_TNUMBER) {
-        *number = rational(number_double(lua_tonumber(L, index)));
-        return isfinite(number->value.value);
+        if (!isfinite(lua_tonumber(L, index)))
+            return false;
+        *number = rational(spec_checked(L, number_double(spec_numbers(L), lua_tonumber(L, index))));
+        return true;
     }
     const spec_exact *value = luaL_testudata(L, index, SPEC_EXACT);
     if (value)
@@ -74,13 +83,29 @@ bool spec_to_exact(lua_State *L, int index, spec_exact *number)
     return value != NULL;
 }
 
+bool spec_to_double(lua_State *L, int index, double *number)
+{
+    const spec_exact *value = luaL_testudata(L, index, SPEC_EXACT);
+    if (value && value->root)
+        *number = (value->negative ? -1 : 1) * sqrt(value->value.value);
+    else if (value)
+        *number = value->value.value;
+    else if (lua_type(L, index) == LUA_TNUMBER)
+        *number = lua_tonumber(L, index);
+    else
+        return false;
+    return isfinite(*number);
+}
+
 bool spec_to_whole(lua_State *L, int index, int64_t *whole)
 {
-    spec_exact number;
-    if (!spec_to_exact(L, index, &number) || number.root || !number_is_integer(number.value))
-        return false;
-    *whole = number.value.num;
-    return true;
+    const spec_exact *value = luaL_testudata(L, index, SPEC_EXACT);
+    int converted = 0;
+    if (value)
+        return !value->root && number_to_int(value->value, whole);
+    if (lua_type(L, index) == LUA_TNUMBER)
+        *whole = lua_tointegerx(L, index, &converted);
+    return converted;
 }
 
 static spec_exact check_exact(lua_State *L, int index, const char *what)
@@ -95,11 +120,12 @@ static spec_exact check_exact(lua_State *L, int index, const char *what)
 
 static int make_root(lua_State *L, const char *what)
 {
+    arena_free(spec_numbers(L));
     spec_exact number = check_exact(L, 1, what);
-    if (number.root || number.value.value < 0)
+    if (number.root || is_negative(number))
         return script_refuse(L, 0, "%s(%s): the argument is a rational number >= 0", what,
                              spec_describe(L, 1));
-    return push_exact(L, root_of(number.value, false));
+    return push_exact(L, root_of(L, number.value, false));
 }
 
 static int make_sqrt(lua_State *L)
@@ -114,10 +140,11 @@ static int make_gram(lua_State *L)
 
 static int make_ratio(lua_State *L)
 {
+    arena_free(spec_numbers(L));
     spec_exact p = check_exact(L, 1, "ratio"), q = check_exact(L, 2, "ratio");
     if (p.root || q.root || number_is_zero(q.value))
         return script_refuse(L, 0, "ratio(p, q) takes two rational numbers, q not 0");
-    return push_exact(L, rational(number_div(p.value, q.value)));
+    return push_exact(L, rational(number_div(spec_numbers(L), p.value, q.value)));
 }
 
 static int make_range(lua_State *L)
@@ -146,43 +173,46 @@ static int range_length(lua_State *L)
 
 static void check_both(lua_State *L, spec_exact *a, spec_exact *b)
 {
+    arena_free(spec_numbers(L));
     *a = check_exact(L, 1, "arithmetic with exact numbers");
     *b = check_exact(L, 2, "arithmetic with exact numbers");
 }
 
-static spec_exact product(spec_exact a, spec_exact b)
+static spec_exact product(lua_State *L, spec_exact a, spec_exact b)
 {
+    arena *memory = spec_numbers(L);
     if (!a.root && !b.root)
-        return rational(number_mul(a.value, b.value));
-    return root_of(number_mul(spec_exact_square(a), spec_exact_square(b)), is_negative(a) != is_negative(b));
+        return rational(spec_checked(L, number_mul(memory, a.value, b.value)));
+    fpa_number square = number_mul(memory, spec_exact_square(L, a), spec_exact_square(L, b));
+    return root_of(L, square, is_negative(a) != is_negative(b));
 }
 
 static spec_exact reciprocal(lua_State *L, spec_exact a)
 {
     if (number_is_zero(a.value))
         script_refuse(L, 0, "division by zero");
-    if (!a.root)
-        return rational(number_div(number_int(1), a.value));
-    return root_of(number_div(number_int(1), a.value), a.negative);
+    fpa_number inverse = number_div(spec_numbers(L), number_int(1), a.value);
+    return a.root ? root_of(L, inverse, a.negative) : rational(inverse);
 }
 
 static int multiply(lua_State *L)
 {
     spec_exact a, b;
     check_both(L, &a, &b);
-    return push_exact(L, product(a, b));
+    return push_exact(L, product(L, a, b));
 }
 
 static int divide(lua_State *L)
 {
     spec_exact a, b;
     check_both(L, &a, &b);
-    return push_exact(L, product(a, reciprocal(L, b)));
+    return push_exact(L, product(L, a, reciprocal(L, b)));
 }
 
 static int negate(lua_State *L)
 {
-    return push_exact(L, product(check_exact(L, 1, "-"), rational(number_int(-1))));
+    arena_free(spec_numbers(L));
+    return push_exact(L, product(L, check_exact(L, 1, "-"), rational(number_int(-1))));
 }
 
 /* Sums of roots leave the numbers that are kept exact. */
@@ -198,25 +228,26 @@ static int add(lua_State *L)
 {
     spec_exact a, b;
     check_rationals(L, &a, &b);
-    return push_exact(L, rational(number_add(a.value, b.value)));
+    return push_exact(L, rational(number_add(spec_numbers(L), a.value, b.value)));
 }
 
 static int subtract(lua_State *L)
 {
     spec_exact a, b;
     check_rationals(L, &a, &b);
-    return push_exact(L, rational(number_sub(a.value, b.value)));
+    return push_exact(L, rational(number_sub(spec_numbers(L), a.value, b.value)));
 }
 
 static int raise_power(lua_State *L)
 {
+    arena_free(spec_numbers(L));
     spec_exact base = check_exact(L, 1, "^"), result = rational(number_int(1));
     int64_t exponent;
     if (!spec_to_whole(L, 2, &exponent) || exponent < -64 || exponent > 64)
         return script_refuse(L, 0, "the exponent of an exact number is an integer of -64..64, not %s",
                              spec_describe(L, 2));
     for (int64_t i = 0; i < llabs(exponent); i++)
-        result = product(result, base);
+        result = product(L, result, base);
     return push_exact(L, exponent < 0 ? reciprocal(L, result) : result);
 }
 
@@ -225,12 +256,16 @@ static int compare(lua_State *L)
 {
     spec_exact a, b;
     check_both(L, &a, &b);
-    if (!a.root && !b.root)
-        return number_compare(a.value, b.value);
     if (is_negative(a) != is_negative(b))
         return is_negative(a) ? -1 : 1;
-    int order = number_compare(spec_exact_square(a), spec_exact_square(b));
-    return is_negative(a) ? -order : order;
+    bool roots = a.root || b.root;
+    arena *memory = spec_numbers(L);
+    fpa_number left = roots ? spec_exact_square(L, a) : a.value;
+    fpa_number right = roots ? spec_exact_square(L, b) : b.value;
+    int order = number_compare(memory, left, right);
+    if (memory->failed)
+        script_no_memory(L);
+    return roots && is_negative(a) ? -order : order;
 }
 
 static int equals(lua_State *L)
@@ -254,12 +289,31 @@ static int is_not_greater(lua_State *L)
 const luaL_Reg spec_number_functions[] = {
     {"sqrt", make_sqrt}, {"gram", make_gram}, {"ratio", make_ratio}, {"range", make_range}, {NULL, NULL}};
 
+static int free_numbers(lua_State *L)
+{
+    arena_free(lua_touserdata(L, 1));
+    return 0;
+}
+
+/* A Lua value, so that an error frees it too. */
+static void open_numbers(lua_State *L)
+{
+    arena *memory = lua_newuserdatauv(L, sizeof *memory, 0);
+    *memory = (arena){0};
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, free_numbers);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &numbers_key);
+}
+
 void spec_number_open(lua_State *L)
 {
     static const luaL_Reg arithmetic[] = {{"__mul", multiply}, {"__div", divide},   {"__unm", negate},
                                           {"__add", add},      {"__sub", subtract}, {"__pow", raise_power},
                                           {"__eq", equals},    {"__lt", is_less},   {"__le", is_not_greater},
                                           {NULL, NULL}};
+    open_numbers(L);
     luaL_newmetatable(L, SPEC_EXACT);
     luaL_setfuncs(L, arithmetic, 0);
     luaL_newmetatable(L, SPEC_RANGE);

@@ -78,18 +78,23 @@ static void *allocate(void *owner, void *block, size_t old_size, size_t size)
     return moved;
 }
 
-static void count_instructions(lua_State *L, lua_Debug *event)
+void script_charge(lua_State *L, int64_t instructions)
 {
     fpa_script *script = script_of(L);
     int line = script_line(L);
 
-    (void)event;
     if (line)
         script->last_line = line;
-    script->instructions += STEP;
+    script->instructions += instructions;
     if (script->instructions > SCRIPT_INSTRUCTIONS)
         script_refuse(L, script->last_line, "still running after %d million instructions: an endless loop?",
                       SCRIPT_INSTRUCTIONS / 1000000);
+}
+
+static void count_instructions(lua_State *L, lua_Debug *event)
+{
+    (void)event;
+    script_charge(L, STEP);
 }
 
 /* ---- errors ---- */

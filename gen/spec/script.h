@@ -9,6 +9,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -44,6 +45,9 @@ int script_line(lua_State *L);
  * script_raise(..). */
 _Noreturn int script_raise(lua_State *L, fpa_status code, int line, const char *format, ...);
 #define script_refuse(L, line, ...) script_raise(L, FPA_INVALID, line, __VA_ARGS__)
+
+/* Count work done outside Lua as instructions, against their limit. */
+void script_charge(lua_State *L, int64_t instructions);
 
 /* Raise the error of memory that could not be had outside Lua. */
 _Noreturn int script_no_memory(lua_State *L);

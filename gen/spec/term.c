@@ -7,8 +7,8 @@ static const char *const term_fields[] = {"weight", NULL};
 
 static spec_term *push_term(lua_State *L, int line, int branch_count, fpa_number weight)
 {
-    spec_term *term = lua_newuserdatauv(L, sizeof *term, branch_count);
-    *term = (spec_term){.line = line, .branch_count = branch_count, .weight = weight};
+    spec_term *term = lua_newuserdatauv(L, sizeof *term + number_bytes(weight), branch_count);
+    *term = (spec_term){.line = line, .branch_count = branch_count, .weight = number_place(term + 1, weight)};
     luaL_setmetatable(L, SPEC_TERM);
     return term;
 }
@@ -42,6 +42,7 @@ static int make_term(lua_State *L)
 {
     fpa_number weight = number_int(1);
 
+    arena_free(spec_numbers(L));
     spec_fields(L, 1, "term", term_fields, true);
     lua_Unsigned count = lua_rawlen(L, 1);
     if (count > HEAD_MAX_BRANCHES)
@@ -61,7 +62,8 @@ static void push_scaled_term(lua_State *L, int index, fpa_number weight)
 {
     const spec_term *term = lua_touserdata(L, index);
 
-    push_term(L, term->line, term->branch_count, number_mul(term->weight, weight));
+    push_term(L, term->line, term->branch_count,
+              spec_checked(L, number_mul(spec_numbers(L), term->weight, weight)));
     for (int i = 1; i <= term->branch_count; i++) {
         lua_getiuservalue(L, index, i);
         lua_setiuservalue(L, -2, i);
@@ -96,6 +98,7 @@ static void push_scaled(lua_State *L, int index, fpa_number weight, int depth)
 /* scaled(weight, terms) */
 static int make_scaled(lua_State *L)
 {
+    arena_free(spec_numbers(L));
     lua_settop(L, 2);
     push_scaled(L, 2, check_weight(L, 1), 0);
     return 1;

@@ -10,7 +10,8 @@
 
 #include "head/head.h"
 
-/* An exact number: value, or the square root of value where that is no rational. */
+/* An exact number: value, or the square root of value where that is no rational. What value needs
+ * beyond 64 bits follows the struct in its Lua value; here and in the terms and branches below. */
 typedef struct spec_exact {
     bool root;
     bool negative; /* of a root: the sign before it */
@@ -62,12 +63,16 @@ void spec_head_open(lua_State *L);
 
 /* ---- spec_number.c ---- */
 
+/* The memory of numbers while one function of the vocabulary runs, which frees it when it starts. */
+arena *spec_numbers(lua_State *L);
+/* number, or the error of one without a value. */
+fpa_number spec_checked(lua_State *L, fpa_number number);
 /* A finite Lua number or an exact number at index; false: something else. */
 bool spec_to_exact(lua_State *L, int index, spec_exact *number);
+bool spec_to_double(lua_State *L, int index, double *number);
 /* An integer, also as 8.0 or as an exact number. */
 bool spec_to_whole(lua_State *L, int index, int64_t *whole);
-double spec_exact_double(spec_exact number);
-fpa_number spec_exact_square(spec_exact number);
+fpa_number spec_exact_square(lua_State *L, spec_exact number);
 
 /* ---- spec_field.c: fields of a constructor's table; what names the constructor ---- */
 
@@ -99,8 +104,10 @@ int spec_push_npy(lua_State *L, const char *name);
 
 /* ---- spec_branch.c ---- */
 
-/* A new branch on the stack, of the user's current line, with room for what its kind needs. */
-spec_branch *spec_push_branch(lua_State *L, fpa_branch_kind kind, int width, int columns);
+/* A new branch on the stack, of the user's current line, with room for what its kind needs; a diagonal's
+ * weights are a copy of gram's. */
+spec_branch *spec_push_branch(lua_State *L, fpa_branch_kind kind, int width, int columns,
+                              const fpa_number *gram);
 
 /* ---- spec_head.c ---- */
 
