@@ -1,5 +1,5 @@
-/* What docs/abi.md promises: the layout of fpa.h, the functions that the libraries export, and that libfpa-run
- * has neither Lua nor the generator. */
+/* What docs/abi.md promises: the layout of fpa.h, the functions that the libraries export, and that
+ * libfpa-run has neither Lua nor the generator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -29,9 +29,18 @@ typedef struct place_of {
     size_t now, recorded; /* an offset, a size or a number */
 } place_of;
 
-#define AT(type, field, recorded) {#type "." #field, offsetof(type, field), recorded}
-#define SIZE(type, recorded) {"sizeof " #type, sizeof(type), recorded}
-#define NUMBER(name, recorded) {#name, (size_t)(name), (size_t)(recorded)}
+#define AT(type, field, recorded)                                                                            \
+    {                                                                                                        \
+#type "." #field, offsetof(type, field), recorded                                                    \
+    }
+#define SIZE(type, recorded)                                                                                 \
+    {                                                                                                        \
+        "sizeof " #type, sizeof(type), recorded                                                              \
+    }
+#define NUMBER(name, recorded)                                                                               \
+    {                                                                                                        \
+#name, (size_t)(name), (size_t)(recorded)                                                            \
+    }
 
 /* As they are for SOVERSION 0. */
 static const place_of soversion_0[] = {
@@ -155,9 +164,10 @@ static void a_launch_is_that_of_the_format_of_bundles(void **state)
     assert_non_null(manifest);
     assert_int_equal(strncmp(manifest, bundle_format, strlen(bundle_format)), 0);
     free(manifest);
-    assert_int_equal(compare(bundle_3, sizeof bundle_3 / sizeof *bundle_3,
-                             "raise the number of fpac-bundle in runtime/store/manifest.c; then record both here"),
-                     0);
+    assert_int_equal(
+        compare(bundle_3, sizeof bundle_3 / sizeof *bundle_3,
+                "raise the number of fpac-bundle in runtime/store/manifest.c; then record both here"),
+        0);
 }
 
 static void the_version_is_that_of_the_file_version(void **state)
@@ -270,8 +280,8 @@ static void libfpa_run_exports_all_but_what_generates(void **state)
 /* Names of all kinds: defined, undefined, hidden. */
 static void expect_no_generator(const char *library)
 {
-    static const char *const words[] = {" lua", " spec_", " source_generate", " plan_", " simplify",
-                                        " template_", " fpa_embedded_", " generator_digest"};
+    static const char *const words[] = {" lua",      " spec_",     " source_generate", " plan_",
+                                        " simplify", " template_", " fpa_embedded_",   " generator_digest"};
     char path[256];
     built(library, path, sizeof path);
     program_result nm = RUN("/usr/bin/env", "nm", path);
@@ -304,8 +314,8 @@ static void a_program_of_libfpa_run_runs_what_fpac_gen_wrote(void **state)
     (void)state;
     scratch_make(folder);
     built("examples/bundle", program, sizeof program);
-    program_result written =
-        RUN("fpac", "gen", "specs/linear.lua", "--head", "linear_d64", "--target", "c", "--object", "-o", folder);
+    program_result written = RUN("fpac", "gen", "specs/linear.lua", "--head", "linear_d64", "--target", "c",
+                                 "--object", "-o", folder);
     assert_int_equal(written.code, 0);
     program_result ran = RUN(program, folder, "linear_d64");
     assert_int_equal(ran.code, 0);

@@ -69,7 +69,8 @@ static void expect_command(const char *word, void *page)
 
 static void the_manual_has_every_subcommand_and_option(void **state)
 {
-    program_result page = RUN("/usr/bin/env", "bash", "tools/manual.sh", command(), "1.2.3", "docs/fpac.1.in");
+    program_result page =
+        RUN("/usr/bin/env", "bash", "tools/manual.sh", command(), "1.2.3", "docs/fpac.1.in");
     program_result help = RUN("fpac", "--help");
     (void)state;
     assert_int_equal(page.code, 0);
@@ -83,8 +84,9 @@ static void the_manual_has_every_subcommand_and_option(void **state)
 /* What completion offers for a line whose end is the cursor's place, with blanks between; malloc'ed. */
 static char *offered(const char *line)
 {
-    static const char script[] = "source command/completion.bash; COMP_LINE=\"$1 $2\"; COMP_POINT=${#COMP_LINE}; "
-                                 "_fpac; echo \" ${COMPREPLY[*]} \"";
+    static const char script[] =
+        "source command/completion.bash; COMP_LINE=\"$1 $2\"; COMP_POINT=${#COMP_LINE}; "
+        "_fpac; echo \" ${COMPREPLY[*]} \"";
     program_result bash = RUN("/usr/bin/env", "bash", "-c", script, "bash", command(), line);
     assert_int_equal(bash.code, 0);
     free(bash.err);
@@ -124,7 +126,8 @@ static void completion_knows_heads_targets_and_files(void **state)
 {
     (void)state;
     expect_offer("explain specs/linear.lua --head ", " linear_d64 ", "tspow");
-    expect_offer("explain specs/linear.lua --head=", " linear_d64 ", NULL); /* bash keeps what is before the = */
+    expect_offer("explain specs/linear.lua --head=", " linear_d64 ",
+                 NULL); /* bash keeps what is before the = */
     expect_offer("run x.lua --target c", " cuda ", NULL);
     expect_offer("run x.lua --target c:avx", " avx512 ", "sse2");
     expect_offer("gen x.lua --target c:avx2,c:n", " neon ", " cuda ");

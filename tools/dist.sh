@@ -21,5 +21,5 @@ fi
 
 mkdir -p "$build"
 archive=$build/fpac-$version.tar.gz
-git archive --format=tar --prefix="fpac-$version/" HEAD | gzip -n -9 >"$archive"
+git -c tar.umask=0002 -c core.autocrlf=false archive --format=tar --prefix="fpac-$version/" HEAD | gzip -n -9 >"$archive"
 sha256sum "$archive"
