@@ -22,7 +22,7 @@
  * has all but fpa_open and fpa_open_text, and neither Lua nor the generator; link one of the two.
  *
  * What stays as it is from version to version, and what a caller has to do for that: docs/abi.md. In short: a
- * struct of the caller's begins as {0} and has its fields set by name, so that fields it does not know are 0. */
+ * caller's struct begins as {0} and has its fields set by name, so that fields it does not know are 0. */
 #ifndef FPA_H
 #define FPA_H
 
