@@ -2,14 +2,15 @@
 #
 #   make demo      install what is missing, build, compile and verify every head in specs/, use them
 #   make test      install what is missing, build, run every test, one summing line at the end
-#   make           build/fpac, build/libfpa.a, build/libfpa.so
+#   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated tidy format install
-#   clean: docs/command.md, "make"
+#   docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated tidy format clean:
+#   docs/command.md, "make"
+#   install uninstall install-check dist: docs/install.md
 
-VERSION   := 0.1.0
+VERSION   := $(strip $(file <VERSION))
+# Raised by what docs/abi.md says, and by nothing else.
 SOVERSION := 0
-PREFIX    ?= /usr/local
 BUILD     ?= build
 SANITIZE  ?=
 OBJCOPY   ?= objcopy
@@ -52,6 +53,8 @@ MD_PROGRAM  := $(call carried,md)
 TOM_PROGRAM := $(call carried,tommath)
 LIBS        := -lm -ldl -pthread
 PROGRAM_LIBS = $(LUA_PROGRAM) $(MD_PROGRAM) $(TOM_PROGRAM) $(LIBS)
+# What both libraries need, in their .pc files too; libfpa needs Lua besides.
+SHARED_LIBS  = -lmd -ltommath $(LIBS)
 
 # Files
 
@@ -70,6 +73,9 @@ helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcar
 objects          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o
 command_objects := $(call objects,$(command_sources))
+# libfpa-run: without the generator, and without the one file that calls it.
+run_objects     := $(call objects,$(filter-out gen/% runtime/api/open.c,$(library_sources)))
+libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources))
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # the long ones first, so that the last core does not wait for them alone
@@ -85,11 +91,11 @@ comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
 .PHONY: all demo demo-run test check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated \
-        docs-check tidy format install clean
+        docs-check tidy format clean install uninstall install-check dist
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BUILD)/fpac $(BUILD)/libfpa.a $(BUILD)/libfpa.so $(example_programs)
+all: $(BUILD)/fpac $(foreach library,$(libraries),$(BUILD)/$(library).a $(BUILD)/$(library).so) $(example_programs)
 
 # Building
 
@@ -102,7 +108,8 @@ $(BUILD)/dependencies: tools/install-deps.sh
 	@CC="$(CC)" tools/install-deps.sh --check
 	@touch $@
 
-$(BUILD)/obj/%.o: %.c | $(BUILD)/dependencies
+# The version is in some of them.
+$(BUILD)/obj/%.o: %.c VERSION | $(BUILD)/dependencies
 	@mkdir -p $(@D)
 	$(call say,cc)
 	$(quiet)$(compile) -MMD -MP -c -o $@ $<
@@ -137,18 +144,25 @@ $(BUILD)/internal.a: $(library_objects) $(filter-out %/main.o,$(command_objects)
 	$(quiet)$(AR) rcsT $@ $^
 
 $(BUILD)/libfpa.a: $(library_objects)
+$(BUILD)/libfpa-run.a: $(run_objects)
+$(BUILD)/libfpa.a $(BUILD)/libfpa-run.a:
 	@rm -f $@
 	$(call say,ar)
-	$(quiet)$(LD) -r -o $(BUILD)/obj/libfpa.o $^
-	$(quiet)$(OBJCOPY) --localize-hidden $(BUILD)/obj/libfpa.o
-	$(quiet)$(AR) rcs $@ $(BUILD)/obj/libfpa.o
+	$(quiet)$(LD) -r -o $(BUILD)/obj/$(@F:.a=.o) $^
+	$(quiet)$(OBJCOPY) --localize-hidden $(BUILD)/obj/$(@F:.a=.o)
+	$(quiet)$(AR) rcs $@ $(BUILD)/obj/$(@F:.a=.o)
 
-$(BUILD)/libfpa.so: $(BUILD)/libfpa.so.$(SOVERSION)
+$(BUILD)/libfpa.so $(BUILD)/libfpa-run.so: %: %.$(SOVERSION)
 	@ln -sf $(<F) $@
 
+# Sanitized code lacks what the program brings.
+complete := $(if $(SANITIZE),,-Wl,--no-undefined)
 $(BUILD)/libfpa.so.$(SOVERSION): $(library_objects)
+$(BUILD)/libfpa.so.$(SOVERSION): lua := $(LUA_SHARED)
+$(BUILD)/libfpa-run.so.$(SOVERSION): $(run_objects)
+$(BUILD)/libfpa.so.$(SOVERSION) $(BUILD)/libfpa-run.so.$(SOVERSION):
 	$(call say,link)
-	$(quiet)$(link) -shared -Wl,-soname,$(@F) -o $@ $^ $(LUA_SHARED) -lmd -ltommath $(LIBS)
+	$(quiet)$(link) -shared -Wl,-soname,$(@F) $(complete) -o $@ $^ $(lua) $(SHARED_LIBS)
 
 $(BUILD)/fpac: $(BUILD)/obj/command/main.o $(BUILD)/internal.a
 	$(call say,link)
@@ -158,6 +172,10 @@ $(BUILD)/examples/%: $(BUILD)/obj/examples/%.o $(BUILD)/libfpa.a
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
+$(BUILD)/examples/bundle: $(BUILD)/obj/examples/bundle.o $(BUILD)/libfpa-run.a
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(MD_PROGRAM) $(TOM_PROGRAM) $(LIBS)
 $(BUILD)/obj/examples/%.o: cppflags += -Iruntime/api
 
 $(BUILD)/tests/test_%: $(BUILD)/obj/tests/test_%.o $(helper_objects) $(BUILD)/internal.a
@@ -251,17 +269,61 @@ tidy: $(BUILD)/embedded.c
 format:
 	clang-format -i $(addsuffix /*.[ch],$(rooms) abi command) tools/*.c tests/*.[ch] tests/driver/*.[ch] tests/emulate/*.[ch] examples/*.c bench/*.c
 
-# Installing
+# Installing: docs/install.md. Every file that install writes is below one of these folders.
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -m 755 $(BUILD)/fpac $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 runtime/api/fpa.h base/fpa_error.h $(DESTDIR)$(PREFIX)/include/
-	install -m 644 $(BUILD)/libfpa.a $(DESTDIR)$(PREFIX)/lib/
-	install -m 755 $(BUILD)/libfpa.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/
-	ln -sf libfpa.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libfpa.so
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' libfpa.pc.in \
-		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/fpa.pc
+PREFIX        ?= /usr/local
+BINDIR        ?= $(PREFIX)/bin
+LIBDIR        ?= $(PREFIX)/lib
+INCLUDEDIR    ?= $(PREFIX)/include
+DATADIR       ?= $(PREFIX)/share
+MANDIR        ?= $(DATADIR)/man
+DOCDIR        ?= $(DATADIR)/doc/fpac
+COMPLETIONDIR ?= $(DATADIR)/bash-completion/completions
+
+installed_headers := runtime/api/fpa.h base/fpa_error.h
+specs_of_heads    := $(sort $(wildcard specs/*.lua))
+
+install: all $(BUILD)/fpac.1
+	install -d $(addprefix $(DESTDIR),$(BINDIR) $(INCLUDEDIR) $(LIBDIR)/pkgconfig $(MANDIR)/man1 $(COMPLETIONDIR) \
+		$(DATADIR)/fpac/specs $(DOCDIR)/examples)
+	install -m 755 $(BUILD)/fpac $(DESTDIR)$(BINDIR)/
+	install -m 644 $(installed_headers) $(DESTDIR)$(INCLUDEDIR)/
+	install -m 644 $(patsubst %,$(BUILD)/%.a,$(libraries)) $(DESTDIR)$(LIBDIR)/
+	install -m 755 $(patsubst %,$(BUILD)/%.so.$(SOVERSION),$(libraries)) $(DESTDIR)$(LIBDIR)/
+	for library in $(libraries); do \
+		ln -sf $$library.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/$$library.so && \
+		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call below_prefix,$(LIBDIR))|' \
+			-e 's|@INCLUDEDIR@|$(call below_prefix,$(INCLUDEDIR))|' -e 's|@VERSION@|$(VERSION)|' \
+			-e 's|@LUA@|$(LUA_SHARED)|' -e 's|@LIBS@|$(SHARED_LIBS)|' $$library.pc.in \
+			>$(DESTDIR)$(LIBDIR)/pkgconfig/$${library#lib}.pc || exit 1; done
+	install -m 644 $(BUILD)/fpac.1 $(DESTDIR)$(MANDIR)/man1/
+	install -m 644 command/completion.bash $(DESTDIR)$(COMPLETIONDIR)/fpac
+	install -m 644 $(specs_of_heads) $(DESTDIR)$(DATADIR)/fpac/specs/
+	install -m 644 LICENSE CHANGELOG.md docs/abi.md $(DESTDIR)$(DOCDIR)/
+	install -m 644 $(wildcard examples/*) $(DESTDIR)$(DOCDIR)/examples/
+
+# A folder below the prefix is written relative to it, so that pkg-config --define-prefix can move the tree.
+below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/fpac $(addprefix $(DESTDIR)$(INCLUDEDIR)/,$(notdir $(installed_headers)))
+	rm -f $(foreach library,$(libraries),$(addprefix $(DESTDIR)$(LIBDIR)/$(library),.a .so .so.$(SOVERSION)))
+	rm -f $(patsubst lib%,$(DESTDIR)$(LIBDIR)/pkgconfig/%.pc,$(libraries))
+	rm -f $(DESTDIR)$(MANDIR)/man1/fpac.1 $(DESTDIR)$(COMPLETIONDIR)/fpac
+	rm -rf $(DESTDIR)$(DATADIR)/fpac $(DESTDIR)$(DOCDIR)
+
+# The manual tells what --help tells.
+$(BUILD)/fpac.1: docs/fpac.1.in tools/manual.sh $(BUILD)/fpac VERSION
+	$(call say,man)
+	$(quiet)tools/manual.sh $(BUILD)/fpac $(VERSION) $< >$@
+
+# Installs into a folder of its own, moves it, builds examples against it, uninstalls.
+install-check: all $(BUILD)/fpac.1
+	@tools/install-check.sh $(BUILD)
+
+# The sources of HEAD; one commit gives the same bytes everywhere.
+dist:
+	@tools/dist.sh $(BUILD)
 
 clean:
 	rm -rf build

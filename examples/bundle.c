@@ -1,7 +1,8 @@
-/* bundle: a head that was compiled ahead of time, used without Lua and without a compiler.
+/* bundle: a head that was compiled ahead of time, used without Lua and without a compiler:
+ * libfpa-run is all that it needs.
  *
  *   fpac gen specs/tspow.lua --head tspow2_d64_b8 -o models --target c --object
- *   cc bundle.c $(pkg-config --cflags --libs fpa) -o bundle
+ *   cc bundle.c $(pkg-config --cflags --libs fpa-run) -o bundle
  *   ./bundle models tspow2_d64_b8 */
 #include <stdio.h>
 #include <stdlib.h>

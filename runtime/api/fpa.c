@@ -7,6 +7,11 @@ static bool has_form(const fpa_kernel *kernel, fpa_form form)
     return form >= 0 && form <= FPA_FORM_RECURRENT && (kernel->facts.forms >> (int)form & 1);
 }
 
+const char *fpa_version(void)
+{
+    return FPA_VERSION;
+}
+
 const fpa_description *fpa_describe(const fpa_kernel *kernel)
 {
     return &kernel->description;

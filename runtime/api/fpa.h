@@ -16,7 +16,13 @@
  * the last axis contiguous, any strides (in elements; NULL: C order) on the others, any byte_offset. The
  * library never owns, frees or keeps a tensor. No function here keeps global state: kernels may be opened,
  * used and closed from any threads, one kernel from several threads at once as long as
- * their workspaces and outputs differ. */
+ * their workspaces and outputs differ.
+ *
+ * Two libraries have this header. libfpa has every function. libfpa-run, for programs that only open bundles,
+ * has all but fpa_open and fpa_open_text, and neither Lua nor the generator; link one of the two.
+ *
+ * What stays as it is from version to version, and what a caller has to do for that: docs/abi.md. In short: a
+ * caller's struct begins as {0} and has its fields set by name, so that fields it does not know are 0. */
 #ifndef FPA_H
 #define FPA_H
 
@@ -91,8 +97,11 @@ typedef struct fpa_tensors {
                                        The state stays as it is: state_out NULL, recurrent form or AUTO */
 } fpa_tensors;
 
-/* Open one head of a Lua spec file: generate, compile (or take from the cache), load, verify.
- * head NULL: the file's only head. options NULL: defaults. *kernel is set on success only and
+/* The library's own version, "0.1.0": a program may run with another one than it was compiled with. */
+FPA_API const char *fpa_version(void);
+
+/* Open one head of a Lua spec file: generate, compile (or take from the cache), load, verify. Not in
+ * libfpa-run. head NULL: the file's only head. options NULL: defaults. *kernel is set on success only and
  * is closed with fpa_close. Errors: INVALID (spec, head, option; with file:line), UNSUPPORTED,
  * NO_MEMORY, IO, COMPILE (no compiler, or its message), LOAD, REFUSED (verification failed), DEVICE
  * (no GPU or no driver, of CUDA targets). */
@@ -100,7 +109,7 @@ FPA_API fpa_status fpa_open(const char *spec, const char *head, const fpa_option
                             fpa_kernel **kernel, fpa_error *error);
 
 /* The same from spec text in memory; name stands for the file in messages. .npy files that it
- * names are looked for in the current folder. */
+ * names are looked for in the current folder. Not in libfpa-run. */
 FPA_API fpa_status fpa_open_text(const char *name, const char *text, const char *head,
                                  const fpa_options *options, fpa_kernel **kernel, fpa_error *error);
 
