@@ -36,20 +36,33 @@ static fpa_status write_text(const bundle *b, const char *text, fpa_bundle_file 
     return write_file(b, text, strlen(text), file, 0666, error);
 }
 
+/* What a back end's files are called. */
+typedef struct kind_of_files {
+    const char *code, *header, *object, *ptx; /* NULL: it has none */
+    bool always_objects;                      /* whether they are asked for or not */
+    mode_t object_mode;
+} kind_of_files;
+
+static const kind_of_files kinds[BACKENDS] = {
+    [BACKEND_C] = {.code = "c", .header = "h", .object = "so", .object_mode = 0777},
+    [BACKEND_CUDA] =
+        {.code = "cu", .object = "cubin", .ptx = "ptx", .always_objects = true, .object_mode = 0666},
+};
+
 static void name_files(const bundle *b, const char *name, const fpa_target *target, fpa_bundle_entry *entry)
 {
     const char *isa = isa_of(target), *dot = b->several ? "." : "", *infix = b->several ? isa : "";
-    bool cuda = target->capability;
+    const kind_of_files *kind = &kinds[target->backend];
     fpa_bundle_file *files = entry->files;
     size_t size = sizeof files->name;
     snprintf(files[MANIFEST_HEAD].name, size, "%.63s.head", name);
-    snprintf(files[MANIFEST_CODE].name, size, "%.63s%s%.16s.%s", name, dot, infix, cuda ? "cu" : "c");
-    if (!cuda)
-        snprintf(files[MANIFEST_HEADER].name, size, "%.63s%s%.16s.h", name, dot, infix);
-    if (cuda || b->with_objects)
-        snprintf(files[MANIFEST_OBJECT].name, size, "%.63s.%.16s.%s", name, isa, cuda ? "cubin" : "so");
-    if (cuda && b->with_ptx)
-        snprintf(files[MANIFEST_PTX].name, size, "%.63s.%.16s.ptx", name, isa);
+    snprintf(files[MANIFEST_CODE].name, size, "%.63s%s%.16s.%s", name, dot, infix, kind->code);
+    if (kind->header)
+        snprintf(files[MANIFEST_HEADER].name, size, "%.63s%s%.16s.%s", name, dot, infix, kind->header);
+    if (kind->always_objects || b->with_objects)
+        snprintf(files[MANIFEST_OBJECT].name, size, "%.63s.%.16s.%s", name, isa, kind->object);
+    if (kind->ptx && b->with_ptx)
+        snprintf(files[MANIFEST_PTX].name, size, "%.63s.%.16s.%s", name, isa, kind->ptx);
 }
 
 static fpa_status write_head(const bundle *b, const fpa_head *head, fpa_bundle_entry *entry, fpa_error *error)
@@ -119,7 +132,7 @@ static fpa_status write_object(const bundle *b, const fpa_head *head, const fpa_
         status = verify_object(b, backend, head, &source->facts, &object, error);
     if (!status)
         status = write_file(b, object.bytes, object.size, &entry->files[MANIFEST_OBJECT],
-                            target->capability ? 0666 : 0777, error);
+                            kinds[target->backend].object_mode, error);
     free(object.bytes);
     return status;
 }

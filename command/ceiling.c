@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cublas.h"
-#include "timing.h"
+#include "operand.h"
 
 enum { REPEATS = 15 };
 static const double budget = 2; /* seconds a measurement */

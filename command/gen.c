@@ -37,7 +37,7 @@ static fpa_status add_target(target_names *targets, const char *text, size_t len
     if (status)
         return status;
     targets->name[targets->count++] = target->name;
-    targets->cuda = targets->cuda || target->capability;
+    targets->cuda = targets->cuda || target->backend == BACKEND_CUDA;
     return FPA_OK;
 }
 

@@ -60,7 +60,7 @@ static ability gpu_ability(const fpa_target *target)
     int capability = find_capability(NULL);
     const char *device = "no GPU here";
     if (capability) {
-        can.runs = capability / 10 == target->capability / 10 && capability >= target->capability;
+        can.runs = target_fits(target, capability);
         can.best = target == target_for_capability(capability);
         device = can.runs ? "runs here" : "not on this GPU";
     }
@@ -70,13 +70,13 @@ static ability gpu_ability(const fpa_target *target)
 
 static ability ability_of(const fpa_target *target)
 {
-    return target->capability ? gpu_ability(target) : cpu_ability(target);
+    return target->backend == BACKEND_CUDA ? gpu_ability(target) : cpu_ability(target);
 }
 
 static void print_target(const fpa_target *target)
 {
     char size[32];
-    if (target->capability)
+    if (target->backend == BACKEND_CUDA)
         snprintf(size, sizeof size, "%3d KiB a block", target->shared_memory / 1024);
     else
         snprintf(size, sizeof size, "%2d floats a register", target->vector);
@@ -91,7 +91,7 @@ static void write_target(fpa_json *json, const fpa_target *target)
     json_text(json, "target", target->name);
     json_text(json, "machine", target->machine);
     json_text(json, "march", target->march);
-    if (target->capability)
+    if (target->backend == BACKEND_CUDA)
         json_integer(json, "shared_memory", target->shared_memory);
     else
         json_integer(json, "vector", target->vector);

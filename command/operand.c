@@ -122,3 +122,13 @@ fpa_status workspace_new(const fpa_kernel *kernel, fpa_form form, const fpa_tens
         return status;
     return device_allocate(kernel, *size, workspace, error);
 }
+
+void fill_stored(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, float low, float high)
+{
+    uint64_t state = seed * 2654435769u + 1;
+    for (int64_t i = 0; i < count; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        float value = low + (high - low) * (float)(state >> 40) * 0x1p-24f;
+        dtype_store(dtype, (char *)stored + (size_t)i * dtype_size(dtype), (double)value);
+    }
+}

@@ -31,6 +31,9 @@ fpa_status operand_fetch(fpa_operand *operand, fpa_error *error);
 
 void operand_free(fpa_operand *operand);
 
+/* count numbers of that dtype, uniform in low..high, the same every time. */
+void fill_stored(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, float low, float high);
+
 /* The type that a kernel's description names. */
 fpa_dtype dtype_find(const char *name);
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/dtype.h"
 #include "device.h"
 #include "operand.h"
 
@@ -16,16 +15,6 @@ typedef struct operands {
     const DLTensor **weight_list;
     fpa_tensors tensors;
 } operands;
-
-void fill_stored(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, float low, float high)
-{
-    uint64_t state = seed * 2654435769u + 1;
-    for (int64_t i = 0; i < count; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        float value = low + (high - low) * (float)(state >> 40) * 0x1p-24f;
-        dtype_store(dtype, (char *)stored + (size_t)i * dtype_size(dtype), (double)value);
-    }
-}
 
 /* Shape, type and range of an operand's values. */
 typedef struct recipe {

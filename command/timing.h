@@ -41,7 +41,4 @@ fpa_status time_forward(const fpa_kernel *kernel, const fpa_head *head, const fp
 fpa_status time_on_device(const fpa_kernel *kernel, const fpa_head *head, const fpa_load *load,
                           fpa_timing *timing, fpa_error *error);
 
-/* count numbers of that dtype, uniform in low..high, the same every time. */
-void fill_stored(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, float low, float high);
-
 #endif

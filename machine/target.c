@@ -15,19 +15,21 @@
 
 /* march names a level, never "native": the same name means the same code everywhere. */
 static const fpa_target targets[] = {
-    {"c:sse2", "-march=x86-64", "x86_64", .vector = 4, .registers = 16},
-    {"c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16},
-    {"c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32},
-    {"c:avx512bf16", "-march=x86-64-v4 -mavx512bf16", "x86_64", .vector = 16, .registers = 32, .pairs = true},
-    {"c:neon", "-march=armv8-a", "aarch64", .vector = 4, .registers = 32},
-    {"cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024},
-    {"cuda:sm_86", "sm_86", "cuda", .capability = 86, .shared_memory = 99 * 1024},
-    {"cuda:sm_89", "sm_89", "cuda", .capability = 89, .shared_memory = 99 * 1024},
-    {"cuda:sm_90", "sm_90", "cuda", .capability = 90, .shared_memory = 227 * 1024},
-    {"cuda:sm_90a", "sm_90a", "cuda", .capability = 90, .shared_memory = 227 * 1024, .warpgroups = true},
-    {"cuda:sm_100", "sm_100", "cuda", .capability = 100, .shared_memory = 227 * 1024},
-    {"cuda:sm_103", "sm_103", "cuda", .capability = 103, .shared_memory = 227 * 1024},
-    {"cuda:sm_120", "sm_120", "cuda", .capability = 120, .shared_memory = 99 * 1024},
+    {BACKEND_C, "c:sse2", "-march=x86-64", "x86_64", .vector = 4, .registers = 16},
+    {BACKEND_C, "c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16},
+    {BACKEND_C, "c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32},
+    {BACKEND_C, "c:avx512bf16", "-march=x86-64-v4 -mavx512bf16", "x86_64", .vector = 16, .registers = 32,
+     .pairs = true},
+    {BACKEND_C, "c:neon", "-march=armv8-a", "aarch64", .vector = 4, .registers = 32},
+    {BACKEND_CUDA, "cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024},
+    {BACKEND_CUDA, "cuda:sm_86", "sm_86", "cuda", .capability = 86, .shared_memory = 99 * 1024},
+    {BACKEND_CUDA, "cuda:sm_89", "sm_89", "cuda", .capability = 89, .shared_memory = 99 * 1024},
+    {BACKEND_CUDA, "cuda:sm_90", "sm_90", "cuda", .capability = 90, .shared_memory = 227 * 1024},
+    {BACKEND_CUDA, "cuda:sm_90a", "sm_90a", "cuda", .capability = 90, .shared_memory = 227 * 1024,
+     .warpgroups = true},
+    {BACKEND_CUDA, "cuda:sm_100", "sm_100", "cuda", .capability = 100, .shared_memory = 227 * 1024},
+    {BACKEND_CUDA, "cuda:sm_103", "sm_103", "cuda", .capability = 103, .shared_memory = 227 * 1024},
+    {BACKEND_CUDA, "cuda:sm_120", "sm_120", "cuda", .capability = 120, .shared_memory = 99 * 1024},
 };
 
 enum { TARGETS = sizeof targets / sizeof *targets };
@@ -48,7 +50,7 @@ const fpa_target *target_find(const char *name)
         return target_best();
     for (int i = 0; i < TARGETS; i++)
         if (strcmp(targets[i].name, name) == 0 ||
-            (targets[i].capability && strcmp(targets[i].march, name) == 0))
+            (targets[i].backend == BACKEND_CUDA && strcmp(targets[i].march, name) == 0))
             return &targets[i];
     return NULL;
 }
@@ -57,9 +59,26 @@ const fpa_target *target_find(const char *name)
  * for one device alone. */
 bool target_fits(const fpa_target *target, int capability)
 {
-    if (!target->capability || target->warpgroups)
-        return target->capability && target->capability == capability;
-    return target->capability / 10 == capability / 10 && target->capability <= capability;
+    if (target->backend != BACKEND_CUDA || target->capability > capability)
+        return false;
+    return target->capability == capability ||
+           (!target->warpgroups && target->capability / 10 == capability / 10);
+}
+
+bool target_fits_beside(const fpa_target *target, const fpa_target *best)
+{
+    if (best->backend != BACKEND_CUDA)
+        return target_runs(target);
+    return target == best || (!target->warpgroups && target_fits(target, best->capability));
+}
+
+bool target_is_better(const fpa_target *a, const fpa_target *b)
+{
+    if (a->capability != b->capability)
+        return a->capability > b->capability;
+    if (a->vector != b->vector)
+        return a->vector > b->vector;
+    return (a->pairs && !b->pairs) || (a->warpgroups && !b->warpgroups);
 }
 
 const fpa_target *target_for_capability(int capability)

@@ -1,20 +1,24 @@
 /* target: what code is emitted for, and how a compiler is told of it.
  *
- * Given: a name, or this machine's processor, or a device's compute capability. Gives: the row of the table of
- * targets. Generator and runtime share it; it opens no library and asks no driver. */
+ * Given: a name, or this machine's processor, or a device's compute capability. Gives: the row of the table
+ * of targets. Generator and runtime share it; it opens no library and asks no driver. */
 #ifndef FPAC_MACHINE_TARGET_H
 #define FPAC_MACHINE_TARGET_H
 
 #include <stdbool.h>
 
+/* Generator and runtime have a row for each: gen/backends.c, runtime/backend.c. */
+typedef enum fpa_backend_index { BACKEND_C, BACKEND_CUDA, BACKENDS } fpa_backend_index;
+
 typedef struct fpa_target {
+    fpa_backend_index backend;
     const char *name;    /* "c:avx512", "cuda:sm_90" */
     const char *march;   /* C: words as "-march=x86-64-v4"; CUDA: "sm_90" */
     const char *machine; /* C: "x86_64" or "aarch64"; CUDA: "cuda" */
     int vector;          /* C: floats a register */
     int registers;       /* C: vector registers */
     bool pairs;          /* C: it multiplies and adds pairs of bf16 in one instruction */
-    int capability;      /* CUDA: 90 for sm_90; 0: a C target */
+    int capability;      /* CUDA: 90 for sm_90 */
     int shared_memory;   /* CUDA: bytes that one block may have */
     bool
         warpgroups; /* CUDA: its code runs on that capability alone, with matrix instructions of warpgroups */
@@ -31,6 +35,10 @@ const fpa_target *target_best(void);
 bool target_runs(const fpa_target *target);
 /* True when a device of that compute capability runs code of the CUDA target. */
 bool target_fits(const fpa_target *target, int capability);
+/* True when a machine whose best target is `best` runs code of `target`. */
+bool target_fits_beside(const fpa_target *target, const fpa_target *best);
+/* Of two targets of one back end that a machine runs: true when `a` is the faster one. */
+bool target_is_better(const fpa_target *a, const fpa_target *b);
 /* The best portable CUDA target whose code a device of that compute capability (90 for 9.0) runs, or NULL. */
 const fpa_target *target_for_capability(int capability);
 

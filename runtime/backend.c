@@ -1,6 +1,5 @@
 #include "backend.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,16 +62,4 @@ fpa_status backend_choose(const fpa_options *options, const char *name, const fp
     if (*backend && (target_find(name) || strcmp((*backend)->name, name) == 0))
         return (*backend)->choose(options, name, target, error);
     return backend_target(name, backend, target, error); /* which says what there is */
-}
-
-void log_line(const fpa_options *options, const char *format, ...)
-{
-    if (!options || !options->log)
-        return;
-    char line[1024]; /* of fixed size, so that a message about memory needs none */
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    options->log(options->log_user, line);
 }

@@ -10,6 +10,7 @@
 #include "abi/source.h"
 #include "machine/target.h"
 #include "runtime/api/fpa.h"
+#include "log.h"
 
 /* Bytes of a compiled module, as the cache and bundles keep them. malloc'ed. */
 typedef struct fpa_object {
@@ -83,8 +84,5 @@ fpa_status backend_target(const char *name, const fpa_backend **backend, const f
 /* The same for a target that is to run here: its back end's choice for the name. */
 fpa_status backend_choose(const fpa_options *options, const char *name, const fpa_backend **backend,
                           const fpa_target **target, fpa_error *error);
-
-/* Call the options' log, if there is one. */
-void log_line(const fpa_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

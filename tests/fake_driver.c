@@ -41,7 +41,7 @@ int compile_fake(void **state)
     scratch_make(fake_folder);
     snprintf(fake_path, sizeof fake_path, "%s/libcuda.so.1", fake_folder);
     program_result result =
-        RUN("/usr/bin/env", "cc", "-shared", "-fPIC", "-I.", "-o", fake_path, "tests/driver/fake_libcuda.c");
+        RUN("/usr/bin/env", "cc", "-I.", "-shared", "-fPIC", "-o", fake_path, "tests/driver/fake_libcuda.c");
     if (result.code)
         print_error("%s", result.err);
     int code = result.code;

@@ -130,7 +130,7 @@ static void the_c_back_end_chooses_what_runs_here(void **state)
     assert_ptr_equal(backend, &backend_c);
     assert_ptr_equal(target, target_best());
     for (int i = 0; i < target_count(); i++) {
-        if (target_at(i)->capability)
+        if (target_at(i)->backend != BACKEND_C)
             continue;
         fpa_status status = backend_choose(NULL, target_at(i)->name, &backend, &target, &error);
         assert_int_equal(status, target_runs(target_at(i)) ? FPA_OK : FPA_UNSUPPORTED);
@@ -384,7 +384,7 @@ static void every_c_target_compiles_where_a_compiler_is_at_hand(void **state)
     for (int i = 0; i < target_count(); i++) {
         fpa_object object;
         fpa_error error;
-        if (target_at(i)->capability)
+        if (target_at(i)->backend != BACKEND_C)
             continue; /* another back end's */
         fpa_status status = compile(f, code, target_at(i)->name, &object, &error);
         if (status == FPA_UNSUPPORTED && !target_runs(target_at(i)))

@@ -106,7 +106,7 @@ static void the_newest_object_that_the_gpu_runs_is_taken(void **state)
     char library[128];
     snprintf(library, sizeof library, "%s/libcuda.so.1", f->folder);
     program_result result =
-        RUN("/usr/bin/env", "cc", "-shared", "-fPIC", "-I.", "-o", library, "tests/driver/fake_libcuda.c");
+        RUN("/usr/bin/env", "cc", "-I.", "-shared", "-fPIC", "-o", library, "tests/driver/fake_libcuda.c");
     assert_int_equal(result.code, 0);
     program_free(&result);
     pretend_targets(f, targets, 4);

@@ -73,7 +73,7 @@ static void need_nvrtc(const struct fixture *f)
 
 static bool is_cuda(const fpa_target *target)
 {
-    return target->capability > 0;
+    return target->backend == BACKEND_CUDA;
 }
 
 static const fpa_head *head_named(const shipped_heads *heads, const char *name)

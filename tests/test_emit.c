@@ -139,7 +139,7 @@ static void check_targets(const fpa_head *head)
         const bool here = !strcmp(target->machine, target_best()->machine);
         const char *const *compilers = here ? native : cross;
         fpa_source source;
-        if (target->capability)
+        if (target->backend != BACKEND_C)
             continue; /* NVRTC's to accept: test_cuda_compile */
         generate(head, target->name, &source);
         for (int c = 0; c < (here ? 2 : 1); c++)

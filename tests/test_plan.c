@@ -1,6 +1,7 @@
 /* plan: what the templates print covers the head exactly, and adds up to its kernel. */
-#include "gen/plan/plan.h"
+#include "gen/backends.h"
 #include "gen/gen.h"
+#include "gen/plan/plan.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -73,20 +74,22 @@ static void check_cover(const struct made *m)
     }
     assert_int_equal(feature, plan->features);
     assert_int_equal(plan->features, (int64_t)head_features(m->simple.head));
+    if (plan->target->backend != BACKEND_C)
+        return;
     feature = 0;
     int piece = 0;
-    for (int i = 0; i < plan->tile_count; i++) {
-        assert_int_equal(plan->tiles[i].feature, feature);
-        assert_int_equal(plan->tiles[i].piece, piece);
-        assert_in_range(plan->tiles[i].features, 1, plan->tile_features);
-        feature += plan->tiles[i].features;
-        piece += plan->tiles[i].piece_count;
+    for (int i = 0; i < plan->c.tile_count; i++) {
+        assert_int_equal(plan->c.tiles[i].feature, feature);
+        assert_int_equal(plan->c.tiles[i].piece, piece);
+        assert_in_range(plan->c.tiles[i].features, 1, plan->c.tile_features);
+        feature += plan->c.tiles[i].features;
+        piece += plan->c.tiles[i].piece_count;
     }
     assert_int_equal(feature, plan->features);
     assert_int_equal(piece, plan->piece_count);
-    for (int s = 0; s < plan->slice_count; s++)
-        assert_true(plan->slices[s] < plan->slices[s + 1]);
-    assert_int_equal(plan->slices[plan->slice_count], plan->tile_count);
+    for (int s = 0; s < plan->c.slice_count; s++)
+        assert_true(plan->c.slices[s] < plan->c.slices[s + 1]);
+    assert_int_equal(plan->c.slices[plan->c.slice_count], plan->c.tile_count);
 }
 
 static void pieces_tiles_and_slices_cover_every_feature_once(void **state)
@@ -116,12 +119,12 @@ static void slices_are_equal_shares_of_two_four_and_eight_threads(void **state)
                  cases[i].d, cases[i].terms);
         make(spec, "c:avx512", &m);
         const fpa_plan *plan = &m.plan;
-        assert_int_equal(plan->slice_count, cases[i].slices);
-        for (int team = 2; team <= plan->slice_count; team *= 2)
+        assert_int_equal(plan->c.slice_count, cases[i].slices);
+        for (int team = 2; team <= plan->c.slice_count; team *= 2)
             for (int rank = 0; rank < team; rank++) {
-                const int share = plan->slice_count / team, first = rank * share;
-                const int tiles = plan->slices[first + share] - plan->slices[first];
-                assert_in_range(tiles, plan->tile_count / team, (plan->tile_count + team - 1) / team);
+                const int share = plan->c.slice_count / team, first = rank * share;
+                const int tiles = plan->c.slices[first + share] - plan->c.slices[first];
+                assert_in_range(tiles, plan->c.tile_count / team, (plan->c.tile_count + team - 1) / team);
             }
         unmake(&m);
     }
@@ -252,7 +255,7 @@ static void check_register_tile(const fpa_plan *plan, fpa_register_tile tile, in
     const fpa_core core = core_of(plan->target);
     const int sums = tile.rows * tile.vectors, width = plan->target->vector;
     assert_true(sums + tile.vectors + 1 < core.registers);
-    assert_int_equal(plan->tokens % tile.rows, 0);
+    assert_int_equal(plan->c.tokens % tile.rows, 0);
     assert_true(tile.vectors <= (columns + width - 1) / width + 3); /* the last ones may be narrower */
     if (columns >= 2 * width && columns % (2 * width) == 0)
         assert_true(tile_cycles(&core, tile) <= (double)sums / core.fmas);
@@ -260,10 +263,10 @@ static void check_register_tile(const fpa_plan *plan, fpa_register_tile tile, in
 
 static void check_register_tiles(const struct made *m)
 {
-    if (m->plan.target->capability)
+    if (m->plan.target->backend != BACKEND_C)
         return;
-    check_register_tile(&m->plan, m->plan.values, m->plan.head->dv);
-    check_register_tile(&m->plan, m->plan.scores, m->plan.tokens);
+    check_register_tile(&m->plan, m->plan.c.values, m->plan.head->dv);
+    check_register_tile(&m->plan, m->plan.c.scores, m->plan.c.tokens);
 }
 
 static void register_tiles_leave_room_and_keep_the_multiply_adds_busy(void **state)
@@ -272,8 +275,8 @@ static void register_tiles_leave_room_and_keep_the_multiply_adds_busy(void **sta
     (void)state;
     each(check_register_tiles);
     make(specs[1], "c:avx512", &m);
-    assert_int_equal(m.plan.values.rows, 6);
-    assert_int_equal(m.plan.values.vectors, 4);
+    assert_int_equal(m.plan.c.values.rows, 6);
+    assert_int_equal(m.plan.c.values.vectors, 4);
     unmake(&m);
 }
 
@@ -291,10 +294,23 @@ static void heads_of_bf16_multiply_pairs_where_the_target_has_them(void **state)
                 "return head { name = 'p', d = 32, dv = 32, dtype = '%s', terms = power { degree = 2 } }",
                 types[d]);
             make(spec, targets[t], &m);
-            assert_int_equal(m.plan.pairs, t == 0 && d == 0);
+            assert_int_equal(m.plan.c.pairs, t == 0 && d == 0);
             assert_int_equal(m.plan.facts.arithmetic, t == 0 && d == 0 ? FPA_BF16 : FPA_F32);
             unmake(&m);
         }
+}
+
+static void each_target_has_a_generator_of_its_name(void **state)
+{
+    (void)state;
+    for (int t = 0; t < target_count(); t++) {
+        const fpa_target *target = target_at(t);
+        const fpa_generator *generator = generator_of(target);
+        const size_t length = strlen(generator->name);
+        assert_int_equal(strncmp(target->name, generator->name, length), 0);
+        assert_int_equal(target->name[length], ':');
+        assert_true(generator->plan && generator->print && generator->push && generator->code);
+    }
 }
 
 static void an_absurd_state_is_refused_with_its_figures(void **state)
@@ -322,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost),
         cmocka_unit_test(register_tiles_leave_room_and_keep_the_multiply_adds_busy),
         cmocka_unit_test(heads_of_bf16_multiply_pairs_where_the_target_has_them),
+        cmocka_unit_test(each_target_has_a_generator_of_its_name),
         cmocka_unit_test(an_absurd_state_is_refused_with_its_figures),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

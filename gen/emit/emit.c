@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/backends.h"
 #include "gen/embedded.h"
 #include "table.h"
 #include "template.h"
@@ -21,64 +22,13 @@ static const char *find_template(const char *name)
 
 /* ---- the plan as a Lua table ---- */
 
-static void push_pieces(lua_State *L, const fpa_plan *plan)
-{
-    lua_createtable(L, plan->piece_count, 0);
-    for (int i = 0; i < plan->piece_count; i++) {
-        const fpa_piece *piece = &plan->pieces[i];
-        lua_createtable(L, 0, 5);
-        set_integer(L, "feature", piece->feature);
-        set_integer(L, "width", piece->width);
-        set_integer(L, "base", piece->base);
-        set_number(L, "weight", piece->weight);
-        set_integers(L, "prefix", piece->prefix, piece->prefix_count);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_setfield(L, -2, "pieces");
-}
-
-/* Lua counts pieces from 1. */
-static void push_tiles(lua_State *L, const fpa_plan *plan)
-{
-    lua_createtable(L, plan->tile_count, 0);
-    for (int i = 0; i < plan->tile_count; i++) {
-        const fpa_tile *tile = &plan->tiles[i];
-        lua_createtable(L, 0, 4);
-        set_integer(L, "feature", tile->feature);
-        set_integer(L, "features", tile->features);
-        set_integer(L, "piece", tile->piece + 1);
-        set_integer(L, "pieces", tile->piece_count);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_setfield(L, -2, "tiles");
-    set_integers(L, "slices", plan->slices, plan->slice_count + 1);
-}
-
-static void push_rows(lua_State *L, const fpa_plan *plan)
-{
-    push_projections(L, plan, NULL);
-    set_integer(L, "rows", plan->row_count);
-    set_integer(L, "ones", plan->ones_row);
-}
-
-static void push_score(lua_State *L, const fpa_plan *plan)
-{
-    lua_createtable(L, plan->score->dot_count, 0);
-    for (int i = 0; i < plan->score->dot_count; i++) {
-        push_integers(L, plan->dots[i].rows, plan->dots[i].row_count);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_setfield(L, -2, "dots");
-    push_monomials(L, plan);
-}
-
 static void push_head(lua_State *L, const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
     set_string(L, "name", head->name);
     set_string(L, "target", plan->target->name);
     set_integer(L, "features", plan->features);
-    set_boolean(L, "uses_weights", uses_weights(plan));
+    set_boolean(L, "uses_weights", plan->weighs);
     set_integer(L, "d", head->d);
     set_integer(L, "dv", head->dv);
     set_boolean(L, "causal", head->causal);
@@ -89,27 +39,6 @@ static void push_head(lua_State *L, const fpa_plan *plan)
     set_number(L, "scale", head->scale);
     set_string(L, "dtype", dtype_name(head->dtype));
     set_string(L, "state_dtype", dtype_name(head->state_dtype));
-}
-
-static void set_register_tile(lua_State *L, const char *field, fpa_register_tile tile)
-{
-    lua_createtable(L, 0, 2);
-    set_integer(L, "rows", tile.rows);
-    set_integer(L, "vectors", tile.vectors);
-    lua_setfield(L, -2, field);
-}
-
-static void push_sizes(lua_State *L, const fpa_plan *plan)
-{
-    set_integer(L, "vector", plan->target->vector);
-    set_integer(L, "tokens", plan->tokens);
-    set_integer(L, "tile_features", plan->tile_features);
-    set_register_tile(L, "values", plan->values);
-    set_register_tile(L, "scores", plan->scores);
-    set_integer(L, "chunk", plan->chunk);
-    set_integer(L, "query_blocks", plan->query_blocks);
-    set_boolean(L, "unrolled", plan->unrolled);
-    set_boolean(L, "pairs", plan->pairs);
 }
 
 /* ---- texts ---- */
@@ -268,16 +197,6 @@ static void make_strict(lua_State *L)
     lua_setmetatable(L, -2);
 }
 
-static void push_c(lua_State *L, const fpa_plan *plan)
-{
-    push_sizes(L, plan);
-    push_rows(L, plan);
-    push_pieces(L, plan);
-    push_tiles(L, plan);
-    push_score(L, plan);
-    set_string(L, "launch_text", fpa_embedded_launch_h);
-}
-
 static int prepare(lua_State *L)
 {
     const struct emission *e = lua_touserdata(L, 1);
@@ -287,10 +206,7 @@ static int prepare(lua_State *L)
     luaL_requiref(L, LUA_MATHLIBNAME, luaopen_math, 1);
     lua_createtable(L, 0, 48);
     push_head(L, e->plan);
-    if (e->plan->target->capability)
-        push_cuda(L, e->plan);
-    else
-        push_c(L, e->plan);
+    generator_of(e->plan->target)->push(L, e->plan);
     push_origin(L, e->written);
     push_summary(L, e->plan);
     set_string(L, "digest", e->digest);
@@ -309,6 +225,7 @@ static fpa_status run_templates(const struct emission *e, char **code, char **he
     lua_State *L = luaL_newstate();
     if (!L)
         return fail_memory(error);
+    const fpa_generator *generator = generator_of(e->plan->target);
     fpa_status status = FPA_OK;
     lua_gc(L, LUA_GCSTOP); /* the state lives for one text, which keeps nearly all it makes */
     lua_pushcfunction(L, prepare);
@@ -318,10 +235,9 @@ static fpa_status run_templates(const struct emission *e, char **code, char **he
         status = fail_memory(error);
     else if (prepared != LUA_OK)
         status = fail(error, FPA_INVALID, "emit", "%s", lua_tostring(L, -1));
-    else if (e->plan->target->capability)
-        status = template_run(L, find_template, "kernel.cu.in", e->fault, code, error);
-    else if (!(status = template_run(L, find_template, "kernel.c.in", e->fault, code, error)))
-        status = template_run(L, find_template, "header.h.in", e->fault, header, error);
+    else if (!(status = template_run(L, find_template, generator->code, e->fault, code, error)) &&
+             generator->header)
+        status = template_run(L, find_template, generator->header, e->fault, header, error);
     lua_close(L);
     return status;
 }

@@ -18,4 +18,9 @@ struct fpa_fault;
 fpa_status emit_faulty(const fpa_plan *plan, const fpa_head *written, const struct fpa_fault *fault,
                        char **code, char **header, fpa_error *error);
 
+/* Put the fields of the plan that a back end's templates read into the table on top of the stack. */
+struct lua_State;
+void push_c(struct lua_State *L, const fpa_plan *plan);
+void push_cuda(struct lua_State *L, const fpa_plan *plan);
+
 #endif

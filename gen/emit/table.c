@@ -106,13 +106,3 @@ void push_monomials(lua_State *L, const fpa_plan *plan)
     }
     lua_setfield(L, -2, "monomials");
 }
-
-bool uses_weights(const fpa_plan *plan)
-{
-    if (!plan->target->capability && (!plan->unrolled || plan->weighted_count))
-        return true;
-    for (int i = 0; i < plan->piece_count; i++)
-        if (plan->pieces[i].weight != 1)
-            return true;
-    return false;
-}

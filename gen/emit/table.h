@@ -4,7 +4,7 @@
 
 #include <lua.h>
 
-#include "gen/plan/plan.h"
+#include "emit.h"
 
 /* Set a field of the table on top of the stack. */
 void set_integer(lua_State *L, const char *field, lua_Integer value);
@@ -18,10 +18,7 @@ void push_integers(lua_State *L, const int *values, int count);
 /* plan.projections, plan.weighted and plan.monomials; row: numbers of packed rows, or NULL: the plan's. */
 void push_projections(lua_State *L, const fpa_plan *plan, const int *row);
 void push_monomials(lua_State *L, const fpa_plan *plan);
-bool uses_weights(const fpa_plan *plan);
 
-/* What the CUDA templates read beside that (emit_cuda.c). */
-void push_cuda(lua_State *L, const fpa_plan *plan);
 /* plan.hopper: of targets with warpgroups (emit_outer.c). */
 void push_split(lua_State *L, const fpa_plan *plan);
 /* plan.roles: sizes of the one pass by warpgroups with tasks of their own, false where there is none

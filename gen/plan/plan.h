@@ -3,18 +3,16 @@
  * Vocabulary. A *row* is one scalar a token that features are products of: a coordinate of
  * the input, a projected coordinate, or either with a weight on the key side. A *piece* is a
  * run of consecutive features that share all factors but the last, whose rows are consecutive.
- * A *tile* is a run of features that is formed at once as a panel p[feature][token] of the
- * first-level cache and multiplied with its rows of the state. A *slice* is a run of tiles
- * that one thread takes; partial results are added slice by slice, so that the number of
- * threads changes no bit.
  * Given: a simplified head and a target. Gives: all sizes and tables that the templates print, and the facts
  * that callers see. c/ and cuda/ hold what is particular to the back ends. */
 #ifndef FPAC_GEN_PLAN_PLAN_H
 #define FPAC_GEN_PLAN_PLAN_H
 
+#include <stdio.h>
+
 #include "abi/source.h"
 #include "machine/target.h"
-#include "gen/plan/c/register_tile.h"
+#include "gen/plan/c/c.h"
 #include "gen/plan/cuda/cuda.h"
 #include "gen/plan/cuda/fused_packed.h"
 #include "gen/plan/cuda/outer.h"
@@ -43,12 +41,6 @@ typedef struct fpa_piece {
     double weight;     /* on the key side */
 } fpa_piece;
 
-typedef struct fpa_tile {
-    int64_t feature; /* index of its first feature */
-    int features;    /* at most plan->tile_features */
-    int piece, piece_count;
-} fpa_tile;
-
 typedef struct fpa_dot {
     int row_count;
     const int *rows; /* packed rows; the key side carries the weights */
@@ -70,28 +62,20 @@ typedef struct fpa_plan {
     int64_t features; /* D */
     int piece_count;
     fpa_piece *pieces;
-    int tile_count;
-    fpa_tile *tiles;
-    int slice_count;
-    int *slices;   /* [slice_count + 1] first tile of each slice, then tile_count */
-    bool unrolled; /* every feature is a line of text; else a table of pieces drives a loop */
+    bool weighs; /* weights, of pieces or of rows, are in the text */
     /* the score */
     fpa_dot *dots; /* [score->dot_count] */
-    /* sizes */
-    int tokens;               /* T: tokens a panel */
-    int tile_features;        /* F */
-    fpa_register_tile values; /* C: of products whose columns are values */
-    bool pairs;               /* C: products are of pairs of bf16, but those of the recurrent form */
-    fpa_register_tile scores; /* C: of products whose columns are a panel's tokens */
-    int chunk;                /* tokens between state updates */
-    int query_blocks;         /* panels of queries that one unit of the parallel form takes */
-    fpa_cuda_plan cuda;       /* of CUDA targets: all but rows, pieces and dots is there */
-    fpa_outer_plan outer;     /* of targets with warpgroups: tiles, when the head suits them */
+    /* what the back end chooses */
+    int chunk;            /* tokens between state updates */
+    int pair_queries;     /* that take keys and values together from memory, in the parallel form */
+    double pair_cost;     /* of a FLOP over pairs, compared with one over the state */
+    fpa_c_plan c;         /* of C targets: tiles of features and of registers */
+    fpa_cuda_plan cuda;   /* of CUDA targets: all but rows, pieces and dots is there */
+    fpa_outer_plan outer; /* of targets with warpgroups: tiles, when the head suits them */
     fpa_split_plan warpgroups;
     fpa_fused_packed_plan fused_packed; /* one pass, by warpgroups with tasks of their own */
     fpa_cluster_scan_plan cluster_scan; /* by blocks of a cluster, where sequences are few */
     double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
-    double code_bytes;   /* of the compiled kernel, an estimate */
     fpa_facts facts;
 } fpa_plan;
 
@@ -101,11 +85,15 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
                        fpa_plan *plan, fpa_error *error);
 void plan_free(fpa_plan *plan);
 
-/* The part of plan_choose for CUDA targets: fills plan->cuda and the chunk from rows, pieces and
- * dots. UNSUPPORTED names what is too large. */
-fpa_status plan_cuda(fpa_plan *plan, fpa_error *error);
-
 /* The plan for a person (--dump=plan), malloc'ed. */
 char *plan_print(const fpa_plan *plan);
+
+/* Each back end's part of plan_choose and of plan_print. The former is given head, score, target and
+ * features, and fills rows, pieces and dots (plan_features), its own sizes, chunk, pair_queries, pair_cost
+ * and facts.arithmetic. UNSUPPORTED names what is too large. */
+fpa_status plan_c(fpa_plan *plan, fpa_error *error);
+fpa_status plan_cuda(fpa_plan *plan, fpa_error *error);
+void plan_print_c(FILE *out, const fpa_plan *plan);
+void plan_print_cuda(FILE *out, const fpa_plan *plan);
 
 #endif

@@ -1,4 +1,4 @@
-/* simplify_passes: what the passes of simplify share; private to simplify*.c.
+/* simplify_passes: what the passes of simplify share; private to the folder.
  *
  * A *symbol* is s_(source,row) = (row q)(row k), a *linear form* a sum of gram * symbol over
  * rows of one source (an fpa_branch), an *expression* a polynomial in linear forms. Head,
@@ -28,11 +28,13 @@ typedef struct fpa_simplifier {
     fpa_error *error;
 } fpa_simplifier;
 
-/* A line for explain, in simple->notes or simple->warnings. False: no memory. */
+/* --- notes.c: lines for explain --- */
+
+/* In simple->notes, in simple->warnings. False: no memory. */
 bool simplify_note(fpa_simplifier *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool simplify_warn(fpa_simplifier *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* --- simplify_linear.c: linear forms and expressions. false: no memory --- */
+/* --- linear.c: linear forms and expressions. false: no memory --- */
 
 /* branch == *scale * *form, where form has ascending rows, positive weights, and proportional
  * branches give the same form: equal weights become none, others coprime integers when those
@@ -51,7 +53,7 @@ bool expression_map(const fpa_expression *e, arena *memory, const fpa_branch *fo
 /* Symbol of row 0 of every source: [count + 2], by source + 1; the last is the symbols' number. */
 size_t *symbol_offsets(arena *memory, int d, const fpa_matrix *matrices, int count);
 
-/* --- simplify_matrix.c: zero rows, diagonal Grams, rank, Grams equal up to scale --- */
+/* --- matrix.c: zero rows, diagonal Grams, rank, Grams equal up to scale --- */
 
 /* reduced = e over smaller or fewer constant matrices (new ones are added to s->matrices). */
 bool matrix_reduce(fpa_simplifier *s, const fpa_expression *e, fpa_expression *reduced);
@@ -62,7 +64,7 @@ bool matrix_rows(fpa_simplifier *s, const fpa_branch *form, fpa_dense *dense);
 /* Append a constant matrix to s->matrices. */
 bool matrix_add(fpa_simplifier *s, const fpa_dense *dense);
 
-/* --- simplify_joint.c: joint diagonalisation --- */
+/* --- joint.c: joint diagonalisation --- */
 
 typedef struct fpa_joint {
     int forms;       /* that became diagonal; 0: none */
@@ -74,7 +76,7 @@ typedef struct fpa_joint {
  * diagonal together: any two, or a commuting set. */
 bool joint_diagonalize(fpa_simplifier *s, const fpa_expression *e, fpa_expression *joint, fpa_joint *result);
 
-/* --- simplify_atoms.c: the polynomial in sums of symbols that the kernel cannot tell apart --- */
+/* --- atoms.c: the polynomial in sums of symbols that the kernel cannot tell apart --- */
 
 /* Products that are multiplied out at most; 64^3 = 262144 of three diagonals fit. */
 enum { MAX_PRODUCTS = 300000 };
@@ -82,12 +84,12 @@ enum { MAX_PRODUCTS = 300000 };
 /* e over atoms: forms that share no symbol. *done false: there would be too many products. */
 bool atoms_expand(fpa_simplifier *s, const fpa_expression *e, fpa_expression *atoms, bool *done);
 
-/* --- simplify_merge.c --- */
+/* --- merge.c --- */
 
 /* Forms A, B with dP/dB = beta dP/dA, beta > 0, become the one form A + beta B. */
 bool atoms_merge(fpa_simplifier *s, const fpa_expression *atoms, fpa_expression *merged);
 
-/* --- simplify_features.c: expression -> terms of blocked symmetric features --- */
+/* --- features.c: expression -> terms of blocked symmetric features --- */
 
 typedef struct fpa_feature_count {
     double features; /* D */
@@ -103,14 +105,14 @@ fpa_branch_kind features_branch_kind(const fpa_head *head, const fpa_branch *bra
 /* head->terms and head->block; branches share the rows of e's forms. */
 bool features_build(const fpa_expression *e, int block, fpa_head *head);
 
-/* --- simplify_score.c --- */
+/* --- score.c --- */
 
 /* Operations of one score. */
 bool score_cost(arena *memory, const fpa_expression *e, double *cost);
 /* memory: of the score. UNSUPPORTED when the polynomial is absurdly large. */
 fpa_status score_build(fpa_simplifier *s, const fpa_expression *e, arena *memory, fpa_score *score);
 
-/* --- simplify_identity.c: proof that two expressions are one kernel --- */
+/* --- identity.c: proof that two expressions are one kernel --- */
 
 typedef struct fpa_sum {  /* any of the representations of a kernel; the others NULL */
     const fpa_head *head; /* its terms */
@@ -123,7 +125,7 @@ typedef struct fpa_sum {  /* any of the representations of a kernel; the others 
  * random points. The error of a number without a value, or of memory that was out in a pass before. */
 fpa_status identity_check(fpa_simplifier *s, const char *what, fpa_sum a, fpa_sum b);
 
-/* --- simplify_text.c: what explain and the dump say --- */
+/* --- text.c: what explain and the dump say --- */
 
 /* "k = (q.k)^2 + 2 s2", cut when it is long. */
 enum { KERNEL_TEXT = 240 };

@@ -61,7 +61,12 @@ extern const luaL_Reg spec_number_functions[], spec_field_functions[], spec_bran
 void spec_number_open(lua_State *L);
 void spec_head_open(lua_State *L);
 
-/* ---- spec_number.c ---- */
+/* ---- describe.c ---- */
+
+/* The value at index for a message: "nan", "3", "'text'", "a branch"; pushed. */
+const char *spec_describe(lua_State *L, int index);
+
+/* ---- number.c ---- */
 
 /* The memory of numbers while one function of the vocabulary runs, which frees it when it starts. */
 arena *spec_numbers(lua_State *L);
@@ -74,7 +79,7 @@ bool spec_to_double(lua_State *L, int index, double *number);
 bool spec_to_whole(lua_State *L, int index, int64_t *whole);
 fpa_number spec_exact_square(lua_State *L, spec_exact number);
 
-/* ---- spec_field.c: fields of a constructor's table; what names the constructor ---- */
+/* ---- field.c: fields of a constructor's table; what names the constructor ---- */
 
 /* Refuse what is no table, or has a key that is neither of names (NULL ends them) nor, where
  * list is true, an index of the list. */
@@ -92,24 +97,21 @@ int spec_field_word(lua_State *L, int table, const char *what, const char *name,
 /* A C identifier of at most HEAD_MAX_NAME bytes, copied. */
 void spec_field_name(lua_State *L, int table, const char *what, char name[HEAD_MAX_NAME + 1]);
 
-/* The value at index for a message: "nan", "3", "'text'", "a branch"; pushed. */
-const char *spec_describe(lua_State *L, int index);
-
-/* ---- spec_matrix.c ---- */
+/* ---- matrix.c ---- */
 
 /* Where .npy files are looked for; NULL: they may not be read. */
 void spec_set_folder(lua_State *L, const char *folder);
 /* Push the file's matrix as a table of rows. */
 int spec_push_npy(lua_State *L, const char *name);
 
-/* ---- spec_branch.c ---- */
+/* ---- branch.c ---- */
 
 /* A new branch on the stack, of the user's current line, with room for what its kind needs; a diagonal's
  * weights are a copy of gram's. */
 spec_branch *spec_push_branch(lua_State *L, fpa_branch_kind kind, int width, int columns,
                               const fpa_number *gram);
 
-/* ---- spec_head.c ---- */
+/* ---- head.c ---- */
 
 /* Move the heads among the `count` values on top of the stack, which the file returned, into
  * list. line is the file's last: the one to blame when they are not heads. */

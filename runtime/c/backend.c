@@ -15,7 +15,7 @@ enum { COMPILE_SECONDS = 120 };
 static fpa_status find_target(const char *name, const fpa_target **target, fpa_error *error)
 {
     *target = target_find(name);
-    if (*target && (*target)->capability)
+    if (*target && (*target)->backend != BACKEND_C)
         *target = NULL;
     return *target ? FPA_OK : fail(error, FPA_UNSUPPORTED, name, "is no target of the C back end");
 }

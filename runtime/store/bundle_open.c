@@ -107,21 +107,10 @@ static bool has_object(const fpa_bundle_entry *entry, const char *name, const fp
     return *its && entry->files[MANIFEST_OBJECT].name[0] && (!name || strcmp(entry->facts.name, name) == 0);
 }
 
-/* Does code for a target run where `best` is the best there is? */
-static bool runs_beside(const fpa_target *its, const fpa_target *best)
-{
-    if (best->capability) /* warpgroups' code runs on one generation only, where it is the best */
-        return its == best || (!its->warpgroups && its->capability / 10 == best->capability / 10 &&
-                               its->capability <= best->capability);
-    return target_runs(its);
-}
-
 static bool is_better(const fpa_target *its, const fpa_bundle_entry *entry)
 {
     const fpa_target *other = entry ? target_find(entry->facts.target) : NULL;
-    return !other || its->vector > other->vector || its->capability > other->capability ||
-           (its->vector == other->vector && its->pairs && !other->pairs) ||
-           (its->capability == other->capability && its->warpgroups && !other->warpgroups);
+    return !other || target_is_better(its, other);
 }
 
 /* "c:avx2, cuda:sm_80": what the head has objects for. */
@@ -160,7 +149,7 @@ static fpa_status choose_entry(opening *o, const char *name, fpa_error *error)
     bool any = strcmp(wanted, o->backend->name) == 0;
     for (int i = 0; i < o->manifest.count; i++) {
         const fpa_bundle_entry *entry = &o->manifest.entries[i];
-        if (has_object(entry, name, &its) && (any ? runs_beside(its, target) : its == target) &&
+        if (has_object(entry, name, &its) && (any ? target_fits_beside(its, target) : its == target) &&
             is_better(its, o->entry))
             o->entry = entry;
     }

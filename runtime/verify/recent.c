@@ -1,10 +1,8 @@
-/* verify_recent: a state that stays as it is, and the tokens that it has not seen. */
+#include "recent.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "check.h"
-#include "check_parts.h"
 
 /* The fields of one such run. Tokens before cut[0] are in the state from the start, those before cut[1] go
  * into it together. */
@@ -16,21 +14,16 @@ typedef struct recent {
 
 static fpa_status recent_make(const fpa_trial *t, fpa_form_index producer, recent *x, fpa_error *error)
 {
-    const fpa_shape *s = &t->shape;
-    int64_t entries = t->facts->state_elements;
+    const int64_t length = t->shape.length;
     fpa_status status;
 
-    *x = (recent){.cut = {(s->length + 1) / 3, (2 * s->length + 2) / 3}};
+    *x = (recent){.cut = {(length + 1) / 3, (2 * length + 2) / 3}};
     snprintf(x->how, sizeof x->how, " (with recent tokens behind %lld and %lld, the states by the %s form)",
              (long long)x->cut[0], (long long)x->cut[1], form_name(producer));
     status = check_make_output(t, &x->o, error);
     if (status == FPA_OK)
-        status =
-            field_make(&x->state, t->head->state_dtype, LAYOUT_PADDED, s->batch, 1, s->heads, entries, error);
-    if (status == FPA_OK)
-        status = field_make(&x->before, t->head->state_dtype, LAYOUT_PADDED, s->batch, 1, s->heads, entries,
-                            error);
-    return status;
+        status = check_make_state(t, LAYOUT_PADDED, &x->state, error);
+    return status == FPA_OK ? check_make_state(t, LAYOUT_PADDED, &x->before, error) : status;
 }
 
 static void recent_free(recent *x)

@@ -1,4 +1,4 @@
-/* plan_c: sizes of the kernels of C targets, from a model of registers, loads and multiply-adds. */
+/* register_tile: sums that stay in registers, from a model of registers, loads and multiply-adds. */
 #ifndef FPAC_GEN_PLAN_C_REGISTER_TILE_H
 #define FPAC_GEN_PLAN_C_REGISTER_TILE_H
 

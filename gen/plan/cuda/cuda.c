@@ -195,6 +195,8 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
 {
     fpa_cuda_plan *cuda = &plan->cuda;
     fpa_status status = check_limits(plan, error);
+    if (!status)
+        status = plan_features(plan, PIECES_OF_TABLES, error);
     if (status)
         return status;
     plan->facts.arithmetic = plan->head->dtype;
@@ -214,5 +216,8 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
     plan_cluster_scan(plan);
     if (plan->target->warpgroups)
         status = use_warpgroups(plan, error);
-    return status ? status : plan_fused_packed(plan, error);
+    if (!status)
+        status = plan_fused_packed(plan, error);
+    plan_cuda_pairs(plan);
+    return status;
 }

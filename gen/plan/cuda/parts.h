@@ -3,6 +3,7 @@
 #define FPAC_GEN_PLAN_CUDA_PARTS_H
 
 #include "base/round.h"
+#include "gen/plan/features.h"
 #include "gen/plan/plan.h"
 
 static inline int largest(int a, int b)
@@ -21,6 +22,8 @@ void plan_cuda_pitches(fpa_plan *plan);
 void plan_cuda_memory(fpa_plan *plan);
 /* Whether the chunked form is one pass, and its places. */
 void plan_cuda_fused(fpa_plan *plan);
+/* What a pair of tokens costs in the parallel form, once all blocks are chosen. */
+void plan_cuda_pairs(fpa_plan *plan);
 /* Blocks that share a multiprocessor. */
 void plan_cuda_resident(fpa_plan *plan);
 

@@ -1,45 +1,7 @@
-#include "plan.h"
-
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-enum { MAX_TILES_PRINTED = 64 };
-
-/* Lines that every target has. */
-static void print_costs(FILE *out, const fpa_plan *plan)
-{
-    const fpa_facts *facts = &plan->facts;
-    fprintf(out, "state       %" PRId64 " elements, %.0f bytes a batch entry and head\n",
-            facts->state_elements, facts->state_bytes);
-    for (int form = 0; form < FORMS; form++)
-        if (facts->forms & 1 << form)
-            fprintf(out, "%-11s %.0f FLOP and %.*f bytes a %s\n", form_name(form), facts->flop[form],
-                    form == FORM_PARALLEL, plan->bytes[form],
-                    form == FORM_PARALLEL ? "visible pair" : "token");
-    if (facts->crossover)
-        fprintf(out, "crossover   chunked is cheaper from %" PRId64 " tokens on\n", facts->crossover);
-}
-
-static void print_sizes(FILE *out, const fpa_plan *plan)
-{
-    fprintf(out, "target      %s: %d floats a vector, %d registers\n", plan->target->name,
-            plan->target->vector, plan->target->registers);
-    fprintf(out, "features    %" PRId64 ", %s\n", plan->features,
-            plan->unrolled ? "each a line of code" : "formed by a table of pieces (too many to print each)");
-    fprintf(out, "rows        %d a token: %d coordinates, the row of ones, %d projected, %d weighted\n",
-            plan->row_count, plan->head->d, plan->row_count - plan->head->d - 1 - plan->weighted_count,
-            plan->weighted_count);
-    fprintf(out, "tiles       %d of at most %d features, in %d slices that threads share\n", plan->tile_count,
-            plan->tile_features, plan->slice_count);
-    fprintf(out, "panel       %d tokens; register tiles %d x %d vectors of values, %d x %d of tokens\n",
-            plan->tokens, plan->values.rows, plan->values.vectors, plan->scores.rows, plan->scores.vectors);
-    fprintf(out, "chunk       %d tokens%s\n", plan->chunk, plan->head->chunk ? " (as the spec says)" : "");
-    if (plan->pairs)
-        fprintf(out, "products    of pairs of bf16, summed in fp32 (recurrent form: in fp32)\n");
-    print_costs(out, plan);
-    fprintf(out, "code        about %.0f KiB\n", plan->code_bytes / 1024);
-}
+#include "gen/plan/facts.h"
 
 /* Units whose factors have one fragment in common load it once. */
 static void print_factors(FILE *out, const fpa_cuda_plan *cuda)
@@ -158,7 +120,7 @@ static void print_cluster_scan(FILE *out, const fpa_plan *plan)
         fprintf(out, "clusters    no: %s\n", cluster_scan->why);
 }
 
-static void print_cuda(FILE *out, const fpa_plan *plan)
+void plan_print_cuda(FILE *out, const fpa_plan *plan)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
     const fpa_head *head = plan->head;
@@ -185,48 +147,6 @@ static void print_cuda(FILE *out, const fpa_plan *plan)
             !head->chunk                 ? ""
             : head->chunk == plan->chunk ? " (as the spec says)"
                                          : " (as the spec says, rounded up to whole blocks)");
-    print_costs(out, plan);
-}
-
-static void print_score(FILE *out, const fpa_plan *plan)
-{
-    fprintf(out, "score       %d dot product%s of", plan->score->dot_count,
-            plan->score->dot_count == 1 ? "" : "s");
-    for (int i = 0; i < plan->score->dot_count; i++)
-        fprintf(out, " %d", plan->dots[i].row_count);
-    fprintf(out, " rows, %d monomial%s\n", plan->score->monomial_count,
-            plan->score->monomial_count == 1 ? "" : "s");
-}
-
-static void print_tiles(FILE *out, const fpa_plan *plan)
-{
-    for (int i = 0; i < plan->tile_count && i < MAX_TILES_PRINTED; i++) {
-        const fpa_tile *tile = &plan->tiles[i];
-        fprintf(out, "tile %-6d features %" PRId64 "..%" PRId64 ", %d pieces\n", i, tile->feature,
-                tile->feature + tile->features - 1, tile->piece_count);
-    }
-    if (plan->tile_count > MAX_TILES_PRINTED)
-        fprintf(out, "... %d more tiles\n", plan->tile_count - MAX_TILES_PRINTED);
-}
-
-char *plan_print(const fpa_plan *plan)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
-    if (plan->target->capability)
-        print_cuda(out, plan);
-    else
-        print_sizes(out, plan);
-    print_score(out, plan);
-    if (!plan->target->capability)
-        print_tiles(out, plan);
-    bool written = !ferror(out);
-    if (fclose(out) || !written) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    plan_print_costs(out, plan);
+    plan_print_score(out, plan);
 }

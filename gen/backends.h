@@ -1,0 +1,20 @@
+/* backends: what the generator knows of each back end. Another one is a row of backends.c, a row in
+ * machine/target.h and its targets, and one in runtime/backend.c. */
+#ifndef FPAC_GEN_BACKENDS_H
+#define FPAC_GEN_BACKENDS_H
+
+#include "gen/plan/plan.h"
+
+struct lua_State;
+
+typedef struct fpa_generator {
+    const char *name; /* what its targets' names begin with */
+    fpa_status (*plan)(fpa_plan *plan, fpa_error *error);
+    void (*print)(FILE *out, const fpa_plan *plan);          /* --dump=plan */
+    void (*push)(struct lua_State *L, const fpa_plan *plan); /* what its templates read */
+    const char *code, *header; /* templates of NAME.c or NAME.cu, and of NAME.h; NULL: there is none */
+} fpa_generator;
+
+const fpa_generator *generator_of(const fpa_target *target);
+
+#endif

@@ -1,0 +1,123 @@
+/* Sizes of C kernels. */
+#include "c.h"
+
+#include <math.h>
+
+#include "gen/plan/features.h"
+
+enum {
+    TOKENS = 48,      /* a multiple of the micro-tile's 6 rows and of every vector width */
+    PAIR_TOKENS = 96, /* with pairs of bf16 of 32 consecutive tokens in a vector, as well */
+    MICRO_ROWS = 6,
+    PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
+    MAX_TILE = TOKENS,       /* tiles and panels of keys share their product */
+    UNROLL_LIMIT = 4096,     /* features that are printed one by one: a few seconds of compile time */
+    SLICE_FEATURES = 200,    /* of a slice at least: what a part of a chunk's outputs is worth */
+    MAX_SLICES = 8,
+    QUERY_BLOCKS = 4,
+};
+
+static int tile_features(int dv)
+{
+    int features = PANEL_BYTES / (4 * dv) / MICRO_ROWS * MICRO_ROWS;
+    return features < 2 * MICRO_ROWS ? 2 * MICRO_ROWS : features > MAX_TILE ? MAX_TILE : features;
+}
+
+/* A chunk costs c (d + dv) FLOP a token for its own part, and 8 D dv bytes of state traffic for
+ * all of its tokens, worth about 24 D dv FLOP: the sum is least at the root of their ratio. */
+static int choose_chunk(const fpa_head *head, double features, int tokens)
+{
+    if (head->chunk)
+        return head->chunk;
+    double best = sqrt(24.0 * features * head->dv / (head->d + head->dv));
+    int blocks = (int)(best / tokens + 0.5);
+    return tokens * (blocks < 1 ? 1 : blocks > 16 ? 16 : blocks);
+}
+
+/* Of the kernels' arithmetic: panels and register tiles. */
+static void choose_sizes(fpa_plan *plan)
+{
+    const fpa_head *head = plan->head;
+    fpa_c_plan *c = &plan->c;
+    c->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv % plan->target->vector == 0;
+    c->tokens = c->pairs ? PAIR_TOKENS : TOKENS;
+    c->query_blocks = QUERY_BLOCKS;
+    c->unrolled = plan->features <= UNROLL_LIMIT;
+    c->tile_features = tile_features(head->dv);
+    c->values = tile_choose(plan->target, head->dv, c->tokens);
+    c->scores = tile_choose(plan->target, c->tokens, c->tokens);
+}
+
+static fpa_status place_tiles(fpa_plan *plan, fpa_error *error)
+{
+    fpa_c_plan *c = &plan->c;
+    c->tiles = arena_array(&plan->memory, plan->piece_count, sizeof *c->tiles);
+    if (!c->tiles)
+        return fail_memory(error);
+    for (int i = 0; i < plan->piece_count; i++) {
+        const fpa_piece *piece = &plan->pieces[i];
+        fpa_tile *tile = c->tile_count ? &c->tiles[c->tile_count - 1] : NULL;
+        if (!tile || tile->features + piece->width > c->tile_features) {
+            tile = &c->tiles[c->tile_count++];
+            *tile = (fpa_tile){.feature = piece->feature, .piece = i};
+        }
+        tile->features += piece->width;
+        tile->piece_count++;
+    }
+    return FPA_OK;
+}
+
+/* A power of two, so that teams of 2, 4 and 8 threads have equal shares. */
+static fpa_status place_slices(fpa_plan *plan, fpa_error *error)
+{
+    fpa_c_plan *c = &plan->c;
+    int count = 1;
+    while (count < MAX_SLICES && 2 * count <= c->tile_count &&
+           plan->features >= 2 * count * (int64_t)SLICE_FEATURES)
+        count *= 2;
+    c->slice_count = count;
+    c->slices = arena_array(&plan->memory, c->slice_count + 1, sizeof *c->slices);
+    if (!c->slices)
+        return fail_memory(error);
+    for (int s = 0; s <= c->slice_count; s++)
+        c->slices[s] = (int)((int64_t)c->tile_count * s / c->slice_count);
+    return FPA_OK;
+}
+
+/* Bytes of machine code. A register tile is one instruction of about 10 bytes a product, and three more to
+ * clear or load, and store, a sum; an unrolled feature a product and a store; a piece a row of the table. */
+static double code_bytes(const fpa_plan *plan)
+{
+    const fpa_c_plan *c = &plan->c;
+    const double value_tile = 10.0 * (c->values.rows + 1) * c->values.vectors;
+    const double score_tile = 10.0 * (c->scores.rows + 1) * c->scores.vectors;
+    double features = c->unrolled ? 18.0 * (double)plan->features : 16.0 * plan->piece_count;
+    double matrices = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        matrices += matrix->data ? 4.0 * matrix->rows * matrix->cols : 0;
+    }
+    return 4 * (2 * value_tile + (1 + plan->score->dot_count) * score_tile) + features + matrices +
+           24 * 1024; /* the forms themselves */
+}
+
+fpa_status plan_c(fpa_plan *plan, fpa_error *error)
+{
+    fpa_c_plan *c = &plan->c;
+    choose_sizes(plan);
+    const fpa_piece_limit whole_tiles = {.most = c->tile_features, .aligned = true};
+    fpa_status status = plan_features(plan, c->unrolled ? whole_tiles : PIECES_OF_TABLES, error);
+    if (!status)
+        status = place_tiles(plan, error);
+    if (!status)
+        status = place_slices(plan, error);
+    if (status)
+        return status;
+    plan->facts.arithmetic = c->pairs ? FPA_BF16 : FPA_F32;
+    plan->chunk = choose_chunk(plan->head, (double)plan->features, c->tokens);
+    plan->pair_queries = c->query_blocks * c->tokens;
+    plan->pair_cost = 1;
+    plan->weighs = plan->weighs || !c->unrolled || plan->weighted_count;
+    c->code_bytes = code_bytes(plan);
+    return FPA_OK;
+}

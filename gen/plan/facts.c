@@ -1,0 +1,92 @@
+/* What a plan costs, and what callers see of it. */
+#include "facts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static double projection_flop(const fpa_plan *plan)
+{
+    double flop = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        flop += 2.0 * matrix->rows * (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->cols);
+    }
+    return 2 * flop; /* q and k */
+}
+
+/* FLOP of one visible pair: each dot once, the polynomial, the product with v. */
+static double pair_flop(const fpa_plan *plan)
+{
+    double flop = 2.0 * plan->head->dv;
+    for (int i = 0; i < plan->score->dot_count; i++)
+        flop += 2.0 * plan->dots[i].row_count;
+    return flop;
+}
+
+/* Bytes that a token and head must move: its operands, and the state once a chunk or once a token;
+ * a visible pair: its share of the keys and values. */
+static void count_bytes(fpa_plan *plan)
+{
+    const fpa_head *head = plan->head;
+    double element = (double)dtype_size(head->dtype);
+    double operands = 2 * element * (head->d + head->dv);
+    double state = 4.0 * (double)plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
+    plan->bytes[FORM_PARALLEL] = element * (head->d + head->dv) / plan->pair_queries;
+    plan->bytes[FORM_CHUNKED] = operands + 2 * state / plan->chunk;
+    plan->bytes[FORM_RECURRENT] = operands + 2 * state;
+}
+
+void plan_facts(fpa_plan *plan, const fpa_head *written, double minimum)
+{
+    const fpa_head *head = plan->head;
+    fpa_facts *facts = &plan->facts;
+    double state = 4.0 * plan->features * head->dv;
+    double projected = projection_flop(plan);
+    facts->flop[FORM_PARALLEL] = pair_flop(plan);
+    facts->flop[FORM_CHUNKED] = state + plan->chunk * (head->d + head->dv) + projected;
+    facts->flop[FORM_RECURRENT] = state + projected;
+    /* half of L^2 pairs against L tokens */
+    facts->crossover =
+        (int64_t)(2 * facts->flop[FORM_CHUNKED] / (facts->flop[FORM_PARALLEL] * plan->pair_cost));
+    count_bytes(plan);
+    facts->features = plan->features;
+    facts->features_written = (int64_t)head_features(written);
+    facts->features_minimum = (int64_t)minimum;
+    facts->features_tpow = (int64_t)fmin(head_features_tpow(written), 9e18);
+    facts->state_elements = plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
+    facts->state_bytes = (double)facts->state_elements * dtype_size(head->state_dtype);
+    facts->block = head->block;
+    facts->chunk = plan->chunk;
+    facts->forms = head->causal ? (1 << FORMS) - 1 : 1 << FORM_PARALLEL;
+    if (!head->causal)
+        facts->crossover = 0;
+    memcpy(facts->name, head->name, strlen(head->name) + 1);
+    snprintf(facts->target, sizeof facts->target, "%s", plan->target->name);
+}
+
+/* ---- for a person ---- */
+
+void plan_print_costs(FILE *out, const fpa_plan *plan)
+{
+    const fpa_facts *facts = &plan->facts;
+    fprintf(out, "state       %" PRId64 " elements, %.0f bytes a batch entry and head\n",
+            facts->state_elements, facts->state_bytes);
+    for (int form = 0; form < FORMS; form++)
+        if (facts->forms & 1 << form)
+            fprintf(out, "%-11s %.0f FLOP and %.*f bytes a %s\n", form_name(form), facts->flop[form],
+                    form == FORM_PARALLEL, plan->bytes[form],
+                    form == FORM_PARALLEL ? "visible pair" : "token");
+    if (facts->crossover)
+        fprintf(out, "crossover   chunked is cheaper from %" PRId64 " tokens on\n", facts->crossover);
+}
+
+void plan_print_score(FILE *out, const fpa_plan *plan)
+{
+    fprintf(out, "score       %d dot product%s of", plan->score->dot_count,
+            plan->score->dot_count == 1 ? "" : "s");
+    for (int i = 0; i < plan->score->dot_count; i++)
+        fprintf(out, " %d", plan->dots[i].row_count);
+    fprintf(out, " rows, %d monomial%s\n", plan->score->monomial_count,
+            plan->score->monomial_count == 1 ? "" : "s");
+}

@@ -1,0 +1,17 @@
+/* plan_facts: operations, bytes and sizes of a plan, counted; lines of --dump=plan that every back end has.
+ */
+#ifndef FPAC_GEN_PLAN_FACTS_H
+#define FPAC_GEN_PLAN_FACTS_H
+
+#include <stdio.h>
+
+#include "plan.h"
+
+/* Fills plan->facts and plan->bytes once the back end has set all sizes. minimum: the fewest features known
+ * (simplify.h). */
+void plan_facts(fpa_plan *plan, const fpa_head *written, double minimum);
+
+void plan_print_costs(FILE *out, const fpa_plan *plan);
+void plan_print_score(FILE *out, const fpa_plan *plan);
+
+#endif
