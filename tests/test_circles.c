@@ -20,11 +20,6 @@
 
 static const char *const folders[] = {"base", "head", "machine", "gen", "runtime", "command"};
 
-/* Circles that are still there may have no other files. */
-static const char *const known[] = {"runtime/cuda/launch", "runtime/cuda/launch_flow",
-                                    "runtime/cuda/launch_relay", "runtime/cuda/launch_step",
-                                    "runtime/cuda/walk_choice"};
-
 enum { MANY_FILES = 400, MANY_SYMBOLS = 20000, NOBODY = -1 };
 
 typedef struct symbol {
@@ -94,21 +89,13 @@ static void graph_connect(graph *g)
                 g->reaches[a][b] |= g->reaches[through][b];
 }
 
-static bool is_known(const char *file)
-{
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i], file) == 0)
-            return true;
-    return false;
-}
-
-/* Uses within circles that are not known, each printed. */
+/* Uses within circles, each printed. */
 static int graph_circles(const graph *g)
 {
     int count = 0;
     for (int a = 0; a < g->files; a++)
         for (int b = 0; b < g->files; b++) {
-            if (!g->uses[a][b] || !g->reaches[b][a] || (is_known(g->file[a]) && is_known(g->file[b])))
+            if (!g->uses[a][b] || !g->reaches[b][a])
                 continue;
             print_error("in a circle: %s.c uses %s.c (%s)\n", g->file[a], g->file[b], g->uses[a][b]);
             count++;

@@ -11,32 +11,4 @@ size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launc
 fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch, void *stream,
                         fpa_error *error);
 
-/* For launch_cuda.c and launch_decode.c. */
-
-enum { CUDA_WEIGHTS = 256 }; /* run-time matrices of a head, at most (plan_cuda.h) */
-
-typedef struct fpa_cuda_grid {
-    cuda_kernel kernel;
-    int64_t blocks;
-    const struct fpa_cuda_maps *maps; /* the second parameter, before the run-time matrices; NULL: none */
-    int64_t bytes; /* of dynamic shared memory, where they are not the geometry's; else 0 */
-} fpa_cuda_grid;
-
-/* The operands of a launch as kernels take them; sizes and parts of the workspace are left alone. */
-void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call);
-
-/* Put one kernel into the stream. UNSUPPORTED: more blocks than a launch can have. */
-fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
-                       const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
-                       fpa_error *error);
-
-/* The same for a kernel that may start before the stream's last one is through, if that calls launch_next(),
- * and waits for what it needs of it by itself: by wait_for_last(), or NAME_chunk_output by counters. cluster:
- * 1, or at most cuda->decode_cluster: the grid is [blocks / cluster][cluster] then, and each row of it one
- * cluster.
- */
-fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
-                            const struct fpa_launch *launch, const struct fpa_cuda_call *call,
-                            CUstream stream, fpa_error *error);
-
 #endif

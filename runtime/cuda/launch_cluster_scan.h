@@ -3,7 +3,7 @@
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_CLUSTER_SCAN_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_CLUSTER_SCAN_H
 
-#include "launch.h"
+#include "grid.h"
 
 /* Blocks of each cluster, when that is faster than NAME_fused_chunk by so many segments; 0: it is not, or
  * there is no NAME_cluster_scan here. walks: query heads of all batch entries, times blocks of columns;

@@ -1,7 +1,7 @@
 /* launch_decode: how many blocks share a head in the recurrent form, its workspace, its launches. */
 #include "launch_decode.h"
 #include "base/round.h"
-#include "launch.h"
+#include "grid.h"
 
 #include <limits.h>
 #include <math.h>

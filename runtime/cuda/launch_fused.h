@@ -4,7 +4,7 @@
 #define FPAC_RUNTIME_CUDA_LAUNCH_FUSED_H
 
 #include "base/round.h"
-#include "launch.h"
+#include "grid.h"
 #include "module.h"
 
 enum { MOST_SEGMENTS = 64 };

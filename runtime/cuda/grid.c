@@ -1,0 +1,105 @@
+#include "grid.h"
+
+#include <limits.h>
+
+void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
+{
+    call->batch = launch->batch;
+    call->length = launch->length;
+    call->query_heads = launch->query_heads;
+    call->heads = launch->heads;
+    call->recent = launch->recent;
+    call->q = launch->q;
+    call->k = launch->k;
+    call->v = launch->v;
+    call->o = launch->o;
+    call->log_gate = launch->log_gate;
+    call->state_in = launch->state_in;
+    call->state_out = launch->state_out;
+    for (int i = 0; i < 3; i++) {
+        call->q_stride[i] = launch->q_stride[i];
+        call->k_stride[i] = launch->k_stride[i];
+        call->v_stride[i] = launch->v_stride[i];
+        call->o_stride[i] = launch->o_stride[i];
+        call->gate_stride[i] = launch->gate_stride[i];
+    }
+    for (int i = 0; i < 2; i++) {
+        call->state_in_stride[i] = launch->state_in_stride[i];
+        call->state_out_stride[i] = launch->state_out_stride[i];
+    }
+}
+
+fpa_status cuda_check_grid(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, fpa_error *error)
+{
+    if (grid->blocks <= INT_MAX)
+        return FPA_OK;
+    return fail(error, FPA_UNSUPPORTED, cuda->name,
+                "%s would need %lld blocks, a launch has at most %d: split the batch",
+                cuda_kernel_names[grid->kernel], (long long)grid->blocks, INT_MAX);
+}
+
+static void list_weights(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                         const float *matrix[CUDA_WEIGHTS])
+{
+    for (int i = 0; i < cuda->geometry.weights; i++)
+        matrix[i] = launch->weights[i];
+}
+
+static struct fpa_cuda_block block_of(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid)
+{
+    struct fpa_cuda_block block = cuda->geometry.kernel[grid->kernel];
+    if (grid->bytes)
+        block.bytes = (int)grid->bytes;
+    return block;
+}
+
+fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
+                       const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
+                       fpa_error *error)
+{
+    const struct fpa_cuda_block block = block_of(cuda, grid);
+    const float *matrix[CUDA_WEIGHTS];
+    void *parameters[3] = {(void *)call, grid->maps ? (void *)grid->maps : matrix, matrix};
+    fpa_status status = cuda_check_grid(cuda, grid, error);
+    if (status)
+        return status;
+    list_weights(cuda, launch, matrix);
+    CUresult result = cuda->driver->cuLaunchKernel(cuda->kernel[grid->kernel], (unsigned)grid->blocks, 1, 1,
+                                                   (unsigned)block.threads, 1, 1, (unsigned)block.bytes,
+                                                   stream, parameters, NULL);
+    return result ? driver_fail(cuda->driver, result, cuda->name, cuda_kernel_names[grid->kernel], error)
+                  : FPA_OK;
+}
+
+fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
+                            const struct fpa_launch *launch, const struct fpa_cuda_call *call,
+                            CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_block block = block_of(cuda, grid);
+    const float *matrix[CUDA_WEIGHTS];
+    void *parameters[3] = {(void *)call, grid->maps ? (void *)grid->maps : matrix, matrix};
+    CUlaunchAttribute attributes[2] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.overlap = 1},
+        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.cluster = {(unsigned)cluster, 1, 1}}};
+    const CUlaunchConfig config = {
+        .grid_x = cluster > 1 ? (unsigned)cluster : (unsigned)grid->blocks,
+        .grid_y = cluster > 1 ? (unsigned)(grid->blocks / cluster) : 1,
+        .grid_z = 1,
+        .block_x = (unsigned)block.threads,
+        .block_y = 1,
+        .block_z = 1,
+        .shared_bytes = (unsigned)block.bytes,
+        .stream = stream,
+        .attributes = attributes,
+        .attribute_count = cluster > 1 ? 2 : 1,
+    };
+    if (!cuda->overlaps)
+        return cuda_launch(cuda, grid, launch, call, stream, error);
+    fpa_status status = cuda_check_grid(cuda, grid, error);
+    if (status)
+        return status;
+    list_weights(cuda, launch, matrix);
+    CUresult result = cuda->driver->cuLaunchKernelEx(&config, cuda->kernel[grid->kernel], parameters, NULL);
+    return result ? driver_fail(cuda->driver, result, cuda->name, cuda_kernel_names[grid->kernel], error)
+                  : FPA_OK;
+}
