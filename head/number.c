@@ -48,11 +48,6 @@ static bool reduce(wide num, wide den, fpa_number *reduced)
     return true;
 }
 
-fpa_number number_none(fpa_status why)
-{
-    return (fpa_number){.num = why, .value = NAN};
-}
-
 fpa_number number_int(int64_t value)
 {
     return number_ratio(value, 1);

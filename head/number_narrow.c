@@ -29,3 +29,8 @@ fpa_number number_narrow(bool negative, uint64_t num, uint64_t den)
                         .den = (int64_t)den,
                         .value = negative && num ? -value : value};
 }
+
+fpa_number number_none(fpa_status why)
+{
+    return (fpa_number){.num = why, .value = NAN};
+}
