@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "gen/backends.h"
 #include "gen/embedded.h"
 #include "table.h"
@@ -147,11 +148,7 @@ static char *feature_text(const fpa_head *head)
             width *= head->terms[t].branches[b].width;
         first += width;
     }
-    if (fclose(out)) {
-        free(text);
-        return NULL;
-    }
-    if (many)
+    if (text_finish(out, &text) && many)
         join_lines(text);
     return text;
 }

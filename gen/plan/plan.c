@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "facts.h"
 #include "gen/backends.h"
 
@@ -95,10 +96,5 @@ char *plan_print(const fpa_plan *plan)
     if (!out)
         return NULL;
     generator_of(plan->target)->print(out, plan);
-    bool written = !ferror(out);
-    if (fclose(out) || !written) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return text_finish(out, &text);
 }

@@ -1,9 +1,9 @@
 /* Expressions and simplified heads as text for people. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "passes.h"
 
 /* --- kernel_text: into a fixed room --- */
@@ -151,10 +151,5 @@ char *simplified_print(const fpa_simplified *simple)
         fprintf(out, "note: %s\n", simple->notes[i]);
     for (int i = 0; i < simple->warning_count; i++)
         fprintf(out, "warning: %s\n", simple->warnings[i]);
-    bool failed = ferror(out);
-    if (fclose(out) == EOF || failed) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return text_finish(out, &text);
 }

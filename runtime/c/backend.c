@@ -2,6 +2,7 @@
 #include "runtime/backend.h"
 #include "compiler.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "module.h"
 #include "process.h"
 
@@ -184,13 +185,7 @@ static fpa_status c_device(const fpa_options *options, char **device, fpa_error 
         copy_device(cpus, text);
         fclose(cpus);
     }
-    bool fine = !ferror(text);
-    if (fclose(text) != 0 || !fine) {
-        free(*device);
-        *device = NULL;
-        return fail_memory(error);
-    }
-    return FPA_OK;
+    return text_finish(text, device) ? FPA_OK : fail_memory(error);
 }
 
 const fpa_backend backend_c = {

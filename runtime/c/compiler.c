@@ -1,5 +1,6 @@
 #include "compiler.h"
 #include "base/file.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -199,11 +200,6 @@ fpa_status compiler_identity(const fpa_compiler *compiler, char **identity, fpa_
     for (int i = 0; i < compiler->count; i++)
         fprintf(stream, "argument %s\n", compiler->arguments[i]);
     free(real);
-    bool fine = !ferror(stream);
-    if (fclose(stream) != 0 || !fine) {
-        free(text);
-        return fail_memory(error);
-    }
-    *identity = text;
-    return FPA_OK;
+    *identity = text_finish(stream, &text);
+    return *identity ? FPA_OK : fail_memory(error);
 }

@@ -1,4 +1,5 @@
 #include "manifest.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -99,12 +100,7 @@ static char *printed(void (*print)(FILE *text, const void *what), const void *wh
     if (!text)
         return NULL;
     print(text, what);
-    bool fine = !ferror(text);
-    if (fclose(text) != 0 || !fine) {
-        free(bytes);
-        return NULL;
-    }
-    return bytes;
+    return text_finish(text, &bytes);
 }
 
 char *manifest_print(const fpa_manifest *manifest)
