@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "handover.h"
 #include "recent.h"
 
 /* What storing a value may have done to it: half of its last place. */
@@ -139,34 +140,6 @@ static fpa_status check_same_state(const fpa_trial *t, fpa_form_index form, cons
     return FPA_OK;
 }
 
-/* The fields of one hand-over. */
-typedef struct handover {
-    fpa_field o, state, copy;
-    int64_t cut[2]; /* ends of the first and of the second run */
-    char how[80];
-} handover;
-
-static fpa_status handover_make(const fpa_trial *t, fpa_form_index producer, handover *x, fpa_error *error)
-{
-    const int64_t length = t->shape.length;
-    fpa_status status;
-
-    *x = (handover){.cut = {(length + 1) / 3, (2 * length + 2) / 3}};
-    snprintf(x->how, sizeof x->how, " (cut after %lld and %lld, the first by the %s form)",
-             (long long)x->cut[0], (long long)x->cut[1], form_name(producer));
-    status = check_make_output(t, &x->o, error);
-    if (status == FPA_OK)
-        status = check_make_state(t, LAYOUT_PADDED, &x->state, error);
-    return status == FPA_OK ? check_make_state(t, LAYOUT_PLAIN, &x->copy, error) : status;
-}
-
-static void handover_free(handover *x)
-{
-    field_free(&x->o);
-    field_free(&x->state);
-    field_free(&x->copy);
-}
-
 /* Three runs: the producer's from nothing, one in place, none over no tokens (a copy), and one
  * without a final state. */
 static fpa_status run_parts(const fpa_trial *t, const fpa_module *module, fpa_form_index form,
@@ -181,11 +154,11 @@ static fpa_status run_parts(const fpa_trial *t, const fpa_module *module, fpa_fo
     if (status == FPA_OK)
         status = check_state(t, form, x->how, &x->state, x->cut[1], error);
     if (status == FPA_OK)
-        status = trial_run(t, module, form, x->cut[1], x->cut[1], &x->o, &x->state, &x->copy, error);
+        status = trial_run(t, module, form, x->cut[1], x->cut[1], &x->o, &x->state, &x->other, error);
     if (status == FPA_OK)
-        status = check_same_state(t, form, x->how, &x->state, &x->copy, error);
+        status = check_same_state(t, form, x->how, &x->state, &x->other, error);
     if (status == FPA_OK)
-        status = trial_run(t, module, form, x->cut[1], t->shape.length, &x->o, &x->copy, NULL, error);
+        status = trial_run(t, module, form, x->cut[1], t->shape.length, &x->o, &x->other, NULL, error);
     return status;
 }
 
@@ -194,11 +167,11 @@ static fpa_status check_resume(const fpa_trial *t, const fpa_module *module, fpa
                                fpa_form_index producer, fpa_measure *m, fpa_error *error)
 {
     handover x;
-    fpa_bound bound = bound_of(t->head, t->facts, form, t->shape.length, 2);
-    fpa_bound first = bound_of(t->head, t->facts, producer, t->shape.length, 2);
-    fpa_status status = handover_make(t, producer, &x, error);
+    const fpa_bound bound = handover_bound(t, form, producer);
+    fpa_status status = handover_make(t, LAYOUT_PLAIN, &x, error);
 
-    bound.tau = fmax(bound.tau, first.tau);
+    snprintf(x.how, sizeof x.how, " (cut after %lld and %lld, the first by the %s form)", (long long)x.cut[0],
+             (long long)x.cut[1], form_name(producer));
     if (status == FPA_OK)
         status = run_parts(t, module, form, producer, &x, error);
     if (status == FPA_OK)
@@ -209,7 +182,7 @@ static fpa_status check_resume(const fpa_trial *t, const fpa_module *module, fpa
     if (status == FPA_OK)
         status = check_guards(t, form, x.how, "the final state", &x.state, error);
     if (status == FPA_OK)
-        status = check_guards(t, form, x.how, "the final state", &x.copy, error);
+        status = check_guards(t, form, x.how, "the final state", &x.other, error);
     handover_free(&x);
     return status;
 }

@@ -1,47 +1,20 @@
 #include "recent.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The fields of one such run. Tokens before cut[0] are in the state from the start, those before cut[1] go
- * into it together. */
-typedef struct recent {
-    fpa_field o, state, before;
-    int64_t cut[2];
-    char how[96];
-} recent;
+#include "handover.h"
 
-static fpa_status recent_make(const fpa_trial *t, fpa_form_index producer, recent *x, fpa_error *error)
-{
-    const int64_t length = t->shape.length;
-    fpa_status status;
-
-    *x = (recent){.cut = {(length + 1) / 3, (2 * length + 2) / 3}};
-    snprintf(x->how, sizeof x->how, " (with recent tokens behind %lld and %lld, the states by the %s form)",
-             (long long)x->cut[0], (long long)x->cut[1], form_name(producer));
-    status = check_make_output(t, &x->o, error);
-    if (status == FPA_OK)
-        status = check_make_state(t, LAYOUT_PADDED, &x->state, error);
-    return status == FPA_OK ? check_make_state(t, LAYOUT_PADDED, &x->before, error) : status;
-}
-
-static void recent_free(recent *x)
-{
-    field_free(&x->o);
-    field_free(&x->state);
-    field_free(&x->before);
-}
-
-/* Token `token` with a state of the tokens before `from`, which it must leave as it is. */
-static fpa_status decode_recent_token(const fpa_trial *t, const fpa_module *module, recent *x, int64_t from,
+/* Token `token` with a state of the tokens before `from`, which it must leave as it is. Tokens before cut[0]
+ * are in the state from the start, those before cut[1] go into it together; x->other: the state before. */
+static fpa_status decode_recent_token(const fpa_trial *t, const fpa_module *module, handover *x, int64_t from,
                                       int64_t token, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
 {
     fpa_status status;
 
-    memcpy(x->before.bytes, x->state.bytes, x->state.size);
+    memcpy(x->other.bytes, x->state.bytes, x->state.size);
     status = trial_decode_recent(t, module, from, token, &x->o, &x->state, error);
-    if (status == FPA_OK && memcmp(x->before.bytes, x->state.bytes, x->state.size) != 0)
+    if (status == FPA_OK && memcmp(x->other.bytes, x->state.bytes, x->state.size) != 0)
         status = check_refuse(t, FORM_RECURRENT, x->how, "a state that stays as it is was changed", error);
     return status == FPA_OK
                ? check_values(t, FORM_RECURRENT, x->how, &x->o, token, token + 1, bound, m, error)
@@ -49,8 +22,9 @@ static fpa_status decode_recent_token(const fpa_trial *t, const fpa_module *modu
 }
 
 /* Some numbers of recent tokens: none, few, and all up to `end`. */
-static fpa_status decode_recent_tokens(const fpa_trial *t, const fpa_module *module, recent *x, int64_t from,
-                                       int64_t end, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
+static fpa_status decode_recent_tokens(const fpa_trial *t, const fpa_module *module, handover *x,
+                                       int64_t from, int64_t end, const fpa_bound *bound, fpa_measure *m,
+                                       fpa_error *error)
 {
     const int64_t tokens[] = {from, from + 1, from + 4, end - 1};
     fpa_status status = FPA_OK;
@@ -61,8 +35,8 @@ static fpa_status decode_recent_tokens(const fpa_trial *t, const fpa_module *mod
     return status;
 }
 
-static fpa_status run_recent(const fpa_trial *t, const fpa_module *module, fpa_form_index producer, recent *x,
-                             const fpa_bound *bound, fpa_measure *m, fpa_error *error)
+static fpa_status run_recent(const fpa_trial *t, const fpa_module *module, fpa_form_index producer,
+                             handover *x, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
 {
     fpa_status status = trial_run(t, module, producer, 0, x->cut[0], NULL, NULL, &x->state, error);
 
@@ -82,18 +56,18 @@ static fpa_status run_recent(const fpa_trial *t, const fpa_module *module, fpa_f
 fpa_status check_recent(const fpa_trial *t, const fpa_module *module, fpa_form_index producer, fpa_measure *m,
                         fpa_error *error)
 {
-    recent x;
-    fpa_bound bound = bound_of(t->head, t->facts, FORM_RECURRENT, t->shape.length, 2);
-    fpa_bound first = bound_of(t->head, t->facts, producer, t->shape.length, 2);
-    fpa_status status = recent_make(t, producer, &x, error);
+    handover x;
+    const fpa_bound bound = handover_bound(t, FORM_RECURRENT, producer);
+    fpa_status status = handover_make(t, LAYOUT_PADDED, &x, error);
 
-    bound.tau = fmax(bound.tau, first.tau);
+    snprintf(x.how, sizeof x.how, " (with recent tokens behind %lld and %lld, the states by the %s form)",
+             (long long)x.cut[0], (long long)x.cut[1], form_name(producer));
     if (status == FPA_OK)
         status = run_recent(t, module, producer, &x, &bound, m, error);
     if (status == FPA_OK)
         status = check_guards(t, FORM_RECURRENT, x.how, "o", &x.o, error);
     if (status == FPA_OK)
         status = check_guards(t, producer, x.how, "the state", &x.state, error);
-    recent_free(&x);
+    handover_free(&x);
     return status;
 }
