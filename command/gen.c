@@ -140,9 +140,7 @@ int command_gen(int count, char **arguments)
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))
         return code;
-    if (!options.folder) {
-        fprintf(stderr, "fpac: -o: is needed\nusage: fpac %s\n", syntax.usage);
-        return EXIT_USAGE;
-    }
+    if (!options.folder)
+        return option_missing(&syntax, "-o");
     return write_bundle(&operands, &options, &error) ? report(&error) : EXIT_OK;
 }

@@ -132,3 +132,14 @@ void fill_stored(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, fl
         dtype_store(dtype, (char *)stored + (size_t)i * dtype_size(dtype), (double)value);
     }
 }
+
+int weight_shape(const fpa_matrix *matrix, int64_t heads, int64_t shape[3])
+{
+    int axes = 0;
+    if (matrix->per_head)
+        shape[axes++] = heads;
+    if (matrix->kind == FPA_MATRIX_TRAINABLE)
+        shape[axes++] = matrix->rows;
+    shape[axes++] = matrix->cols;
+    return axes;
+}

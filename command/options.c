@@ -13,6 +13,11 @@ static int usage_error(const fpa_syntax *syntax, const char *word, const char *p
     return EXIT_USAGE;
 }
 
+int option_missing(const fpa_syntax *syntax, const char *name)
+{
+    return usage_error(syntax, name, "is needed");
+}
+
 static void print_option(const fpa_option *option)
 {
     char left[64];

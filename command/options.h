@@ -41,6 +41,9 @@ typedef struct fpa_syntax {
  * stop with *code: help was printed (EXIT_OK), or the line is wrong and was told so (EXIT_USAGE). */
 bool options_parse(const fpa_syntax *syntax, int count, char **arguments, fpa_texts *operands, int *code);
 
+/* Say that the option is needed. The exit code. */
+int option_missing(const fpa_syntax *syntax, const char *name);
+
 #define OPTION_TABLE(table) (table), (int)(sizeof(table) / sizeof *(table))
 
 #endif

@@ -135,9 +135,7 @@ int command_plot(int count, char **arguments)
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))
         return code;
-    if (!options.output) {
-        fprintf(stderr, "fpac: -o: is needed\nusage: fpac %s\n", syntax.usage);
-        return EXIT_USAGE;
-    }
+    if (!options.output)
+        return option_missing(&syntax, "-o");
     return plot_files(&operands, &options, &error) ? report(&error) : EXIT_OK;
 }

@@ -326,9 +326,7 @@ int command_run(int count, char **arguments)
     if (!options_parse(&syntax, count, arguments, &operands, &code))
         return code;
     const char *missing = missing_option(&options);
-    if (missing) {
-        fprintf(stderr, "fpac: %s: is needed\nusage: fpac %s\n", missing, syntax.usage);
-        return EXIT_USAGE;
-    }
+    if (missing)
+        return option_missing(&syntax, missing);
     return run_head(operands.text[0], &options, &error) ? report(&error) : EXIT_OK;
 }

@@ -37,12 +37,7 @@ static fpa_status make_operand(fpa_operand *operand, recipe of, fpa_error *error
 static fpa_status make_weight(const fpa_matrix *matrix, int64_t heads, fpa_operand *weight, fpa_error *error)
 {
     int64_t shape[3];
-    int axes = 0;
-    if (matrix->per_head)
-        shape[axes++] = heads;
-    if (matrix->kind == FPA_MATRIX_TRAINABLE)
-        shape[axes++] = matrix->rows;
-    shape[axes++] = matrix->cols;
+    const int axes = weight_shape(matrix, heads, shape);
     return make_operand(weight, (recipe){axes, shape, FPA_F32, 77, -1, 1}, error);
 }
 

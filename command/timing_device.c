@@ -77,14 +77,9 @@ static void describe_weights(stage *s, const fpa_head *head, int64_t heads)
     for (int i = 0; i < head->matrix_count; i++) {
         const fpa_matrix *matrix = &head->matrices[i];
         int64_t shape[3];
-        int axes = 0;
         if (matrix->kind == FPA_MATRIX_CONSTANT)
             continue;
-        if (matrix->per_head)
-            shape[axes++] = heads;
-        if (matrix->kind == FPA_MATRIX_TRAINABLE)
-            shape[axes++] = matrix->rows;
-        shape[axes++] = matrix->cols;
+        const int axes = weight_shape(matrix, heads, shape);
         part *weight = &s->weight[s->weight_count];
         *weight = (part){.dtype = FPA_F32, .low = -1, .high = 1};
         s->weight_list[s->weight_count++] = &weight->tensor;

@@ -10,11 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/npy.h"
 #include "base/dtype.h"
 #include "runtime/reference/reference.h"
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+#include "read_array.h" /* it includes cmocka.h */
 
 /* A case as a problem. An initial state of a linear head is what keys e_i with values S_i would
  * leave: these tokens go before the others, and queries e_i behind read the final state. */
@@ -26,20 +27,11 @@ typedef struct rounding_case {
     double *qs, *ks, *vs, *gates, **weights;
 } rounding_case;
 
-static fpa_array read_file(const char *path)
-{
-    fpa_array array = {0};
-    fpa_error error = {0};
-    if (npy_read(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
-    return array;
-}
-
 static fpa_array read_case(const parity_files *files, const char *name)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s.npy", files->folder, name);
-    return access(path, R_OK) == 0 ? read_file(path) : (fpa_array){0};
+    return access(path, R_OK) == 0 ? read_array(path) : (fpa_array){0};
 }
 
 static double *doubles(int64_t count)
@@ -84,7 +76,7 @@ static void load_weights(rounding_case *c, const parity_files *files)
         for (int i = 0; files->weight_names[i]; i++) {
             if (!c->head->matrices[m].name || strcmp(c->head->matrices[m].name, files->weight_names[i]) != 0)
                 continue;
-            fpa_array array = read_file(files->weights[i]);
+            fpa_array array = read_array(files->weights[i]);
             c->weights[m] = doubles(array.count);
             for (int64_t n = 0; n < array.count; n++)
                 c->weights[m][n] = array.data[n];

@@ -1,5 +1,4 @@
 /* fpac run: arrays in, arrays out, and a state handed over. */
-#include "base/npy.h"
 #include "command_place.h"
 
 #include <setjmp.h>
@@ -11,6 +10,8 @@
 #include <unistd.h>
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+#include "read_array.h" /* it includes cmocka.h */
 
 /* count numbers that are small and different. */
 static void write_numbers(const char *path, int axes, const int64_t *shape)
@@ -26,15 +27,6 @@ static void write_numbers(const char *path, int axes, const int64_t *shape)
     if (npy_write(path, &array, &error))
         fail_msg("%s: %s", error.where, error.message);
     npy_free(&array);
-}
-
-static fpa_array read_numbers(const char *path)
-{
-    fpa_array array = {0};
-    fpa_error error = {0};
-    if (npy_read(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
-    return array;
 }
 
 /* ---- run ---- */
@@ -65,8 +57,8 @@ static void arrays_make(const place *here, arrays *paths)
 /* o_t = sum over j <= t of (q_t.k_j)^2 v_j, written out. */
 static void check_square(const arrays *paths)
 {
-    fpa_array q = read_numbers(paths->q), k = read_numbers(paths->k), v = read_numbers(paths->v);
-    fpa_array o = read_numbers(paths->o);
+    fpa_array q = read_array(paths->q), k = read_array(paths->k), v = read_array(paths->v);
+    fpa_array o = read_array(paths->o);
     assert_int_equal(o.count, q.count);
     for (int64_t i = 0; i < o.count; i++) {
         int64_t e = i % 4, head = i / 4 % 2, t = i / 8 % 9, b = i / 72;
@@ -116,7 +108,7 @@ static bool is_bf16(float a)
 
 static bool all_are_bf16(const char *path)
 {
-    fpa_array o = read_numbers(path);
+    fpa_array o = read_array(path);
     bool all = o.count > 0;
     for (int64_t i = 0; i < o.count; i++)
         all = all && is_bf16(o.data[i]);
@@ -192,7 +184,7 @@ static void a_state_written_is_a_state_read(void **state)
     place_begin(&here, tiny_spec);
     arrays_make(&here, &paths);
     expect(APPLY(here, paths, "--state-out", paths.state), 0, NULL, NULL);
-    fpa_array written = read_numbers(paths.state);
+    fpa_array written = read_array(paths.state);
     assert_int_equal(written.axes, 4);
     assert_int_equal(written.shape[2], 12);
     npy_free(&written);

@@ -2,7 +2,6 @@
  *
  * FPA_TEST_TARGET runs them on another target than the best C one ("cuda"), FPA_TEST_DTYPE as heads
  * of bf16 or f16; the tolerance then has the roundings of that type added (parity_rounding.h). */
-#include "base/npy.h"
 #include "gen/gen.h"
 #include "gen/spec/spec.h"
 #include "parity_rounding.h"
@@ -18,6 +17,8 @@
 #include <unistd.h>
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+#include "read_array.h" /* it includes cmocka.h */
 
 enum { PATH = 256, MANY_ARGUMENTS = 64, TOKENS = 1 /* axis of q, k, v, o and log_g */ };
 
@@ -106,15 +107,6 @@ static bool case_has(const parity_case *which, const char *array)
     char path[PATH];
     array_path(which, array, path);
     return access(path, R_OK) == 0;
-}
-
-static fpa_array read_array(const char *path)
-{
-    fpa_array array = {0};
-    fpa_error error = {0};
-    if (npy_read(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
-    return array;
 }
 
 static void write_array(const char *path, const fpa_array *array)
