@@ -1,11 +1,12 @@
 # fpac: head spec (Lua) -> verified, specialised C kernel.
 #
 #   make demo      install what is missing, build, compile and verify every head in specs/, use them
-#   make test      install what is missing, build, run every test, one summing line at the end
+#   make test      install what is missing, build, run the tests, one summing line at the end
+#   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated tidy format clean:
-#   docs/command.md, "make"
+#   docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated tidy format format-check
+#   smoke coverage clean: docs/command.md, "make"
 #   install uninstall install-check dist: docs/install.md
 
 VERSION   := $(strip $(file <VERSION))
@@ -35,6 +36,11 @@ ldflags += -fsanitize=$(SANITIZE)
 # code takes a minute a head otherwise.
 export FPA_CFLAGS := -O1 -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
                      -fno-sanitize=null,object-size,pointer-overflow
+endif
+
+ifneq ($(COVERAGE),)
+cflags  += --coverage -fprofile-update=atomic
+ldflags += --coverage
 endif
 
 compile   = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(speed)
@@ -78,10 +84,9 @@ run_objects     := $(call objects,$(filter-out gen/% runtime/api/open.c,$(librar
 libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources))
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
-# the long ones first, so that the last core does not wait for them alone
-long_tests      := $(addprefix tests/,test_cuda_compile.c test_cuda.c test_shipped.c test_parity.c \
-                   test_properties.c test_faults.c)
-test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(long_tests),$(test_sources)) \
+# by the time that they take, so that the last core does not wait for a long one alone
+long_tests      := $(patsubst %,tests/test_%.c,cuda_compile cuda_emulated cuda_faults)
+test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 fuzz_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(fuzz_sources))
 
@@ -90,8 +95,9 @@ wrapped := malloc calloc realloc strdup strndup write fsync rename
 comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
-.PHONY: all demo demo-run test check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated \
-        docs-check tidy format clean install uninstall install-check dist
+.PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
+        gpu-bench gpu-table asan ubsan fuzz fuzz-run bench generated tidy format clean install uninstall \
+        install-check dist
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -194,8 +200,11 @@ demo-run:
 	@tools/demo.sh $(BUILD)
 
 test:
-	@tools/install-deps.sh
+	@tools/install-deps.sh --test
 	@$(MAKE) --no-print-directory check
+
+test-all:
+	@FPA_TEST_ALL=1 $(MAKE) --no-print-directory test
 
 check: all $(test_programs)
 	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(test_programs)
@@ -214,6 +223,14 @@ asan:
 
 ubsan:
 	@$(MAKE) --no-print-directory BUILD=build/ubsan SANITIZE=undefined check
+
+# A few programs under the address sanitizer, for every change: readers, the generator, the cache, a kernel
+# that is opened, verified and called.
+smoke_tests := $(addprefix $(BUILD)/tests/test_,spec_mistakes head_text npy bundle cache simplify plan_outer fpa)
+smoke:
+	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address smoke-run
+smoke-run: all $(smoke_tests)
+	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(smoke_tests)
 
 # Random and mutated input against the readers, under the address sanitizer. FUZZ_SECONDS each.
 FUZZ_SECONDS ?= 60
@@ -262,12 +279,26 @@ generated: $(BUILD)/fpac
 docs-check: $(BUILD)/fpac
 	@tools/docs-check.sh $<
 
+# What clang-tidy reads, a process a file. Its findings are errors; .clang-tidy says which it looks for.
+tidy_sources := $(library_sources) $(command_sources) $(sort $(wildcard examples/*.c bench/*.c))
 tidy: $(BUILD)/embedded.c
-	clang-tidy --quiet $(library_sources) $(command_sources) examples/*.c bench/*.c -- \
-		-std=gnu11 $(cppflags) -Iruntime/api
+	@tools/install-deps.sh --check clang-tidy libopenblas-dev
+	@printf '%s\n' $(tidy_sources) | xargs -P $$(nproc) -I{} tools/tidy.sh {} -std=gnu11 $(cppflags) -Iruntime/api
+	@echo "clang-tidy: $(words $(tidy_sources)) files"
 
+formatted := $(sort $(shell find base head machine abi gen runtime command tools tests examples bench -name "*.[ch]"))
 format:
-	clang-format -i $(addsuffix /*.[ch],$(rooms) abi command) tools/*.c tests/*.[ch] tests/driver/*.[ch] tests/emulate/*.[ch] examples/*.c bench/*.c
+	clang-format -i $(formatted)
+
+format-check:
+	@tools/install-deps.sh --check clang-format
+	@clang-format --dry-run -Werror $(formatted)
+	@echo "clang-format: $(words $(formatted)) files"
+
+# Lines that the tests of make test run, a folder and a file a line.
+coverage:
+	@$(MAKE) --no-print-directory BUILD=build/coverage COVERAGE=1 CFLAGS="-O1 -g" check
+	@tools/coverage.sh build/coverage
 
 # Installing: docs/install.md. Every file that install writes is below one of these folders.
 

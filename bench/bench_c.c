@@ -266,7 +266,7 @@ static void show_numpy(const bench *b)
     fpa_kernel *kernel = open_head(b, "specs/tspow.lua", "tspow2_d64_b8");
     printf("\n%-18s %8s %7s %16s %16s %9s %9s\n", "beside NumPy", "tokens", "threads", "numpy ns", "fpac ns",
            "times", "asked");
-    for (int threads = 1; threads <= b->threads; threads++) {
+    for (int threads = 1; threads <= b->threads && threads <= MOST_THREADS; threads++) {
         char command[BUFFER];
         snprintf(command, sizeof command,
                  "OPENBLAS_NUM_THREADS=%d OMP_NUM_THREADS=%d python3 bench/numpy_head.py --length 8192",

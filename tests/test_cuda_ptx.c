@@ -94,10 +94,12 @@ static int setup(void **state)
         gpu_close(&f.gpu);
         f.has_gpu = false;
     }
+    if (f.emulates && emulated_prepare(f.folder, &error))
+        return print_error("%s: %s\n", error.where, error.message), -1;
     for (int i = 0; i < KINDS; i++) {
         f.code[i] = instructions_code(kinds[i]);
         if (f.emulates &&
-            emulated_load(f.code[i], kinds[i], f.folder, true, &f.library[i], &f.launch[i], &error))
+            emulated_load(f.code[i], kinds[i], f.folder, f.folder, true, &f.library[i], &f.launch[i], &error))
             return print_error("%s: %s\n", error.where, error.message), -1;
     }
     return 0;
@@ -298,7 +300,7 @@ static bool is_in_kernels(const struct fixture *f, const char *name)
     snprintf(call, sizeof call, "ptx_%s(", name);
     for (int kind = 0; kind < KINDS && !found; kind++) {
         const char *reason;
-        char *text = emulate_translate(f->code[kind], ".", &reason);
+        char *text = emulate_translate(f->code[kind], &reason);
         assert_non_null(text);
         found = strstr(text, call);
         free(text);

@@ -2,6 +2,8 @@
 # Install what building and testing need and what is missing.
 #
 #   tools/install-deps.sh                 Debian packages (apt-get, as root or by sudo -n), and NVRTC
+#   tools/install-deps.sh --test          also what only tests need: g++ for the emulation of CUDA kernels
+#   tools/install-deps.sh --ci            also what .ci/run needs: clang-format, clang-tidy, OpenBLAS's header
 #   tools/install-deps.sh --check [PKG]   only say which packages are missing; status 1 then
 #
 # NVRTC compiles CUDA kernels; it needs no GPU. When it is in none of the places where the library
@@ -15,11 +17,15 @@ set -eu
 compiler=${CC:-cc}
 need=(gcc libc6-dev pkg-config liblua5.4-dev libcmocka-dev libdlpack-dev libmd-dev libtommath-dev)
 check=no
-if [ "${1:-}" = --check ]; then
+case ${1:-} in
+--check)
     check=yes
     shift
     if [ $# -gt 0 ]; then need=("$@"); fi
-fi
+    ;;
+--test) need+=(g++) ;;
+--ci) need+=(g++ clang-format clang-tidy libopenblas-dev) ;;
+esac
 
 # Debian packages
 
@@ -30,7 +36,7 @@ has_package() {
     case $1 in
     gcc) has_command "$compiler" ;;
     libc6-dev) has_header stdio.h ;;
-    pkg-config) has_command pkg-config ;;
+    g++ | pkg-config | clang-format | clang-tidy) has_command "$1" ;;
     liblua5.4-dev) has_header lua.h lauxlib.h ;;
     libcmocka-dev) has_header stdarg.h stddef.h setjmp.h stdint.h cmocka.h ;;
     libdlpack-dev) has_header dlpack/dlpack.h ;;

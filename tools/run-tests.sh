@@ -4,6 +4,9 @@
 # Each program writes CMocka's report to PROGRAM.log; the log of one that fails is shown. The
 # last line is `N passed, N failed, N skipped`; status 1 when anything failed. The kernels that
 # tests compile go to a cache below BUILD, never to the user's.
+#
+# A program may take TEST_SECONDS: ten times what the longest takes on two cores of their own, or more.
+# Beside its seconds stand those of the cores, which a busy machine changes little.
 set -eu
 
 build=$1
@@ -16,6 +19,11 @@ export FPA_CACHE_DIR
 export OMP_WAIT_POLICY=passive
 export CMOCKA_MESSAGE_OUTPUT=STDOUT
 workers=${TEST_JOBS:-$(nproc)}
+case ${FPA_TEST_ALL:-0} in
+0) limit=${TEST_SECONDS:-900} ;;
+*) limit=${TEST_SECONDS:-7200} ;;
+esac
+TIMEFORMAT='%U %S'
 
 # "[  PASSED  ] 12 test(s)." -> 12; 0 when there is no such line
 count() { sed -n "s/^\[  $1  *\] \([0-9][0-9]*\) test(s).*/\1/p" "$2" | awk '{n += $1} END {print n + 0}'; }
@@ -23,7 +31,7 @@ count() { sed -n "s/^\[  $1  *\] \([0-9][0-9]*\) test(s).*/\1/p" "$2" | awk '{n 
 run_one() {
     local program=$1 log=$1.log start end status=0
     start=$(date +%s%N)
-    timeout "${TEST_SECONDS:-900}" "$program" >"$log" 2>&1 || status=$?
+    { time timeout "$limit" "$program" >"$log" 2>&1 || status=$?; } 2>"$program.cpu"
     end=$(date +%s%N)
     local passed failed skipped
     passed=$(count PASSED "$log")
@@ -34,10 +42,10 @@ run_one() {
     echo "$passed $failed $skipped" >"$program.sum"
     {
         if [ "$failed" -ne 0 ]; then cat "$log"; fi
-        awk -v ns=$((end - start)) -v name="$(basename "$program")" -v status=$status -v p="$passed" \
+        awk -v ns=$((end - start)) -v cpu="$(awk '{print $1 + $2}' "$program.cpu")" -v name="$(basename "$program")" -v status=$status -v p="$passed" \
             -v f="$failed" -v s="$skipped" 'BEGIN {
-            printf "%-5s %-26s %4d passed %3d failed %3d skipped %7.1f s%s\n", f ? "FAIL" : "ok", name, p, f, s,
-                ns / 1e9, status && status != f ? " (exit code " status ")" : "" }'
+            printf "%-5s %-26s %4d passed %3d failed %3d skipped %7.1f s, %6.1f of cores%s\n", f ? "FAIL" : "ok",
+                name, p, f, s, ns / 1e9, cpu, status && status != f ? " (exit code " status ")" : "" }'
     } >"$program.report"
     cat "$program.report"
 }

@@ -276,7 +276,7 @@ static bool next_choice(int *chosen, const factor_sum *sums, int count)
 static bool build_monomial(const fpa_expression *e, int monomial, int block, fpa_head *head, arena *memory)
 {
     feature_factor split[POLYNOMIAL_MAX_DEGREE];
-    factor_sum sums[POLYNOMIAL_MAX_DEGREE];
+    factor_sum sums[POLYNOMIAL_MAX_DEGREE] = {{0}};
     int chosen[POLYNOMIAL_MAX_DEGREE] = {0};
     const int count = split_factors(e, monomial, block, split);
     for (int i = 0; i < count; i++)

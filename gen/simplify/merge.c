@@ -137,6 +137,7 @@ static bool derive_polynomial(const merge_table *t, int atom, fpa_polynomial *de
 static bool prove_multiple(const merge_table *t, int atom, const fpa_polynomial *derivative, fpa_number *beta)
 {
     int factors[POLYNOMIAL_MAX_DEGREE];
+    *beta = number_int(0);
     if (t->start[atom + 1] - t->start[atom] != derivative->count)
         return false;
     for (int m = t->start[atom]; m < t->start[atom + 1]; m++) {

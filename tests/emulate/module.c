@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/launch_decode.h"
@@ -115,6 +116,7 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
             kernel->owner->last == (const void *)kernel->owner->cuda.kernel[CUDA_GATE_SCAN],
             count_totals(kernel, parameters[0]));
         kernel->owner->last = kernel;
+        kernel->owner->launched |= 1u << (kernel - kernel->owner->kernels);
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
 }
@@ -157,34 +159,58 @@ bool emulated_possible(void)
     return find_folder(path) && process_run(&process, &outcome, NULL) == FPA_OK && outcome.exit_code == 0;
 }
 
-static fpa_status compile(const char *source, const char *library, const char *folder, bool brief,
-                          fpa_error *error)
+/* Not -O2: compiling is half of what these tests cost. */
+#define COMPILER(brief)                                                                                      \
+    "/usr/bin/env", "g++", "-std=c++17", (brief) ? "-O0" : "-O1", "-w", "-fPIC", "-fno-strict-aliasing",     \
+        "-fno-gnu-unique", "-ffp-contract=off", "-U_FORTIFY_SOURCE"
+
+static fpa_status run_compiler(const char *const *arguments, const char *folder, const char *source,
+                               fpa_error *error)
 {
-    /* not -O2: compiling is half of what these tests cost */
-    const char *const arguments[] = {"/usr/bin/env",
-                                     "g++",
-                                     "-std=c++17",
-                                     brief ? "-O0" : "-O1",
-                                     "-w",
-                                     "-shared",
-                                     "-fPIC",
-                                     "-fno-strict-aliasing",
-                                     "-fno-gnu-unique",
-                                     "-ffp-contract=off",
-                                     "-U_FORTIFY_SOURCE",
-                                     "-Wl,-Bsymbolic",
-                                     "-Wl,--no-undefined",
-                                     "-o",
-                                     library,
-                                     source,
-                                     "-lm",
-                                     NULL};
     const fpa_process process = {arguments, folder, SECONDS};
     fpa_outcome outcome;
     fpa_status status = process_run(&process, &outcome, error);
     if (!status && (outcome.exit_code || outcome.timed_out))
         status = fail(error, FPA_COMPILE, source, "%.900s", outcome.output);
     return status;
+}
+
+/* The compiled ptx.h of that folder, which the compiler prefers to the text when it lies in a place of
+ * headers that comes first. */
+static void compiled_header(const char *folder, bool brief, char place[PATH_MAX])
+{
+    snprintf(place, PATH_MAX, "%s/headers-%s", folder, brief ? "O0" : "O1");
+}
+
+fpa_status emulated_prepare(const char *folder, fpa_error *error)
+{
+    char here[PATH_MAX], place[PATH_MAX], source[PATH_MAX + 8], compiled[PATH_MAX + 16];
+    fpa_status status = FPA_OK;
+    if (!find_folder(here))
+        return fail(error, FPA_IO, "tests/emulate", "is not in the working folder");
+    snprintf(source, sizeof source, "%s/ptx.h", here);
+    for (int brief = 0; brief < 2 && !status; brief++) {
+        const char *const arguments[] = {COMPILER(brief), "-x", "c++-header", "-o", compiled, source, NULL};
+        compiled_header(folder, brief, place);
+        snprintf(compiled, sizeof compiled, "%s/ptx.h.gch", place);
+        if (mkdir(place, 0700))
+            return fail(error, FPA_IO, place, "cannot be made");
+        status = run_compiler(arguments, folder, source, error);
+    }
+    return status;
+}
+
+static fpa_status compile(const char *source, const char *library, const char *folder, const char *headers,
+                          bool brief, fpa_error *error)
+{
+    char here[PATH_MAX], place[PATH_MAX];
+    compiled_header(headers, brief, place);
+    if (!find_folder(here))
+        return fail(error, FPA_IO, "tests/emulate", "is not in the working folder");
+    const char *const arguments[] = {
+        COMPILER(brief),      "-shared", "-I",    place,  "-I",  here, "-Wl,-Bsymbolic",
+        "-Wl,--no-undefined", "-o",      library, source, "-lm", NULL};
+    return run_compiler(arguments, folder, source, error);
 }
 
 static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
@@ -202,6 +228,7 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
          blocks++)
         if (decode_resident_shared(&cuda->geometry, blocks) <= cuda->geometry.decode_resident_most)
             cuda->decode_resident_clusters[blocks] = 1000;
+    emulated->module.decodes_recent = cuda->geometry.kernel[CUDA_DECODE_RECENT].threads > 0;
     for (int i = 0; i < FPA_CUDA_KERNELS; i++) {
         snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, cuda_kernel_names[i]);
         emulated->kernels[i] = (emulated_kernel){emulated, dlsym(emulated->library, symbol)};
@@ -213,28 +240,26 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
     return FPA_OK;
 }
 
-static fpa_status build(const char *code, const char *name, const char *folder, bool brief,
-                        char library[PATH_MAX], fpa_error *error)
+static fpa_status build(const char *code, const char *name, const char *folder, const char *headers,
+                        bool brief, char library[PATH_MAX], fpa_error *error)
 {
-    char here[PATH_MAX], source[PATH_MAX];
+    char source[PATH_MAX];
     const char *reason;
-    if (!find_folder(here))
-        return fail(error, FPA_IO, "tests/emulate", "is not in the working folder");
-    char *text = emulate_translate(code, here, &reason);
+    char *text = emulate_translate(code, &reason);
     if (!text)
         return fail(error, FPA_COMPILE, name, "%s", reason);
     snprintf(source, sizeof source, "%s/%s.cpp", folder, name);
     snprintf(library, PATH_MAX, "%s/%s.so", folder, name);
     scratch_write(source, text, strlen(text));
     free(text);
-    return compile(source, library, folder, brief, error);
+    return compile(source, library, folder, headers, brief, error);
 }
 
-fpa_status emulated_load(const char *code, const char *name, const char *folder, bool brief, void **library,
-                         emulated_launch **launch, fpa_error *error)
+fpa_status emulated_load(const char *code, const char *name, const char *folder, const char *headers,
+                         bool brief, void **library, emulated_launch **launch, fpa_error *error)
 {
     char path[PATH_MAX];
-    fpa_status status = build(code, name, folder, brief, path, error);
+    fpa_status status = build(code, name, folder, headers, brief, path, error);
     *library = NULL;
     if (status)
         return status;
@@ -247,7 +272,7 @@ fpa_status emulated_load(const char *code, const char *name, const char *folder,
 }
 
 fpa_status emulated_open(emulated_module *emulated, const char *code, const char *name, const char *folder,
-                         bool brief, fpa_error *error)
+                         const char *headers, bool brief, fpa_error *error)
 {
     static const fpa_backend backend = {.name = "emulated"}; /* memory is the process's own */
     memset(emulated, 0, sizeof *emulated);
@@ -265,7 +290,7 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     emulated->module = (fpa_module){
         .backend = &backend, .handle = &emulated->cuda, .workspace = cuda_workspace, .forward = cuda_forward};
     fpa_status status =
-        emulated_load(code, name, folder, brief, &emulated->library, &emulated->launch, error);
+        emulated_load(code, name, folder, headers, brief, &emulated->library, &emulated->launch, error);
     return status ? status : find_kernels(emulated, error);
 }
 

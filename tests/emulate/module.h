@@ -26,25 +26,30 @@ typedef struct emulated_module {
     emulated_kernel kernels[FPA_CUDA_KERNELS];
     void *library;
     emulated_launch *launch;
-    const void *last; /* kernel launched, or NULL */
-    int late;         /* what is not done before somebody waits for it: LATE_... */
+    const void *last;  /* kernel launched, or NULL */
+    int late;          /* what is not done before somebody waits for it: LATE_... */
+    unsigned launched; /* bit i: kernels[i] was */
 } emulated_module;
 
 /* Whether the compiler and tests/emulate are here. */
 bool emulated_possible(void);
 
-/* Translate, compile in `folder` (there must be no other head of that name), load. brief: what is to run will
- * soon end, and compiling without optimisation saves more than it costs. The module has one thread at a time,
- * and as many multiprocessors as one likes: set module->cuda.multiprocessors. emulated_close afterwards, also
- * after an error: COMPILE with what the compiler says, LOAD. */
+/* Compile what every emulated file begins with, into that folder, once: a third of a brief compilation. */
+fpa_status emulated_prepare(const char *folder, fpa_error *error);
+
+/* Translate, compile in `folder` (there must be no other head of that name), load. headers: a folder for
+ * which emulated_prepare was called. brief: what is to run will soon end, and compiling without optimisation
+ * saves more than it costs. The module has one thread at a time, and as many multiprocessors as one likes:
+ * set module->cuda.multiprocessors. emulated_close afterwards, also after an error: COMPILE with what the
+ * compiler says, LOAD. */
 fpa_status emulated_open(emulated_module *emulated, const char *code, const char *name, const char *folder,
-                         bool brief, fpa_error *error);
+                         const char *headers, bool brief, fpa_error *error);
 void emulated_close(emulated_module *emulated);
 
 /* Translate, compile in `folder`, load: kernels that are not a head's, whose first parameter is an
  * fpa_cuda_call. *library: for dlsym and dlclose. */
-fpa_status emulated_load(const char *code, const char *name, const char *folder, bool brief, void **library,
-                         emulated_launch **launch, fpa_error *error);
+fpa_status emulated_load(const char *code, const char *name, const char *folder, const char *headers,
+                         bool brief, void **library, emulated_launch **launch, fpa_error *error);
 
 /* Whether the driver can describe tensors for the copy engine; at first it can. */
 void emulated_copies_boxes(emulated_module *emulated, bool can);

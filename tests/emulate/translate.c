@@ -192,7 +192,7 @@ static const char *translate_code(FILE *out, const char *code)
     return NULL;
 }
 
-char *emulate_translate(const char *code, const char *folder, const char **reason)
+char *emulate_translate(const char *code, const char **reason)
 {
     char *text = NULL;
     size_t size;
@@ -200,10 +200,10 @@ char *emulate_translate(const char *code, const char *folder, const char **reaso
     *reason = "out of memory";
     if (!out)
         return NULL;
-    fprintf(out, "#include \"%s/ptx.h\"\n#line 1 \"emitted.cu\"\n", folder);
+    fputs("#include <ptx.h>\n#line 1 \"emitted.cu\"\n", out); /* first: it may have been compiled */
     *reason = translate_code(out, code);
-    fprintf(out, "\n%s#include \"%s/launch.h\"\n",
-            strstr(code, "struct run_time_weights {") ? "#define EMULATED_WEIGHTS\n" : "", folder);
+    fprintf(out, "\n%s#include <launch.h>\n",
+            strstr(code, "struct run_time_weights {") ? "#define EMULATED_WEIGHTS\n" : "");
     if (fclose(out) || *reason) {
         free(text);
         return NULL;

@@ -1,0 +1,121 @@
+#include "compile_job.h"
+#include "abi/cuda_kernels.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cuda/backend.h"
+#include "cubin.h"
+
+/* Warps that only fetch, in blocks of warpgroups, have too few registers to keep all in them. */
+enum { REGISTERS = 65536, FETCHING_FRAME = 320 };
+enum { LATER = 100 }; /* generations whose CS2R nobody has seen read too early; their clocks are others */
+
+bool compile_too_large(const fpa_target *target, fpa_status status, const fpa_error *error)
+{
+    return status == FPA_UNSUPPORTED && target->shared_memory < 227 * 1024 &&
+           strstr(error->message, "shared memory") && strstr(error->message, target->name);
+}
+
+/* ---- one compilation (in threads: nothing here may assert) ---- */
+
+static void complain(compile_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void complain(compile_job *job, const char *format, ...)
+{
+    size_t used = strlen(job->problem);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(job->problem + used, sizeof job->problem - used, format, arguments);
+    va_end(arguments);
+}
+
+/* A multiprocessor gives registers to whole warps, in steps of 8 a thread. */
+static void check_kernel(compile_job *job, const cubin_kernel *kernel)
+{
+    int warps = (kernel->threads + 31) / 32, registers = (kernel->registers + 7) / 8 * 8;
+    if (strncmp(kernel->name, job->head->name, strlen(job->head->name)) != 0)
+        complain(job, "%s does not begin with the head's name; ", kernel->name);
+    if (kernel->threads <= 0)
+        complain(job, "%s has no launch bounds; ", kernel->name);
+    if (kernel->registers <= 0 || registers * 32 * warps > REGISTERS)
+        complain(job, "%s: %d threads of %d registers do not fit; ", kernel->name, kernel->threads,
+                 kernel->registers);
+    if (kernel->frame > (job->target->warpgroups && kernel->threads > 256 ? FETCHING_FRAME : 0))
+        complain(job, "%s keeps %d bytes a thread in local memory; ", kernel->name, kernel->frame);
+}
+
+static void expect_threads(compile_job *job, const cubin *module, const char *which, int threads)
+{
+    char name[CUBIN_NAME];
+    snprintf(name, sizeof name, "%s_%s", job->head->name, which);
+    for (int i = 0; i < module->count; i++)
+        if (strcmp(module->kernel[i].name, name) == 0 && module->kernel[i].threads < threads)
+            complain(job, "%s is bounded to %d threads, but launched with %d; ", name,
+                     module->kernel[i].threads, threads);
+}
+
+/* The constants that the launch code reads from the module, against the facts and the target. */
+static void check_geometry(compile_job *job, const fpa_facts *facts, const fpa_object *object,
+                           const cubin *module)
+{
+    struct fpa_cuda_geometry g;
+    char name[CUBIN_NAME];
+    snprintf(name, sizeof name, "%s_geometry", job->head->name);
+    if (!cubin_variable(object->bytes, object->size, name, &g, sizeof g)) {
+        complain(job, "there is no %s; ", name);
+        return;
+    }
+    if (g.version != FPA_CUDA_VERSION || g.features < facts->features || g.chunk != facts->chunk ||
+        g.state_elements != facts->state_elements || g.gate != job->head->gate)
+        complain(job, "the geometry (D %d, chunk %d, state %d, gate %d) is not the facts'; ", g.features,
+                 g.chunk, g.state_elements, g.gate);
+    for (int i = 0; i < FPA_CUDA_KERNELS; i++) {
+        const struct fpa_cuda_block block = g.kernel[i];
+        if (block.bytes > job->target->shared_memory)
+            complain(job, "%s wants %d bytes of shared memory, but a block has %d; ", cuda_kernel_names[i],
+                     block.bytes, job->target->shared_memory);
+        expect_threads(job, module, cuda_kernel_names[i], block.threads);
+    }
+}
+
+static void check_object(compile_job *job, const fpa_facts *facts, const fpa_object *object,
+                         const nvrtc_report *report)
+{
+    cubin module;
+    char remarks[512];
+    if (nvrtc_remarks(report, remarks, sizeof remarks) && nvrtc_warns(remarks, job->target))
+        complain(job, "%s; ", remarks);
+    if (!cubin_read(object->bytes, object->size, &module)) {
+        complain(job, "NVRTC's result is no cubin; ");
+        return;
+    }
+    if (job->target->capability < LATER &&
+        cubin_reads_too_early(object->bytes, object->size, remarks, sizeof remarks))
+        complain(job, "%s reads what CS2R has not cleared yet; ", remarks);
+    for (int i = 0; i < module.count; i++)
+        check_kernel(job, &module.kernel[i]);
+    check_geometry(job, facts, object, &module);
+}
+
+void compile_job_run(int index, void *argument)
+{
+    compile_job *job = &((compile_job *)argument)[index];
+    fpa_source source;
+    fpa_object object;
+    nvrtc_report report;
+    fpa_error error = {0};
+    job->status = source_generate(job->head, job->target->name, &source, &error);
+    if (!job->status) {
+        job->status = cuda_compile(NULL, &source, false, &object, &report, &error);
+        if (!job->status)
+            check_object(job, &source.facts, &object, &report);
+        free(object.bytes);
+        nvrtc_report_free(&report);
+        source_free(&source);
+    }
+    job->too_large = compile_too_large(job->target, job->status, &error);
+    if (job->status && !job->too_large)
+        complain(job, "%s: %s", error.where, error.message);
+}

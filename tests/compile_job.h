@@ -1,0 +1,26 @@
+/* compile_job: one head, compiled by NVRTC for one target, and what the cubin is held against; for tests. */
+#ifndef FPAC_TESTS_COMPILE_JOB_H
+#define FPAC_TESTS_COMPILE_JOB_H
+
+#include "gen/gen.h"
+
+/* One head for one target, and what became of it. */
+typedef struct compile_job {
+    const fpa_head *head;
+    const fpa_target *target;
+    int group;       /* of the caller's */
+    fpa_dtype dtype; /* of the head when it was given */
+    fpa_status status;
+    bool too_large;     /* for a block of a small GPU, as it was refused with */
+    char problem[1024]; /* what is wrong; empty: nothing */
+} compile_job;
+
+/* Whether a refusal is that of a head of very many rows, which do not fit into a block of GPUs with little
+ * shared memory; it tells the figures. On those with the most (227 KiB) every shipped head fits. */
+bool compile_too_large(const fpa_target *target, fpa_status status, const fpa_error *error);
+
+/* Generate, compile, and check names, bounds, registers, spills, shared memory and the geometry. As
+ * parallel_run calls it: jobs[index]. */
+void compile_job_run(int index, void *jobs);
+
+#endif

@@ -1,0 +1,75 @@
+/* heads: what the emulation runs; CUDA kernels of sm_90a of each kind. */
+#ifndef FPAC_TESTS_EMULATE_HEADS_H
+#define FPAC_TESTS_EMULATE_HEADS_H
+
+enum { EMULATED_MOST_HEADS = 32 };
+
+static const char emulated_heads[] =
+    "local function some(rows, d, seed) return dense(orthogonal { rows = rows, d = d, seed = seed }) end\n"
+    "local function h(name, x)\n"
+    "  x.name, x.d, x.dv, x.dtype = name, x.d or 32, x.dv or 16, x.dtype or 'bf16'\n"
+    "  x.chunk, x.terms = x.chunk or 64, x.terms or tspow { d = 32, degree = 2, block = 8 }\n"
+    "  return head(x)\n"
+    "end\n"
+    "return {\n"
+    "  h('plain', {}),\n"
+    "  h('normal', { normalize = 'sum' }),\n"
+    "  h('gated', { gate = true }),\n"
+    "  h('gatednorm', { gate = true, normalize = 'one_plus_sum', scale = 1 / 4 }),\n"
+    "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max' }),\n"
+    "  h('open', { causal = false, normalize = 'sum' }),\n"
+    "  h('paired', { terms = { term { some(24, 32, 1), some(24, 32, 2) } }, gate = true }),\n"
+    "  h('learned', { terms = { term { trainable { name = 'w', rows = 13 }, some(24, 32, 3) }, "
+    "term { trainable { name = 'g', diagonal = true }, trainable { name = 'w', rows = 13 }, weight = 3 } } "
+    "}),\n"
+    "  h('cubic', { d = 16, dv = 24, terms = tspow { d = 16, degree = 3, block = 8 } }),\n"
+    "  h('wide', { d = 192, terms = { term { some(8, 192, 1), some(184, 192, 2) }, term { some(8, 192, 3), "
+    "some(184, 192, 4) } } }),\n"
+    "  h('blocks', { d = 48, dv = 64, terms = tspow { d = 48, degree = 2, block = 8 } }),\n"
+    "  h('shared', { dv = 64, gate = true, scale = 1 / 4, state_dtype = 'bf16' }),\n"
+    "  h('sharednorm', { dv = 40, normalize = 'sum' }),\n"
+    "  h('few', { d = 16, dv = 64, scale = 1 / 4, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
+    "  h('fewgated', { dv = 40, gate = true, normalize = 'max', terms = term { some(12, 32, 1), some(16, 32, "
+    "2) } }),\n"
+    "  h('fewhalf', { d = 24, dv = 20, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = "
+    "'one_plus_sum', gate = true,\n"
+    "    terms = { term { select(range(1, 8)), some(9, 24, 1), weight = 3 }, term { some(9, 24, 1) }, term "
+    "{} } }),\n"
+    "  h('fewtwice', { d = 16, dv = 128, scale = 1 / 4, terms = taylor { degree = 2 } }),\n"
+    "  h('fewodd', { d = 16, dv = 80, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
+    "  h('fewwide', { d = 64, dv = 64, terms = term { some(16, 64, 1), some(32, 64, 2) } }),\n"
+    "  h('fewcubic', { d = 48, dv = 64, terms = term { some(8, 48, 1), some(8, 48, 2), some(8, 48, 3) } }),\n"
+    "  h('fewtrained', { d = 24, terms = { term { trainable { name = 'a', rows = 10 }, trainable { name = "
+    "'b', "
+    "rows = 9, shared = true } }, term { trainable { name = 'g', diagonal = true } } } }),\n"
+    "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
+    "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
+    "  h('clustered', { dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 4 }),\n"
+    "  h('weighted', { d = 48, dv = 64, terms = linear { weight = 3 }, gate = true }),\n"
+    "  h('clustereddeep', { d = 112, dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 8 "
+    "}),\n"
+    "  h('deep', { d = 256, dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 16 }),\n"
+    "  h('deeper', { d = 176, dv = 80, dtype = 'f16', terms = linear {}, scale = 1 / 8 }),\n"
+    "  h('rotated', { d = 128, dv = 128, terms = term { some(64, 128, 1) } }),\n"
+    "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
+    "}\n";
+
+/* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks
+ * them). The first are the smallest set with every function that is emitted; the others add what is told
+ * apart by constants. */
+static const char *const emulated_fixed[] = {
+    "fewgated",    /* fused_chunk of packed rows, projections, gates */
+    "clustered",     /* a cluster that takes turns */
+    "shared",      /* tiles; folded; state and read in two kernels, bf16 states */
+    "fewtrained",  /* run-time matrices; portable state and read */
+    "clusteredwide", /* a cluster, f16, dv 128 */
+    "paired",      /* packed rows; portable */
+    "fewwide",     /* one pass whose sums do not fit in one turn */
+    "half",        /* f16, states of f16, the larger of sum and eps */
+    "open",        /* not causal */
+    "few",         /* segments' totals; constants in the kernel */
+    "clustereddeep", /* a cluster in which o has no place of its own */
+    "gatednorm",   /* 1 + sum, with a gate */
+};
+
+#endif

@@ -1,0 +1,187 @@
+#include "trials.h"
+
+#include "base/parallel.h"
+#include "../scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+enum { SEED = 20260722 };
+
+/* ---- calls ---- */
+
+static const emulated_call calls[EMULATED_CALLS] = {
+    {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false, 0},
+    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false, 0}, /* a cluster a head */
+    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false, 0},     /* in three passes over the state */
+    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false, 0}, /* one token after the other, with a state */
+    {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false, 0},
+    {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0},
+    {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0},
+    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0},     /* one block a head in the recurrent form */
+    {0, 11, 1, 2, 4, LAYOUT_PADDED, CHECK_RECENT, 132, false, 0}, /* with recent tokens beside the state */
+    {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false, 0},
+    {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0},
+    {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 0}, /* LONG_CALL: by segments */
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0},   /* and by one */
+    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0},  /* by fewer, of several panels each */
+    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0}, /* rings are gone round several times */
+    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0}, /* TOTALS_CALL: in totals, too */
+    {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0}, /* THREADS_CALL */
+    {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0},
+    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 3}, /* CLUSTER_CALL */
+    {0, 128, 1, 2, 4, LAYOUT_HEAD_MAJOR, CHECK_RESUME, 132, false, 2},
+    {5, 70, 2, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2},
+    {30, 9, 1, 1, 2, LAYOUT_PLAIN, CHECK_REPEAT, 132, false, 3},
+    {9, 1, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 132, false, 8},
+};
+
+static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)
+{
+    const bool positive = head->normalize != FPA_NORMALIZE_NONE;
+    return (fpa_shape){.batch = c->batch,
+                       .length = (int64_t)c->times * facts->chunk + c->more,
+                       .heads = c->heads,
+                       .query_heads = c->query_heads,
+                       .layout = c->layout,
+                       .inputs = positive ? INPUTS_POSITIVE : INPUTS_DENSE,
+                       .checks = c->checks};
+}
+
+/* Token by token takes long, and so do all pairs. */
+static bool is_wanted(const fpa_facts *facts, int form, int64_t length)
+{
+    static const int64_t most[FORMS] = {
+        [FORM_PARALLEL] = 1000, [FORM_CHUNKED] = INT64_MAX, [FORM_RECURRENT] = 63};
+    return facts->forms & 1 << form && length <= most[form] &&
+           (form != FORM_RECURRENT || facts->features < 1000);
+}
+
+/* In every form: matrix instructions, then copies are as late as they may be. */
+static fpa_status check_call(emulated_module *emulated, const fpa_head *head, const fpa_facts *facts,
+                             const emulated_call *c, unsigned *forms, fpa_error *error)
+{
+    static const int late[] = {LATE_PRODUCTS, LATE_COPIES};
+    fpa_trial trial = {0};
+    fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
+    emulated->cuda.multiprocessors = c->multiprocessors;
+    emulated->cuda.schedule = c->cluster                ? SCHEDULE_CLUSTER
+                              : c->multiprocessors == 1 ? SCHEDULE_CROWDED
+                                                        : SCHEDULE_BY_SIZE;
+    for (int blocks = 2; blocks <= MOST_CLUSTER; blocks++)
+        emulated->cuda.cluster_counts[blocks] = blocks == c->cluster;
+    emulated_copies_boxes(emulated, !c->threads);
+    for (int i = 0; i < 2; i++)
+        for (int form = 0; form < FORMS && !status; form++) {
+            fpa_measure measure = {0};
+            emulated->late = late[i];
+            if (!is_wanted(facts, form, trial.shape.length))
+                continue;
+            *forms |= 1u << form;
+            status = check_trial(&trial, &emulated->module, (fpa_form_index)form, &measure, error);
+        }
+    trial_free(&trial);
+    return status;
+}
+
+/* ---- jobs ---- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool concerns(const struct fpa_cuda_module *cuda, int index)
+{
+    return index == TOTALS_CALL ? cuda->kernel[CUDA_FUSED_CHUNK] != NULL
+                                : !calls[index].cluster || cuda->kernel[CUDA_CLUSTER_SCAN];
+}
+
+static void run_job(int index, void *argument)
+{
+    emulated_job *j = &((emulated_job *)argument)[index];
+    const fpa_facts *facts = &j->fixture->source[j->head].facts;
+    emulated_module emulated;
+    char folder[96];
+    snprintf(folder, sizeof folder, "%s/%d", j->fixture->folder, j->number);
+    mkdir(folder, 0700);
+    const double start = now();
+    j->status =
+        emulated_open(&emulated, j->code, facts->name, folder, j->fixture->folder, j->brief, &j->error);
+    j->seconds[0] = now() - start;
+    for (int i = j->first; i < j->end && !j->status; i++)
+        if (concerns(&emulated.cuda, i)) {
+            j->called |= 1u << i;
+            j->status = check_call(&emulated, j->fixture->list.heads[j->head], facts, &calls[i], &j->forms,
+                                   &j->error);
+        }
+    j->seconds[1] = now() - start - j->seconds[0];
+    j->launched = emulated.launched;
+    emulated_close(&emulated);
+}
+
+void emulated_run(int count, emulated_job *jobs)
+{
+    parallel_run(count, run_job, jobs);
+}
+
+void emulated_report(const emulated_job *j, const char *what)
+{
+    print_message("%-11s %-44s %4.1f + %4.1f s: %s\n", j->fixture->list.heads[j->head]->name, what,
+                  j->seconds[0], j->seconds[1], j->status ? j->error.message : "agrees with the formula");
+}
+
+/* ---- the fixture ---- */
+
+int emulated_setup(void **state)
+{
+    static emulated_fixture f;
+    fpa_error error;
+    fpa_status status = FPA_OK;
+    *state = &f;
+    f.ready = emulated_possible();
+    print_message("seed %d\n", SEED);
+    if (!f.ready)
+        print_message("g++ or tests/emulate is not here: the emitted kernels are not run\n");
+    scratch_make(f.folder);
+    if (f.ready)
+        status = emulated_prepare(f.folder, &error);
+    if (!status)
+        status =
+            spec_load_text("emulated.lua", NULL, emulated_heads, sizeof emulated_heads - 1, &f.list, &error);
+    for (int i = 0; i < f.list.count && !status; i++)
+        status = source_generate(f.list.heads[i], "cuda:sm_90a", &f.source[i], &error);
+    if (status)
+        print_error("%s: %s\n", error.where, error.message);
+    return status ? -1 : 0;
+}
+
+int emulated_teardown(void **state)
+{
+    emulated_fixture *f = *state;
+    for (int i = 0; i < f->list.count; i++)
+        source_free(&f->source[i]);
+    head_list_free(&f->list);
+    scratch_remove(f->folder);
+    return 0;
+}
+
+int emulated_head_named(const emulated_fixture *f, const char *name)
+{
+    for (int i = 0; i < f->list.count; i++)
+        if (strcmp(f->list.heads[i]->name, name) == 0)
+            return i;
+    fail_msg("tests/emulate/heads.h has no head %s", name);
+    return -1;
+}

@@ -1,0 +1,62 @@
+/* trials: calls of emulated heads, and jobs that compare them with the formula, several at once; for the
+ * tests that run emitted kernels on the CPU. */
+#ifndef FPAC_TESTS_EMULATE_TRIALS_H
+#define FPAC_TESTS_EMULATE_TRIALS_H
+
+#include "gen/gen.h"
+#include "runtime/verify/check.h"
+#include "heads.h"
+#include "module.h"
+
+/* Lengths are times * chunk + more. */
+typedef struct emulated_call {
+    int times, more;
+    int batch, heads, query_heads;
+    fpa_layout layout;
+    int checks;
+    int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
+    bool threads;        /* fetch, not the copy engine */
+    int cluster;         /* blocks of a sequence that take turns; 0: none do */
+} emulated_call;
+
+/* Numbers of calls, from which on others of their kind follow. */
+enum {
+    TOKEN_CALL = 1,
+    LONG_CALL = 12, /* by segments; the next: by one */
+    TOTALS_CALL = 16,
+    THREADS_CALL = 18,
+    CLUSTER_CALL = 20,
+    EMULATED_CALLS = 25
+};
+
+typedef struct emulated_fixture {
+    bool ready; /* there is what it takes */
+    char folder[64];
+    fpa_head_list list; /* emulated_heads */
+    fpa_source source[EMULATED_MOST_HEADS];
+} emulated_fixture;
+
+/* For cmocka: *state becomes the fixture. */
+int emulated_setup(void **state);
+int emulated_teardown(void **state);
+int emulated_head_named(const emulated_fixture *f, const char *name);
+
+typedef struct emulated_job {
+    const emulated_fixture *fixture;
+    int head;
+    const char *code; /* of the head, or a fault in it */
+    int first, end;   /* calls */
+    int number;       /* of its own */
+    bool brief;       /* a fault is found in the first calls */
+    /* what became of it */
+    fpa_status status;
+    fpa_error error;
+    double seconds[2];        /* that the compiler took, and the calls; of a busy machine */
+    unsigned called;          /* bit i: call i concerned it and was made, */
+    unsigned launched, forms; /* kernels (bits as in cuda_kernel), forms */
+} emulated_job;
+
+void emulated_run(int count, emulated_job *jobs);
+void emulated_report(const emulated_job *j, const char *what);
+
+#endif

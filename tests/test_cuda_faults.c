@@ -1,0 +1,120 @@
+/* The emulation of CUDA kernels must be able to fail: emitted kernels with one mistake each
+ * (emulate/faults.h) are found out.
+ *
+ * make test: of each place the first fault of each kind; make test-all: all faults. That a mistake can be
+ * made in what is emitted today is tested of all of them, always. */
+#include "dear.h"
+#include "emulate/faults.h"
+#include "emulate/trials.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { FAULTS = sizeof emulated_faults / sizeof *emulated_faults };
+
+/* Where each place is, and the calls that go by there: a call does all of it when it is long. */
+static const struct {
+    const char *head;
+    int first, calls;
+} places[PLACES] = {
+    [BY_BOXES] = {"gated", LONG_CALL, 2},
+    [BY_THREADS] = {"gated", THREADS_CALL, 2},
+    [IN_FUSED] = {"fewgated", LONG_CALL, 5},
+    [IN_FUSED_BY_THREADS] = {"fewgated", THREADS_CALL, 2},
+    [IN_TOTALS] = {"few", LONG_CALL, 5},
+    [IN_CLUSTER_SCAN] = {"clustered", CLUSTER_CALL, 5},
+    [IN_WIDE_CLUSTER_SCAN] = {"clustereddeep", CLUSTER_CALL, 5},
+    [IN_TOKEN] = {"plain", TOKEN_CALL, 5},
+};
+
+/* The first of its place and kind. */
+static bool is_fixed(int index)
+{
+    for (int i = 0; i < index; i++)
+        if (emulated_faults[i].place == emulated_faults[index].place &&
+            emulated_faults[i].kind == emulated_faults[index].kind)
+            return false;
+    return true;
+}
+
+/* ---- what the fixed part has ---- */
+
+static void the_fixed_part_has_every_place_and_every_kind(void **state)
+{
+    int at[PLACES] = {0}, of[KINDS] = {0};
+    (void)state;
+    for (int i = 0; i < FAULTS; i++)
+        if (is_fixed(i))
+            at[emulated_faults[i].place]++, of[emulated_faults[i].kind]++;
+    for (int i = 0; i < PLACES; i++) {
+        assert_non_null(places[i].head);
+        if (at[i] == 0)
+            fail_msg("no fault of the fixed part is at place %d of enum fault_place", i);
+    }
+    for (int i = 0; i < KINDS; i++)
+        if (of[i] == 0)
+            fail_msg("no fault of the fixed part is of kind %d of enum fault_kind", i);
+}
+
+/* ---- the faults ---- */
+
+static const fpa_head *head_of(const emulated_fixture *f, int fault)
+{
+    return f->list.heads[emulated_head_named(f, places[emulated_faults[fault].place].head)];
+}
+
+static void every_fault_can_be_made_in_the_emitted_code(void **state)
+{
+    const emulated_fixture *f = *state;
+    for (int i = 0; i < FAULTS; i++)
+        free(fault_make(&emulated_faults[i].fault, head_of(f, i), "cuda:sm_90a"));
+}
+
+/* What the compiler refuses was no fault. */
+static void faults_in_emitted_kernels_are_found(void **state)
+{
+    const emulated_fixture *f = *state;
+    static emulated_job jobs[FAULTS];
+    int count = 0, wrong = 0;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < FAULTS; i++) {
+        const int head = emulated_head_named(f, places[emulated_faults[i].place].head),
+                  first = places[emulated_faults[i].place].first;
+        if (!dear_tests() && !is_fixed(i))
+            continue;
+        jobs[count++] =
+            (emulated_job){.fixture = f,
+                           .head = head,
+                           .code = fault_make(&emulated_faults[i].fault, head_of(f, i), "cuda:sm_90a"),
+                           .number = i,
+                           .brief = true,
+                           .first = first,
+                           .end = first + places[emulated_faults[i].place].calls};
+    }
+    dear_report("faults", count, FAULTS);
+    emulated_run(count, jobs);
+    for (int i = 0; i < count; i++) {
+        wrong += !fault_refused(&emulated_faults[jobs[i].number].fault, f->list.heads[jobs[i].head]->name,
+                                jobs[i].status, jobs[i].error.message);
+        free((char *)(uintptr_t)jobs[i].code);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fixed_part_has_every_place_and_every_kind),
+        cmocka_unit_test(every_fault_can_be_made_in_the_emitted_code),
+        cmocka_unit_test(faults_in_emitted_kernels_are_found),
+    };
+    return cmocka_run_group_tests_name("cuda faults", tests, emulated_setup, emulated_teardown);
+}
