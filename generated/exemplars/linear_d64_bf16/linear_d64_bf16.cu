@@ -47,7 +47,7 @@ enum {
     COLUMN_TILES = 8,    /* of 8 columns a block */
     ALL_TILES = 8,       /* no z: the head is not normalised */
     COLUMNS = COLUMN_BLOCKS * 8 * ALL_TILES, /* of a copy of the state */
-    THREADS = 128,          /* of a block of state and attend: 4 warps */
+    THREADS = 128,          /* of a block of chunk_state and chunk_output: 4 warps */
     WARPS = 4,
     QUERY_TILES = 2,     /* of 16 queries a warp */
     QUERY_TOKENS = 128,  /* a block */
@@ -72,35 +72,36 @@ enum {
  * also copied into every emitted file, which includes nothing.
  *
  * Kernels of a head NAME, in the order in which a forward launches them:
- *   NAME_gates   running sums of the log-gates, chunk by chunk            (gated heads)
- *   NAME_pack    vectors of packed rows                                   (warpgroups, where q and k need it)
- *   NAME_state   walks the keys: the state before each chunk, and after the last
- *   NAME_state2  the same with smaller blocks, for few heads              (some heads on warpgroups)
- *   NAME_carry   adds what earlier segments left to the copies of later ones
- *   NAME_attend  reads the state, then the chunk's own keys; writes o; on warpgroups beside NAME_state, where
- *                sequences are walked in one piece: chunk by chunk, as soon as the state before it is there
- *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
- *                it goes along with the state in registers, query, own keys, update, panel by panel
- *   NAME_relay   instead of it, for few sequences: the blocks of a cluster take turns and hand the state on
- *   NAME_step    the recurrent form: update and query in one pass over the state
- *   NAME_token   instead of it, for one token of few heads, whose states fit into shared memory
- *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
- *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
+ *   NAME_gate_scan   running sums of the log-gates, chunk by chunk            (gated heads)
+ *   NAME_pack_rows    vectors of packed rows                                   (warpgroups, where q and k
+ * need it) NAME_chunk_state   walks the keys: the state before each chunk, and after the last
+ *   NAME_chunk_state_small  the same with smaller blocks, for few heads              (some heads on
+ * warpgroups) NAME_segment_scan   adds what earlier segments left to the copies of later ones
+ *   NAME_chunk_output  reads the state, then the chunk's own keys; writes o; on warpgroups beside
+ * NAME_chunk_state, where sequences are walked in one piece: chunk by chunk, as soon as the state before it
+ * is there NAME_fused_chunk    all in one pass, for heads of few features: after a walk for the totals of
+ * segments, it goes along with the state in registers, query, own keys, update, panel by panel
+ *   NAME_cluster_scan   instead of it, for few sequences: the blocks of a cluster take turns and hand the
+ * state on NAME_decode    the recurrent form: update and query in one pass over the state
+ *   NAME_decode_resident   instead of it, for one token of few heads, whose states fit into shared memory
+ *   NAME_decode_recent  instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_split_reduction  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
- * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead; NAME_flow of warpgroups:
- * between them. NAME_relay: fpa_cuda_maps behind the call. Sizes are elements unless a name says bytes. */
+ * their addresses; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead;
+ * NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps behind the call. Sizes are
+ * elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_STEP 1   /* NAME_step, _token, _gather */
-#define FPA_CUDA_RECALL 2 /* NAME_recall */
-#define FPA_CUDA_ATTEND 3 /* NAME_attend */
-#define FPA_CUDA_FLOW 4   /* NAME_flow, _relay */
-#define FPA_CUDA_WALK 5   /* NAME_gates, _pack, _state, _carry */
-#define FPA_CUDA_WALK2 6  /* NAME_state2 */
+#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _token, _gather */
+#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
+#define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
+#define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
+#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pack, _state, _segment_scan */
+#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
@@ -108,48 +109,55 @@ enum {
 #define FPA_CUDA_HAS(part) 1
 #endif
 
-/* The kernels' own constants; NAME_geometry in the module. */
-struct fpa_cuda_geometry {
-    int version;        /* FPA_CUDA_VERSION of the generator */
-    int features;       /* D, rounded up to whole units of 16 */
-    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
-    int column_blocks;  /* blocks of columns that state and attend are launched for */
-    int copy_bytes;     /* of an element of the copies of the state */
-    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
-    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
-    int state_element;  /* bytes of one */
-    int weights;        /* run-time matrices */
-    int gate;           /* 1: gated */
-    int state_threads, state_slices, state_bytes;   /* NAME_state: threads, blocks a head, shared memory */
-    int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
-    int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
-    int flow_totals;                                /* 1: it can leave the totals of segments itself */
-    int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a
-                       copy */
-    int relay_threads, relay_bytes;    /* NAME_relay; 0 threads: there is none */
-    int flow_vector, flow_value;       /* d and dv when NAME_flow by roles, or NAME_relay, is there, else 0 */
-    int carry_threads, carry_elements; /* NAME_carry: elements of a copy that a block takes */
-    int gates_threads;
-    int step_threads, step_features,
-        step_bytes,     /* NAME_step: features that a block takes at least; 0 threads: none */
-        step_cluster,   /* blocks of a head, at most, that can be one cluster */
-        token_bytes,    /* NAME_token: shared memory beside a block's rows of the state; 0: there is none */
-        token_least,    /* with them, at least */
-        token_row,      /* bytes of a row */
-        token_most,     /* of shared memory that a launch may ask for */
-        recalls;        /* 1: there is NAME_recall */
-    int gather_threads; /* NAME_gather: a block an output row */
-    int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
-    int state_clocks, second_clocks; /* estimates, when NAME_attend stays: of a block for 16 tokens, */
-    int attend_clocks;               /* and of NAME_attend for 16 queries and a block of columns */
-    int stays;  /* 1: blocks take one walk, or one block of queries, after the other: NAME_state's by
-                   gridDim.x,  NAME_attend's whichever is next */
-    int decays; /* 1: NAME_gates leaves decays, too */
-    int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
-    int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
+/* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
+ * memory. In the order of abi/cuda_kernels.h. */
+#define FPA_CUDA_KERNELS 12
+struct fpa_cuda_block {
+    int threads, bytes;
 };
 
-#define FPA_CUDA_VERSION 10
+/* The kernels' own constants; NAME_geometry in the module, filled by these names. */
+struct fpa_cuda_geometry {
+    int version;                                    /* FPA_CUDA_VERSION of the generator */
+    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* NAME_decode_resident: bytes beside rows of a state */
+    int features;                                   /* D, rounded up to whole units of 16 */
+    int columns;               /* of the copies: dv rounded up, then one of z when normalised, rounded up */
+    int column_blocks;         /* blocks of columns that chunk_state and chunk_output are launched for */
+    int copy_bytes;            /* of an element of the copies of the state */
+    int chunk;                 /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements;        /* of one (batch, head) as given in and out: D*dv, then D when normalised */
+    int state_element;         /* bytes of one */
+    int weights;               /* run-time matrices */
+    int gate;                  /* 1: gated */
+    int decays;                /* 1: NAME_gate_scan leaves decays, too */
+    int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
+    int pack_tokens;           /* that a block of it takes */
+    int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
+    int small_state_slices;    /* NAME_chunk_state_small: the same */
+    int query_tokens;          /* NAME_chunk_output: that a block takes */
+    int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
+                                  NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
+    int chunk_state_clocks;    /* estimates, when blocks are persistent: of a block for 16 tokens, */
+    int small_state_clocks;    /* the same, */
+    int chunk_output_clocks;   /* and of NAME_chunk_output for 16 queries and a block of columns */
+    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
+    int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
+    int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
+                                  read; 0: as in a copy */
+    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
+    int fused_value;           /* there, else 0 */
+    int decode_features;       /* NAME_decode: that a block takes at least */
+    int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
+    int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
+    int decode_resident_row;   /* bytes of a row, */
+    int decode_resident_most;  /* and what a launch may ask for */
+};
+
+#define FPA_CUDA_VERSION 11
+
+/* Tokens that a block of NAME_cluster_scan takes at a time. */
+#define FPA_CUDA_SPAN 128
 
 /* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
  * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
@@ -177,27 +185,27 @@ struct fpa_cuda_call {
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
                      end, and what it leaves of the sums before it */
     long long gate_row;      /* length in whole blocks of 64 */
-    void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
-    /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks][column blocks],
-     * blocks of NAME_state that have written their part of a copy. NULL: NAME_attend has a block for each
-     * item */
+    void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
+    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
+    /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
+     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NULL: NAME_chunk_output has
+     * a block for each item */
     unsigned *progress;
     /* sizes chosen for this call */
     long long chunk;  /* tokens; the parallel form: at least length */
     long long chunks; /* that length divides into */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
-    long long first_chunks;   /* of a first segment; NAME_flow by roles: maybe more, else as many */
-    long long totals_only;    /* NAME_flow: 1: no queries, the totals of segments */
-    long long walk_end;       /* first token that NAME_state leaves out */
-    long long beside;         /* query heads whose tokens NAME_attend takes in turn */
-    long long awaited; /* NAME_attend runs beside so many blocks of NAME_state a copy, and waits for them; 0:
-                          it does not */
-    long long slices;  /* blocks of NAME_step, _token or _recall that share one head's features */
+    long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
+    long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
+    long long walk_end;       /* first token that NAME_chunk_state leaves out */
+    long long beside;         /* query heads whose tokens NAME_chunk_output takes in turn */
+    long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
+                          for them; 0: it does not */
+    long long slices;  /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;   /* features that such a block has, at most */
     long long group;   /* query heads that share a key's head */
-    long long recent;  /* NAME_recall: tokens of k, v and log_gate before the query's own */
+    long long recent;  /* NAME_decode_recent: tokens of k, v and log_gate before the query's own */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };
@@ -212,8 +220,8 @@ struct fpa_tensor_map {
 #endif
 };
 
-/* Of queries, keys (or their vectors) and values; NAME_flow: and of o. What it cannot describe, threads fetch
- * and store. */
+/* Of queries, keys (or their vectors) and values; NAME_fused_chunk: and of o. What it cannot describe,
+ * threads fetch and store. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
@@ -444,15 +452,51 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    FPA_CUDA_VERSION, COPY_ROWS, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 4096, (int)sizeof(state_element), 0, 0,
-    THREADS, SLICES, 36864,
-    THREADS, QUERY_TOKENS, 55104,
-    THREADS, 73728, 0, 0,
-    0, 0, 0, 0,
-    256, 2048,
-    256,
-    256, 16, 73728, 8, 24576, 36864, DV * (int)sizeof(state_element), 231424, 1,
-    64,
+    FPA_CUDA_VERSION, /* version */
+    { /* threads and bytes of a block */
+        { 0, 0 }, /* gate_scan */
+        { 0, 0 }, /* pack_rows */
+        { THREADS, 36864 }, /* chunk_state */
+        { 0, 0 }, /* chunk_state_small */
+        { 256, 0 }, /* segment_scan */
+        { THREADS, 55104 }, /* chunk_output */
+        { THREADS, 73728 }, /* fused_chunk */
+        { 0, 0 }, /* cluster_scan */
+        { 256, 73728 }, /* decode */
+        { 256, 24576 }, /* decode_resident */
+        { 256, 73728 }, /* decode_recent */
+        { 64, 0 }, /* split_reduction */
+    },
+    COPY_ROWS, /* features */
+    COLUMNS, /* columns */
+    COLUMN_BLOCKS, /* column_blocks */
+    2, /* copy_bytes */
+    CHUNK, /* chunk */
+    4096, /* state_elements */
+    (int)sizeof(state_element), /* state_element */
+    0, /* weights */
+    0, /* gate */
+    0, /* decays */
+    0, /* value_width */
+    0, /* vector_rows */
+    0, /* pack_tokens */
+    SLICES, /* chunk_state_slices */
+    0, /* small_state_slices */
+    QUERY_TOKENS, /* query_tokens */
+    0, /* persistent */
+    0, /* chunk_state_clocks */
+    0, /* small_state_clocks */
+    0, /* chunk_output_clocks */
+    2048, /* segment_scan_elements */
+    0, /* fused_totals */
+    0, /* fused_total */
+    0, /* fused_vector */
+    0, /* fused_value */
+    16, /* decode_features */
+    8, /* decode_cluster */
+    36864, /* decode_resident_least */
+    DV * (int)sizeof(state_element), /* decode_resident_row */
+    231424, /* decode_resident_most */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
@@ -757,7 +801,7 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
 }
 
 /* Where from keys on the lane's part of a unit's coordinates is: see add_panel. */
-__device__ __forceinline__ u32 natural_row(int unit)
+__device__ __forceinline__ u32 coordinates_row(int unit)
 {
     return ((threadIdx.x & 7) + matrix_half() * 8) * RAW_PITCH + unit * 32 + (threadIdx.x >> 3 & 1) * 16;
 }
@@ -771,7 +815,7 @@ __device__ __forceinline__ void load_queries(u32 (*a)[4], u32 queries)
 }
 
 /* c[tile] += q S */
-__device__ __forceinline__ void read_natural(float (*c)[4], const u32 (*a)[4], u32 tile)
+__device__ __forceinline__ void read_coordinates(float (*c)[4], const u32 (*a)[4], u32 tile)
 {
 #pragma unroll
     for (int u = 0; u < UNITS; u++) {
@@ -844,7 +888,7 @@ template <int tiles, int pitch> __device__ __forceinline__ void score_keys(float
 }
 
 /* s[key tile][4] = q.k for 16 keys that lie as they are from address keys on. */
-__device__ __forceinline__ void score_natural(float (*s)[4], const u32 (*a)[4], u32 keys)
+__device__ __forceinline__ void score_coordinates(float (*s)[4], const u32 (*a)[4], u32 keys)
 {
     float d[2][4] = {};
     const u32 from = keys + ((threadIdx.x & 7) + matrix_half() * 8) * RAW_PITCH + (threadIdx.x >> 3 & 1) * 16;
@@ -973,8 +1017,8 @@ __device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], floa
         }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_WALK)
-extern "C" __global__ void __launch_bounds__(THREADS, 4) linear_d64_bf16_state(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+extern "C" __global__ void __launch_bounds__(THREADS, 4) linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
 {
     const int block = blockIdx.x % COLUMN_BLOCKS, slice = blockIdx.x / COLUMN_BLOCKS % SLICES;
     const u32 walk = blockIdx.x / (COLUMN_BLOCKS * SLICES), segments = (u32)call.segments;
@@ -998,7 +1042,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) linear_d64_bf16_state(c
     for (int l = 0; l < FACTORS; l++)
 #pragma unroll
         for (int u = 0; u < WARP_UNITS; u++)
-            row[l][u] = natural_row(unit + u);
+            row[l][u] = coordinates_row(unit + u);
 
     /* a panel is computed with while the next one is on its way */
     const int start = first_chunk * chunk_tokens;
@@ -1080,8 +1124,8 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_WALK)
-extern "C" __global__ void __launch_bounds__(256, 2) linear_d64_bf16_carry(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+extern "C" __global__ void __launch_bounds__(256, 2) linear_d64_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
     const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048, segments = (u32)call.segments;
     const int element = (blockIdx.x % blocks * 256 + threadIdx.x) * CARRIED;
@@ -1109,7 +1153,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) linear_d64_bf16_carry(const
 }
 #endif
 
-/* ---- attend ---- */
+/* ---- chunk_output ---- */
 
 /* o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
  * same sum with v = 1 when the head is normalised. A block takes QUERY_TOKENS queries of one head. */
@@ -1218,8 +1262,8 @@ template <int tiles> __device__ __forceinline__ void store_output(const float (*
     flush_output<tiles>(shared, o, stride, count, block, aligned);
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_ATTEND)
-extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_attend(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_OUTPUT)
+extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
 {
     /* the last blocks of a chunk have the most keys: they start first */
     const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS), query_heads = (u32)call.query_heads;
@@ -1276,14 +1320,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_attend(
 }
 #endif
 
-/* ---- flow ---- */
+/* ---- fused_chunk ---- */
 
 /* A block walks one segment of a query head's sequence, panel by panel: the queries read the state before
  * the panel (a copy in shared memory) and the panel's own keys; then the keys enter the state. The base of a
- * segment is what NAME_state left as totals of the segments before it. */
+ * segment is what NAME_chunk_state left as totals of the segments before it. */
 
 /* A panel of queries is 4 warps of 16. */
-enum { FLOW_TILES = PANEL / (16 * WARPS) };
+enum { FUSED_TILES = PANEL / (16 * WARPS) };
 
 /* c = total + c, for this warp's units. */
 __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const float *total, int unit, int block)
@@ -1326,8 +1370,8 @@ __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 
         }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_FLOW)
-extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_FUSED)
+extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
 {
     const u32 walk = blockIdx.x / COLUMN_BLOCKS, sequences = (u32)(call.batch * call.query_heads), sequence = walk % sequences;
     const int block = blockIdx.x % COLUMN_BLOCKS, unit = (threadIdx.x >> 5) * WARP_UNITS;
@@ -1342,7 +1386,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
     element *o = (element *)call.o + b * call.o_stride[0] + query_head * call.o_stride[2];
     const bool q_aligned = is_aligned(call.q, call.q_stride, D_IN), k_aligned = is_aligned(call.k, call.k_stride, D_IN);
     const bool v_aligned = is_aligned(call.v, call.v_stride, DV), o_aligned = is_aligned(call.o, call.o_stride, DV);
-    const int warp_query = (threadIdx.x >> 5) * FLOW_TILES * 16, column = block * COLUMN_TILES * 8;
+    const int warp_query = (threadIdx.x >> 5) * FUSED_TILES * 16, column = block * COLUMN_TILES * 8;
     const int segment_tokens = (int)call.segment_chunks * chunk_tokens, start = segment * segment_tokens;
     const int end = length - start > segment_tokens ? start + segment_tokens : length;
     const u32 shared = shared_address();
@@ -1361,7 +1405,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
     for (int l = 0; l < FACTORS; l++)
 #pragma unroll
         for (int u = 0; u < WARP_UNITS; u++)
-            row[l][u] = natural_row(unit + u);
+            row[l][u] = coordinates_row(unit + u);
 
     /* a panel is computed with while the next one is on its way */
     if (start < end) {
@@ -1387,24 +1431,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
         }
         copy_commit();
 
-        float out[FLOW_TILES][ALL_TILES][4] = {};
+        float out[FUSED_TILES][ALL_TILES][4] = {};
         u32 kept[UNITS][4];
         load_queries(kept, raw_queries + here + warp_query * RAW_PITCH);
         if (reads) {
-            read_natural(out[0], kept, tile);
+            read_coordinates(out[0], kept, tile);
         }
-        for (int key = 0; key < PANEL && first + key < panel_end && key < warp_query + FLOW_TILES * 16; key += 16) {
-            float s[FLOW_TILES][2][4];
-            score_natural(s[0], kept, keys + key * RAW_PITCH);
+        for (int key = 0; key < PANEL && first + key < panel_end && key < warp_query + FUSED_TILES * 16; key += 16) {
+            float s[FUSED_TILES][2][4];
+            score_coordinates(s[0], kept, keys + key * RAW_PITCH);
 #pragma unroll
-            for (int m = 0; m < FLOW_TILES; m++) {
+            for (int m = 0; m < FUSED_TILES; m++) {
                 if (key + 15 > warp_query + m * 16)
                     mask_scores(s[m], warp_query + m * 16, key, PANEL);
             }
-            add_values<FLOW_TILES>(out, s, values + stage * VALUES + key * VALUE_PITCH);
+            add_values<FUSED_TILES>(out, s, values + stage * VALUES + key * VALUE_PITCH);
         }
         add_panel(c, keys, row, values + stage * VALUES);
-        store_output<FLOW_TILES>(out, raw_queries + here + warp_query * (RAW_PITCH - OUTPUT_PITCH), o + (i64)first * call.o_stride[1], call.o_stride[1], panel_end - first, block, o_aligned);
+        store_output<FUSED_TILES>(out, raw_queries + here + warp_query * (RAW_PITCH - OUTPUT_PITCH), o + (i64)first * call.o_stride[1], call.o_stride[1], panel_end - first, block, o_aligned);
     }
     copy_wait<0>();
     if (segment == call.segments - 1 && call.state_out && query_head % group == 0)
@@ -1420,16 +1464,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_flow(co
  * is done. */
 
 enum {
-    STEP_THREADS = 256,
-    STEP_WARPS = STEP_THREADS / 32,
+    DECODE_THREADS = 256,
+    STEP_WARPS = DECODE_THREADS / 32,
     STEP_LANES = 16,            /* threads that share a row, 4 columns each */
-    STEP_ROWS = STEP_THREADS / STEP_LANES, /* rows that a block has at a time then */
+    STEP_ROWS = DECODE_THREADS / STEP_LANES, /* rows that a block has at a time then */
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
     STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */
     STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has on their way */
     STEP_GROUP = 2,             /* of them that it waits for and asks for at a time */
-    STEP_RING = 4 * STEP_STAGES * STEP_THREADS, /* floats of them; sums of threads may go on there */
+    STEP_RING = 4 * STEP_STAGES * DECODE_THREADS, /* floats of them; sums of threads may go on there */
     STEP_FLOATS = 6144,         /* of shared memory before the ring */
     STEP_CLUSTER = 8,           /* blocks that add their parts of o up themselves, at most */
     STEP_BARRIERS = 33,         /* one of the parts, one of each piece of a state that stays in shared memory */
@@ -1437,7 +1481,7 @@ enum {
     STEP_COLUMNS = (DV + 3) / 4 * 4 /* of a part of o: values */
 };
 
-static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * STEP_THREADS, "sums need room");
+static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
 /* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows of the key and the queries,
  * STEP_ROOM, the ring. */
@@ -1459,7 +1503,7 @@ __device__ __forceinline__ float *step_parts(void)
     return step_warp_sums() + STEP_QUERIES * STEP_WARPS;
 }
 
-/* Of the parts, then of the pieces of a state that linear_d64_bf16_token holds. */
+/* Of the parts, then of the pieces of a state that linear_d64_bf16_decode_resident holds. */
 __device__ __forceinline__ u32 step_barrier(int i)
 {
     return (u32)__cvta_generic_to_shared(step_parts() + STEP_CLUSTER * STEP_COLUMNS) + 8 * i;
@@ -1470,7 +1514,7 @@ __device__ __forceinline__ float *step_packed(void)
     return step_parts() + STEP_CLUSTER * STEP_COLUMNS + 2 * STEP_BARRIERS;
 }
 
-__device__ __forceinline__ float *step_room(void)
+__device__ __forceinline__ float *decode_room(void)
 {
     return (float *)shared_memory + STEP_FLOATS - STEP_ROOM;
 }
@@ -1589,7 +1633,7 @@ struct step_inputs {
     element key, query[STEP_QUERIES], value;
 };
 
-static_assert(D_IN <= STEP_THREADS && DV <= STEP_THREADS, "a thread has one coordinate of a vector");
+static_assert(D_IN <= DECODE_THREADS && DV <= DECODE_THREADS, "a thread has one coordinate of a vector");
 
 __device__ __forceinline__ void step_load(const struct fpa_cuda_call &call, const struct step_task &task,
                                           struct step_inputs &inputs)
@@ -1612,7 +1656,7 @@ __device__ __forceinline__ void step_coordinates(struct step_task &task, const s
 {
     float *x = step_packed();
     const int i = threadIdx.x;
-    for (int row = i; row < task.vectors * ROWS; row += STEP_THREADS)
+    for (int row = i; row < task.vectors * ROWS; row += DECODE_THREADS)
         if (row % ROWS >= D_IN)
             x[row] = row % ROWS == ONES_ROW ? 1.0f : 0.0f;
     if (i < D_IN) {
@@ -1642,13 +1686,13 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 /* ---- features ---- */
 
 /* The packed rows that the first features of a block are products of, number threadIdx.x and, in the upper half,
- * threadIdx.x + STEP_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0: where there
+ * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0: where there
  * are no registers for them, none. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
 };
 
-enum { STEP_AHEAD = 2 }; /* of linear_d64_bf16_step */
+enum { STEP_AHEAD = 2 }; /* of linear_d64_bf16_decode */
 
 template <int AHEAD>
 __device__ __forceinline__ void step_ask_names(const struct step_task &task, struct step_names<AHEAD> &names)
@@ -1656,7 +1700,7 @@ __device__ __forceinline__ void step_ask_names(const struct step_task &task, str
     if (AHEAD == 0)
         return;
     const int f = (int)threadIdx.x < task.count ? task.first + threadIdx.x : 0;
-    const int next = (int)threadIdx.x + STEP_THREADS < task.count ? f + STEP_THREADS : 0;
+    const int next = (int)threadIdx.x + DECODE_THREADS < task.count ? f + DECODE_THREADS : 0;
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
         names.rows[l] = feature_rows[l][f] | (u32)feature_rows[l][next] << 16;
@@ -1690,7 +1734,7 @@ __device__ __forceinline__ void step_each_feature(const struct step_task &task, 
     int i = threadIdx.x;
     if (AHEAD > 0 && first == task.first)
 #pragma unroll
-        for (int u = 0; u < AHEAD; u++, i += STEP_THREADS) {
+        for (int u = 0; u < AHEAD; u++, i += DECODE_THREADS) {
 #pragma unroll
             for (int l = 0; l < FACTORS; l++)
                 row[l] = names.rows[l] >> u * 16 & 0xffff;
@@ -1698,7 +1742,7 @@ __device__ __forceinline__ void step_each_feature(const struct step_task &task, 
                 form(i, row, 1.0f);
         }
 #pragma unroll(UNROLLED)
-    for (; i < count; i += STEP_THREADS) {
+    for (; i < count; i += DECODE_THREADS) {
 #pragma unroll
         for (int l = 0; l < FACTORS; l++)
             row[l] = feature_rows[l][first + i];
@@ -1723,7 +1767,7 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
         LANES = (DV + COLUMNS - 1) / COLUMNS,
-        ROWS = STEP_THREADS / LANES, /* at a time */
+        ROWS = DECODE_THREADS / LANES, /* at a time */
         IS_WIDE = WIDE,
         IS_HELD = HELD
     };
@@ -1750,7 +1794,7 @@ template <typename number> __device__ constexpr bool step_has_pieces()
 /* A thread's own place in the ring: nobody else looks there, so nobody waits for anybody. */
 __device__ __forceinline__ float *step_place(int stage)
 {
-    return step_ring() + (stage * STEP_THREADS + threadIdx.x) * 4;
+    return step_ring() + (stage * DECODE_THREADS + threadIdx.x) * 4;
 }
 
 /* Ask for the thread's pieces of rows f, f + ROWS ... of a block's `count`, into places from `stage` on. */
@@ -1761,7 +1805,7 @@ __device__ __forceinline__ void step_fetch(const number *from, int f, int count,
 #pragma unroll
     for (int u = 0; u < STEP_GROUP; u++)
         if (from && f + u * grid::ROWS < count)
-            copy_async(to + u * 16 * STEP_THREADS, from + (f + u * grid::ROWS) * DV + grid::column(0), 16);
+            copy_async(to + u * 16 * DECODE_THREADS, from + (f + u * grid::ROWS) * DV + grid::column(0), 16);
     copy_commit();
 }
 
@@ -1769,7 +1813,7 @@ __device__ __forceinline__ void step_fetch(const number *from, int f, int count,
 template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struct step_task &task)
 {
 #pragma unroll 1
-    for (int i = AHEAD * STEP_THREADS + threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
+    for (int i = AHEAD * DECODE_THREADS + threadIdx.x * 64; i < task.count; i += DECODE_THREADS * 64)
 #pragma unroll
         for (int l = 0; l < FACTORS; l++)
             prefetch(&feature_rows[l][task.first + i]);
@@ -1826,7 +1870,7 @@ __device__ __forceinline__ void step_stream(const number *from, int at, int n, i
     }
 }
 
-/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds (token.cu.in). */
+/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds (decode_resident.cu.in). */
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_held(const number *from, int at, int n, const visitor &visit)
 {
@@ -1935,7 +1979,7 @@ template <int QUERIES, typename grid>
 __device__ __forceinline__ void step_leave(struct step_task &task, float (*o)[grid::COLUMNS])
 {
     enum { WHOLE = 32 % grid::LANES == 0, PARTS = WHOLE ? STEP_WARPS : grid::ROWS };
-    float *part = step_room(); /* [PARTS][QUERIES][STEP_PITCH] */
+    float *part = decode_room(); /* [PARTS][QUERIES][STEP_PITCH] */
     copy_wait<0>();
     __syncthreads();
     if (threadIdx.x == 0)
@@ -1956,7 +2000,7 @@ __device__ __forceinline__ void step_leave(struct step_task &task, float (*o)[gr
 __device__ __forceinline__ float step_sum(const struct step_task &task, int g, int column)
 {
     const int queries = task.vectors - 1;
-    const float *part = step_room() + g * STEP_PITCH + column;
+    const float *part = decode_room() + g * STEP_PITCH + column;
     float sum = 0;
 #pragma unroll 8
     for (int r = 0; r < task.parts; r++)
@@ -1994,7 +2038,7 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
     if (threadIdx.x == 0 && own > 0)
         barrier_expect(step_barrier(0), own * blocks * DV * (int)sizeof(float));
 #pragma unroll 1
-    for (int i = threadIdx.x; i < task.queries * DV; i += STEP_THREADS) {
+    for (int i = threadIdx.x; i < task.queries * DV; i += DECODE_THREADS) {
         const int g = i / DV, column = i % DV;
         float *part = step_parts() + (g / blocks * blocks + task.slice) * STEP_COLUMNS;
         join_send(part + column, g % blocks, step_sum(task, g, column));
@@ -2004,7 +2048,7 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
 #pragma unroll 1
     for (int g = task.slice; g < task.queries; g += blocks) {
         const float *part = step_parts() + g / blocks * blocks * STEP_COLUMNS;
-        for (int column = threadIdx.x; column < DV; column += STEP_THREADS) {
+        for (int column = threadIdx.x; column < DV; column += DECODE_THREADS) {
             float sum = 0;
 #pragma unroll 8
             for (int s = 0; s < blocks; s++) {
@@ -2025,7 +2069,7 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
         return;
     }
 #pragma unroll 1
-    for (int i = threadIdx.x; i < task.queries * DV; i += STEP_THREADS) {
+    for (int i = threadIdx.x; i < task.queries * DV; i += DECODE_THREADS) {
         const int g = i / DV, column = i % DV;
         const float sum = step_sum(task, g, column);
         if (call.slices == 1) {
@@ -2045,7 +2089,7 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
                                           number *to)
 {
     enum { TILE = STEP_ROOM / (1 + QUERIES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
-    float *query = step_room(), *key = query + TILE * QUERIES;
+    float *query = decode_room(), *key = query + TILE * QUERIES;
     float v[grid::COLUMNS] = {}, o[QUERIES][grid::COLUMNS] = {};
 #pragma unroll
     for (int j = 0; j < grid::COLUMNS; j++)
@@ -2100,7 +2144,7 @@ __device__ __forceinline__ void step_copy(const struct step_task &task, const so
     if (!to)
         return;
     const int rows = task.first * DV;
-    for (int i = threadIdx.x; i < task.count * DV; i += STEP_THREADS)
+    for (int i = threadIdx.x; i < task.count * DV; i += DECODE_THREADS)
         step_put(to[rows + i], from ? step_get(from[rows + i]) : 0.0f);
 }
 
@@ -2215,8 +2259,8 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
 
 /* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
  * it; of several, in fp32 in between. */
-#if FPA_CUDA_HAS(FPA_CUDA_STEP)
-extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) linear_d64_bf16_step(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3) linear_d64_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task; /* one for all threads: registers are for rows */
     __shared__ struct step_states states;
@@ -2237,7 +2281,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) linear_d64_bf16_st
 
 /* ---- one token of few heads ----
  *
- * As linear_d64_bf16_step, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and each has
+ * As linear_d64_bf16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and each has
  * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a barrier
  * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie. */
 
@@ -2291,7 +2335,7 @@ __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, st
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
                                             struct step_inputs &inputs)
 {
-    const bool asks = threadIdx.x == STEP_THREADS - 32;
+    const bool asks = threadIdx.x == DECODE_THREADS - 32;
     struct step_task mine = step_task_of(call);
     step_begin(call, mine, 0, 0);
     const struct step_states own = step_states_of(call, mine);
@@ -2315,8 +2359,8 @@ __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, st
     __syncthreads();
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_STEP)
-extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) linear_d64_bf16_token(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2) linear_d64_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call call)
 {
     typedef step_grid<step_has_pieces<state_element>(), state_element, true> grid;
     static_assert((STEP_BARRIERS - 1) * STEP_GROUP * grid::ROWS * DV * (int)sizeof(state_element) >= TOKEN_MOST - 4 * STEP_FLOATS,
@@ -2344,23 +2388,23 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) linear_d64_bf16_to
 
 /* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j ----
  *
- * Blocks share a head's features as in linear_d64_bf16_step, and read their rows once; recent tokens are theirs by turns. A
+ * Blocks share a head's features as in linear_d64_bf16_decode, and read their rows once; recent tokens are theirs by turns. A
  * block's first rows of the state are on their way while it computes the scores of its tokens. */
 
 enum {
-    RECALL_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
-    RECALL_KEYS = RECALL_ROOM / ROWS < 32 ? RECALL_ROOM / ROWS : 32 /* at a time */
+    DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
+    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32 /* at a time */
 };
-static_assert(RECALL_KEYS > 0, "a packed key needs room");
+static_assert(DECODE_RECENT_KEYS > 0, "a packed key needs room");
 
 /* [key][query] */
-__device__ __forceinline__ float *recall_weights(void)
+__device__ __forceinline__ float *decode_recent_weights(void)
 {
-    return step_room() + RECALL_ROOM;
+    return decode_room() + DECODE_RECENT_ROOM;
 }
 
 /* k(q, k) of packed rows. The same in all lanes of a warp, which share the rows of a dot product. */
-__device__ __forceinline__ float recall_score(const float *q, const float *k)
+__device__ __forceinline__ float decode_recent_score(const float *q, const float *k)
 {
     float d0 = 0;
     for (int r = threadIdx.x % 32; r < 64; r += 32) {
@@ -2373,37 +2417,37 @@ __device__ __forceinline__ float recall_score(const float *q, const float *k)
 
 /* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
 template <int QUERIES>
-__device__ __forceinline__ void recall_weigh(const struct fpa_cuda_call &call, const struct step_task &task, int first, int count)
+__device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task, int first, int count)
 {
     const element *k = (const element *)call.k + task.batch * call.k_stride[0] + task.head * call.k_stride[2];
     const int slices = (int)call.slices;
     __syncthreads();
-    for (int i = threadIdx.x; i < count * ROWS; i += STEP_THREADS) {
+    for (int i = threadIdx.x; i < count * ROWS; i += DECODE_THREADS) {
         const int row = i % ROWS;
         const long long token = first + (long long)(i / ROWS) * slices;
-        step_room()[i] = row < D_IN ? to_float(k[token * call.k_stride[1] + row]) : row == ONES_ROW ? 1.0f : 0.0f;
+        decode_room()[i] = row < D_IN ? to_float(k[token * call.k_stride[1] + row]) : row == ONES_ROW ? 1.0f : 0.0f;
     }
-    step_derive(step_room(), count, count, task);
+    step_derive(decode_room(), count, count, task);
     __syncthreads();
     for (int i = threadIdx.x / 32; i < count * QUERIES; i += STEP_WARPS) {
-        float weight = recall_score(step_packed() + (1 + i % QUERIES) * ROWS, step_room() + i / QUERIES * ROWS);
+        float weight = decode_recent_score(step_packed() + (1 + i % QUERIES) * ROWS, decode_room() + i / QUERIES * ROWS);
         if (threadIdx.x % 32 == 0)
-            recall_weights()[i] = weight;
+            decode_recent_weights()[i] = weight;
     }
     __syncthreads();
 }
 
 /* What this block's tokens add to the threads' sums: rows of threads take turns. */
 template <int QUERIES, typename grid>
-__device__ __forceinline__ void recall_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
+__device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
                                               float (*o)[grid::COLUMNS])
 {
     const element *values = (const element *)call.v + task.batch * call.v_stride[0] + task.head * call.v_stride[2];
     const int slices = (int)call.slices, tokens = (int)call.recent + 1;
 #pragma unroll 1
-    for (int first = task.slice; first < tokens; first += RECALL_KEYS * slices) {
-        const int left = (tokens - first + slices - 1) / slices, count = left < RECALL_KEYS ? left : (int)RECALL_KEYS;
-        recall_weigh<QUERIES>(call, task, first, count);
+    for (int first = task.slice; first < tokens; first += DECODE_RECENT_KEYS * slices) {
+        const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left : (int)DECODE_RECENT_KEYS;
+        decode_recent_weigh<QUERIES>(call, task, first, count);
         for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
             const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
 #pragma unroll
@@ -2411,7 +2455,7 @@ __device__ __forceinline__ void recall_tokens(const struct fpa_cuda_call &call, 
                 const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
 #pragma unroll
                 for (int g = 0; g < QUERIES; g++)
-                    o[g][j] += recall_weights()[i * QUERIES + g] * a;
+                    o[g][j] += decode_recent_weights()[i * QUERIES + g] * a;
             }
         }
     }
@@ -2420,7 +2464,7 @@ __device__ __forceinline__ void recall_tokens(const struct fpa_cuda_call &call, 
 
 /* Feature i of a pass of the queries, times what is left of the state: query[i][g]. */
 template <int QUERIES>
-__device__ __forceinline__ void recall_feature(float *query, int i, const u32 *row)
+__device__ __forceinline__ void decode_recent_feature(float *query, int i, const u32 *row)
 {
 #pragma unroll
     for (int g = 0; g < QUERIES; g++) {
@@ -2433,7 +2477,7 @@ __device__ __forceinline__ void recall_feature(float *query, int i, const u32 *r
 }
 
 /* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it again. */
-template <typename number> __device__ __forceinline__ number *recall_from(number *state, int first)
+template <typename number> __device__ __forceinline__ number *decode_recent_from(number *state, int first)
 {
     int offset = state ? first : 0;
     asm("" : "+r"(offset));
@@ -2442,22 +2486,22 @@ template <typename number> __device__ __forceinline__ number *recall_from(number
 
 /* The query heads of one pass; from: the head's state. */
 template <int QUERIES, bool WIDE>
-__device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, struct step_task &task,
+__device__ __forceinline__ void decode_recent_pass(const struct fpa_cuda_call &call, struct step_task &task,
                                             const struct step_names<STEP_AHEAD> &names, const state_element *from)
 {
     typedef step_grid<WIDE, state_element> grid;
     enum { TILE = STEP_ROOM / QUERIES / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
-    float *query = step_room();
+    float *query = decode_room();
     float o[QUERIES][grid::COLUMNS] = {};
-    recall_tokens<QUERIES, grid>(call, task, o);
-    from = recall_from(from, task.first * DV);
+    decode_recent_tokens<QUERIES, grid>(call, task, o);
+    from = decode_recent_from(from, task.first * DV);
 #pragma unroll 1
     for (int at = 0; from && at < task.count; at += TILE) {
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
         step_each_feature<1>(task, names, task.first + at, count, [&](int i, const u32 *row, float) {
-            recall_feature<QUERIES>(query, i, row);
+            decode_recent_feature<QUERIES>(query, i, row);
         });
         __syncthreads();
         step_walk<grid>(from, at, count, task.count, [&](int f, const typename grid::numbers &s) {
@@ -2472,17 +2516,17 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
 }
 
 template <bool WIDE>
-__device__ __forceinline__ void recall_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
+__device__ __forceinline__ void decode_recent_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
                                                const struct step_names<STEP_AHEAD> &names, const state_element *from)
 {
     if (task.vectors == 2)
-        recall_pass<1, WIDE>(call, task, names, from);
+        decode_recent_pass<1, WIDE>(call, task, names, from);
     else
-        recall_pass<STEP_QUERIES, WIDE>(call, task, names, from);
+        decode_recent_pass<STEP_QUERIES, WIDE>(call, task, names, from);
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_RECALL)
-extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) linear_d64_bf16_recall(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2) linear_d64_bf16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task;
     __shared__ struct step_states states;
@@ -2497,11 +2541,11 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) linear_d64_bf16_re
         step_pack(task, inputs);
         if constexpr (step_has_pieces<state_element>()) {
             if (states.wide)
-                recall_pass_of<true>(call, task, names, states.in);
+                decode_recent_pass_of<true>(call, task, names, states.in);
             else
-                recall_pass_of<false>(call, task, names, states.in);
+                decode_recent_pass_of<false>(call, task, names, states.in);
         } else {
-            recall_pass_of<false>(call, task, names, states.in);
+            decode_recent_pass_of<false>(call, task, names, states.in);
         }
         __syncthreads();
         step_finish(call, task);
@@ -2509,14 +2553,14 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) linear_d64_bf16_re
 }
 #endif
 
-/* ---- add up the parts of o that blocks of linear_d64_bf16_step left ----
+/* ---- add up the parts of o that blocks of linear_d64_bf16_decode left ----
  *
  * A block an output row, a thread a column; slices in order, so that bits do not depend on what ran first. */
 
-enum { GATHER_THREADS = 64 };
+enum { SPLIT_REDUCTION_THREADS = 64 };
 
 /* The sum over slices of one number of a part. */
-__device__ __forceinline__ float gather_sum(const float *part, long long slices)
+__device__ __forceinline__ float split_reduction_sum(const float *part, long long slices)
 {
     float sum = 0;
 #pragma unroll 8
@@ -2525,8 +2569,8 @@ __device__ __forceinline__ float gather_sum(const float *part, long long slices)
     return sum;
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_STEP)
-extern "C" __global__ void __launch_bounds__(GATHER_THREADS) linear_d64_bf16_gather(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
+extern "C" __global__ void __launch_bounds__(SPLIT_REDUCTION_THREADS) linear_d64_bf16_split_reduction(const __grid_constant__ struct fpa_cuda_call call)
 {
     launch_next();
     wait_for_last();
@@ -2534,7 +2578,7 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS) linear_d64_bf16_gat
     const long long query = row / call.length % call.query_heads, batch = row / call.length / call.query_heads;
     const float *parts = step_part(call, batch, query, token, 0);
     element *o = step_output(call, batch, query, token);
-    for (int column = threadIdx.x; column < DV; column += GATHER_THREADS)
-        o[column] = from_float(gather_sum(parts + column, call.slices));
+    for (int column = threadIdx.x; column < DV; column += SPLIT_REDUCTION_THREADS)
+        o[column] = from_float(split_reduction_sum(parts + column, call.slices));
 }
 #endif

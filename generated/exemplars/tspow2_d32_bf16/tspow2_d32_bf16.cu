@@ -72,7 +72,7 @@
  *   540..543: x[31-32] x[31-32]
  *
  * How it runs. Two or three warpgroups of a block multiply, one more fetches. Features are formed in registers, tile by tile:
- * 8 centres times 8 rows, 64 at a time for a matrix instruction of the whole warpgroup. Sums stay in registers.
+ * 8 prefixes times 8 rows, 64 at a time for a matrix instruction of the whole warpgroup. Sums stay in registers.
  */
 enum {
     D_IN = 32,            /* width of q and k */
@@ -101,35 +101,36 @@ enum {
  * also copied into every emitted file, which includes nothing.
  *
  * Kernels of a head NAME, in the order in which a forward launches them:
- *   NAME_gates   running sums of the log-gates, chunk by chunk            (gated heads)
- *   NAME_pack    vectors of packed rows                                   (warpgroups, where q and k need it)
- *   NAME_state   walks the keys: the state before each chunk, and after the last
- *   NAME_state2  the same with smaller blocks, for few heads              (some heads on warpgroups)
- *   NAME_carry   adds what earlier segments left to the copies of later ones
- *   NAME_attend  reads the state, then the chunk's own keys; writes o; on warpgroups beside NAME_state, where
- *                sequences are walked in one piece: chunk by chunk, as soon as the state before it is there
- *   NAME_flow    all in one pass, for heads of few features: after a walk for the totals of segments,
- *                it goes along with the state in registers, query, own keys, update, panel by panel
- *   NAME_relay   instead of it, for few sequences: the blocks of a cluster take turns and hand the state on
- *   NAME_step    the recurrent form: update and query in one pass over the state
- *   NAME_token   instead of it, for one token of few heads, whose states fit into shared memory
- *   NAME_recall  instead of it, when recent tokens are not in the state yet, which stays as it is
- *   NAME_gather  adds the parts of o that blocks of these left            (several slices)
+ *   NAME_gate_scan   running sums of the log-gates, chunk by chunk            (gated heads)
+ *   NAME_pack_rows    vectors of packed rows                                   (warpgroups, where q and k
+ * need it) NAME_chunk_state   walks the keys: the state before each chunk, and after the last
+ *   NAME_chunk_state_small  the same with smaller blocks, for few heads              (some heads on
+ * warpgroups) NAME_segment_scan   adds what earlier segments left to the copies of later ones
+ *   NAME_chunk_output  reads the state, then the chunk's own keys; writes o; on warpgroups beside
+ * NAME_chunk_state, where sequences are walked in one piece: chunk by chunk, as soon as the state before it
+ * is there NAME_fused_chunk    all in one pass, for heads of few features: after a walk for the totals of
+ * segments, it goes along with the state in registers, query, own keys, update, panel by panel
+ *   NAME_cluster_scan   instead of it, for few sequences: the blocks of a cluster take turns and hand the
+ * state on NAME_decode    the recurrent form: update and query in one pass over the state
+ *   NAME_decode_resident   instead of it, for one token of few heads, whose states fit into shared memory
+ *   NAME_decode_recent  instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_split_reduction  adds the parts of o that blocks of these left            (several slices)
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
- * their addresses; NAME_state and NAME_attend of warpgroups: fpa_cuda_maps instead; NAME_flow of warpgroups:
- * between them. NAME_relay: fpa_cuda_maps behind the call. Sizes are elements unless a name says bytes. */
+ * their addresses; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead;
+ * NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps behind the call. Sizes are
+ * elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_STEP 1   /* NAME_step, _token, _gather */
-#define FPA_CUDA_RECALL 2 /* NAME_recall */
-#define FPA_CUDA_ATTEND 3 /* NAME_attend */
-#define FPA_CUDA_FLOW 4   /* NAME_flow, _relay */
-#define FPA_CUDA_WALK 5   /* NAME_gates, _pack, _state, _carry */
-#define FPA_CUDA_WALK2 6  /* NAME_state2 */
+#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _token, _gather */
+#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
+#define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
+#define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
+#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pack, _state, _segment_scan */
+#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
@@ -137,48 +138,55 @@ enum {
 #define FPA_CUDA_HAS(part) 1
 #endif
 
-/* The kernels' own constants; NAME_geometry in the module. */
-struct fpa_cuda_geometry {
-    int version;        /* FPA_CUDA_VERSION of the generator */
-    int features;       /* D, rounded up to whole units of 16 */
-    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
-    int column_blocks;  /* blocks of columns that state and attend are launched for */
-    int copy_bytes;     /* of an element of the copies of the state */
-    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
-    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
-    int state_element;  /* bytes of one */
-    int weights;        /* run-time matrices */
-    int gate;           /* 1: gated */
-    int state_threads, state_slices, state_bytes;   /* NAME_state: threads, blocks a head, shared memory */
-    int attend_threads, query_tokens, attend_bytes; /* NAME_attend: tokens a block */
-    int flow_threads, flow_bytes;                   /* NAME_flow; 0 threads: the head has none */
-    int flow_totals;                                /* 1: it can leave the totals of segments itself */
-    int flow_total; /* numbers of a total in an order of its own, which NAME_carry cannot read; 0: as in a
-                       copy */
-    int relay_threads, relay_bytes;    /* NAME_relay; 0 threads: there is none */
-    int flow_vector, flow_value;       /* d and dv when NAME_flow by roles, or NAME_relay, is there, else 0 */
-    int carry_threads, carry_elements; /* NAME_carry: elements of a copy that a block takes */
-    int gates_threads;
-    int step_threads, step_features,
-        step_bytes,     /* NAME_step: features that a block takes at least; 0 threads: none */
-        step_cluster,   /* blocks of a head, at most, that can be one cluster */
-        token_bytes,    /* NAME_token: shared memory beside a block's rows of the state; 0: there is none */
-        token_least,    /* with them, at least */
-        token_row,      /* bytes of a row */
-        token_most,     /* of shared memory that a launch may ask for */
-        recalls;        /* 1: there is NAME_recall */
-    int gather_threads; /* NAME_gather: a block an output row */
-    int second_threads, second_slices, second_bytes; /* NAME_state2; 0 blocks a head: there is none */
-    int state_clocks, second_clocks; /* estimates, when NAME_attend stays: of a block for 16 tokens, */
-    int attend_clocks;               /* and of NAME_attend for 16 queries and a block of columns */
-    int stays;  /* 1: blocks take one walk, or one block of queries, after the other: NAME_state's by
-                   gridDim.x,  NAME_attend's whichever is next */
-    int decays; /* 1: NAME_gates leaves decays, too */
-    int vector_rows, pack_threads, pack_tokens, pack_bytes; /* NAME_pack; 0 threads: there is none */
-    int value_width; /* dv when NAME_state and NAME_attend take fpa_cuda_maps, else 0 */
+/* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
+ * memory. In the order of abi/cuda_kernels.h. */
+#define FPA_CUDA_KERNELS 12
+struct fpa_cuda_block {
+    int threads, bytes;
 };
 
-#define FPA_CUDA_VERSION 10
+/* The kernels' own constants; NAME_geometry in the module, filled by these names. */
+struct fpa_cuda_geometry {
+    int version;                                    /* FPA_CUDA_VERSION of the generator */
+    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* NAME_decode_resident: bytes beside rows of a state */
+    int features;                                   /* D, rounded up to whole units of 16 */
+    int columns;               /* of the copies: dv rounded up, then one of z when normalised, rounded up */
+    int column_blocks;         /* blocks of columns that chunk_state and chunk_output are launched for */
+    int copy_bytes;            /* of an element of the copies of the state */
+    int chunk;                 /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements;        /* of one (batch, head) as given in and out: D*dv, then D when normalised */
+    int state_element;         /* bytes of one */
+    int weights;               /* run-time matrices */
+    int gate;                  /* 1: gated */
+    int decays;                /* 1: NAME_gate_scan leaves decays, too */
+    int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
+    int pack_tokens;           /* that a block of it takes */
+    int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
+    int small_state_slices;    /* NAME_chunk_state_small: the same */
+    int query_tokens;          /* NAME_chunk_output: that a block takes */
+    int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
+                                  NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
+    int chunk_state_clocks;    /* estimates, when blocks are persistent: of a block for 16 tokens, */
+    int small_state_clocks;    /* the same, */
+    int chunk_output_clocks;   /* and of NAME_chunk_output for 16 queries and a block of columns */
+    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
+    int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
+    int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
+                                  read; 0: as in a copy */
+    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
+    int fused_value;           /* there, else 0 */
+    int decode_features;       /* NAME_decode: that a block takes at least */
+    int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
+    int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
+    int decode_resident_row;   /* bytes of a row, */
+    int decode_resident_most;  /* and what a launch may ask for */
+};
+
+#define FPA_CUDA_VERSION 11
+
+/* Tokens that a block of NAME_cluster_scan takes at a time. */
+#define FPA_CUDA_SPAN 128
 
 /* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
  * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
@@ -206,27 +214,27 @@ struct fpa_cuda_call {
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
                      end, and what it leaves of the sums before it */
     long long gate_row;      /* length in whole blocks of 64 */
-    void *vectors;           /* NAME_pack: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack: 1 queries, 0 keys */
-    /* zeros at first: items that blocks of NAME_attend have taken; then, for [B][H][chunks][column blocks],
-     * blocks of NAME_state that have written their part of a copy. NULL: NAME_attend has a block for each
-     * item */
+    void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
+    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
+    /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
+     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NULL: NAME_chunk_output has
+     * a block for each item */
     unsigned *progress;
     /* sizes chosen for this call */
     long long chunk;  /* tokens; the parallel form: at least length */
     long long chunks; /* that length divides into */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
-    long long first_chunks;   /* of a first segment; NAME_flow by roles: maybe more, else as many */
-    long long totals_only;    /* NAME_flow: 1: no queries, the totals of segments */
-    long long walk_end;       /* first token that NAME_state leaves out */
-    long long beside;         /* query heads whose tokens NAME_attend takes in turn */
-    long long awaited; /* NAME_attend runs beside so many blocks of NAME_state a copy, and waits for them; 0:
-                          it does not */
-    long long slices;  /* blocks of NAME_step, _token or _recall that share one head's features */
+    long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
+    long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
+    long long walk_end;       /* first token that NAME_chunk_state leaves out */
+    long long beside;         /* query heads whose tokens NAME_chunk_output takes in turn */
+    long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
+                          for them; 0: it does not */
+    long long slices;  /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;   /* features that such a block has, at most */
     long long group;   /* query heads that share a key's head */
-    long long recent;  /* NAME_recall: tokens of k, v and log_gate before the query's own */
+    long long recent;  /* NAME_decode_recent: tokens of k, v and log_gate before the query's own */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };
@@ -241,8 +249,8 @@ struct fpa_tensor_map {
 #endif
 };
 
-/* Of queries, keys (or their vectors) and values; NAME_flow: and of o. What it cannot describe, threads fetch
- * and store. */
+/* Of queries, keys (or their vectors) and values; NAME_fused_chunk: and of o. What it cannot describe,
+ * threads fetch and store. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
@@ -479,19 +487,51 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    FPA_CUDA_VERSION, COPY_ROWS, COLUMNS, COLUMN_BLOCKS, 2, CHUNK, 35360, (int)sizeof(state_element), 0, 0,
-    512, 2, 190136,
-    512, QUERY_TOKENS, 230792,
-    0, 0, 0, 0,
-    0, 0, 0, 0,
-    256, 2048,
-    256,
-    256, 16, 73216, 8, 24064, 36352, DV * (int)sizeof(state_element), 231424, 1,
-    64,
-    384, 3, 171176,
-    305, 295, 674,
-    1, 0,
-    32, 0, 1024, 0, DV,
+    FPA_CUDA_VERSION, /* version */
+    { /* threads and bytes of a block */
+        { 0, 0 }, /* gate_scan */
+        { 0, 0 }, /* pack_rows */
+        { 512, 190136 }, /* chunk_state */
+        { 384, 171176 }, /* chunk_state_small */
+        { 256, 0 }, /* segment_scan */
+        { 512, 230792 }, /* chunk_output */
+        { 0, 0 }, /* fused_chunk */
+        { 0, 0 }, /* cluster_scan */
+        { 256, 73216 }, /* decode */
+        { 256, 24064 }, /* decode_resident */
+        { 256, 73216 }, /* decode_recent */
+        { 64, 0 }, /* split_reduction */
+    },
+    COPY_ROWS, /* features */
+    COLUMNS, /* columns */
+    COLUMN_BLOCKS, /* column_blocks */
+    2, /* copy_bytes */
+    CHUNK, /* chunk */
+    35360, /* state_elements */
+    (int)sizeof(state_element), /* state_element */
+    0, /* weights */
+    0, /* gate */
+    0, /* decays */
+    DV, /* value_width */
+    32, /* vector_rows */
+    1024, /* pack_tokens */
+    2, /* chunk_state_slices */
+    3, /* small_state_slices */
+    QUERY_TOKENS, /* query_tokens */
+    1, /* persistent */
+    305, /* chunk_state_clocks */
+    295, /* small_state_clocks */
+    674, /* chunk_output_clocks */
+    2048, /* segment_scan_elements */
+    0, /* fused_totals */
+    0, /* fused_total */
+    0, /* fused_vector */
+    0, /* fused_value */
+    16, /* decode_features */
+    8, /* decode_cluster */
+    36352, /* decode_resident_least */
+    DV * (int)sizeof(state_element), /* decode_resident_row */
+    231424, /* decode_resident_most */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
@@ -846,7 +886,7 @@ template <int pending> __device__ __forceinline__ void multiply_wait(void)
 }
 
 /* Sums may be used again: the compiler sees no use of them move across this. */
-template <int count> __device__ __forceinline__ void settle(float *c)
+template <int count> __device__ __forceinline__ void make_opaque(float *c)
 {
 #pragma unroll
     for (int i = 0; i < count; i++)
@@ -935,19 +975,19 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
 
 /* ---- tiles of features ----
  *
- * A tile is 64 features: 8 centres times 8 consecutive rows of one leaf block. A centre is a product of one row;
- * tiles with the same centres are a group. A star is up to 2 tiles of a group, which a warpgroup of the state
- * kernel takes together. Row 8c + r of a tile is the feature of centre c and the leaf block's row r. The last tiles are folded:
+ * A tile is 64 features: 8 prefixes times 8 consecutive rows of one suffix block. A prefix is a product of one row;
+ * tiles with the same prefixes are a group. A strip is up to 2 tiles of a group, which a warpgroup of the state
+ * kernel takes together. Row 8c + r of a tile is the feature of prefix c and the suffix block's row r. The last tiles are folded:
  * products of a block's rows with themselves, of which copies have each once (or twice, for neighbours), in 40 rows. */
 enum {
     ROW_BLOCKS = 4,       /* of 8 packed rows, in a vector of q or k */
     TILES = 10,
     WHOLE_TILES = 6,       /* the first: not folded */
     TILE_GROUPS = 4,
-    CENTRE_FACTORS = 1,
-    STAR = 2,              /* tiles of a star, at most */
-    STARS = 5,
-    OWN_STARS = 4,          /* the first: their first leaf is the block that their centres' last factor lies in */
+    PREFIX_FACTORS = 1,
+    STRIP = 2,              /* tiles of a strip, at most */
+    STRIPS = 5,
+    OWN_STRIPS = 4,          /* the first: their first suffix is the block that their prefixes' last factor lies in */
     N = 8 * ALL_TILES,      /* columns of a tile's sums */
     TILE_NUMBERS = 64 * N,  /* of a copy's tile: [column / 8][row][column % 8] */
     FOLDED_NUMBERS = 40 * N, /* and of a folded one */
@@ -983,7 +1023,7 @@ __device__ __forceinline__ int unfold_row(int row)
 }
 
 
-static __constant__ u16 tile_leaf[TILES] = {
+static __constant__ u16 tile_suffix[TILES] = {
     1, 2, 3, 2, 3, 1, 0, 1, 2, 3,
 };
 
@@ -991,18 +1031,18 @@ static __constant__ u16 group_first[TILE_GROUPS + 1] = {
     0, 3, 4, 5, 6,
 };
 
-/* Packed rows of each group's centres. */
-static __constant__ u16 group_centre[TILE_GROUPS][8][CENTRE_FACTORS] = {
+/* Packed rows of each group's prefixes. */
+static __constant__ u16 group_prefix[TILE_GROUPS][8][PREFIX_FACTORS] = {
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
     24, 25, 26, 27, 28, 29, 30, 31,
 };
 
-static __constant__ u16 star_group[STARS] = {
+static __constant__ u16 strip_group[STRIPS] = {
     0, 1, 2, 3, 0,
 };
 
-/* Tiles of each star; TILES: none. */
-static __constant__ u16 star_tile[STARS][STAR] = {
+/* Tiles of each strip; TILES: none. */
+static __constant__ u16 strip_tile[STRIPS][STRIP] = {
     6, 2, 7, 3, 8, 4, 9, 5, 0, 1,
 };
 
@@ -1224,32 +1264,32 @@ __device__ __forceinline__ u64 tile_operand(u32 address)
 {
     return operand(address, 128, 1024);
 }
-/* ---- stars ----
+/* ---- strips ----
  *
- * A warpgroup holds several stars. Its warps have SHARES of them side by side: so many times as many centres of one star each, and
- * less to read for a product. Warp w has the star w / (4 / SHARES) of a round and CENTRES of its centres; a sum has two of them,
- * as rows g and g + 8 of the warp's part. Sums of a round come by pairs of centres, then by leaves. */
+ * A warpgroup holds several strips. Its warps have SHARES of them side by side: so many times as many prefixes of one strip each, and
+ * less to read for a product. Warp w has the strip w / (4 / SHARES) of a round and Prefixes of its prefixes; a sum has two of them,
+ * as rows g and g + 8 of the warp's part. Sums of a round come by pairs of prefixes, then by suffixes. */
 enum {
     STAGE_VALUES = ROW_SLABS * SLAB64, /* bytes of a stage before its values */
     COPIED = TILE_NUMBERS * 2          /* bytes of a tile of a copy */
 };
 
 /* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
-template <int groups, int stars, int shares, int centre_blocks, bool own, int portion, int stages, int places> struct walk_sizes {
+template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places> struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
-        GROUP_STARS = stars,     /* of each */
-        GROUP_TILES = stars * STAR,
-        BLOCK_STARS = groups * stars,
-        BLOCK_TILES = groups * stars * STAR,
-        SLICES_OF = (STARS + groups * stars - 1) / (groups * stars), /* blocks that share a head's features */
+        GROUP_STRIPS = strips,     /* of each */
+        GROUP_TILES = strips * STRIP,
+        BLOCK_STRIPS = groups * strips,
+        BLOCK_TILES = groups * strips * STRIP,
+        SLICES_OF = (STRIPS + groups * strips - 1) / (groups * strips), /* blocks that share a head's features */
         THREADS_OF = 128 * groups + 128,
         SHARES = shares,
-        CENTRES = 2 * shares,    /* of a warp */
-        CENTRE_BLOCKS = centre_blocks, /* that a factor of them lies in */
-        OWN = own,               /* stars whose centres are a leaf of theirs have a loop of their own */
-        ROUNDS = stars / shares, /* stars of a warp, one after the other */
-        PRODUCTS = STAR * shares, /* of a round, for 16 tokens */
+        PREFIXES = 2 * shares,    /* of a warp */
+        PREFIX_BLOCKS = prefix_blocks, /* that a factor of them lies in */
+        OWN = own,               /* strips whose prefixes are a suffix of theirs have a loop of their own */
+        ROUNDS = strips / shares, /* strips of a warp, one after the other */
+        PRODUCTS = STRIP * shares, /* of a round, for 16 tokens */
         PORTION = portion,       /* that are begun together */
         PORTIONS = (PRODUCTS + portion - 1) / portion,
         STEPS = 4 * ROUNDS,      /* of a stage: 16 tokens and a round */
@@ -1260,7 +1300,7 @@ template <int groups, int stars, int shares, int centre_blocks, bool own, int po
         DECAYS = OUT + BLOCK_TILES * TILE_NUMBERS * 2, /* of stages */
         WEIGHTS = DECAYS + 0, /* of the block's tiles */
         BARRIERS = WEIGHTS + BLOCK_TILES * 256, /* of stages: full, then free */
-        NOBODY = STAGES,                 /* a slot of which nobody waits to be free, behind the others: see add_chunk */
+        SINK_BARRIER = STAGES,                 /* a slot of which nobody waits to be free, behind the others: see add_chunk */
         STAGED = BARRIERS + STAGES * 16 + 8, /* barriers of a warpgroup's copy: it may leave */
         SENT = STAGED + GROUPS * 8       /* it has left */
     };
@@ -1276,22 +1316,22 @@ template <int blocks> struct fragment_rows {
     u32 pair[(blocks + 1) / 2];
 };
 
-/* What a lane knows of its warp's part of a star. */
-template <class sizes> struct star_lane {
-    struct fragment_rows<STAR> leaf;
-    struct fragment_rows<CENTRE_FACTORS * sizes::CENTRE_BLOCKS> factor;
-    int source[CENTRE_FACTORS][sizes::CENTRES]; /* lane that has the centre's row */
+/* What a lane knows of its warp's part of a strip. */
+template <class sizes> struct strip_lane {
+    struct fragment_rows<STRIP> suffix;
+    struct fragment_rows<PREFIX_FACTORS * sizes::PREFIX_BLOCKS> factor;
+    int source[PREFIX_FACTORS][sizes::PREFIXES]; /* lane that has the prefix's row */
 };
 
-/* Star of a round that the warp works on, and the first of its centres there. */
-template <class sizes> __device__ __forceinline__ int warp_star(void)
+/* Strip of a round that the warp works on, and the first of its prefixes there. */
+template <class sizes> __device__ __forceinline__ int warp_strip(void)
 {
     return (threadIdx.x >> 5 & 3) * sizes::SHARES / 4;
 }
 
-template <class sizes> __device__ __forceinline__ int warp_centre(void)
+template <class sizes> __device__ __forceinline__ int warp_prefix(void)
 {
-    return (threadIdx.x >> 5 & 3) * sizes::CENTRES % 8;
+    return (threadIdx.x >> 5 & 3) * sizes::PREFIXES % 8;
 }
 
 /* The lane's rows of blocks, at a stage's first 16 tokens, when blocks first (0 or 1) and later ones are fetched. */
@@ -1306,36 +1346,36 @@ template <int blocks> __device__ __forceinline__ void find_rows(struct fragment_
     }
 }
 
-template <class sizes> __device__ __forceinline__ struct star_lane<sizes> find_star(int star, bool own)
+template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_strip(int strip, bool own)
 {
-    struct star_lane<sizes> lane;
-    u32 leaf[STAR], factor[CENTRE_FACTORS * sizes::CENTRE_BLOCKS];
+    struct strip_lane<sizes> lane;
+    u32 suffix[STRIP], factor[PREFIX_FACTORS * sizes::PREFIX_BLOCKS];
 #pragma unroll
-    for (int i = 0; i < STAR; i++)
-        leaf[i] = tile_leaf[star_tile[star][star_tile[star][i] < TILES ? i : 0]];
+    for (int i = 0; i < STRIP; i++)
+        suffix[i] = tile_suffix[strip_tile[strip][strip_tile[strip][i] < TILES ? i : 0]];
 #pragma unroll
-    for (int l = 0; l < CENTRE_FACTORS; l++)
+    for (int l = 0; l < PREFIX_FACTORS; l++)
 #pragma unroll
-        for (int c = 0; c < sizes::CENTRES; c++) {
-            const u32 row = group_centre[star_group[star]][warp_centre<sizes>() + c][l];
+        for (int c = 0; c < sizes::PREFIXES; c++) {
+            const u32 row = group_prefix[strip_group[strip]][warp_prefix<sizes>() + c][l];
             lane.source[l][c] = (row & 7) * 4 + lane_column();
-            factor[l * sizes::CENTRE_BLOCKS + c % sizes::CENTRE_BLOCKS] = row >> 3;
+            factor[l * sizes::PREFIX_BLOCKS + c % sizes::PREFIX_BLOCKS] = row >> 3;
         }
-    find_rows<STAR>(lane.leaf, leaf, own);
-    find_rows<CENTRE_FACTORS * sizes::CENTRE_BLOCKS>(lane.factor, factor, 0);
+    find_rows<STRIP>(lane.suffix, suffix, own);
+    find_rows<PREFIX_FACTORS * sizes::PREFIX_BLOCKS>(lane.factor, factor, 0);
     return lane;
 }
 
-/* True when all stars of a warpgroup are of the first ones: no block is then read both as a leaf and for centres. */
-template <class sizes> __device__ __forceinline__ bool are_own(int first_star)
+/* True when all strips of a warpgroup are of the first ones: no block is then read both as a suffix and for prefixes. */
+template <class sizes> __device__ __forceinline__ bool are_own(int first_strip)
 {
-    return sizes::OWN && first_star + sizes::GROUP_STARS <= OWN_STARS;
+    return sizes::OWN && first_strip + sizes::GROUP_STRIPS <= OWN_STRIPS;
 }
 
-/* Tile i of the stars that begin with star first, or TILES. */
+/* Tile i of the strips that begin with strip first, or TILES. */
 __device__ __forceinline__ int tile_of(int first, int i)
 {
-    return first + i / STAR < STARS ? star_tile[first + i / STAR][i % STAR] : TILES;
+    return first + i / STRIP < STRIPS ? strip_tile[first + i / STRIP][i % STRIP] : TILES;
 }
 
 /* Blocks first.. (0 or 1) of 16 tokens, from tokens' address on. */
@@ -1350,37 +1390,37 @@ __device__ __forceinline__ void fetch_fragments(struct fragments<blocks> &f, con
         load_transposed(f.word + 2 * i, tokens + rows.pair[(i + blocks % 2) / 2]);
 }
 
-/* The pair's centres: centre[c][half of the tokens] = the product of the centre's rows */
+/* The pair's prefixes: prefix[c][half of the tokens] = the product of the prefix's rows */
 template <class sizes, int blocks>
-__device__ __forceinline__ void form_centres(u32 (*centre)[2], const struct fragments<blocks> &factor, const struct star_lane<sizes> &star, int pair)
+__device__ __forceinline__ void form_prefixes(u32 (*prefix)[2], const struct fragments<blocks> &factor, const struct strip_lane<sizes> &strip, int pair)
 {
 #pragma unroll
     for (int c = 2 * pair; c < 2 * pair + 2; c++) {
-        const int source0 = c ? lane_after(star.source[0][0], 4 * c) : star.source[0][0];
+        const int source0 = c ? lane_after(strip.source[0][0], 4 * c) : strip.source[0][0];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            centre[c][i] = from_lane((factor.word + 0 * sizes::CENTRE_BLOCKS)[2 * (c % sizes::CENTRE_BLOCKS) + i], source0);
+            prefix[c][i] = from_lane((factor.word + 0 * sizes::PREFIX_BLOCKS)[2 * (c % sizes::PREFIX_BLOCKS) + i], source0);
         }
     }
 }
 
 /* Features of 16 tokens for product j of a round, as operand a. */
-__device__ __forceinline__ void form_features(u32 *a, const u32 (*centre)[2], const u32 *leaf, int j)
+__device__ __forceinline__ void form_features(u32 *a, const u32 (*prefix)[2], const u32 *suffix, int j)
 {
-    const u32 (*pair)[2] = centre + j / STAR * 2;
+    const u32 (*pair)[2] = prefix + j / STRIP * 2;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        a[2 * i] = times(pair[0][i], leaf[j % STAR * 2 + i]);
-        a[2 * i + 1] = times(pair[1][i], leaf[j % STAR * 2 + i]);
+        a[2 * i] = times(pair[0][i], suffix[j % STRIP * 2 + i]);
+        a[2 * i + 1] = times(pair[1][i], suffix[j % STRIP * 2 + i]);
     }
 }
 
 /* ---- queries behind the walk ----
  *
- * NAME_attend may run beside NAME_state. Blocks of both then have multiprocessors of their own: queries of a chunk are read
+ * NAME_chunk_output may run beside NAME_chunk_state. Blocks of both then have multiprocessors of their own: queries of a chunk are read
  * as soon as all copies of the state before it are there, mostly while they are in the second-level cache. Who waits, waits for
- * blocks that have begun. progress[0] counts the items that blocks of NAME_attend have taken; behind it, for each chunk of each
- * head and block of columns, blocks of NAME_state that have written their part of the copy. */
+ * blocks that have begun. progress[0] counts the items that blocks of NAME_chunk_output have taken; behind it, for each chunk of each
+ * head and block of columns, blocks of NAME_chunk_state that have written their part of the copy. */
 
 /* A block's part of a copy is written. */
 __device__ __forceinline__ void tell_copied(const struct fpa_cuda_call &call, i64 copy)
@@ -1413,18 +1453,18 @@ __device__ __forceinline__ u32 take_item(const struct fpa_cuda_call &call)
 /* ---- state ---- */
 
 /* S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks segments of
- * sequences, one after the other, with the tiles of its warpgroups' stars as fp32 sums; one more warpgroup fetches keys and values. Sums are of bare
+ * sequences, one after the other, with the tiles of its warpgroups' strips as fp32 sums; one more warpgroup fetches keys and values. Sums are of bare
  * products; weights enter where a state or a copy leaves. */
 
 /* Which of a warpgroup's tiles the warp has in sum j, and the first of its 16 rows there. */
 template <class sizes> __device__ __forceinline__ int sum_tile(int j)
 {
-    return (j / sizes::PRODUCTS * sizes::SHARES + warp_star<sizes>()) * STAR + j % STAR;
+    return (j / sizes::PRODUCTS * sizes::SHARES + warp_strip<sizes>()) * STRIP + j % STRIP;
 }
 
 template <class sizes> __device__ __forceinline__ int sum_row(int j)
 {
-    return (warp_centre<sizes>() + j % sizes::PRODUCTS / STAR * 2) * 8;
+    return (warp_prefix<sizes>() + j % sizes::PRODUCTS / STRIP * 2) * 8;
 }
 
 /* First of the columns that a lane has in sums c[4n + 2i], c[4n + 2i + 1]: those of row 8i + lane_row(). */
@@ -1517,14 +1557,14 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, 
 }
 
 /* A warpgroup's tiles of its count-th copy, to where they leave from. */
-template <class sizes> __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, u32 count, int first_star)
+template <class sizes> __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, u32 count, int first_strip)
 {
     const int warpgroup = threadIdx.x >> 7, first = warpgroup * sizes::GROUP_TILES;
     const u32 stage = ring + sizes::OUT + first * COPIED;
     barrier_wait(ring + sizes::SENT + warpgroup * 8, ~count & 1); /* the copy before */
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++) {
-        const bool folded = i % STAR == 0 && is_folded(tile_of(first_star, sum_tile<sizes>(i))); /* a star begins with its group's */
+        const bool folded = i % STRIP == 0 && is_folded(tile_of(first_strip, sum_tile<sizes>(i))); /* a strip begins with its group's */
         stage_tile(c[i], stage + sum_tile<sizes>(i) * COPIED, sum_row<sizes>(i), ring + sizes::WEIGHTS + (first + sum_tile<sizes>(i)) * 256 + sum_row<sizes>(i) * 4, folded);
     }
     fence_shared();
@@ -1551,22 +1591,22 @@ __device__ __forceinline__ void store_total_tile(const float *c, float *total, i
     }
 }
 
-/* A segment of a head's keys, of which a block has some stars. */
+/* A segment of a head's keys, of which a block has some strips. */
 struct walk {
     int block;        /* of columns */
     i64 bh, b, head;
     int segment, first_chunk, end_chunk, end; /* end: token */
 };
 
-/* A block takes one after the other, with the same stars: gridDim.x is a multiple of SLICES. */
+/* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES. */
 template <class sizes> __device__ __forceinline__ u32 count_walks(const struct fpa_cuda_call &call)
 {
     return (u32)(call.batch * call.heads * call.segments) * (COLUMN_BLOCKS * sizes::SLICES_OF);
 }
 
-template <class sizes> __device__ __forceinline__ int block_star(void)
+template <class sizes> __device__ __forceinline__ int block_strip(void)
 {
-    return blockIdx.x / COLUMN_BLOCKS % sizes::SLICES_OF * sizes::BLOCK_STARS;
+    return blockIdx.x / COLUMN_BLOCKS % sizes::SLICES_OF * sizes::BLOCK_STRIPS;
 }
 
 template <class sizes> __device__ __forceinline__ struct walk find_walk(const struct fpa_cuda_call &call, u32 index)
@@ -1619,7 +1659,7 @@ template <class sizes> __device__ __forceinline__ void fetch_stage(const struct 
 
 /* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all phases
  * of their barriers. */
-template <class sizes> __device__ __forceinline__ void feed_walks(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 ring)
+template <class sizes> __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 ring)
 {
     const int warp = threadIdx.x >> 5 & 3;
     struct turn at = {0, 1};
@@ -1648,7 +1688,7 @@ template <class sizes> __device__ __forceinline__ void send_copies(const struct 
         copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS;
 #pragma unroll 1
         for (int group = 0; group < sizes::GROUPS; group++) {
-            const int tile = tile_of(block_star<sizes>() + group * sizes::GROUP_STARS, lane);
+            const int tile = tile_of(block_strip<sizes>() + group * sizes::GROUP_STRIPS, lane);
             barrier_wait(ring + sizes::STAGED + group * 8, phase);
             if (lane < sizes::GROUP_TILES && tile < TILES)
                 copy_out(copy + tile_place(tile), ring + sizes::OUT + (group * sizes::GROUP_TILES + lane) * COPIED, tile_bytes(tile));
@@ -1680,77 +1720,77 @@ template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int 
         barrier_arrive(barrier);
 }
 
-/* A step of a stage: 16 tokens of keys, with one of the warp's stars. */
+/* A step of a stage: 16 tokens of keys, with one of the warp's strips. */
 template <class sizes> struct step_at {
     int slot, step;
 
     __device__ __forceinline__ u32 tokens(u32 ring) const { return ring + slot * FETCHED + step / sizes::ROUNDS * 2048; }
 };
 
-/* What a warp's next features are made of. Factors are read a step before their centres are formed: shuffles do not wait. */
+/* What a warp's next features are made of. Factors are read a step before their prefixes are formed: shuffles do not wait. */
 template <class sizes> struct walk_rows {
-    struct fragments<CENTRE_FACTORS * sizes::CENTRE_BLOCKS> factor;
-    u32 centre[sizes::CENTRES][2];
-    struct fragments<STAR> leaf;
+    struct fragments<PREFIX_FACTORS * sizes::PREFIX_BLOCKS> factor;
+    u32 prefix[sizes::PREFIXES][2];
+    struct fragments<STRIP> suffix;
 };
 
 template <class sizes>
-__device__ __forceinline__ void fetch_factors(struct walk_rows<sizes> &rows, const struct star_lane<sizes> *star, u32 ring, struct step_at<sizes> at)
+__device__ __forceinline__ void fetch_factors(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring, struct step_at<sizes> at)
 {
-    fetch_fragments<0>(rows.factor, star[at.step % sizes::ROUNDS].factor, at.tokens(ring));
+    fetch_fragments<0>(rows.factor, strip[at.step % sizes::ROUNDS].factor, at.tokens(ring));
 }
 
-/* own: the first leaf is what the last factor was read from. */
+/* own: the first suffix is what the last factor was read from. */
 template <class sizes, bool own>
-__device__ __forceinline__ void fetch_leaves(struct walk_rows<sizes> &rows, const struct star_lane<sizes> *star, u32 ring, struct step_at<sizes> at)
+__device__ __forceinline__ void fetch_suffixes(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring, struct step_at<sizes> at)
 {
     if (own)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            rows.leaf.word[i] = rows.factor.word[2 * (CENTRE_FACTORS - 1) * sizes::CENTRE_BLOCKS + i];
-    fetch_fragments<own ? 1 : 0>(rows.leaf, star[at.step % sizes::ROUNDS].leaf, at.tokens(ring));
+            rows.suffix.word[i] = rows.factor.word[2 * (PREFIX_FACTORS - 1) * sizes::PREFIX_BLOCKS + i];
+    fetch_fragments<own ? 1 : 0>(rows.suffix, strip[at.step % sizes::ROUNDS].suffix, at.tokens(ring));
 }
 
 template <class sizes>
-__device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const struct star_lane<sizes> *star, struct step_at<sizes> at, int pair)
+__device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, struct step_at<sizes> at, int pair)
 {
-    form_centres(rows.centre, rows.factor, star[at.step % sizes::ROUNDS], pair);
+    form_prefixes(rows.prefix, rows.factor, strip[at.step % sizes::ROUNDS], pair);
 }
 
-/* The portion's features have been formed. Centres that no later portion needs become those of the next step; behind the last
- * portion come its leaves, and factors of the step after it. */
+/* The portion's features have been formed. Prefixes that no later portion needs become those of the next step; behind the last
+ * portion come its suffixes, and factors of the step after it. */
 template <class sizes, bool own>
-__device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const struct star_lane<sizes> *star, u32 ring, int slot, int next_slot, int step, int portion)
+__device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring, int slot, int next_slot, int step, int portion)
 {
     const struct step_at<sizes> next = {step + 1 < sizes::STEPS ? slot : next_slot, (step + 1) % sizes::STEPS};
     const struct step_at<sizes> second = {step + 2 < sizes::STEPS ? slot : next_slot, (step + 2) % sizes::STEPS};
 #pragma unroll
     for (int pair = 0; pair < sizes::SHARES; pair++)
-        if ((pair * STAR + STAR - 1) / sizes::PORTION == portion)
-            form_pair(rows, star, next, pair);
+        if ((pair * STRIP + STRIP - 1) / sizes::PORTION == portion)
+            form_pair(rows, strip, next, pair);
     if (portion < sizes::PORTIONS - 1)
         return;
-    fetch_leaves<sizes, own>(rows, star, ring, next);
-    fetch_factors(rows, star, ring, second);
+    fetch_suffixes<sizes, own>(rows, strip, ring, next);
+    fetch_factors(rows, strip, ring, second);
 }
 
 /* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody uses. The
  * chunk's first stage has none before it to free, but arrives as all others do: beside an arrival under a condition ptxas
  * serialises the products of some heads (C7511). */
 template <class sizes, bool own>
-__device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_lane<sizes> *star, u32 ring, struct turn &at, int stages)
+__device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_lane<sizes> *strip, u32 ring, struct turn &at, int stages)
 {
     enum { STEPS = sizes::STEPS, PORTIONS = sizes::PORTIONS };
     struct walk_rows<sizes> rows;
     u32 features[sizes::PLACES][sizes::PORTION][4];
     const int all = stages;
     barrier_wait(ring + sizes::BARRIERS + at.slot * 8, at.phase);
-    fetch_factors(rows, star, ring, step_at<sizes>{at.slot, 0});
+    fetch_factors(rows, strip, ring, step_at<sizes>{at.slot, 0});
 #pragma unroll
     for (int pair = 0; pair < sizes::SHARES; pair++)
-        form_pair(rows, star, step_at<sizes>{at.slot, 0}, pair);
-    fetch_leaves<sizes, own>(rows, star, ring, step_at<sizes>{at.slot, 0});
-    fetch_factors(rows, star, ring, step_at<sizes>{at.slot, 1});
+        form_pair(rows, strip, step_at<sizes>{at.slot, 0}, pair);
+    fetch_suffixes<sizes, own>(rows, strip, ring, step_at<sizes>{at.slot, 0});
+    fetch_factors(rows, strip, ring, step_at<sizes>{at.slot, 1});
     do { /* at least once: the compiler has to see that products go on from one turn to the next */
         const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
         struct turn next = at;
@@ -1761,14 +1801,14 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_l
             u32 (*a)[4] = features[i % sizes::PLACES];
             multiply_wait<sizes::PLACES - 1>();
             if (i == PORTIONS) /* the stage before: its products are through now */
-                free_stage<sizes>(ring, stages < all ? slot_before<sizes::STAGES>(at) : sizes::NOBODY);
+                free_stage<sizes>(ring, stages < all ? slot_before<sizes::STAGES>(at) : sizes::SINK_BARRIER);
 #pragma unroll
             for (int n = 0; n < sizes::PORTION; n++)
                 if (portion * sizes::PORTION + n < sizes::PRODUCTS)
-                    form_features(a[n], rows.centre, rows.leaf.word, portion * sizes::PORTION + n);
+                    form_features(a[n], rows.prefix, rows.suffix.word, portion * sizes::PORTION + n);
             if (step + 2 == STEPS && portion == PORTIONS - 1 && stages > 1)
                 barrier_wait(ring + sizes::BARRIERS + next.slot * 8, next.phase);
-            prepare<sizes, own>(rows, star, ring, at.slot, stages > 1 ? next.slot : at.slot, step, portion);
+            prepare<sizes, own>(rows, strip, ring, at.slot, stages > 1 ? next.slot : at.slot, step, portion);
             multiply_begin();
 #pragma unroll
             for (int n = 0; n < sizes::PORTION; n++)
@@ -1783,7 +1823,7 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct star_l
 }
 
 /* A warpgroup's sums along a segment: before its first chunk, ... */
-template <class sizes> __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w, int first_star)
+template <class sizes> __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w, int first_strip)
 {
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++) {
@@ -1792,7 +1832,7 @@ template <class sizes> __device__ __forceinline__ void begin_walk(float (*c)[N /
             c[i][n] = 0;
         if (is_given(call, w))
             load_tile(c[i], (const state_element *)call.state_in + w.b * call.state_in_stride[0] + w.head * call.state_in_stride[1],
-                      tile_of(first_star, sum_tile<sizes>(i)), sum_row<sizes>(i), w.block);
+                      tile_of(first_strip, sum_tile<sizes>(i)), sum_row<sizes>(i), w.block);
     }
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++)
@@ -1800,11 +1840,11 @@ template <class sizes> __device__ __forceinline__ void begin_walk(float (*c)[N /
 }
 
 /* ... and behind the last one. */
-template <class sizes> __device__ __forceinline__ void end_walk(const float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w, int first_star)
+template <class sizes> __device__ __forceinline__ void end_walk(const float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w, int first_strip)
 {
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++) {
-        const int tile = tile_of(first_star, sum_tile<sizes>(i)), row = sum_row<sizes>(i);
+        const int tile = tile_of(first_strip, sum_tile<sizes>(i)), row = sum_row<sizes>(i);
         if (call.totals)
             store_total_tile(c[i], call.totals + ((w.bh * call.segments + w.segment) * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS, tile, row);
         else if (call.state_out)
@@ -1812,39 +1852,39 @@ template <class sizes> __device__ __forceinline__ void end_walk(const float (*c)
     }
 }
 
-template <class sizes, bool own> __device__ __forceinline__ void follow_walks(const struct fpa_cuda_call &call, u32 ring)
+template <class sizes, bool own> __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, u32 ring)
 {
     float c[sizes::GROUP_TILES][N / 2];
-    struct star_lane<sizes> star[sizes::ROUNDS];
+    struct strip_lane<sizes> strip[sizes::ROUNDS];
     struct turn at = {0, 0};
     u32 copies = 0;
-    const int first_star = block_star<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STARS;
+    const int first_strip = block_strip<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STRIPS;
 #pragma unroll
     for (int s = 0; s < sizes::ROUNDS; s++) {
-        const int index = first_star + s * sizes::SHARES + warp_star<sizes>();
-        star[s] = find_star<sizes>(index < STARS ? index : STARS - 1, own);
+        const int index = first_strip + s * sizes::SHARES + warp_strip<sizes>();
+        strip[s] = find_strip<sizes>(index < STRIPS ? index : STRIPS - 1, own);
     }
 #pragma unroll 1
     for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
         const struct walk w = find_walk<sizes>(call, index);
-        begin_walk<sizes>(c, call, w, first_star);
+        begin_walk<sizes>(c, call, w, first_strip);
 #pragma unroll 1
         for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
             const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk : w.end;
             if (chunk >= copied_chunk(call, w))
-                stage_copy<sizes>(c, ring, copies++, first_star);
+                stage_copy<sizes>(c, ring, copies++, first_strip);
             if (end <= start)
                 continue;
-            add_chunk<sizes, own>(c, star, ring, at, (end - start + 63) / 64);
+            add_chunk<sizes, own>(c, strip, ring, at, (end - start + 63) / 64);
 #pragma unroll
             for (int i = 0; i < sizes::GROUP_TILES; i++)
-                settle<N / 2>(c[i]);
+                make_opaque<N / 2>(c[i]);
         }
-        end_walk<sizes>(c, call, w, first_star);
+        end_walk<sizes>(c, call, w, first_strip);
     }
 }
 
-template <class sizes, int registers, int feed_registers> __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
+template <class sizes, int registers, int producer_registers> __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
 {
     const u32 ring = shared_address();
     launch_next();
@@ -1854,7 +1894,7 @@ template <class sizes, int registers, int feed_registers> __device__ __forceinli
             barrier_init(ring + sizes::BARRIERS + i * 8, maps.keys ? 1 : 32);
             barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + i) * 8, 4 * sizes::GROUPS);
         }
-        barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + sizes::NOBODY) * 8, 4 * sizes::GROUPS);
+        barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + sizes::SINK_BARRIER) * 8, 4 * sizes::GROUPS);
 #pragma unroll 1
         for (int i = 0; i < sizes::GROUPS; i++) {
             barrier_init(ring + sizes::STAGED + i * 8, 4);
@@ -1865,38 +1905,38 @@ template <class sizes, int registers, int feed_registers> __device__ __forceinli
     fill_ones(ring + sizes::ONES);
     fence_shared();
     for (int i = threadIdx.x; i < sizes::BLOCK_TILES * 64; i += sizes::THREADS_OF) {
-        const int tile = tile_of(block_star<sizes>(), i / 64);
+        const int tile = tile_of(block_strip<sizes>(), i / 64);
         const float w = tile < TILES ? copy_weight[tile * 64 + i % 64] : 0;
         put_word(ring + sizes::WEIGHTS + i * 4, copy_pair(w, w));
     }
     __syncthreads();
     if (threadIdx.x >= sizes::THREADS_OF - 128) {
-        registers_lower<feed_registers>();
+        registers_lower<producer_registers>();
         if ((threadIdx.x >> 5 & 3) < 3)
-            feed_walks<sizes>(call, maps, ring);
+            producer_walks<sizes>(call, maps, ring);
         else
             send_walks<sizes>(call, ring);
     } else {
         registers_raise<registers>();
         /* the whole warp's answer: products behind a branch of one lane's would be serialised */
-        if (from_lane(are_own<sizes>(block_star<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STARS), 0))
-            follow_walks<sizes, true>(call, ring);
+        if (from_lane(are_own<sizes>(block_strip<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STRIPS), 0))
+            overlap_walks<sizes, true>(call, ring);
         else
-            follow_walks<sizes, false>(call, ring);
+            overlap_walks<sizes, false>(call, ring);
     }
 }
 
-/* Blocks of 3 warpgroups and 3 stars: 6 tiles. */
-#if FPA_CUDA_HAS(FPA_CUDA_WALK)
-extern "C" __global__ void __launch_bounds__(512, 1) tspow2_d32_bf16_state(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
+/* Blocks of 3 warpgroups and 3 strips: 6 tiles. */
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+extern "C" __global__ void __launch_bounds__(512, 1) tspow2_d32_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
 {
     walk_keys<walk_sizes<3, 1, 1, 1, true, 2, 8, 2>, 160, 32>(call, maps);
 }
 #endif
 
-/* Blocks of 2 warpgroups and 2 stars: 4 tiles. */
-#if FPA_CUDA_HAS(FPA_CUDA_WALK2)
-extern "C" __global__ void __launch_bounds__(384, 1) tspow2_d32_bf16_state2(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
+/* Blocks of 2 warpgroups and 2 strips: 4 tiles. */
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE_SMALL)
+extern "C" __global__ void __launch_bounds__(384, 1) tspow2_d32_bf16_chunk_state_small(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
 {
     walk_keys<walk_sizes<2, 1, 1, 1, true, 2, 8, 2>, 232, 40>(call, maps);
 }
@@ -1964,8 +2004,8 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_WALK)
-extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_carry(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
     const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048, segments = (u32)call.segments;
     const int element = (blockIdx.x % blocks * 256 + threadIdx.x) * CARRIED;
@@ -1994,16 +2034,16 @@ extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_carry(const
 }
 #endif
 
-/* ---- attend ---- */
+/* ---- chunk_output ---- */
 
 /* o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
  * same sum with v = 1 when the head is normalised. Blocks stay and take QUERY_TOKENS queries of one head after the
  * other. Their tiles of 64 go to the warpgroups in turn, so that all see about equally many keys; one more warpgroup
  * fetches: one warp queries and tiles of the state, three warps keys and values. */
 enum {
-    ATTEND_GROUPS = 3,       /* warpgroups that multiply */
-    QUERY_TILES64 = QUERY_TOKENS / 64 / ATTEND_GROUPS, /* of a warpgroup */
-    NEXT_TILE = ATTEND_GROUPS * SLAB64, /* bytes from one of a warpgroup's tiles of queries to the next, in a slab */
+    CHUNK_OUTPUT_GROUPS = 3,       /* warpgroups that multiply */
+    QUERY_TILES64 = QUERY_TOKENS / 64 / CHUNK_OUTPUT_GROUPS, /* of a warpgroup */
+    NEXT_TILE = CHUNK_OUTPUT_GROUPS * SLAB64, /* bytes from one of a warpgroup's tiles of queries to the next, in a slab */
     NEXT_SLAB = QUERY_TOKENS * 128,
     QUERY_BYTES = ROW_SLABS * NEXT_SLAB,
     QUERY_STAGES = 2,
@@ -2025,7 +2065,7 @@ enum {
     QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
     ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
-    ATTEND_THREADS = 128 * ATTEND_GROUPS + 128
+    CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
 };
 
 /* QUERY_TOKENS queries of one head and block of columns. */
@@ -2073,7 +2113,7 @@ __device__ __forceinline__ struct item &item_of(int slot)
 /* ---- the last warpgroup ---- */
 
 /* Tiles of the copy that an item reads. */
-__device__ __forceinline__ void feed_copy(const struct fpa_cuda_call &call, u32 shared, const struct item &item, struct turn &at)
+__device__ __forceinline__ void producer_copy(const struct fpa_cuda_call &call, u32 shared, const struct item &item, struct turn &at)
 {
     const copy_element *copy = (const copy_element *)call.states + item.copy * COPY_NUMBERS;
     if (call.awaited)
@@ -2133,7 +2173,7 @@ __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, 
 }
 
 /* Behind the last item those who multiply find that there are no more. */
-__device__ __forceinline__ void feed_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turn &at)
+__device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turn &at)
 {
     const u32 full = shared + QUERY_BARRIERS + at.slot * 8, to = shared + at.slot * QUERY_BYTES;
     const bool leads = (threadIdx.x & 31) == 0, ends = index >= count_items(call);
@@ -2155,7 +2195,7 @@ __device__ __forceinline__ void feed_queries(const struct fpa_cuda_call &call, c
 
 /* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for all
  * tiles of the one before, so that all blocks end at about the same time. */
-__device__ __forceinline__ void feed_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared)
+__device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared)
 {
     struct turn tiles = {0, 1}, items = {0, 1}, queries = {0, 1};
     const u32 count = count_items(call);
@@ -2177,11 +2217,11 @@ __device__ __forceinline__ void feed_tiles(const struct fpa_cuda_call &call, con
         }
         advance<ITEM_STAGES>(items);
         if (fetches_queries())
-            feed_queries(call, maps, shared, index, queries);
+            producer_queries(call, maps, shared, index, queries);
         if (index < count && leads) {
             const struct item item = find_item(call, index);
             if (item.reads)
-                feed_copy(call, shared, item, tiles);
+                producer_copy(call, shared, item, tiles);
         }
         __syncwarp();
     } while (index < count);
@@ -2206,7 +2246,7 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
     fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key, DV - item.block * COLUMN_TILES * 8, aligned);
 }
 
-__device__ __forceinline__ void feed_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turn &at)
+__device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turn &at)
 {
     const struct item item = find_item(call, index);
     const bool leads = (threadIdx.x & 31) == 0;
@@ -2229,7 +2269,7 @@ __device__ __forceinline__ void feed_keys(const struct fpa_cuda_call &call, cons
 }
 
 /* The other warps. */
-__device__ __forceinline__ void feed_items(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared)
+__device__ __forceinline__ void producer_items(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared)
 {
     struct turn items = {0, 0}, keys = {0, 1}, queries = {0, 1};
     const u32 count = count_items(call);
@@ -2238,9 +2278,9 @@ __device__ __forceinline__ void feed_items(const struct fpa_cuda_call &call, con
     do {
         index = next_item(shared, items);
         if (fetches_queries())
-            feed_queries(call, maps, shared, index, queries);
+            producer_queries(call, maps, shared, index, queries);
         if (index < count)
-            feed_keys(call, maps, shared, index, keys);
+            producer_keys(call, maps, shared, index, keys);
     } while (index < count);
 }
 
@@ -2252,12 +2292,12 @@ __device__ __forceinline__ u32 query_place(int query, int block)
     return block / 8 * NEXT_SLAB + slab_place(query, block % 8);
 }
 
-/* pair[m][s][half] = centres 2s and 2s + 1 of a group, of the lane's query of tile m's lower or upper 8; queries is
+/* pair[m][s][half] = prefixes 2s and 2s + 1 of a group, of the lane's query of tile m's lower or upper 8; queries is
  * the address of the warp's first one. */
 __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int group)
 {
     { /* factor 0: 8 consecutive rows */
-        const u32 from = queries + query_place(threadIdx.x & 15, group_centre[group][0][0] >> 3);
+        const u32 from = queries + query_place(threadIdx.x & 15, group_prefix[group][0][0] >> 3);
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++) {
             u32 row[2];
@@ -2271,28 +2311,28 @@ __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int g
     }
 }
 
-/* leaf[m][half]: rows 2t and 2t + 1 of a leaf block. */
-__device__ __forceinline__ void fetch_leaf(u32 (*leaf)[2], u32 queries, int block)
+/* suffix[m][half]: rows 2t and 2t + 1 of a suffix block. */
+__device__ __forceinline__ void fetch_suffix(u32 (*suffix)[2], u32 queries, int block)
 {
     const u32 from = queries + query_place(threadIdx.x & 15, block) + (threadIdx.x >> 4 & 1) * NEXT_TILE;
 #pragma unroll
     for (int m = 0; m + 1 < QUERY_TILES64; m += 2)
-        load_matrices(leaf[m], from + m * NEXT_TILE);
+        load_matrices(suffix[m], from + m * NEXT_TILE);
     if (QUERY_TILES64 % 2)
-        load_matrices2(leaf[QUERY_TILES64 - 1], from + (QUERY_TILES64 - 1) * NEXT_TILE);
+        load_matrices2(suffix[QUERY_TILES64 - 1], from + (QUERY_TILES64 - 1) * NEXT_TILE);
 }
 
 /* Tiles of queries whose features are formed together. */
 enum { FORMED = QUERY_TILES64 < 2 ? QUERY_TILES64 : 2 };
 
-/* a[m]: features of 16 rows of a tile, those of centres 2s and 2s + 1. */
-__device__ __forceinline__ void form_features(u32 (*a)[4], const u32 (*pair)[4][2], const u32 (*leaf)[2], int s)
+/* a[m]: features of 16 rows of a tile, those of prefixes 2s and 2s + 1. */
+__device__ __forceinline__ void form_features(u32 (*a)[4], const u32 (*pair)[4][2], const u32 (*suffix)[2], int s)
 {
 #pragma unroll
     for (int m = 0; m < FORMED; m++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const u32 product = times(__byte_perm(pair[m][s][i & 1], 0, i < 2 ? 0x1010 : 0x3232), leaf[m][i & 1]);
+            const u32 product = times(__byte_perm(pair[m][s][i & 1], 0, i < 2 ? 0x1010 : 0x3232), suffix[m][i & 1]);
             a[m][i] = product;
         }
 }
@@ -2311,13 +2351,13 @@ __device__ __forceinline__ u32 neighbour(u32 word, int distance)
 }
 
 /* a[m]: features of rows 16 k.. of a folded tile, whose last 8 are none: each row of the block times another one, see fold_row. */
-__device__ __forceinline__ void form_folded(u32 (*a)[4], const u32 (*leaf)[2], int k)
+__device__ __forceinline__ void form_folded(u32 (*a)[4], const u32 (*suffix)[2], int k)
 {
 #pragma unroll
     for (int m = 0; m < FORMED; m++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const u32 own = leaf[m][i];
+            const u32 own = suffix[m][i];
             const u32 low = k == 0 ? own : neighbour(own, k == 1 ? 1 : 3), high = k == 0 ? turned(own, 1) : neighbour(own, 2);
             const u32 product[2] = {times(own, low), k == 2 ? 0 : times(own, high)};
             a[m][i] = product[0];
@@ -2338,14 +2378,14 @@ __device__ __forceinline__ void read_folded(float (*c)[N / 2], u32 shared, u32 q
 #pragma unroll 1
     for (int tile = WHOLE_TILES; tile < TILES; tile++) {
         const u32 from = shared + TILE_RING + at.slot * TILE_BYTES;
-        u32 leaf[QUERY_TILES64][2];
-        fetch_leaf(leaf, queries, tile_leaf[tile]);
+        u32 suffix[QUERY_TILES64][2];
+        fetch_suffix(suffix, queries, tile_suffix[tile]);
         barrier_wait(shared + TILE_BARRIERS + at.slot * 8, at.phase);
 #pragma unroll
         for (int step = 0; step < 3 * PARTS; step++) {
             const int k = step / PARTS, m = step % PARTS * FORMED;
             multiply_wait<1>();
-            form_folded(a[step & 1], leaf + m, k);
+            form_folded(a[step & 1], suffix + m, k);
             multiply_begin();
 #pragma unroll
             for (int i = 0; i < FORMED; i++)
@@ -2367,11 +2407,11 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
     int last = -1; /* slot of the tile before */
 #pragma unroll 1
     for (int group = 0; group < TILE_GROUPS; group++) {
-        u32 pair[QUERY_TILES64][4][2], leaf[QUERY_TILES64][2];
+        u32 pair[QUERY_TILES64][4][2], suffix[QUERY_TILES64][2];
         const int end = group_first[group + 1];
         int tile = group_first[group];
         form_pairs(pair, queries, group);
-        fetch_leaf(leaf, queries, tile_leaf[tile]);
+        fetch_suffix(suffix, queries, tile_suffix[tile]);
 #pragma unroll 1
         for (; tile < end; tile++) {
             const u32 from = shared + TILE_RING + at.slot * TILE_BYTES;
@@ -2381,7 +2421,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
                 multiply_wait<1>();
                 if (step == 1 && last >= 0 && (threadIdx.x & 31) == 0)
                     barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
-                form_features(a[step & 1], pair + m, leaf + m, s);
+                form_features(a[step & 1], pair + m, suffix + m, s);
                 if (step == 0)
                     barrier_wait(shared + TILE_BARRIERS + at.slot * 8, at.phase);
                 multiply_begin();
@@ -2391,7 +2431,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
                 multiply_commit();
             }
             if (tile + 1 < end)
-                fetch_leaf(leaf, queries, tile_leaf[tile + 1]);
+                fetch_suffix(suffix, queries, tile_suffix[tile + 1]);
             last = at.slot;
             advance<TILE_STAGES>(at);
         }
@@ -2401,11 +2441,11 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
         barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
 #pragma unroll
     for (int m = 0; m < QUERY_TILES64; m++)
-        settle<N / 2>(c[m]);
+        make_opaque<N / 2>(c[m]);
     read_folded(c, shared, queries, at);
 #pragma unroll
     for (int m = 0; m < QUERY_TILES64; m++)
-        settle<N / 2>(c[m]);
+        make_opaque<N / 2>(c[m]);
 }
 
 /* ---- the chunk's own keys ---- */
@@ -2460,28 +2500,28 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
 }
 
 /* A warpgroup's way through the tiles of keys of an item. */
-struct keys_way {
+struct keys_walk {
     int count;             /* tiles of keys */
     int own;               /* tile of keys that lies beside the warpgroup's first tile of queries */
     int tiles;             /* of queries that there are: behind the last one is nothing to do */
 };
 
-__device__ __forceinline__ struct keys_way find_way(const struct item &item, int length)
+__device__ __forceinline__ struct keys_walk find_schedule(const struct item &item, int length)
 {
-    struct keys_way way;
+    struct keys_walk walk;
     const int warpgroup = from_lane(threadIdx.x >> 7, 0); /* one number for all lanes, so that branches are the warp's */
     const int left = (length - item.first + 63) / 64 - warpgroup;
-    way.count = (item.end_key - item.first_key + 63) / 64;
-    way.tiles = left <= 0 ? 0 : (left + ATTEND_GROUPS - 1) / ATTEND_GROUPS;
-    way.tiles = way.tiles < QUERY_TILES64 ? way.tiles : QUERY_TILES64;
-    way.own = (item.first - item.first_key) / 64 + warpgroup;
-    return way;
+    walk.count = (item.end_key - item.first_key + 63) / 64;
+    walk.tiles = left <= 0 ? 0 : (left + CHUNK_OUTPUT_GROUPS - 1) / CHUNK_OUTPUT_GROUPS;
+    walk.tiles = walk.tiles < QUERY_TILES64 ? walk.tiles : QUERY_TILES64;
+    walk.own = (item.first - item.first_key) / 64 + warpgroup;
+    return walk;
 }
 
 /* The first of the warpgroup's tiles of queries that sees a tile of keys. */
-__device__ __forceinline__ int first_query_tile(const struct keys_way &way, int tile)
+__device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, int tile)
 {
-    return tile > way.own ? (tile - way.own + ATTEND_GROUPS - 1) / ATTEND_GROUPS : 0;
+    return tile > walk.own ? (tile - walk.own + CHUNK_OUTPUT_GROUPS - 1) / CHUNK_OUTPUT_GROUPS : 0;
 }
 
 /* Places for scores: with two, some are formed while others multiply. */
@@ -2500,7 +2540,7 @@ template <int first, int end> __device__ __forceinline__ void read_key_tile(floa
     for (int m = first; m < end; m++) {
 #pragma unroll
         for (int i = 0; i < 1; i++)
-            settle<32>(d[i]);
+            make_opaque<32>(d[i]);
         form_scores(a[m % SCORE_PLACES], d);
         if (m == first && masked)
             mask_scores(a[m % SCORE_PLACES], last_key);
@@ -2520,19 +2560,19 @@ template <int first, int end> __device__ __forceinline__ void read_key_tile(floa
 
 __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct item &item, u32 shared, u32 queries, struct turn &at)
 {
-    const struct keys_way way = find_way(item, (int)call.length);
+    const struct keys_walk walk = find_schedule(item, (int)call.length);
 #pragma unroll 1
-    for (int tile = 0; tile < way.count; tile++) {
+    for (int tile = 0; tile < walk.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
-        const int first = first_query_tile(way, tile);
-        const bool masked = tile == way.own + first * ATTEND_GROUPS;
+        const int first = first_query_tile(walk, tile);
+        const bool masked = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
         const int last_key = (threadIdx.x >> 5 & 3) * 16 + lane_row();
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
-        if (first == 0 && way.tiles == 1)
+        if (first == 0 && walk.tiles == 1)
             read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + KEY_ONES);
-        if (first == 0 && way.tiles == 2)
+        if (first == 0 && walk.tiles == 2)
             read_key_tile<0, 2>(c, queries, stage, masked, last_key, shared + KEY_ONES);
-        if (first == 1 && way.tiles == 2)
+        if (first == 1 && walk.tiles == 2)
             read_key_tile<1, 2>(c, queries, stage, masked, last_key, shared + KEY_ONES);
         if ((threadIdx.x & 31) == 0)
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
@@ -2540,7 +2580,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
     }
 #pragma unroll
     for (int m = 0; m < QUERY_TILES64; m++)
-        settle<N / 2>(c[m]);
+        make_opaque<N / 2>(c[m]);
 }
 
 /* word[n] of lane t of four <- word[t] of lane n. */
@@ -2605,7 +2645,7 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
     for (int m = 0; m < QUERY_TILES64; m++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const int token = first + m * ATTEND_GROUPS * 64 + i * 8;
+            const int token = first + m * CHUNK_OUTPUT_GROUPS * 64 + i * 8;
             float factor = 1;
             factor = normaliser(__shfl_sync(0xffffffffu, c[m][4 * COLUMN_TILES + 2 * i], threadIdx.x & 28));
             store_row(o + token * call.o_stride[1], c[m] + 2 * i, factor, block, wide, token < call.length);
@@ -2620,7 +2660,7 @@ __device__ __forceinline__ bool await_item(u32 shared, const struct turn &querie
     return (int)from_lane(get_word(shared + QUERY_ITEMS + queries.slot * ITEM_BYTES), 0) >= 0;
 }
 
-__device__ __forceinline__ void follow_items(const struct fpa_cuda_call &call, u32 shared)
+__device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, u32 shared)
 {
     struct turn queries = {0, 0}, tiles = {0, 0}, keys = {0, 0};
     const u32 mine = from_lane((threadIdx.x >> 5) * 2048, 0); /* the warp's first query: one number for all lanes */
@@ -2636,7 +2676,7 @@ __device__ __forceinline__ void follow_items(const struct fpa_cuda_call &call, u
 #pragma unroll
             for (int i = 0; i < N / 2; i++)
                 c[m][i] = 0;
-            settle<N / 2>(c[m]); /* as sums that no state was read into: else ptxas serialises the products of some heads */
+            make_opaque<N / 2>(c[m]); /* as sums that no state was read into: else ptxas serialises the products of some heads */
         }
         if (item.reads) {
             read_state(c, shared, from, tiles);
@@ -2658,30 +2698,30 @@ __device__ __forceinline__ void init_barriers(u32 barriers, int stages, int full
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_ATTEND)
-extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_attend(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_OUTPUT)
+extern "C" __global__ void __launch_bounds__(CHUNK_OUTPUT_THREADS, 1) tspow2_d32_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
 {
     const u32 shared = shared_address();
     if (threadIdx.x == 0) {
         /* where lanes read what lanes have written, each arrives itself, which racecheck can follow; a warp's first one where
          * the other side is the copy engine's or a product's */
-        init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 128 * ATTEND_GROUPS);
-        init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * ATTEND_GROUPS);
-        init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * ATTEND_GROUPS);
+        init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 128 * CHUNK_OUTPUT_GROUPS);
+        init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
+        init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
     __syncthreads();
-    if (threadIdx.x >= ATTEND_THREADS - 128) {
+    if (threadIdx.x >= CHUNK_OUTPUT_THREADS - 128) {
         registers_lower<32>();
-        if (threadIdx.x < ATTEND_THREADS - 96)
-            feed_tiles(call, maps, shared);
+        if (threadIdx.x < CHUNK_OUTPUT_THREADS - 96)
+            producer_tiles(call, maps, shared);
         else
-            feed_items(call, maps, shared);
+            producer_items(call, maps, shared);
     } else {
         registers_raise<160>();
-        follow_items(call, shared);
+        overlap_items(call, shared);
     }
 }
 #endif
@@ -2693,16 +2733,16 @@ extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 1) tspow2_d32_bf16_
  * is done. */
 
 enum {
-    STEP_THREADS = 256,
-    STEP_WARPS = STEP_THREADS / 32,
+    DECODE_THREADS = 256,
+    STEP_WARPS = DECODE_THREADS / 32,
     STEP_LANES = 16,            /* threads that share a row, 4 columns each */
-    STEP_ROWS = STEP_THREADS / STEP_LANES, /* rows that a block has at a time then */
+    STEP_ROWS = DECODE_THREADS / STEP_LANES, /* rows that a block has at a time then */
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
     STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */
     STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has on their way */
     STEP_GROUP = 2,             /* of them that it waits for and asks for at a time */
-    STEP_RING = 4 * STEP_STAGES * STEP_THREADS, /* floats of them; sums of threads may go on there */
+    STEP_RING = 4 * STEP_STAGES * DECODE_THREADS, /* floats of them; sums of threads may go on there */
     STEP_FLOATS = 6016,         /* of shared memory before the ring */
     STEP_CLUSTER = 8,           /* blocks that add their parts of o up themselves, at most */
     STEP_BARRIERS = 33,         /* one of the parts, one of each piece of a state that stays in shared memory */
@@ -2710,7 +2750,7 @@ enum {
     STEP_COLUMNS = (DV + 3) / 4 * 4 + 4 /* of a part of o: values, then the sum of weights */
 };
 
-static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * STEP_THREADS, "sums need room");
+static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
 /* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows of the key and the queries,
  * STEP_ROOM, the ring. */
@@ -2732,7 +2772,7 @@ __device__ __forceinline__ float *step_parts(void)
     return step_warp_sums() + STEP_QUERIES * STEP_WARPS;
 }
 
-/* Of the parts, then of the pieces of a state that tspow2_d32_bf16_token holds. */
+/* Of the parts, then of the pieces of a state that tspow2_d32_bf16_decode_resident holds. */
 __device__ __forceinline__ u32 step_barrier(int i)
 {
     return (u32)__cvta_generic_to_shared(step_parts() + STEP_CLUSTER * STEP_COLUMNS) + 8 * i;
@@ -2743,7 +2783,7 @@ __device__ __forceinline__ float *step_packed(void)
     return step_parts() + STEP_CLUSTER * STEP_COLUMNS + 2 * STEP_BARRIERS;
 }
 
-__device__ __forceinline__ float *step_room(void)
+__device__ __forceinline__ float *decode_room(void)
 {
     return (float *)shared_memory + STEP_FLOATS - STEP_ROOM;
 }
@@ -2862,7 +2902,7 @@ struct step_inputs {
     element key, query[STEP_QUERIES], value;
 };
 
-static_assert(D_IN <= STEP_THREADS && DV <= STEP_THREADS, "a thread has one coordinate of a vector");
+static_assert(D_IN <= DECODE_THREADS && DV <= DECODE_THREADS, "a thread has one coordinate of a vector");
 
 __device__ __forceinline__ void step_load(const struct fpa_cuda_call &call, const struct step_task &task,
                                           struct step_inputs &inputs)
@@ -2885,7 +2925,7 @@ __device__ __forceinline__ void step_coordinates(struct step_task &task, const s
 {
     float *x = step_packed();
     const int i = threadIdx.x;
-    for (int row = i; row < task.vectors * ROWS; row += STEP_THREADS)
+    for (int row = i; row < task.vectors * ROWS; row += DECODE_THREADS)
         if (row % ROWS >= D_IN)
             x[row] = row % ROWS == ONES_ROW ? 1.0f : 0.0f;
     if (i < D_IN) {
@@ -2915,14 +2955,14 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 /* ---- features ---- */
 
 /* The packed rows that the first features of a block are products of and their weights, number threadIdx.x and, in the upper half,
- * threadIdx.x + STEP_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0: where there
+ * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0: where there
  * are no registers for them, none. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
     float weights[2];
 };
 
-enum { STEP_AHEAD = 0 }; /* of tspow2_d32_bf16_step: with weights there are no registers for them */
+enum { STEP_AHEAD = 0 }; /* of tspow2_d32_bf16_decode: with weights there are no registers for them */
 
 template <int AHEAD>
 __device__ __forceinline__ void step_ask_names(const struct step_task &task, struct step_names<AHEAD> &names)
@@ -2930,7 +2970,7 @@ __device__ __forceinline__ void step_ask_names(const struct step_task &task, str
     if (AHEAD == 0)
         return;
     const int f = (int)threadIdx.x < task.count ? task.first + threadIdx.x : 0;
-    const int next = (int)threadIdx.x + STEP_THREADS < task.count ? f + STEP_THREADS : 0;
+    const int next = (int)threadIdx.x + DECODE_THREADS < task.count ? f + DECODE_THREADS : 0;
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
         names.rows[l] = feature_rows[l][f] | (u32)feature_rows[l][next] << 16;
@@ -2966,7 +3006,7 @@ __device__ __forceinline__ void step_each_feature(const struct step_task &task, 
     int i = threadIdx.x;
     if (AHEAD > 0 && first == task.first)
 #pragma unroll
-        for (int u = 0; u < AHEAD; u++, i += STEP_THREADS) {
+        for (int u = 0; u < AHEAD; u++, i += DECODE_THREADS) {
 #pragma unroll
             for (int l = 0; l < FACTORS; l++)
                 row[l] = names.rows[l] >> u * 16 & 0xffff;
@@ -2974,7 +3014,7 @@ __device__ __forceinline__ void step_each_feature(const struct step_task &task, 
                 form(i, row, names.weights[u]);
         }
 #pragma unroll(UNROLLED)
-    for (; i < count; i += STEP_THREADS) {
+    for (; i < count; i += DECODE_THREADS) {
 #pragma unroll
         for (int l = 0; l < FACTORS; l++)
             row[l] = feature_rows[l][first + i];
@@ -2999,7 +3039,7 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
         LANES = (DV + COLUMNS - 1) / COLUMNS,
-        ROWS = STEP_THREADS / LANES, /* at a time */
+        ROWS = DECODE_THREADS / LANES, /* at a time */
         IS_WIDE = WIDE,
         IS_HELD = HELD
     };
@@ -3026,7 +3066,7 @@ template <typename number> __device__ constexpr bool step_has_pieces()
 /* A thread's own place in the ring: nobody else looks there, so nobody waits for anybody. */
 __device__ __forceinline__ float *step_place(int stage)
 {
-    return step_ring() + (stage * STEP_THREADS + threadIdx.x) * 4;
+    return step_ring() + (stage * DECODE_THREADS + threadIdx.x) * 4;
 }
 
 /* Ask for the thread's pieces of rows f, f + ROWS ... of a block's `count`, into places from `stage` on. */
@@ -3037,7 +3077,7 @@ __device__ __forceinline__ void step_fetch(const number *from, int f, int count,
 #pragma unroll
     for (int u = 0; u < STEP_GROUP; u++)
         if (from && f + u * grid::ROWS < count)
-            copy_async(to + u * 16 * STEP_THREADS, from + (f + u * grid::ROWS) * DV + grid::column(0), 16);
+            copy_async(to + u * 16 * DECODE_THREADS, from + (f + u * grid::ROWS) * DV + grid::column(0), 16);
     copy_commit();
 }
 
@@ -3045,7 +3085,7 @@ __device__ __forceinline__ void step_fetch(const number *from, int f, int count,
 template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struct step_task &task)
 {
 #pragma unroll 1
-    for (int i = AHEAD * STEP_THREADS + threadIdx.x * 64; i < task.count; i += STEP_THREADS * 64)
+    for (int i = AHEAD * DECODE_THREADS + threadIdx.x * 64; i < task.count; i += DECODE_THREADS * 64)
 #pragma unroll
         for (int l = 0; l < FACTORS; l++)
             prefetch(&feature_rows[l][task.first + i]);
@@ -3055,7 +3095,7 @@ template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struc
 template <typename number> __device__ __forceinline__ void step_ask_sums(const struct step_task &task, const number *state)
 {
 #pragma unroll 1
-    for (int i = threadIdx.x * 32; state && i < task.count; i += STEP_THREADS * 32)
+    for (int i = threadIdx.x * 32; state && i < task.count; i += DECODE_THREADS * 32)
         prefetch(state + FEATURES * DV + task.first + i);
 }
 
@@ -3111,7 +3151,7 @@ __device__ __forceinline__ void step_stream(const number *from, int at, int n, i
     }
 }
 
-/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds (token.cu.in). */
+/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds (decode_resident.cu.in). */
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_held(const number *from, int at, int n, const visitor &visit)
 {
@@ -3205,15 +3245,15 @@ __device__ __forceinline__ void step_sums(const number *from, number *to, const 
                                                  int count, float *den)
 {
 #pragma unroll 1
-    for (int first = threadIdx.x; first < count; first += 4 * STEP_THREADS) {
+    for (int first = threadIdx.x; first < count; first += 4 * DECODE_THREADS) {
         number z[4] = {};
 #pragma unroll
         for (int u = 0; u < 4; u++)
-            if (from && first + u * STEP_THREADS < count)
-                z[u] = from[first + u * STEP_THREADS];
+            if (from && first + u * DECODE_THREADS < count)
+                z[u] = from[first + u * DECODE_THREADS];
 #pragma unroll
         for (int u = 0; u < 4; u++) {
-            const int f = first + u * STEP_THREADS;
+            const int f = first + u * DECODE_THREADS;
             if (f >= count)
                 break;
             const float a = step_get(z[u]) + key[f];
@@ -3253,7 +3293,7 @@ template <int QUERIES, typename grid>
 __device__ __forceinline__ void step_leave(struct step_task &task, float (*o)[grid::COLUMNS], const float *den)
 {
     enum { WHOLE = 32 % grid::LANES == 0, PARTS = WHOLE ? STEP_WARPS : grid::ROWS };
-    float *part = step_room(); /* [PARTS][QUERIES][STEP_PITCH] */
+    float *part = decode_room(); /* [PARTS][QUERIES][STEP_PITCH] */
     copy_wait<0>();
     __syncthreads();
     if (threadIdx.x == 0)
@@ -3280,7 +3320,7 @@ __device__ __forceinline__ void step_leave(struct step_task &task, float (*o)[gr
 __device__ __forceinline__ float step_sum(const struct step_task &task, int g, int column)
 {
     const int queries = task.vectors - 1;
-    const float *part = step_room() + g * STEP_PITCH + column;
+    const float *part = decode_room() + g * STEP_PITCH + column;
     float sum = 0;
 #pragma unroll 8
     for (int r = 0; r < task.parts; r++)
@@ -3327,7 +3367,7 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
     if (threadIdx.x == 0 && own > 0)
         barrier_expect(step_barrier(0), own * blocks * (DV + 1) * (int)sizeof(float));
 #pragma unroll 1
-    for (int i = threadIdx.x; i < task.queries * DV; i += STEP_THREADS) {
+    for (int i = threadIdx.x; i < task.queries * DV; i += DECODE_THREADS) {
         const int g = i / DV, column = i % DV;
         float *part = step_parts() + (g / blocks * blocks + task.slice) * STEP_COLUMNS;
         join_send(part + column, g % blocks, step_sum(task, g, column));
@@ -3339,7 +3379,7 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
 #pragma unroll 1
     for (int g = task.slice; g < task.queries; g += blocks) {
         const float *part = step_parts() + g / blocks * blocks * STEP_COLUMNS;
-        for (int column = threadIdx.x; column < DV; column += STEP_THREADS) {
+        for (int column = threadIdx.x; column < DV; column += DECODE_THREADS) {
             float sum = 0, weights = 0;
 #pragma unroll 8
             for (int s = 0; s < blocks; s++) {
@@ -3361,7 +3401,7 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
         return;
     }
 #pragma unroll 1
-    for (int i = threadIdx.x; i < task.queries * DV; i += STEP_THREADS) {
+    for (int i = threadIdx.x; i < task.queries * DV; i += DECODE_THREADS) {
         const int g = i / DV, column = i % DV;
         const float sum = step_sum(task, g, column);
         const float weights = step_sum_weights(task, g);
@@ -3384,7 +3424,7 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
                                           number *to)
 {
     enum { TILE = STEP_ROOM / (1 + QUERIES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
-    float *query = step_room(), *key = query + TILE * QUERIES;
+    float *query = decode_room(), *key = query + TILE * QUERIES;
     float v[grid::COLUMNS] = {}, o[QUERIES][grid::COLUMNS] = {}, den[QUERIES] = {};
 #pragma unroll
     for (int j = 0; j < grid::COLUMNS; j++)
@@ -3441,9 +3481,9 @@ __device__ __forceinline__ void step_copy(const struct step_task &task, const so
     if (!to)
         return;
     const int rows = task.first * DV, sums = FEATURES * DV + task.first;
-    for (int i = threadIdx.x; i < task.count * DV; i += STEP_THREADS)
+    for (int i = threadIdx.x; i < task.count * DV; i += DECODE_THREADS)
         step_put(to[rows + i], from ? step_get(from[rows + i]) : 0.0f);
-    for (int i = threadIdx.x; i < task.count; i += STEP_THREADS)
+    for (int i = threadIdx.x; i < task.count; i += DECODE_THREADS)
         step_put(to[sums + i], from ? step_get(from[sums + i]) : 0.0f);
 }
 
@@ -3558,8 +3598,8 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
 
 /* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
  * it; of several, in fp32 in between. */
-#if FPA_CUDA_HAS(FPA_CUDA_STEP)
-extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) tspow2_d32_bf16_step(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3) tspow2_d32_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task; /* one for all threads: registers are for rows */
     __shared__ struct step_states states;
@@ -3580,7 +3620,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 3) tspow2_d32_bf16_st
 
 /* ---- one token of few heads ----
  *
- * As tspow2_d32_bf16_step, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and each has
+ * As tspow2_d32_bf16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and each has
  * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a barrier
  * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie. */
 
@@ -3634,7 +3674,7 @@ __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, st
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
                                             struct step_inputs &inputs)
 {
-    const bool asks = threadIdx.x == STEP_THREADS - 32;
+    const bool asks = threadIdx.x == DECODE_THREADS - 32;
     struct step_task mine = step_task_of(call);
     step_begin(call, mine, 0, 0);
     const struct step_states own = step_states_of(call, mine);
@@ -3659,8 +3699,8 @@ __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, st
     __syncthreads();
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_STEP)
-extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_token(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2) tspow2_d32_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call call)
 {
     typedef step_grid<step_has_pieces<state_element>(), state_element, true> grid;
     static_assert((STEP_BARRIERS - 1) * STEP_GROUP * grid::ROWS * DV * (int)sizeof(state_element) >= TOKEN_MOST - 4 * STEP_FLOATS,
@@ -3688,23 +3728,23 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_to
 
 /* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j ----
  *
- * Blocks share a head's features as in tspow2_d32_bf16_step, and read their rows once; recent tokens are theirs by turns. A
+ * Blocks share a head's features as in tspow2_d32_bf16_decode, and read their rows once; recent tokens are theirs by turns. A
  * block's first rows of the state are on their way while it computes the scores of its tokens. */
 
 enum {
-    RECALL_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
-    RECALL_KEYS = RECALL_ROOM / ROWS < 32 ? RECALL_ROOM / ROWS : 32 /* at a time */
+    DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
+    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32 /* at a time */
 };
-static_assert(RECALL_KEYS > 0, "a packed key needs room");
+static_assert(DECODE_RECENT_KEYS > 0, "a packed key needs room");
 
 /* [key][query] */
-__device__ __forceinline__ float *recall_weights(void)
+__device__ __forceinline__ float *decode_recent_weights(void)
 {
-    return step_room() + RECALL_ROOM;
+    return decode_room() + DECODE_RECENT_ROOM;
 }
 
 /* k(q, k) of packed rows. The same in all lanes of a warp, which share the rows of a dot product. */
-__device__ __forceinline__ float recall_score(const float *q, const float *k)
+__device__ __forceinline__ float decode_recent_score(const float *q, const float *k)
 {
     float d0 = 0;
     for (int r = threadIdx.x % 32; r < 32; r += 32) {
@@ -3717,37 +3757,37 @@ __device__ __forceinline__ float recall_score(const float *q, const float *k)
 
 /* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
 template <int QUERIES>
-__device__ __forceinline__ void recall_weigh(const struct fpa_cuda_call &call, const struct step_task &task, int first, int count)
+__device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task, int first, int count)
 {
     const element *k = (const element *)call.k + task.batch * call.k_stride[0] + task.head * call.k_stride[2];
     const int slices = (int)call.slices;
     __syncthreads();
-    for (int i = threadIdx.x; i < count * ROWS; i += STEP_THREADS) {
+    for (int i = threadIdx.x; i < count * ROWS; i += DECODE_THREADS) {
         const int row = i % ROWS;
         const long long token = first + (long long)(i / ROWS) * slices;
-        step_room()[i] = row < D_IN ? to_float(k[token * call.k_stride[1] + row]) : row == ONES_ROW ? 1.0f : 0.0f;
+        decode_room()[i] = row < D_IN ? to_float(k[token * call.k_stride[1] + row]) : row == ONES_ROW ? 1.0f : 0.0f;
     }
-    step_derive(step_room(), count, count, task);
+    step_derive(decode_room(), count, count, task);
     __syncthreads();
     for (int i = threadIdx.x / 32; i < count * QUERIES; i += STEP_WARPS) {
-        float weight = recall_score(step_packed() + (1 + i % QUERIES) * ROWS, step_room() + i / QUERIES * ROWS);
+        float weight = decode_recent_score(step_packed() + (1 + i % QUERIES) * ROWS, decode_room() + i / QUERIES * ROWS);
         if (threadIdx.x % 32 == 0)
-            recall_weights()[i] = weight;
+            decode_recent_weights()[i] = weight;
     }
     __syncthreads();
 }
 
 /* What this block's tokens add to the threads' sums: rows of threads take turns. */
 template <int QUERIES, typename grid>
-__device__ __forceinline__ void recall_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
+__device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
                                               float (*o)[grid::COLUMNS], float *den)
 {
     const element *values = (const element *)call.v + task.batch * call.v_stride[0] + task.head * call.v_stride[2];
     const int slices = (int)call.slices, tokens = (int)call.recent + 1;
 #pragma unroll 1
-    for (int first = task.slice; first < tokens; first += RECALL_KEYS * slices) {
-        const int left = (tokens - first + slices - 1) / slices, count = left < RECALL_KEYS ? left : (int)RECALL_KEYS;
-        recall_weigh<QUERIES>(call, task, first, count);
+    for (int first = task.slice; first < tokens; first += DECODE_RECENT_KEYS * slices) {
+        const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left : (int)DECODE_RECENT_KEYS;
+        decode_recent_weigh<QUERIES>(call, task, first, count);
         for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
             const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
 #pragma unroll
@@ -3755,20 +3795,20 @@ __device__ __forceinline__ void recall_tokens(const struct fpa_cuda_call &call, 
                 const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
 #pragma unroll
                 for (int g = 0; g < QUERIES; g++)
-                    o[g][j] += recall_weights()[i * QUERIES + g] * a;
+                    o[g][j] += decode_recent_weights()[i * QUERIES + g] * a;
             }
         }
         if (threadIdx.x < count)
 #pragma unroll
             for (int g = 0; g < QUERIES; g++)
-                den[g] += recall_weights()[threadIdx.x * QUERIES + g];
+                den[g] += decode_recent_weights()[threadIdx.x * QUERIES + g];
     }
     __syncthreads();
 }
 
 /* Feature i of a pass of the queries, times what is left of the state: query[i][g]. */
 template <int QUERIES>
-__device__ __forceinline__ void recall_feature(float *query, int i, const u32 *row)
+__device__ __forceinline__ void decode_recent_feature(float *query, int i, const u32 *row)
 {
 #pragma unroll
     for (int g = 0; g < QUERIES; g++) {
@@ -3781,7 +3821,7 @@ __device__ __forceinline__ void recall_feature(float *query, int i, const u32 *r
 }
 
 /* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it again. */
-template <typename number> __device__ __forceinline__ number *recall_from(number *state, int first)
+template <typename number> __device__ __forceinline__ number *decode_recent_from(number *state, int first)
 {
     int offset = state ? first : 0;
     asm("" : "+r"(offset));
@@ -3790,26 +3830,26 @@ template <typename number> __device__ __forceinline__ number *recall_from(number
 
 /* The query heads of one pass; from: the head's state. */
 template <int QUERIES, bool WIDE>
-__device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, struct step_task &task,
+__device__ __forceinline__ void decode_recent_pass(const struct fpa_cuda_call &call, struct step_task &task,
                                             const struct step_names<STEP_AHEAD> &names, const state_element *from)
 {
     typedef step_grid<WIDE, state_element> grid;
     enum { TILE = STEP_ROOM / QUERIES / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
-    float *query = step_room();
+    float *query = decode_room();
     float o[QUERIES][grid::COLUMNS] = {}, den[QUERIES] = {};
-    recall_tokens<QUERIES, grid>(call, task, o, den);
-    const state_element *sums = recall_from(from, FEATURES * DV + task.first);
-    from = recall_from(from, task.first * DV);
+    decode_recent_tokens<QUERIES, grid>(call, task, o, den);
+    const state_element *sums = decode_recent_from(from, FEATURES * DV + task.first);
+    from = decode_recent_from(from, task.first * DV);
 #pragma unroll 1
     for (int at = 0; from && at < task.count; at += TILE) {
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
         step_each_feature<1>(task, names, task.first + at, count, [&](int i, const u32 *row, float) {
-            recall_feature<QUERIES>(query, i, row);
+            decode_recent_feature<QUERIES>(query, i, row);
         });
         __syncthreads();
-        for (int f = threadIdx.x; f < count; f += STEP_THREADS)
+        for (int f = threadIdx.x; f < count; f += DECODE_THREADS)
 #pragma unroll
             for (int g = 0; g < QUERIES; g++)
                 den[g] += query[f * QUERIES + g] * step_get(sums[at + f]);
@@ -3825,17 +3865,17 @@ __device__ __forceinline__ void recall_pass(const struct fpa_cuda_call &call, st
 }
 
 template <bool WIDE>
-__device__ __forceinline__ void recall_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
+__device__ __forceinline__ void decode_recent_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
                                                const struct step_names<STEP_AHEAD> &names, const state_element *from)
 {
     if (task.vectors == 2)
-        recall_pass<1, WIDE>(call, task, names, from);
+        decode_recent_pass<1, WIDE>(call, task, names, from);
     else
-        recall_pass<STEP_QUERIES, WIDE>(call, task, names, from);
+        decode_recent_pass<STEP_QUERIES, WIDE>(call, task, names, from);
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_RECALL)
-extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_recall(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2) tspow2_d32_bf16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task;
     __shared__ struct step_states states;
@@ -3850,11 +3890,11 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_re
         step_pack(task, inputs);
         if constexpr (step_has_pieces<state_element>()) {
             if (states.wide)
-                recall_pass_of<true>(call, task, names, states.in);
+                decode_recent_pass_of<true>(call, task, names, states.in);
             else
-                recall_pass_of<false>(call, task, names, states.in);
+                decode_recent_pass_of<false>(call, task, names, states.in);
         } else {
-            recall_pass_of<false>(call, task, names, states.in);
+            decode_recent_pass_of<false>(call, task, names, states.in);
         }
         __syncthreads();
         step_finish(call, task);
@@ -3862,14 +3902,14 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 2) tspow2_d32_bf16_re
 }
 #endif
 
-/* ---- add up the parts of o that blocks of tspow2_d32_bf16_step left ----
+/* ---- add up the parts of o that blocks of tspow2_d32_bf16_decode left ----
  *
  * A block an output row, a thread a column; slices in order, so that bits do not depend on what ran first. */
 
-enum { GATHER_THREADS = 64 };
+enum { SPLIT_REDUCTION_THREADS = 64 };
 
 /* The sum over slices of one number of a part. */
-__device__ __forceinline__ float gather_sum(const float *part, long long slices)
+__device__ __forceinline__ float split_reduction_sum(const float *part, long long slices)
 {
     float sum = 0;
 #pragma unroll 8
@@ -3878,8 +3918,8 @@ __device__ __forceinline__ float gather_sum(const float *part, long long slices)
     return sum;
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_STEP)
-extern "C" __global__ void __launch_bounds__(GATHER_THREADS) tspow2_d32_bf16_gather(const __grid_constant__ struct fpa_cuda_call call)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
+extern "C" __global__ void __launch_bounds__(SPLIT_REDUCTION_THREADS) tspow2_d32_bf16_split_reduction(const __grid_constant__ struct fpa_cuda_call call)
 {
     launch_next();
     wait_for_last();
@@ -3887,8 +3927,8 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS) tspow2_d32_bf16_gat
     const long long query = row / call.length % call.query_heads, batch = row / call.length / call.query_heads;
     const float *parts = step_part(call, batch, query, token, 0);
     element *o = step_output(call, batch, query, token);
-    const float divisor = step_divisor(gather_sum(parts + STEP_COLUMNS - 4, call.slices));
-    for (int column = threadIdx.x; column < DV; column += GATHER_THREADS)
-        o[column] = from_float(gather_sum(parts + column, call.slices) / divisor);
+    const float divisor = step_divisor(split_reduction_sum(parts + STEP_COLUMNS - 4, call.slices));
+    for (int column = threadIdx.x; column < DV; column += SPLIT_REDUCTION_THREADS)
+        o[column] = from_float(split_reduction_sum(parts + column, call.slices) / divisor);
 }
 #endif

@@ -4337,7 +4337,7 @@ static void recurrent_tokens(const struct fpa_launch *a, int64_t index, const st
         state_store(a, b, h, s);
 }
 
-/* ---- recall: the state stays as it is, recent tokens are still keys and values ---- */
+/* ---- decode_recent: the state stays as it is, recent tokens are still keys and values ---- */
 
 /* The newest panel of recent keys first; the first of them may be the smaller one. Adds to out what queries
  * (lanes as token_pack has them) find there. */
