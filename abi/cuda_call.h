@@ -2,35 +2,39 @@
  * also copied into every emitted file, which includes nothing.
  *
  * Kernels of a head NAME, in the order in which a forward launches them:
- *   NAME_gate_scan   running sums of the log-gates, chunk by chunk            (gated heads)
- *   NAME_pack_rows    vectors of packed rows                                   (warpgroups, where q and k
- * need it) NAME_chunk_state   walks the keys: the state before each chunk, and after the last
- *   NAME_chunk_state_small  the same with smaller blocks, for few heads              (some heads on
- * warpgroups) NAME_segment_scan   adds what earlier segments left to the copies of later ones
- *   NAME_chunk_output  reads the state, then the chunk's own keys; writes o; on warpgroups beside
- * NAME_chunk_state, where sequences are walked in one piece: chunk by chunk, as soon as the state before it
- * is there NAME_fused_chunk    all in one pass, for heads of few features: after a walk for the totals of
- * segments, it goes along with the state in registers, query, own keys, update, panel by panel
- *   NAME_cluster_scan   instead of it, for few sequences: the blocks of a cluster take turns and hand the
- * state on NAME_decode    the recurrent form: update and query in one pass over the state
- *   NAME_decode_resident   instead of it, for one token of few heads, whose states fit into shared memory
- *   NAME_decode_recent  instead of it, when recent tokens are not in the state yet, which stays as it is
- *   NAME_split_reduction  adds the parts of o that blocks of these left            (several slices)
- * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of
- * their addresses; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead;
- * NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps behind the call. Sizes are
- * elements unless a name says bytes. */
+ *
+ *   NAME_gate_scan          running sums of the log-gates, chunk by chunk (gated heads)
+ *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
+ *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
+ *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
+ *   NAME_segment_scan       adds what earlier segments left to the copies of later ones
+ *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
+ *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
+ *                           chunk, as soon as the state before it is there
+ *   NAME_fused_chunk        all in one pass, for heads of few features: after a walk for the totals of
+ *                           segments, it goes along with the state in registers: query, own keys, update
+ *   NAME_cluster_scan       instead of it, for few sequences: the blocks of a cluster take spans of tokens
+ *                           in turn and hand the state on
+ *   NAME_decode             the recurrent form: update and query in one pass over the state
+ *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
+ *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
+ *
+ * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
+ * addresses; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of
+ * warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps behind the call. Sizes are elements unless a
+ * name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _token, _gather */
+#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
-#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pack, _state, _segment_scan */
+#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pack_rows, _chunk_state, _segment_scan */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART

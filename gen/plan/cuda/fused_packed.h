@@ -1,8 +1,10 @@
-/* plan_fused_packed: the one-pass kernel of sm_90a for heads of some hundred features. A block walks a
- * segment of a sequence, 64 tokens (a *panel*) at a time; each of its warpgroups has one task: one packs raw
- * vectors -> packed rows x[row][token], a few panels ahead of the others keys        one or two hold the
- * state as fp32 sums; before each panel they leave a copy of it, then add the keys queries     one or two
- * read the copy and the panel's own keys, and write o */
+/* plan_fused_packed: fused_chunk of packed rows on sm_90a, for heads of some hundred features. A block walks a
+ * segment of a sequence, 64 tokens (a *panel*) at a time. Each of its warpgroups has one task:
+ *
+ *   the first packs      raw vectors to packed rows x[row][token], a few panels ahead of the others
+ *   one or two of keys   hold the state as fp32 sums; before each panel they leave a copy of it, then add
+ *                        the panel's keys
+ *   one or two queries   read the copy and the panel's own keys, and write o */
 #ifndef FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
 #define FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
 
