@@ -117,32 +117,31 @@ static bool fused_fits(const fpa_plan *plan)
     return plan->cuda.fused.size + FUSED_STATIC <= plan->target->shared_memory;
 }
 
-/* Operands of warpgroups that are copied lie in slabs of 64 numbers a token, from multiples of 1024 bytes
- * on: values, and natural queries and keys too, in as many stages. */
+/* Operands of warpgroups lie in slabs of 64 numbers a token, from multiples of 1024 bytes on: queries, keys
+ * and values, in as many stages. */
 static void place_fused_coordinates(fpa_plan *plan)
 {
     fpa_cuda_plan *cuda = &plan->cuda;
     fpa_cuda_memory *fused = &cuda->fused;
     const int slab = cuda->panel * 128, vectors = cuda->fused_stages * ((plan->head->d + 63) / 64) * slab;
-    const int panel = cuda->row_count * cuda->key_pitch, gate = plan->head->gate ? 1 : 0;
+    const int gate = plan->head->gate ? 1 : 0;
     const int ones = cuda->all_tiles > 8 ? 2048 : 0, tile = cuda->features * 16 * cuda->all_tiles;
-    fused->values = cuda->coordinates ? 2 * vectors : 0;
+    fused->values = 2 * vectors;
     fused->tiles = fused->values + cuda->fused_stages * slab + ones;
     fused->output = fused->tiles + cuda->fused_copies * tile;
     fused->queries = fused->output + cuda->panel * cuda->output_pitch;
-    fused->keys = fused->queries + panel;
-    fused->raw = cuda->coordinates ? 0 : fused->keys + panel;
-    fused->gates = cuda->coordinates ? fused->queries : fused->raw + 2 * cuda->panel * cuda->raw_pitch;
+    fused->raw = 0;
+    fused->gates = fused->queries;
     fused->size = fused->gates + gate * cuda->panel * 16 + 1024; /* to begin at a multiple */
 }
 
 /* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth.
- * Natural: the state twice, as above, where its sums leave registers for a second address. */
+ * The state twice, as above, where its sums leave registers for a second address. */
 static void choose_fused_coordinates(fpa_plan *plan)
 {
     fpa_cuda_plan *cuda = &plan->cuda;
-    cuda->fused_stages = cuda->coordinates ? 4 : 2;
-    cuda->fused_copies = cuda->coordinates && cuda->warp_units < 4 ? 2 : 1;
+    cuda->fused_stages = 4;
+    cuda->fused_copies = cuda->warp_units < 4 ? 2 : 1;
     place_fused_coordinates(plan);
     while (cuda->fused_stages > 2 && 2 * (cuda->fused.size + 1024) > plan->target->shared_memory) {
         cuda->fused_stages--;
@@ -174,10 +173,7 @@ void plan_cuda_fused(fpa_plan *plan)
         return;
     cuda->coordinates = false;
     plan_cuda_memory(plan);
-    if (plan->target->warpgroups && cuda->element == 2)
-        choose_fused_coordinates(plan);
-    if (!cuda->fused_coordinates)
-        place_fused(plan);
+    place_fused(plan);
 }
 
 void plan_cuda_resident(fpa_plan *plan)
