@@ -70,20 +70,20 @@ void plan_facts(fpa_plan *plan, const fpa_head *written, double minimum)
 void plan_print_costs(FILE *out, const fpa_plan *plan)
 {
     const fpa_facts *facts = &plan->facts;
-    fprintf(out, "state       %" PRId64 " elements, %.0f bytes a batch entry and head\n",
+    fprintf(out, "state        %" PRId64 " elements, %.0f bytes a batch entry and head\n",
             facts->state_elements, facts->state_bytes);
     for (int form = 0; form < FORMS; form++)
         if (facts->forms & 1 << form)
-            fprintf(out, "%-11s %.0f FLOP and %.*f bytes a %s\n", form_name(form), facts->flop[form],
+            fprintf(out, "%-12s %.0f FLOP and %.*f bytes a %s\n", form_name(form), facts->flop[form],
                     form == FORM_PARALLEL, plan->bytes[form],
                     form == FORM_PARALLEL ? "visible pair" : "token");
     if (facts->crossover)
-        fprintf(out, "crossover   chunked is cheaper from %" PRId64 " tokens on\n", facts->crossover);
+        fprintf(out, "crossover    chunked is cheaper from %" PRId64 " tokens on\n", facts->crossover);
 }
 
 void plan_print_score(FILE *out, const fpa_plan *plan)
 {
-    fprintf(out, "score       %d dot product%s of", plan->score->dot_count,
+    fprintf(out, "score        %d dot product%s of", plan->score->dot_count,
             plan->score->dot_count == 1 ? "" : "s");
     for (int i = 0; i < plan->score->dot_count; i++)
         fprintf(out, " %d", plan->dots[i].row_count);

@@ -8,22 +8,22 @@ enum { MAX_TILES_PRINTED = 64 };
 static void print_sizes(FILE *out, const fpa_plan *plan)
 {
     const fpa_c_plan *c = &plan->c;
-    fprintf(out, "target      %s: %d floats a vector, %d registers\n", plan->target->name,
+    fprintf(out, "target       %s: %d floats a vector, %d registers\n", plan->target->name,
             plan->target->vector, plan->target->registers);
-    fprintf(out, "features    %" PRId64 ", %s\n", plan->features,
+    fprintf(out, "features     %" PRId64 ", %s\n", plan->features,
             c->unrolled ? "each a line of code" : "formed by a table of pieces (too many to print each)");
-    fprintf(out, "rows        %d a token: %d coordinates, the row of ones, %d projected, %d weighted\n",
+    fprintf(out, "rows         %d a token: %d coordinates, the row of ones, %d projected, %d weighted\n",
             plan->row_count, plan->head->d, plan->row_count - plan->head->d - 1 - plan->weighted_count,
             plan->weighted_count);
-    fprintf(out, "tiles       %d of at most %d features, in %d slices that threads share\n", c->tile_count,
+    fprintf(out, "tiles        %d of at most %d features, in %d slices that threads share\n", c->tile_count,
             c->tile_features, c->slice_count);
-    fprintf(out, "panel       %d tokens; register tiles %d x %d vectors of values, %d x %d of tokens\n",
+    fprintf(out, "panel        %d tokens; register tiles %d x %d vectors of values, %d x %d of tokens\n",
             c->tokens, c->values.rows, c->values.vectors, c->scores.rows, c->scores.vectors);
-    fprintf(out, "chunk       %d tokens%s\n", plan->chunk, plan->head->chunk ? " (as the spec says)" : "");
+    fprintf(out, "chunk        %d tokens%s\n", plan->chunk, plan->head->chunk ? " (as the spec says)" : "");
     if (c->pairs)
-        fprintf(out, "products    of pairs of bf16, summed in fp32 (recurrent form: in fp32)\n");
+        fprintf(out, "products     of pairs of bf16, summed in fp32 (recurrent form: in fp32)\n");
     plan_print_costs(out, plan);
-    fprintf(out, "code        about %.0f KiB\n", c->code_bytes / 1024);
+    fprintf(out, "code         about %.0f KiB\n", c->code_bytes / 1024);
 }
 
 static void print_tiles(FILE *out, const fpa_c_plan *c)
