@@ -115,9 +115,9 @@ static void push_geometry_fields(lua_State *L)
     int count = 0;
     lua_newtable(L);
     while (at < end) {
-        const char *semicolon = strchr(at, ';'), *last = semicolon;
+        const char *semicolon = strchr(at, ';');
         const char *array = memchr(at, '[', (size_t)(semicolon - at));
-        last = array ? array : semicolon;
+        const char *last = array ? array : semicolon;
         const char *first = last;
         while (isalnum((unsigned char)first[-1]) || first[-1] == '_')
             first--;

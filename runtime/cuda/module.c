@@ -150,7 +150,7 @@ static fpa_status check_block(const struct fpa_cuda_module *cuda, cuda_kernel ke
 static fpa_status prepare(struct fpa_cuda_module *cuda, cuda_kernel kernel, fpa_error *error)
 {
     const fpa_driver *driver = cuda->driver;
-    const CUfunction function = cuda->kernel[kernel];
+    CUfunction function = cuda->kernel[kernel];
     const int threads = cuda->geometry.kernel[kernel].threads, bytes = most_memory(cuda, kernel);
     int *blocks = &cuda->occupancy[kernel];
     fpa_status status = check_block(cuda, kernel, bytes, error);

@@ -46,7 +46,8 @@ static const char emulated_heads[] =
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
     "  h('clustered', { dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 4 }),\n"
     "  h('weighted', { d = 48, dv = 64, terms = linear { weight = 3 }, gate = true }),\n"
-    "  h('clustereddeep', { d = 112, dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 8 "
+    "  h('clustereddeep', { d = 112, dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / "
+    "8 "
     "}),\n"
     "  h('deep', { d = 256, dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 16 }),\n"
     "  h('deeper', { d = 176, dv = 80, dtype = 'f16', terms = linear {}, scale = 1 / 8 }),\n"
@@ -58,18 +59,18 @@ static const char emulated_heads[] =
  * them). The first are the smallest set with every function that is emitted; the others add what is told
  * apart by constants. */
 static const char *const emulated_fixed[] = {
-    "fewgated",    /* fused_chunk of packed rows, projections, gates */
+    "fewgated",      /* fused_chunk of packed rows, projections, gates */
     "clustered",     /* a cluster that takes turns */
-    "shared",      /* tiles; folded; state and read in two kernels, bf16 states */
-    "fewtrained",  /* run-time matrices; portable state and read */
+    "shared",        /* tiles; folded; state and read in two kernels, bf16 states */
+    "fewtrained",    /* run-time matrices; portable state and read */
     "clusteredwide", /* a cluster, f16, dv 128 */
-    "paired",      /* packed rows; portable */
-    "fewwide",     /* one pass whose sums do not fit in one turn */
-    "half",        /* f16, states of f16, the larger of sum and eps */
-    "open",        /* not causal */
-    "few",         /* segments' totals; constants in the kernel */
+    "paired",        /* packed rows; portable */
+    "fewwide",       /* one pass whose sums do not fit in one turn */
+    "half",          /* f16, states of f16, the larger of sum and eps */
+    "open",          /* not causal */
+    "few",           /* segments' totals; constants in the kernel */
     "clustereddeep", /* a cluster in which o has no place of its own */
-    "gatednorm",   /* 1 + sum, with a gate */
+    "gatednorm",     /* 1 + sum, with a gate */
 };
 
 #endif
