@@ -8,16 +8,16 @@ set -eu
 build=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-notes=$(find "$PWD/$build/obj/gen" "$PWD/$build/obj/runtime" "$PWD/$build/obj/command" -name '*.gcda')
-if [ -z "$notes" ]; then
+mapfile -t counts < <(find "$PWD/$build"/obj/{gen,runtime,command} -name '*.gcda')
+if [ ${#counts[@]} -eq 0 ]; then
     echo "coverage: $build has no counts; run make coverage" >&2
     exit 1
 fi
-(cd "$work" && printf '%s\0' $notes | xargs -0 gcov -n -s "$OLDPWD" 2>/dev/null) |
+(cd "$work" && printf '%s\0' "${counts[@]}" | xargs -0 gcov -n -s "$OLDPWD" 2>/dev/null) |
     awk -F"'" '/^File / {file = $2} /^Lines executed:/ && file {print file, $0; file = ""}' |
     sed -n 's|^\(.*\) Lines executed:\([0-9.]*\)% of \([0-9]*\)$|\1 \2 \3|p' |
     awk -v here="$PWD/" '{sub(here, "", $1)} $1 ~ /^(gen|runtime|command)\/.*\.c$/ && !seen[$1]++ {
-        folder = $1; sub(/\/.*/, "", folder)
+        folder = $1; sub(/\/[^\/]*$/, "", folder)
         ran = $2 * $3 / 100
         run[folder] += ran; all[folder] += $3
         printf "%s 1 %6.1f %% %6d of %6d  %s\n", folder, $2, ran + 0.5, $3, $1}
