@@ -8,7 +8,7 @@ set -eu
 build=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mapfile -t counts < <(find "$PWD/$build"/obj/{gen,runtime,command} -name '*.gcda')
+mapfile -t counts < <(find "$PWD/$build"/obj/{base,head,machine,gen,runtime,command} -name '*.gcda')
 if [ ${#counts[@]} -eq 0 ]; then
     echo "coverage: $build has no counts; run make coverage" >&2
     exit 1

@@ -24,7 +24,7 @@ void push_split(lua_State *L, const fpa_plan *plan);
 /* plan.roles: sizes of the one pass by warpgroups with tasks of their own, false where there is none
  * (emit_fused.c). */
 void push_fused_packed(lua_State *L, const fpa_plan *plan);
-/* plan.relay: sizes of the one pass by clusters, false where there is none (emit_cluster_scan.c). */
+/* plan.cluster_scan: sizes of the one pass by clusters, false where there is none (emit_cluster_scan.c). */
 void push_cluster_scan(lua_State *L, const fpa_cluster_scan_plan *cluster_scan);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct fused {
     const outer_tiling *tiling;
     int *block;    /* [groups] block of rows that a group's prefixes are, -1: none */
     int *family;   /* [groups] first group of those with the same shared factors; itself without a block */
-    int *order;    /* [groups] by kin, then by tiles as they are at first */
+    int *order;    /* [groups] by family, then by tiles as they are at first */
     int *other;    /* [tiles] group that may have the tile instead, -1: none */
     bool *flipped; /* [tiles] the other group has it */
     int *count, *want; /* [groups] tiles */
