@@ -19,12 +19,12 @@ void push_integers(lua_State *L, const int *values, int count);
 void push_projections(lua_State *L, const fpa_plan *plan, const int *row);
 void push_monomials(lua_State *L, const fpa_plan *plan);
 
-/* plan.hopper: of targets with warpgroups (emit_outer.c). */
+/* plan.outer: tiles and the split schedule of warpgroups (split.c). */
 void push_split(lua_State *L, const fpa_plan *plan);
-/* plan.roles: sizes of the one pass by warpgroups with tasks of their own, false where there is none
- * (emit_fused.c). */
+/* plan.fused_packed: sizes of fused_chunk of packed rows, false where there is none
+ * (fused_packed.c). */
 void push_fused_packed(lua_State *L, const fpa_plan *plan);
-/* plan.cluster_scan: sizes of the one pass by clusters, false where there is none (emit_cluster_scan.c). */
+/* plan.cluster_scan: sizes of that kernel, false where there is none (cluster_scan.c). */
 void push_cluster_scan(lua_State *L, const fpa_cluster_scan_plan *cluster_scan);
 
 #endif
