@@ -8,7 +8,6 @@
 enum {
     MAX_CHUNK = 65536,
     MAX_BLOCK = 1024,
-    SHOWN_NAMES = 768, /* bytes of the list of names in a message */
 };
 
 static const double max_features = 2147483648.0; /* 2^31: D of a head as written */
@@ -452,53 +451,4 @@ const char *branch_kind_name(fpa_branch_kind kind)
                                                         "dense",    "trainable", "trainable_diagonal"};
 
     return (unsigned)kind < FPA_BRANCH_KINDS ? names[kind] : "?";
-}
-
-void head_list_free(fpa_head_list *list)
-{
-    for (int i = 0; i < list->count; i++)
-        head_free(list->heads[i]);
-    free(list->heads);
-    *list = (fpa_head_list){0};
-}
-
-/* "a, b, c", cut with "..." when it grows too long. */
-static void list_names(const fpa_head_list *list, char text[SHOWN_NAMES])
-{
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (int i = 0; i < list->count; i++) {
-        const char *name = list->heads[i]->name ? list->heads[i]->name : "?";
-        size_t length = strlen(name);
-
-        if (used + length + 8 > SHOWN_NAMES) {
-            memcpy(text + used, ", ...", 6);
-            return;
-        }
-        if (i > 0) {
-            memcpy(text + used, ", ", 2);
-            used += 2;
-        }
-        memcpy(text + used, name, length + 1);
-        used += length;
-    }
-}
-
-fpa_status head_list_find(const fpa_head_list *list, const char *name, const char *where,
-                          const fpa_head **head, fpa_error *error)
-{
-    char names[SHOWN_NAMES];
-
-    list_names(list, names);
-    if (list->count == 0)
-        return fail(error, FPA_INVALID, where, "there is no head here");
-    if (!name && list->count > 1)
-        return fail(error, FPA_INVALID, where, "there are %d heads, so name one of: %s", list->count, names);
-    for (int i = 0; i < list->count; i++)
-        if (!name || (list->heads[i]->name && strcmp(list->heads[i]->name, name) == 0)) {
-            *head = list->heads[i];
-            return FPA_OK;
-        }
-    return fail(error, FPA_INVALID, where, "there is no head \"%.80s\" (there is: %s)", name, names);
 }

@@ -11,7 +11,7 @@
 static fpa_status find_target(const char *name, const fpa_target **target, fpa_error *error)
 {
     *target = target_find(name);
-    if (*target && (*target)->capability)
+    if (*target && (*target)->backend == BACKEND_CUDA)
         return FPA_OK;
     return fail(error, FPA_UNSUPPORTED, name, "is no target of the CUDA back end");
 }
