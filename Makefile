@@ -79,8 +79,10 @@ helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcar
 objects          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o
 command_objects := $(call objects,$(command_sources))
-# libfpa-run: without the generator, and without the one file that calls it.
-run_objects     := $(call objects,$(filter-out gen/% runtime/api/open.c,$(library_sources)))
+# libfpa-run: without the generator, the compilers, and the one file that calls them. tests/test_run_library.c
+builders        := gen/% runtime/api/open.c runtime/builder.c $(addprefix runtime/,c/build.c c/compiler.c c/process.c \
+                   cuda/build.c cuda/nvrtc.c cuda/nvrtc_library.c)
+run_objects     := $(call objects,$(filter-out $(builders),$(library_sources)))
 libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources))
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
