@@ -269,12 +269,13 @@ draw() { # kind
 
 for part in $parts; do "measure_$part"; done
 [ $peers = no ] || measure_peers
-print_table
+measured() { grep -qv -e '^#' -e '^skipped' "$tsv"; }
+if measured; then print_table; fi
 print_opens
 print_skipped
 echo "$SECONDS s in all"
 if [ -n "$out" ]; then
-    for kind in time share decode; do draw $kind; done
+    if measured; then for kind in time share decode; do draw $kind; done; fi
     cp "$tsv" "$out/measured.tsv"
     if [ -s "$opens" ]; then cp "$opens" "$out/opens.txt"; fi
     if [ -s "$work/errors" ]; then cp "$work/errors" "$out/peers.err"; fi

@@ -64,7 +64,7 @@ name_commit() {
     if [ -n "$commit" ]; then
         echo "$commit"
     elif git rev-parse --short HEAD 2>/dev/null >"$work/commit"; then
-        echo "$(cat "$work/commit")$([ -z "$(git status --porcelain --untracked-files=no)" ] || echo ", changed")"
+        echo "$(cat "$work/commit")$([ -z "$(git status --porcelain -uno -- . ':!bench/results' ':!*.md')" ] || echo ", changed")"
     else
         echo "unknown (no git here; --commit names it)"
     fi
@@ -114,7 +114,9 @@ describe_machine() { # cpu or gpu
         echo "gpu         $(gpu_name)"
         echo "driver      $(driver_version)"
         echo "cuda        NVRTC $(nvrtc_version)"
-        echo "power       $(smi power.limit) W at most; clock $(smi clocks.max.sm) MHz at most; $(smi memory.total) MiB"
+        if command -v nvidia-smi >/dev/null; then
+            echo "power       $(smi power.limit) W at most; clock $(smi clocks.max.sm) MHz at most; $(smi memory.total) MiB"
+        fi
     fi
     echo "cpu         $(cpu_model), $(nproc) cores"
     echo "caches      first level $(kib LEVEL1_DCACHE_SIZE), second $(kib LEVEL2_CACHE_SIZE), third $(kib LEVEL3_CACHE_SIZE)"
@@ -316,8 +318,9 @@ keep_files() { # part
 
 # A line a part; parts that this run has nothing to say of keep theirs.
 note() { # part, done, failed or skipped, seconds, remark
-    local line
-    line=$(printf '%s\t%s\t%d\t%s\t%s\t%s\t%s' "$1" "$2" "$3" "$(date -u +%Y-%m-%d)" "$commit_name" "$(device "$(kind_of "$1")")" "$4")
+    local line on=-
+    if [ "$2" != skipped ]; then on=$(device "$(kind_of "$1")"); fi
+    line=$(printf '%s\t%s\t%d\t%s\t%s\t%s\t%s' "$1" "$2" "$3" "$(date -u +%Y-%m-%d)" "$commit_name" "$on" "$4")
     echo "$line" >>"$work/parts"
     printf '%-8s %-10s %5d s  %s\n' "$2" "$1" "$3" "$4"
 }
@@ -358,7 +361,7 @@ run_part() { # part
         touch "$work/described.$(kind_of "$part")"
     fi
     if [ "$status" -eq 0 ]; then
-        note "$part" done $((SECONDS - start)) "$files"
+        note "$part" "done" $((SECONDS - start)) "$files"
     else
         failed=1
         note "$part" failed $((SECONDS - start)) "status $status; $files"
