@@ -21,7 +21,7 @@ typedef struct room {
 static const room rooms[] = {
     {"base", "*", ""},
     {"head", "head.h number.h form.h", "base"},
-    {"machine", "*", "base head"},
+    {"machine", "*", "base head abi"},
     {"abi", "*", "base head"},
     {"gen", "gen.h embedded.h backends.h fault.h",
      "base head machine abi gen/spec gen/simplify gen/plan gen/emit"},
@@ -33,7 +33,7 @@ static const room rooms[] = {
     {"gen/plan/cuda", "*", "base head machine abi gen/plan"},
     {"gen/emit", "emit.h template.h", "base head machine abi gen gen/plan"},
     {"runtime", "backend.h kernel.h log.h", "base head machine abi runtime/api runtime/verify"},
-    {"runtime/api", "fpa.h open.h",
+    {"runtime/api", "fpa.h forward.h open.h",
      "base head machine abi runtime runtime/c runtime/cuda runtime/store runtime/reference runtime/verify"},
     {"runtime/c", "compiler.h", "base head machine abi runtime runtime/api"},
     {"runtime/cuda", "backend.h driver.h nvrtc_library.h", "base head machine abi runtime runtime/api"},
