@@ -4,12 +4,7 @@
 #define FPAC_MACHINE_CUDA_ESTIMATE_H
 
 #include "cuda_division.h"
-
-/* What split's fpa_candidate.variant says. */
-enum {
-    SPLIT_SMALL = 1,      /* keys are walked by NAME_chunk_state_small */
-    SPLIT_OVERLAPPED = 2, /* queries are read beside the walk, in one segment */
-};
+#include "cuda_mechanism.h"
 
 /* candidate->blocks: overlapped only. */
 fpa_cost cuda_estimate_split(const cuda_task *task, const fpa_candidate *candidate);

@@ -1,7 +1,7 @@
 #include "trials.h"
 
 #include "base/parallel.h"
-#include "machine/cuda_estimate.h"
+#include "machine/cuda_mechanism.h"
 #include "../scratch.h"
 
 #include <setjmp.h>
