@@ -7,7 +7,7 @@
 cuda_mechanism cuda_mechanism_of(const fpa_candidate *candidate)
 {
     int mechanism = 0;
-    while (mechanism < CUDA_MECHANISMS && strcmp(candidate->mechanism, cuda_mechanism_names[mechanism]) != 0)
+    while (mechanism < MECHANISMS && strcmp(candidate->mechanism, cuda_mechanism_names[mechanism]) != 0)
         mechanism++;
     return (cuda_mechanism)mechanism;
 }
@@ -22,7 +22,7 @@ static bool has(const struct fpa_cuda_geometry *g, cuda_kernel kernel)
 static const char *refuse_decode(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
                                  cuda_mechanism mechanism)
 {
-    static const cuda_kernel kernels[CUDA_MECHANISMS] = {[MECHANISM_DECODE] = CUDA_DECODE,
+    static const cuda_kernel kernels[MECHANISMS] = {[MECHANISM_DECODE] = CUDA_DECODE,
                                                          [MECHANISM_DECODE_RESIDENT] = CUDA_DECODE_RESIDENT,
                                                          [MECHANISM_DECODE_RECENT] = CUDA_DECODE_RECENT};
     if (size->form != FORM_RECURRENT)
@@ -69,7 +69,7 @@ const char *cuda_refusal(const struct fpa_cuda_geometry *g, const fpa_call_size 
                          const fpa_candidate *candidate)
 {
     const cuda_mechanism mechanism = cuda_mechanism_of(candidate);
-    if (mechanism == CUDA_MECHANISMS)
+    if (mechanism == MECHANISMS)
         return "is no mechanism of CUDA kernels";
     if (candidate->segments < 1)
         return "needs a number of segments or blocks, at least 1";

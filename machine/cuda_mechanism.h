@@ -14,10 +14,10 @@ typedef enum cuda_mechanism {
     MECHANISM_DECODE,
     MECHANISM_DECODE_RESIDENT,
     MECHANISM_DECODE_RECENT,
-    CUDA_MECHANISMS
+    MECHANISMS
 } cuda_mechanism;
 
-static const char *const cuda_mechanism_names[CUDA_MECHANISMS] = {
+static const char *const cuda_mechanism_names[MECHANISMS] = {
     [MECHANISM_SPLIT] = "split",
     [MECHANISM_FUSED_CHUNK] = "fused_chunk",
     [MECHANISM_CLUSTER_SCAN] = "cluster_scan",
@@ -26,7 +26,7 @@ static const char *const cuda_mechanism_names[CUDA_MECHANISMS] = {
     [MECHANISM_DECODE_RECENT] = "decode_recent",
 };
 
-/* The mechanism of a candidate; CUDA_MECHANISMS: it is none of these. */
+/* The mechanism of a candidate; MECHANISMS: it is none of these. */
 cuda_mechanism cuda_mechanism_of(const fpa_candidate *candidate);
 
 /* What split's fpa_candidate.variant says. */
