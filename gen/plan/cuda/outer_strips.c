@@ -227,10 +227,10 @@ static int balance(fused *f, int suffixes)
 /* Clocks of the state kernel for 16 tokens: what products take, and shared memory (see estimate_clocks), of
  * which the smaller does not hide behind the larger altogether. Blocks are three warpgroups that hold `held`
  * strips each; warps of two strips have twice as many prefixes. */
-static int64_t strip_cost(const fpa_plan *plan, int factors, int strips, int suffixes, int held)
+static int64_t strip_cost(int columns, int factors, int strips, int suffixes, int held)
 {
     enum { FETCH = 32 };
-    const int columns = plan->cuda.all_tiles, prefixes = held % 2 ? 2 : 4, block = 3 * held;
+    const int prefixes = held % 2 ? 2 : 4, block = 3 * held;
     const int words = 2 * (suffixes + factors * (1 + prefixes)) * 8 / prefixes;
     const int tensor = 4 * columns * suffixes, shared = 2 * columns * suffixes + words;
     const int larger = tensor > shared ? tensor : shared;
@@ -238,7 +238,7 @@ static int64_t strip_cost(const fpa_plan *plan, int factors, int strips, int suf
            (int64_t)FETCH * ((strips + block - 1) / block);
 }
 
-static int choose_suffixes(const fpa_plan *plan, fused *f, int warpgroup_tiles)
+static int choose_suffixes(int columns, fused *f, int warpgroup_tiles)
 {
     static const int sizes[] = {3, 6, 4, 2, 1}; /* the first of equals */
     int best = 1;
@@ -246,8 +246,8 @@ static int choose_suffixes(const fpa_plan *plan, fused *f, int warpgroup_tiles)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (sizes[i] > warpgroup_tiles)
             continue;
-        const int64_t cost =
-            strip_cost(plan, f->tiling->factors, balance(f, sizes[i]), sizes[i], warpgroup_tiles / sizes[i]);
+        const int64_t cost = strip_cost(columns, f->tiling->factors, balance(f, sizes[i]), sizes[i],
+                                        warpgroup_tiles / sizes[i]);
         if (cost < least) {
             least = cost;
             best = sizes[i];
@@ -274,17 +274,17 @@ static outer_tile *flip_tiles(const fused *f, arena *memory)
     return tiles;
 }
 
-fpa_status tiles_to_strips(fpa_plan *plan, const outer_tiling *tiling, int warpgroup_tiles, arena *memory,
-                           fpa_outer_plan *outer, fpa_error *error)
+fpa_status tiles_to_strips(const fpa_plan *plan, const outer_tiling *tiling, int columns, int warpgroup_tiles,
+                           arena *memory, arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
     fused f;
     fpa_status status = fused_new(&f, tiling, memory, error);
     if (status)
         return status;
-    outer->strip_length = choose_suffixes(plan, &f, warpgroup_tiles);
+    outer->strip_length = choose_suffixes(columns, &f, warpgroup_tiles);
     const int strips = balance(&f, outer->strip_length);
     outer_tile *tiles = flip_tiles(&f, memory);
     if (!tiles)
         return fail_memory(error);
-    return tiles_to_tables(plan, tiling, tiles, strips, memory, outer, error);
+    return tiles_to_tables(plan, tiling, tiles, strips, memory, lasting, outer, error);
 }

@@ -1,8 +1,9 @@
-/* plan_split: sizes of the kernels of sm_90a, whose blocks are two or three warpgroups of 4 warps
- * that multiply and one that fetches. Needs the tiles of plan_outer. */
+/* split_outer: chunk_state and chunk_output of sm_90a from outer tiles. Blocks are two or three warpgroups of 4 warps
+ * that multiply and one that fetches. */
 #ifndef FPAC_GEN_PLAN_CUDA_SPLIT_H
 #define FPAC_GEN_PLAN_CUDA_SPLIT_H
 
+#include "mechanism.h"
 #include "outer.h"
 
 enum {
@@ -23,7 +24,7 @@ typedef struct fpa_chunk_state_kernel {
     int portion;       /* products that are begun together */
     int places;        /* for a portion's features: with two, some are formed while others are multiplied */
     int clocks;        /* estimate for 16 tokens, without what chunks' ends take */
-    int registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
+    int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;
 
 /* The kernel that packs vectors: of a tile of tokens all packed rows are in shared memory, twice. */
@@ -34,35 +35,33 @@ typedef struct fpa_pack_kernel {
     int bytes;
 } fpa_pack_kernel;
 
-typedef struct fpa_split_plan {
+typedef struct fpa_split_outer {
+    /* wider blocks of columns than portable kernels', and longer chunks: copies of the state are written while the
+     * tensor cores work */
+    fpa_columns columns;
+    int chunk;
+    fpa_outer_plan outer;
     int kernels;
     fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
     /* queries */
-    int chunk_output_groups;
+    int output_groups; /* of warpgroups */
+    int output_registers, output_producer_registers;
     int query_tiles; /* of 64, a warpgroup */
     int query_tokens;
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
-    int query_stages, tile_stages, key_stages, chunk_output_bytes;
-    int chunk_output_clocks; /* estimate for 16 queries and a block of columns */
-    fpa_pack_kernel pack;    /* of vectors that do not lie in memory as they are */
-} fpa_split_plan;
+    int query_stages, tile_stages, key_stages, output_bytes;
+    int output_clocks;    /* estimate for 16 queries and a block of columns */
+    fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
+    /* tables as kernels have them */
+    int *strip_tile; /* as outer.strip_tile, padding as one more tile */
+    int *source;     /* [8 row_blocks] row of a panel, which has a row of zeros */
+    const char **prefix_kind;
+    int strip_tiles, prefixes, dots, dot_steps; /* numbers in tables */
+} fpa_split_outer;
 
-/* Registers of a thread that multiplies, and of one that fetches, in blocks of so many warpgroups that
- * multiply: what the block's threads have at launch, shared out anew. */
-int warpgroup_registers(int groups);
-int warpgroup_producer_registers(int groups);
-/* Columns of a block, as many tiles of 8 as a warpgroup has registers for. */
-void warpgroup_columns(const struct fpa_plan *plan, int *blocks, int *tiles, int *all_tiles);
-/* Warpgroups of a state kernel that multiply: three, which hide each other's waits, unless their registers
- * would hold one tile only. */
-int warpgroup_count(int all_tiles);
-/* Tiles of features whose sums a warpgroup can keep. */
-int warpgroup_tiles(int all_tiles);
-/* The estimate for queries, once the plan's chunk is known. */
-void warpgroup_chunk_output_clocks(struct fpa_plan *plan);
-/* Sizes of the kernel that packs vectors; false: not even a small tile fits into shared memory. */
-bool plan_pack(struct fpa_plan *plan);
-/* Sizes for plan->hopper, into plan->warpgroups. When they do not fit, plan->hopper.used becomes false. */
-void plan_split(struct fpa_plan *plan);
+fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+void print_split_outer(FILE *out, const fpa_plan *plan);
+void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+extern const fpa_field split_outer_fields[];
 
 #endif

@@ -1,0 +1,34 @@
+/* What several mechanisms count alike: columns, chunks, blocks on a multiprocessor. */
+#include "parts.h"
+
+#include <math.h>
+
+fpa_columns portable_columns(const fpa_head *head)
+{
+    fpa_columns columns;
+    const int tiles = round_up(head->dv, 8) / 8;
+    columns.blocks = (tiles + 7) / 8;
+    columns.tiles = (tiles + columns.blocks - 1) / columns.blocks;
+    columns.all = columns.tiles + (head->normalize != FPA_NORMALIZE_NONE);
+    return columns;
+}
+
+/* A token costs chunk (d + dv) FLOP for its chunk's own part, and its share of writing and reading
+ * the state's copy, D dv / chunk elements. */
+int cuda_chunk(const fpa_plan *plan, double byte, int most)
+{
+    const fpa_head *head = plan->head;
+    const double state = (double)plan->features * head->dv, element = (double)dtype_size(head->dtype);
+    const double best = sqrt(2 * element * byte * state / (head->d + head->dv));
+    int chunk = 128;
+    while (chunk < most && 1.5 * chunk < best)
+        chunk *= 2;
+    return chunk;
+}
+
+int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes)
+{
+    const int room = plan->target->shared_memory / (bytes + 1024);
+    const int most = plan->head->dtype == FPA_F32 ? 1 : tiles <= 10 ? 4 : tiles <= 18 ? 3 : 2;
+    return room < 1 ? 1 : room < most ? room : most;
+}
