@@ -56,7 +56,8 @@ fpa_cost cuda_seconds(const fpa_gpu *gpu, const fpa_cuda_launch_load *load)
                                   .instructions = all->instructions * load->share};
     const part_clocks parts = parts_of(gpu, &busiest, load->warpgroups, load->warps);
     const double memory = all->bytes / gpu->memory * gpu->clock; /* in clocks, as the others */
-    const double clocks = hypot(joined(parts), memory);
+    const double own = joined(parts);
+    const double clocks = cbrt(own * own * own + memory * memory * memory);
     const double power = all->products / gpu->sustained, trips = load->trips * GPU_TRIP;
     const double seconds = fmax(clocks / gpu->clock, power);
     return (fpa_cost){

@@ -6,7 +6,8 @@
  * A block uses the tensor cores, shared memory, the schedulers and its warps' own chains of instructions in turn,
  * and they overlap in part: none of the time is less than the greatest of them, nor more than their sum. The root of
  * the sum of their squares lies between, and is what kernels of all mechanisms take within a tenth
- * (docs/performance.md, "Model against measurement"). Device memory joins them in the same way. */
+ * (docs/performance.md, "Model against measurement"). What comes from device memory is asked for ahead and overlaps
+ * more: it joins them by third powers. */
 #ifndef FPAC_MACHINE_CUDA_COST_H
 #define FPAC_MACHINE_CUDA_COST_H
 

@@ -15,7 +15,9 @@
  * clock of the H200: of kernels that are not held back by power, by ncu (bench/results/current/counts.txt).
  * cache: measured on Hopper (docs/decisions/0004-segments-and-longer-chunks.md), else scaled by clock and
  *   multiprocessors.
- * clusters: as the driver counts them for blocks that fill a multiprocessor. */
+ * shared_memory, threads: NVIDIA's CUDA programming guide, compute capabilities.
+ * clusters: as an H200's driver counts them for blocks that fill a multiprocessor
+ *   (docs/decisions/0015-cluster-scan.md); its 8 parts have 16 to 18 multiprocessors. */
 static const fpa_gpu gpus[] = {
     {.name = "a100",
      .device = "A100",
@@ -24,6 +26,8 @@ static const fpa_gpu gpus[] = {
      .clock = 1.41e9,
      .products = 0.5,
      .sustained = 312e12 / 4096,
+     .shared_memory = 164 << 10,
+     .threads = 2048,
      .memory = 0.89 * 2039e9,
      .cache = 3.7e12},
     {.name = "a10",
@@ -33,6 +37,8 @@ static const fpa_gpu gpus[] = {
      .clock = 1.695e9,
      .products = 0.25,
      .sustained = 125e12 / 4096,
+     .shared_memory = 100 << 10,
+     .threads = 1536,
      .memory = 0.89 * 600e9,
      .cache = 2.9e12},
     {.name = "l40s",
@@ -42,6 +48,8 @@ static const fpa_gpu gpus[] = {
      .clock = 2.52e9,
      .products = 0.25,
      .sustained = 362e12 / 4096,
+     .shared_memory = 100 << 10,
+     .threads = 1536,
      .memory = 0.89 * 864e9,
      .cache = 8.2e12},
     {.name = "h200",
@@ -52,9 +60,11 @@ static const fpa_gpu gpus[] = {
      .products = 2.0 / 3,
      .warpgroup_products = 1,
      .sustained = 731e12 / 4096,
+     .shared_memory = 228 << 10,
+     .threads = 2048,
      .memory = 4257e9,
      .cache = 5.3e12,
-     .clusters = {0, 132, 66, 42, 32, 24, 18, 16, 15}},
+     .clusters = {0, 132, 66, 39, 30, 22, 17, 15, 15}},
     {.name = "h100",
      .device = "H100",
      .capability = 90,
@@ -63,9 +73,11 @@ static const fpa_gpu gpus[] = {
      .products = 2.0 / 3,
      .warpgroup_products = 1,
      .sustained = 731e12 / 4096,
+     .shared_memory = 228 << 10,
+     .threads = 2048,
      .memory = 0.89 * 3352e9,
      .cache = 5.3e12,
-     .clusters = {0, 132, 66, 42, 32, 24, 18, 16, 15}},
+     .clusters = {0, 132, 66, 39, 30, 22, 17, 15, 15}},
     {.name = "b200",
      .device = "B200",
      .capability = 100,
@@ -73,6 +85,8 @@ static const fpa_gpu gpus[] = {
      .clock = 1.85e9,
      .products = 0.5,
      .sustained = 560e12 / 4096,
+     .shared_memory = 228 << 10,
+     .threads = 2048,
      .memory = 0.89 * 8000e9,
      .cache = 6.2e12},
     {.name = "b300",
@@ -82,6 +96,8 @@ static const fpa_gpu gpus[] = {
      .clock = 1.85e9,
      .products = 0.5,
      .sustained = 560e12 / 4096,
+     .shared_memory = 228 << 10,
+     .threads = 2048,
      .memory = 0.89 * 8000e9,
      .cache = 6.2e12},
     {.name = "rtx-pro-6000",
@@ -91,6 +107,8 @@ static const fpa_gpu gpus[] = {
      .clock = 2.4e9,
      .products = 0.25,
      .sustained = 460e12 / 4096,
+     .shared_memory = 100 << 10,
+     .threads = 1536,
      .memory = 0.89 * 1792e9,
      .cache = 10e12},
 };

@@ -9,7 +9,7 @@
 
 /* What all of them have in common: four schedulers a multiprocessor that begin an instruction of a warp a clock each,
  * of which one that needs the last one's result waits four clocks; 32 banks of shared memory, 128 bytes a clock. */
-enum { GPU_ISSUE = 4, GPU_LATENCY = 4, GPU_BANK_BYTES = 128 };
+enum { GPU_ISSUE = 4, GPU_LATENCY = 4, GPU_BLOCK_OWN = 1024, GPU_MOST_BLOCKS = 32 };
 
 /* Seconds from a load from memory to its use; from a kernel's end to the begin of one that waits for it; until a block
  * of a cluster hears of another one's write. Measured on an H200 (docs/decisions/0017-decode.md, 0015-cluster-scan.md). */
@@ -26,6 +26,8 @@ typedef struct fpa_gpu {
     double products;           /* m16n8k16 products of 16-bit numbers, a clock and multiprocessor: mma.sync */
     double warpgroup_products; /* the same by wgmma; 0: it has none */
     double sustained;          /* products a second of the whole GPU, as long as its power limit allows */
+    int shared_memory;         /* bytes of a multiprocessor; of each block that is there GPU_BLOCK_OWN are not its own */
+    int threads;               /* of a multiprocessor, at a time */
     double memory;             /* bytes a second, of a large copy: read plus written */
     double cache;              /* bytes a second of the second-level cache */
     int clusters[9];           /* of so many blocks that have a multiprocessor each: at a time; 0: unknown */

@@ -1,6 +1,7 @@
 #include "cluster_scan.h"
 
 #include "fused_pass.h"
+#include "work.h"
 
 enum {
     MOST_SUMS = 128, /* of the state and of o, that a thread can hold beside scores */
@@ -89,6 +90,7 @@ void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->bytes};
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
+    work_cluster_scan(plan, g);
 }
 
 #define SCAN(member) FIELD(fpa_cluster_scan, member)

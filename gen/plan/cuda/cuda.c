@@ -9,6 +9,7 @@
 #include "parts.h"
 #include "split_outer.h"
 #include "split_panel.h"
+#include "work.h"
 
 static int count_weights(const fpa_head *head)
 {
@@ -105,6 +106,7 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0};
     g->kernel[CUDA_SEGMENT_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0};
     g->segment_scan_elements = CUDA_SCAN_ELEMENTS;
+    work_scans(plan, g);
     for (int m = 0; m < CUDA_MECHANISMS; m++)
         if (cuda->chosen[m])
             cuda_mechanisms[m].geometry(plan, g);

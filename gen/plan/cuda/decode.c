@@ -1,6 +1,7 @@
 #include "decode.h"
 
 #include "parts.h"
+#include "work.h"
 
 enum { LEAST_STAGES = 6 }; /* also room for the threads' sums */
 
@@ -60,6 +61,7 @@ void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->decode_resident_least = decode->resident_least;
     g->decode_resident_row = plan->head->dv * (int)dtype_size(plan->head->state_dtype);
     g->decode_resident_most = CUDA_DECODE_RESIDENT_MOST;
+    work_decode(plan, g);
 }
 
 const fpa_field decode_fields[] = {

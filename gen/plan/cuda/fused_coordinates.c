@@ -1,6 +1,7 @@
 /* fused_coordinates: see fused_pass.h. */
 #include "fused_pass.h"
 #include "parts.h"
+#include "work.h"
 
 /* Operands of warpgroups lie in slabs of 64 numbers a token, from multiples of 1024 bytes on: queries, keys
  * and values, in as many stages. */
@@ -67,4 +68,5 @@ void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *
     g->kernel[CUDA_FUSED_CHUNK] =
         (struct fpa_cuda_block){CUDA_THREADS, plan->cuda.fused_coordinates->memory.size};
     g->fused_totals = 1;
+    work_fused_coordinates(plan, g);
 }

@@ -2,6 +2,7 @@
 
 #include "fused_pass.h"
 #include "parts.h"
+#include "work.h"
 
 enum {
     SLAB = 128 * FUSED_TOKENS,      /* bytes of 64 numbers of a panel's tokens */
@@ -191,6 +192,7 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_total = fused->slots * columns->all * 8 * columns->blocks;
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
+    work_fused_packed(plan, g);
 }
 
 #define SHARE(member) FIELD(fpa_fused_share, member)

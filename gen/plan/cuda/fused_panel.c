@@ -1,6 +1,7 @@
 /* fused_panel: see fused_pass.h. */
 #include "fused_pass.h"
 #include "parts.h"
+#include "work.h"
 
 /* The state passes through two stages, too. o leaves through the warp's own queries, or where it is wider
  * through a place of its own. */
@@ -61,4 +62,5 @@ fpa_status plan_fused_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
 void geometry_fused_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){CUDA_THREADS, plan->cuda.fused_panel->memory.size};
+    work_fused_panel(plan, g);
 }

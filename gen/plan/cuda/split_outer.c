@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "parts.h"
+#include "work.h"
 
 enum {
     SUMS_OF_THREE = 108,    /* registers of a thread for sums, in blocks of three warpgroups that multiply */
@@ -433,6 +434,7 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->chunk_state_clocks = large->clocks;
     g->small_state_clocks = split->kernels > 1 ? small->clocks : 0;
     g->chunk_output_clocks = split->output_clocks;
+    work_split_outer(plan, g);
 }
 
 #define KERNEL(member) FIELD(fpa_chunk_state_kernel, member)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "parts.h"
+#include "work.h"
 
 /* ---- shared memory ---- */
 
@@ -160,6 +161,7 @@ void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->kernel[CUDA_CHUNK_OUTPUT] =
         (struct fpa_cuda_block){CUDA_THREADS, cuda->split_panel->chunk_output.size};
     g->chunk_state_slices = cuda->rows->slices;
+    work_split_panel(plan, g);
 }
 
 const fpa_field cuda_memory_fields[] = {

@@ -7,13 +7,16 @@
 
 #include "gen/plan/plan.h"
 
-/* Fills geometry->work and geometry->totals. */
-void plan_cuda_work(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
-
-/* The mechanisms' own: kernels on tiles of warpgroups, on panels, and in one pass. */
-void work_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
-void work_panel(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
-void work_fused(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+/* Each fills the entries of its kernels in geometry->work, and geometry->totals. They are called by the mechanisms'
+ * own geometry(). */
+void work_scans(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+void work_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+void work_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+void work_fused_panel(const fpa_plan *plan, struct fpa_cuda_geometry *geometry); /* after its split's */
+void work_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 
 /* Rows that matrices form for a token, and products of 16 x 8 x 16 for 16 tokens of them: the matrices' 16-bit parts,
  * high and low, and 8 rows at a time. */

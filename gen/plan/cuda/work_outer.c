@@ -1,5 +1,6 @@
 /* Kernels of warpgroups on tiles of 64 features: 4 products of 16 features for each 8 columns. */
 #include "abi/cuda_kernels.h"
+#include "split_outer.h"
 #include "work.h"
 
 /* What a warp fetches for 16 tokens of its strips: rows of suffixes, rows of prefixes, and words of prefixes that lanes
@@ -15,11 +16,12 @@ static int words_of_round(const fpa_outer_plan *outer, const fpa_chunk_state_ker
 /* Sums of all tiles leave through shared memory: written by threads, read by the copy engine. */
 static struct fpa_cuda_work count_copy(const fpa_plan *plan)
 {
-    const fpa_cuda_plan *cuda = &plan->cuda;
-    const int columns = 8 * cuda->all_tiles * cuda->column_blocks, numbers = 64 * plan->outer.tiles * columns;
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const int columns = 8 * plan->cuda.columns.all * plan->cuda.columns.blocks,
+              numbers = 64 * plan->cuda.split_outer->outer.tiles * columns;
     return (struct fpa_cuda_work){.shared = numbers / 32,
                                   .instructions = numbers / 32 * 2,
-                                  .bytes = 2 * plan->outer.copy_rows * columns};
+                                  .bytes = 2 * plan->cuda.split_outer->outer.copy_rows * columns};
 }
 
 /* A warp's instructions: 6 for a tile (four multiplications, the product, its wait), 7 for each of a prefix's factors, 19
@@ -27,11 +29,11 @@ static struct fpa_cuda_work count_copy(const fpa_plan *plan)
 static void count_state(const fpa_plan *plan, const fpa_chunk_state_kernel *kernel,
                         struct fpa_cuda_kernel_work *work)
 {
-    const fpa_outer_plan *outer = &plan->outer;
-    const int blocks = kernel->slices * plan->cuda.column_blocks,
+    const fpa_outer_plan *outer = &plan->cuda.split_outer->outer;
+    const int blocks = kernel->slices * plan->cuda.columns.blocks,
               strips = blocks * kernel->groups * kernel->strips;
     const int tiles = strips * outer->strip_length, rounds = 4 * strips / kernel->shares;
-    const int warps = 4 * blocks * kernel->groups, columns = plan->cuda.all_tiles;
+    const int warps = 4 * blocks * kernel->groups, columns = plan->cuda.columns.all;
     work->warpgroups = 1;
     work->step.products = 4 * columns * tiles;
     work->step.shared = 2 * columns * tiles + words_of_round(outer, kernel) * rounds;
@@ -56,27 +58,27 @@ static int count_factors(const fpa_outer_plan *outer, bool blocks)
  * of queries that a warp has. */
 static struct fpa_cuda_work count_reading(const fpa_plan *plan)
 {
-    const fpa_outer_plan *outer = &plan->outer;
+    const fpa_outer_plan *outer = &plan->cuda.split_outer->outer;
     const int whole = outer->tiles - outer->folded, units = 4 * outer->tiles - outer->folded;
     const int blocks = outer->groups * count_factors(outer, true),
               others = outer->groups * count_factors(outer, false);
-    const int columns = plan->cuda.all_tiles, query_tiles = plan->warpgroups.query_tiles;
+    const int columns = plan->cuda.columns.all, query_tiles = plan->cuda.split_outer->query_tiles;
     const int copy = 2 * outer->copy_rows * 8 * columns;
     return (struct fpa_cuda_work){
-        .products = plan->cuda.column_blocks * units * columns,
-        .shared = plan->cuda.column_blocks *
+        .products = plan->cuda.columns.blocks * units * columns,
+        .shared = plan->cuda.columns.blocks *
                   (units * columns / 2 + 3 * whole / 2 + 8 * blocks + 17 * others + 10 * outer->folded),
         .instructions =
-            plan->cuda.column_blocks *
+            plan->cuda.columns.blocks *
             (whole * (24 + 67 / query_tiles) + 73 * outer->folded / query_tiles + 23 * blocks + 76 * others),
-        .bytes = (int)((int64_t)plan->cuda.column_blocks * copy * 16 / plan->chunk)};
+        .bytes = (int)((int64_t)plan->cuda.columns.blocks * copy * 16 / plan->chunk)};
 }
 
 static void count_output(const fpa_plan *plan, struct fpa_cuda_kernel_work *work)
 {
-    const fpa_outer_plan *outer = &plan->outer;
-    const int blocks = plan->cuda.column_blocks, tiles = plan->cuda.column_tiles;
-    const int steps = outer->dot_first[plan->score->dot_count], columns = plan->cuda.all_tiles;
+    const fpa_outer_plan *outer = &plan->cuda.split_outer->outer;
+    const int blocks = plan->cuda.columns.blocks, tiles = plan->cuda.columns.tiles;
+    const int steps = outer->dot_first[plan->score->dot_count], columns = plan->cuda.columns.all;
     const int gate = plan->head->gate ? 1 : 0, vector = 8 * outer->row_blocks + plan->head->dv;
     work->warpgroups = 1;
     work->step = (struct fpa_cuda_work){.shared = blocks * (4 * tiles + 11 * steps),
@@ -87,14 +89,14 @@ static void count_output(const fpa_plan *plan, struct fpa_cuda_kernel_work *work
         .products = blocks * work_score_products(plan, steps),
         .shared = blocks * (7 * steps + 2 * columns + 21 * gate),
         .instructions = blocks * (105 + 14 * steps + 79 * gate + 47 * work_more_scores(plan)),
-        .bytes = 4 * work_operand_bytes(plan, vector) * 16 / plan->warpgroups.query_tokens};
+        .bytes = 4 * work_operand_bytes(plan, vector) * 16 / plan->cuda.split_outer->query_tokens};
     work->trips = 3;
 }
 
 /* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. */
 static void count_pack(const fpa_plan *plan, struct fpa_cuda_kernel_work *work)
 {
-    const int d = plan->head->d, blocks = plan->outer.row_blocks,
+    const int d = plan->head->d, blocks = plan->cuda.split_outer->outer.row_blocks,
               projected = work_projected_rows(plan) * d / 256;
     work->step = (struct fpa_cuda_work){
         .products = work_projection_products(plan),
@@ -104,12 +106,13 @@ static void count_pack(const fpa_plan *plan, struct fpa_cuda_kernel_work *work)
     work->trips = 2;
 }
 
-void work_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+void work_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
-    count_state(plan, &plan->warpgroups.state[0], &g->work[CUDA_CHUNK_STATE]);
-    if (plan->warpgroups.kernels > 1)
-        count_state(plan, &plan->warpgroups.state[1], &g->work[CUDA_CHUNK_STATE_SMALL]);
+    const fpa_split_outer *split = plan->cuda.split_outer;
+    count_state(plan, &split->state[0], &g->work[CUDA_CHUNK_STATE]);
+    if (split->kernels > 1)
+        count_state(plan, &split->state[1], &g->work[CUDA_CHUNK_STATE_SMALL]);
     count_output(plan, &g->work[CUDA_CHUNK_OUTPUT]);
-    if (!plan->outer.coordinates)
+    if (!split->outer.coordinates)
         count_pack(plan, &g->work[CUDA_PACK_ROWS]);
 }

@@ -1,13 +1,14 @@
 /* Kernels of warps on panels of packed rows: units of 16 features, a product for each 8 columns. In plain fp32 a product
  * is 64 multiply-adds of a warp; as three of tf32, which are half as deep, six. */
 #include "abi/cuda_kernels.h"
+#include "split_panel.h"
 #include "work.h"
 
 enum { MULTIPLY_ADDS = 16 * 8 * 16 / 32 };
 
 static void add_products(const fpa_plan *plan, struct fpa_cuda_work *work, int products)
 {
-    if (plan->cuda.element == 2)
+    if (plan->cuda.rows->element == 2)
         work->products += products;
     else if (plan->head->products == FPA_PRODUCTS_TF32X3)
         work->products += 6 * products;
@@ -19,13 +20,13 @@ static void add_products(const fpa_plan *plan, struct fpa_cuda_work *work, int p
  * tokens leaves empty. */
 static struct fpa_cuda_work count_packing(const fpa_plan *plan)
 {
-    const fpa_cuda_plan *cuda = &plan->cuda;
-    const int rows = work_projected_rows(plan);
-    struct fpa_cuda_work work = {.shared = cuda->row_count / 2,
-                                 .instructions =
-                                     cuda->row_count + 6 * plan->weighted_count + rows * plan->head->d / 2};
-    if (rows && cuda->element == 2)
-        work.products = work_projection_products(plan) * 64 / cuda->panel;
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const int projected = work_projected_rows(plan);
+    struct fpa_cuda_work work = {.shared = rows->row_count / 2,
+                                 .instructions = rows->row_count + 6 * plan->weighted_count +
+                                                 projected * plan->head->d / 2};
+    if (projected && rows->element == 2)
+        work.products = work_projection_products(plan) * 64 / plan->cuda.split_panel->panel;
     return work;
 }
 
@@ -39,36 +40,38 @@ static void add_work(struct fpa_cuda_work *sum, const struct fpa_cuda_work *work
 /* A fragment of each of a unit's factors is fetched and multiplied, for each 8 columns values are, for two units. */
 static void count_state(const fpa_plan *plan, struct fpa_cuda_kernel_work *work)
 {
-    const fpa_cuda_plan *cuda = &plan->cuda;
+    const fpa_cuda_rows *rows = plan->cuda.rows;
     const struct fpa_cuda_work packing = count_packing(plan);
-    const int blocks = cuda->slices * cuda->column_blocks, units = blocks * CUDA_WARPS * cuda->warp_units;
-    const int products = units * cuda->all_tiles,
-              numbers = cuda->features * 8 * cuda->all_tiles * cuda->column_blocks;
-    work->step.shared = products + 4 * units * cuda->factors;
+    const int blocks = rows->slices * plan->cuda.columns.blocks,
+              units = blocks * CUDA_WARPS * rows->warp_units;
+    const int products = units * plan->cuda.columns.all,
+              numbers = rows->features * 8 * plan->cuda.columns.all * plan->cuda.columns.blocks;
+    work->step.shared = products + 4 * units * rows->factors;
     work->step.instructions =
-        9 * products / 2 + 5 * units * cuda->factors + (plan->head->gate ? 200 : 12) * blocks;
+        9 * products / 2 + 5 * units * rows->factors + (plan->head->gate ? 200 : 12) * blocks;
     work->step.bytes = work_operand_bytes(plan, plan->head->d + plan->head->dv);
     add_products(plan, &work->step, products);
     add_work(&work->step, &packing, blocks);
-    work->copy = (struct fpa_cuda_work){.instructions = numbers / 32 * 2, .bytes = numbers * cuda->element};
+    work->copy = (struct fpa_cuda_work){.instructions = numbers / 32 * 2, .bytes = numbers * rows->element};
     work->trips = 3;
 }
 
 static void count_output(const fpa_plan *plan, struct fpa_cuda_kernel_work *work)
 {
-    const fpa_cuda_plan *cuda = &plan->cuda;
+    const fpa_cuda_rows *rows = plan->cuda.rows;
     const struct fpa_cuda_work packing = count_packing(plan);
-    const int blocks = cuda->column_blocks, units = cuda->units, tiles = cuda->query_tiles;
-    const int scores = work_score_products(plan, cuda->dot_first[plan->score->dot_count]);
-    const int numbers = cuda->features * 8 * cuda->all_tiles, vector = plan->head->d + plan->head->dv;
+    const int blocks = plan->cuda.columns.blocks, units = rows->units,
+              tiles = plan->cuda.split_panel->query_tiles;
+    const int scores = work_score_products(plan, rows->dot_steps);
+    const int numbers = rows->features * 8 * plan->cuda.columns.all, vector = plan->head->d + plan->head->dv;
     work->step = (struct fpa_cuda_work){
         .shared = 60 * blocks, .instructions = 900 * blocks, .bytes = work_operand_bytes(plan, 2 * vector)};
     add_work(&work->step, &packing, blocks);
     work->copy = (struct fpa_cuda_work){
-        .shared = blocks * units * (2 * cuda->all_tiles / 3 + cuda->factors * (3 + 5 / tiles)),
-        .instructions = blocks * units * (5 * cuda->all_tiles / 2 + 22 * cuda->factors / tiles),
-        .bytes = (int)((int64_t)blocks * numbers * cuda->element * 16 / plan->chunk)};
-    add_products(plan, &work->copy, blocks * units * cuda->all_tiles);
+        .shared = blocks * units * (2 * plan->cuda.columns.all / 3 + rows->factors * (3 + 5 / tiles)),
+        .instructions = blocks * units * (5 * plan->cuda.columns.all / 2 + 22 * rows->factors / tiles),
+        .bytes = (int)((int64_t)blocks * numbers * rows->element * 16 / plan->chunk)};
+    add_products(plan, &work->copy, blocks * units * plan->cuda.columns.all);
     work->keys = (struct fpa_cuda_work){.shared = blocks * 2 * scores,
                                         .instructions = blocks * (6 * scores + (plan->head->gate ? 180 : 0))};
     add_products(plan, &work->keys, blocks * scores);
@@ -77,7 +80,7 @@ static void count_output(const fpa_plan *plan, struct fpa_cuda_kernel_work *work
     work->trips = 3;
 }
 
-void work_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+void work_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     count_state(plan, &g->work[CUDA_CHUNK_STATE]);
     count_output(plan, &g->work[CUDA_CHUNK_OUTPUT]);
