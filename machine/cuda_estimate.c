@@ -103,14 +103,16 @@ int64_t cuda_overlapped_blocks(const cuda_task *task, bool small)
 
 /* ---- portable kernels: shares of a GPU that is full ---- */
 
-/* Seconds of all multiprocessors for `tokens` of one sequence, by the products of the chunked form: D dv
- * twice. 2048 operations a clock of a multiprocessor by mma.sync, 256 by multiply-adds: half and all of the
- * peak. */
+/* Seconds of one multiprocessor for `tokens` of one sequence, by the products: D dv twice where there is a
+ * state, and pairs of half a chunk's tokens, as wide as values on both sides. 2048 operations a clock by
+ * mma.sync, 256 by multiply-adds: half and all of the peak. */
 static double product_seconds(const cuda_task *task, double tokens)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
-    const double rate = g->copy_bytes == 2 ? 2048 : 256;
-    return tokens * 4 * g->features * g->columns / (rate * CLOCKS);
+    const double rate = g->copy_bytes == 2 ? 2048 : 256, columns = g->columns;
+    const double state = task->walked ? 4.0 * g->features * columns : 0;
+    const double pairs = task->queries > 0 ? 2.0 * (double)task->chunk * columns : 0;
+    return tokens * (state + pairs) / (rate * CLOCKS);
 }
 
 /* Share of its speed that the GPU reaches with so many blocks: the last wave is not full; a
@@ -140,6 +142,18 @@ static fpa_cost portable_cost(const cuda_task *task, double share)
     return (fpa_cost){share * product_seconds(task, tokens) / task->room->multiprocessors, tensor_cores};
 }
 
+/* On warpgroups chunk_output_clocks has the pairs of a chunk of the chunked form; those of the parallel form
+ * are all that there are. 4096 operations a clock by wgmma, the peak. */
+static double far_seconds(const cuda_task *task)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    if (task->chunk <= g->chunk)
+        return 0;
+    const double tokens = (double)task->queries * (double)task->size->length;
+    return tokens * 2 * (double)(task->chunk - g->chunk) * g->columns /
+           (4096 * CLOCKS * task->room->multiprocessors);
+}
+
 fpa_cost cuda_estimate_split(const cuda_task *task, const fpa_candidate *candidate)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -157,6 +171,7 @@ fpa_cost cuda_estimate_split(const cuda_task *task, const fpa_candidate *candida
         cost.seconds = clocks_beside(task, &kernel, candidate->blocks, &cost.limit) / CLOCKS;
     else
         cost.seconds = clocks_apart(task, &kernel, candidate->segments) / CLOCKS;
+    cost.seconds += far_seconds(task);
     return cost;
 }
 
