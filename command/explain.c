@@ -13,7 +13,7 @@
 #include "options.h"
 
 typedef struct explain_options {
-    const char *head, *target, *dtype, *dump, *form;
+    const char *head, *target, *dtype, *mechanism, *dump, *form;
     int64_t length, batch, heads; /* of a call whose candidates are wanted; length 0: none are */
     bool json;
 } explain_options;
@@ -25,13 +25,14 @@ typedef struct stages {
     fpa_plan plan;
 } stages;
 
-static fpa_status make_stages(const fpa_head *head, const fpa_target *target, stages *all, fpa_error *error)
+static fpa_status make_stages(const fpa_head *head, const fpa_target *target, const char *mechanism,
+                              stages *all, fpa_error *error)
 {
     all->written = head;
     fpa_status status = simplify(head, &all->simple, error);
     if (status)
         return status;
-    status = plan_choose(&all->simple, head, target, &all->plan, error);
+    status = plan_choose_as(&all->simple, head, target, mechanism, &all->plan, error);
     if (status)
         simplified_free(&all->simple);
     return status;
@@ -360,7 +361,7 @@ static fpa_status explain_head(const fpa_head *head, const fpa_target *target, c
                                fpa_json *json, fpa_error *error)
 {
     stages all;
-    fpa_status status = make_stages(head, target, &all, error);
+    fpa_status status = make_stages(head, target, options->mechanism, &all, error);
     if (status)
         return status;
     if (options->dump)
@@ -405,6 +406,8 @@ int command_explain(int count, char **arguments)
         {"--target", OPTION_TEXT, &options.target, "TARGET",
          "plan for c[:ISA] or cuda:sm_NN (fpac list); c: the best here", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
+        {"--mechanism", OPTION_TEXT, &options.mechanism, "NAME",
+         "plan CUDA kernels by this one, though another one is faster", 0, 0},
         {"--dump", OPTION_TEXT, &options.dump, "STAGE", "only the text of head, simplified, plan or source",
          0, 0},
         {"--length", OPTION_COUNT, &options.length, "N", "candidates of a call of N tokens", 1,
@@ -416,9 +419,8 @@ int command_explain(int count, char **arguments)
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
     };
     const fpa_syntax syntax = {
-        "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--dump STAGE] [--length N] [--batch "
-        "N] "
-        "[--heads N] [--form FORM] [--json]",
+        "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
+        "[--length N] [--batch N] [--heads N] [--form FORM] [--json]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
         "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
         "each form and the plan for a target. With --length: every way to carry out a call of that\n"
