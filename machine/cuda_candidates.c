@@ -21,9 +21,8 @@ static void list_chunks(const struct fpa_cuda_geometry *g, const fpa_gpu_room *r
         list_split(&task, l);
     if (!refuses(g, size, MECHANISM_FUSED_CHUNK, l))
         list_fused(&task, l);
-    const fpa_candidate fused = l->best;
     if (!refuses(g, size, MECHANISM_CLUSTER_SCAN, l))
-        list_cluster_scan(&task, &fused, l);
+        list_cluster_scan(&task, l);
 }
 
 static void list_all(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size,

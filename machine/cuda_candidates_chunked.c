@@ -113,7 +113,7 @@ int64_t cuda_fused_segments(const cuda_task *task)
     return l.best.segments;
 }
 
-void list_cluster_scan(const cuda_task *task, const fpa_candidate *fused, cuda_listing *l)
+void list_cluster_scan(const cuda_task *task, cuda_listing *l)
 {
     enum { MOST_WALKS = 65535 }; /* rows of a grid */
     const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN);
@@ -127,7 +127,7 @@ void list_cluster_scan(const cuda_task *task, const fpa_candidate *fused, cuda_l
         if (task->room->cluster_counts[blocks] == 0)
             continue;
         candidate.segments = blocks;
-        candidate.cost = cuda_estimate_cluster_scan(task, &candidate, fused);
+        candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
         listing_offer(l, &candidate);
     }
     if (l->count == first)

@@ -76,6 +76,8 @@ fpa_cost cost_then(fpa_cost first, fpa_cost second)
 double cuda_share(double blocks, double multiprocessors, double resident)
 {
     const double room = multiprocessors * resident;
+    if (blocks <= 0)
+        return 0;
     if (blocks <= room) /* blocks are dealt out evenly */
         return ceil(blocks / multiprocessors) / blocks;
     const double waves = blocks / room; /* blocks of the last one begin as others end */

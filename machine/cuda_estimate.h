@@ -18,9 +18,7 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
 /* A first segment's share of the sequence, when NAME_fused_chunk walks it in so many. */
 double cuda_first_share(const cuda_task *task, int64_t segments);
 
-/* fused: the fastest candidate of fused_chunk, which it is instead of. */
-fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate,
-                                    const fpa_candidate *fused);
+fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate);
 
 /* The recurrent form. */
 fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,

@@ -26,7 +26,8 @@ double launch_warps(const cuda_task *task, cuda_kernel kernel, double blocks)
 /* A final state needs all tokens; else the last chunk is read by queries only. */
 static double walked_chunks(const cuda_task *task)
 {
-    return (double)(task->size->state_out ? task->chunks : task->chunks - 1);
+    const int64_t chunks = task->size->state_out ? task->chunks : task->chunks - 1;
+    return (double)(chunks > 0 ? chunks : 0);
 }
 
 fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
@@ -45,7 +46,8 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
     const int slices = kernel == CUDA_CHUNK_STATE ? g->chunk_state_slices : g->small_state_slices;
     const double blocks = (double)(task->sequences * slices * g->column_blocks * segments);
     /* segments are whole chunks */
-    const double longest = (double)divide_up(task->chunks, segments) * (double)segments / (double)task->chunks;
+    const double longest =
+        task->chunks ? (double)(divide_up(task->chunks, segments) * segments) / (double)task->chunks : 1;
     const fpa_cuda_launch_load load = {
         .all = walk_sum(task, kernel),
         .share = longest * cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[kernel]),
@@ -142,14 +144,14 @@ fpa_cost scan_cost(const cuda_task *task, int64_t segments)
     return cost;
 }
 
-fpa_cost pass_cost(const cuda_task *task, cuda_kernel kernel, const struct fpa_cuda_kernel_work *work, double sequences,
-                   double blocks, double tokens, double longest)
+fpa_cost pass_cost(const cuda_task *task, const fpa_pass *pass)
 {
-    fpa_cuda_launch_load load = {.share = longest * cuda_share(blocks, task->room->multiprocessors,
-                                                               task->room->occupancy[kernel]),
-                                 .warps = launch_warps(task, kernel, blocks),
-                                 .warpgroups = work->warpgroups,
-                                 .trips = work->trips};
-    cuda_sum_add(&load.all, &work->step, sequences * (double)task->size->length * tokens / 16);
+    const int multiprocessors = task->room->multiprocessors, resident = task->room->occupancy[pass->kernel];
+    fpa_cuda_launch_load load = {.share = pass->longest * cuda_share(pass->blocks, multiprocessors, resident),
+                                 .warps = launch_warps(task, pass->kernel, pass->blocks),
+                                 .warpgroups = pass->work->warpgroups,
+                                 .trips = pass->work->trips};
+    cuda_sum_add(&load.all, &pass->work->step,
+                 pass->sequences * (double)task->size->length * pass->tokens / 16);
     return cuda_seconds(gpu_of(task), &load);
 }

@@ -6,11 +6,13 @@
 #define FPAC_MACHINE_GPU_ROOM_H
 
 #include "abi/cuda_kernels.h"
+#include "gpu.h"
 #include "target.h"
 
 enum { MOST_CLUSTER = 8 }; /* blocks that a cluster may have on every GPU that has clusters */
 
 typedef struct fpa_gpu_room {
+    const fpa_gpu *gpu; /* its row of the table */
     int multiprocessors;
     int shared_memory;               /* bytes that one block may have at most */
     int occupancy[FPA_CUDA_KERNELS]; /* blocks on one multiprocessor at a time, at least 1; 0: no such kernel

@@ -48,7 +48,8 @@ static const struct fpa_cuda_geometry square128 = {.features = 8704,
 
 static fpa_gpu_room on_gpu(const struct fpa_cuda_geometry *geometry)
 {
-    return (fpa_gpu_room){.multiprocessors = MULTIPROCESSORS,
+    return (fpa_gpu_room){.gpu = gpu_find("h200"),
+                          .multiprocessors = MULTIPROCESSORS,
                           .occupancy[CUDA_CHUNK_STATE] = 1,
                           .occupancy[CUDA_CHUNK_STATE_SMALL] = geometry->small_state_slices > 0,
                           .occupancy[CUDA_CHUNK_OUTPUT] = 1,

@@ -103,6 +103,29 @@ static void explain_shows_what_a_person_asks_for(void **state)
     scratch_remove(here.folder);
 }
 
+static void explain_lists_candidates_of_a_call(void **state)
+{
+    static const char *const words[] = {"chunked form, batch 1, 16 heads, 65536 tokens",
+                                        "chunk_state_small, overlapped, 64 blocks",
+                                        "chunk_state, 57 segments",
+                                        "fused_chunk",
+                                        "the module has no such kernel",
+                                        "of H200: "};
+    (void)state;
+#define EXPLAIN(...)                                                                                         \
+    RUN("fpac", "explain", "specs/storage.lua", "--head", "tspow2_d64_bf16", "--target", "sm_90a",           \
+        __VA_ARGS__)
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        expect(EXPLAIN("--length", "65536", "--heads", "16"), 0, words[i], NULL);
+    expect(EXPLAIN("--length", "1", "--form", "recurrent"), 0, "* decode_resident  8 blocks a head", NULL);
+    expect(EXPLAIN("--length", "4096", "--json"), 0, "\"fastest\": true", NULL);
+    expect(EXPLAIN("--length", "4096", "--form", "soup"), 1, NULL, "soup");
+    program_result without = EXPLAIN("--json");
+    assert_null(strstr(without.out, "candidates"));
+    program_free(&without);
+#undef EXPLAIN
+}
+
 /* 16 x 5 + 48 + 1 features of the rows as they are, fewer than the 1225 monomials of these degrees. */
 static void explain_knows_one_minimum(void **state)
 {
@@ -287,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_missing_head_is_told_with_those_there_are),
         cmocka_unit_test(an_unknown_target_is_told_with_those_there_are),
         cmocka_unit_test(explain_shows_what_a_person_asks_for),
+        cmocka_unit_test(explain_lists_candidates_of_a_call),
         cmocka_unit_test(explain_knows_one_minimum),
         cmocka_unit_test(a_weight_beyond_float32_is_refused_with_its_size),
         cmocka_unit_test(every_stage_can_be_dumped_and_is_the_same_twice),

@@ -19,7 +19,7 @@ static int it_is_loaded_and_given_back(void)
     struct fake_state *f = fake_with_geometry();
     HOLDS(load(0, &module, &error) == FPA_OK);
     const struct fpa_cuda_module *cuda = module.handle;
-    HOLDS(module.backend == &backend_cuda && module.workspace && module.forward);
+    HOLDS(module.backend == &backend_cuda && module.workspace && module.forward && module.candidates);
     HOLDS(f->contexts == 1 && f->modules == 1 && f->depth == 0);
     HOLDS(memcmp(&cuda->geometry, &f->geometry, sizeof f->geometry) == 0);
     HOLDS(!cuda->kernel[CUDA_GATE_SCAN] && cuda->kernel[CUDA_CHUNK_STATE] &&

@@ -14,11 +14,16 @@ enum { MOST_THREADS = 1024 };
 static fpa_status open_device(struct fpa_cuda_module *cuda, fpa_error *error)
 {
     const fpa_driver *driver = cuda->driver;
-    fpa_status status = driver_device(driver, cuda->device, &cuda->gpu, NULL, error);
+    char name[128] = "";
+    int capability;
+    fpa_status status = driver_device(driver, cuda->device, &cuda->gpu, &capability, error);
     if (status)
         return status;
-    CUresult result = driver->cuDeviceGetAttribute(&cuda->room.multiprocessors,
-                                                   CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, cuda->gpu);
+    CUresult result = driver->cuDeviceGetName(name, sizeof name, cuda->gpu);
+    cuda->room.gpu = gpu_of_device(name, capability);
+    if (!result)
+        result = driver->cuDeviceGetAttribute(&cuda->room.multiprocessors,
+                                              CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, cuda->gpu);
     if (!result)
         result = driver->cuDeviceGetAttribute(
             &cuda->room.shared_memory, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, cuda->gpu);

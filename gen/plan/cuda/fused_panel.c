@@ -14,7 +14,6 @@ static fpa_cuda_memory place_coordinates(const fpa_cuda_inputs *in, const fpa_sp
     fused.tiles = fused.values + 2 * split->panel * split->value_pitch;
     fused.gates = fused.tiles + 2 * in->rows->features * split->tile_pitch;
     fused.size = fused.gates + gate * split->panel * 16;
-    fused.keys = largest(in->rows->row_count * split->key_pitch, split->panel * split->output_pitch);
     return fused;
 }
 

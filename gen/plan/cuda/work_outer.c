@@ -16,7 +16,6 @@ static int words_of_round(const fpa_outer_plan *outer, const fpa_chunk_state_ker
 /* Sums of all tiles leave through shared memory: written by threads, read by the copy engine. */
 static struct fpa_cuda_work count_copy(const fpa_plan *plan)
 {
-    const fpa_cuda_rows *rows = plan->cuda.rows;
     const int columns = 8 * plan->cuda.columns.all * plan->cuda.columns.blocks,
               numbers = 64 * plan->cuda.split_outer->outer.tiles * columns;
     return (struct fpa_cuda_work){.shared = numbers / 32,
