@@ -88,9 +88,6 @@ struct fpa_cuda_geometry {
     int query_tokens;          /* NAME_chunk_output: that a block takes */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
-    int chunk_state_clocks;    /* estimates, when blocks are persistent: of a block for 16 tokens, */
-    int small_state_clocks;    /* the same, */
-    int chunk_output_clocks;   /* and of NAME_chunk_output for 16 queries and a block of columns */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot

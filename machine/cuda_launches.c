@@ -75,6 +75,8 @@ fpa_cuda_sum output_sum(const cuda_task *task)
     cuda_sum_add(&sum, &work->step, tokens / 16);
     cuda_sum_add(&sum, &work->copy, tokens * (1 - first) / 16);
     cuda_sum_add(&sum, &work->keys, tokens * own_keys(task) / 16);
+    /* a copy that was written is read once a chunk */
+    sum.bytes += (double)task->queries * (double)task->chunks * (1 - first) * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
     return sum;
 }
 

@@ -1,8 +1,6 @@
 /* What several mechanisms count alike: columns, chunks, blocks on a multiprocessor. */
 #include "parts.h"
 
-#include <math.h>
-
 fpa_columns portable_columns(const fpa_head *head)
 {
     fpa_columns columns;
@@ -11,19 +9,6 @@ fpa_columns portable_columns(const fpa_head *head)
     columns.tiles = (tiles + columns.blocks - 1) / columns.blocks;
     columns.all = columns.tiles + (head->normalize != FPA_NORMALIZE_NONE);
     return columns;
-}
-
-/* A token costs chunk (d + dv) FLOP for its chunk's own part, and its share of writing and reading
- * the state's copy, D dv / chunk elements. */
-int cuda_chunk(const fpa_plan *plan, double byte, int most)
-{
-    const fpa_head *head = plan->head;
-    const double state = (double)plan->features * head->dv, element = (double)dtype_size(head->dtype);
-    const double best = sqrt(2 * element * byte * state / (head->d + head->dv));
-    int chunk = 128;
-    while (chunk < most && 1.5 * chunk < best)
-        chunk *= 2;
-    return chunk;
 }
 
 int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes)

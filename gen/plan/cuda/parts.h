@@ -16,8 +16,6 @@ const fpa_cuda_rows *plan_cuda_rows(const fpa_plan *plan, arena *memory);
 
 /* Columns of portable kernels: up to 8 tiles a block. */
 fpa_columns portable_columns(const fpa_head *head);
-/* Tokens between updates of the state, a byte moved being worth so many FLOP: 128 to `most`. */
-int cuda_chunk(const fpa_plan *plan, double byte, int most);
 /* Blocks that a multiprocessor should have at a time: few sums leave registers for more of them, which hide
  * each other's waits. tiles: of sums, 4 registers each. */
 int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes);

@@ -1,6 +1,8 @@
 #include "split_outer.h"
 
+#include "machine/cuda_cost.h"
 #include "parts.h"
+#include "work.h"
 
 enum {
     SUMS_OF_THREE = 108,    /* registers of a thread for sums, in blocks of three warpgroups that multiply */
@@ -21,8 +23,6 @@ enum {
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
     SPARE_REGISTERS = 4,  /* with fewer beside those ptxas may serialise products */
     ENOUGH_COLUMNS = 12,  /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
-    LEAST_OF_TWO = 295,   /* clocks for 16 tokens of so many warpgroups: measured on an H200 */
-    LEAST_OF_THREE = 200, /* and not measured */
     GATES = 1040,         /* of a tile of keys */
     SLAB = 128,           /* bytes of 64 numbers of a token */
 };
@@ -124,25 +124,6 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
 }
 
-/* A product of 64 features and 16 tokens takes 4 clocks for 8 columns; meanwhile 128 bytes of shared memory
- * pass in a clock: values for each product, rows and shuffled words for each warp, and what is fetched.
- * Blocks reach about 85 % of the larger bound, and waits for each other's results take the least. */
-static int estimate_clocks(const fpa_split_outer *split, const fpa_chunk_state_kernel *kernel)
-{
-    const fpa_outer_plan *outer = &split->outer;
-    const int columns = split->columns.all;
-    const int products = kernel->groups * kernel->strips * outer->strip_length;
-    int words = 2 * (outer->strip_length + outer->prefix_factors * kernel->prefix_blocks);
-    for (int l = 0; l < outer->prefix_factors; l++)
-        words += (outer_prefix_kind(outer, l) == PREFIX_ROW ? 2 : 4) * kernel->shares;
-    const int rounds = 4 * kernel->groups * kernel->strips / kernel->shares;
-    const int tensor = 4 * columns * products;
-    const int shared = 2 * columns * products + words * rounds + fetched_bytes(split) / (4 * 128);
-    const int least = kernel->groups == 3 ? LEAST_OF_THREE : LEAST_OF_TWO;
-    const int clocks = (tensor > shared ? tensor : shared) * 20 / 17;
-    return clocks > least ? clocks : least;
-}
-
 /* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
 static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
@@ -156,7 +137,6 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     kernel->stages = room / stage < STAGES ? room / stage : STAGES;
     kernel->bytes = rest + kernel->stages * stage;
     choose_depth(split, kernel);
-    kernel->clocks = estimate_clocks(split, kernel);
     return kernel->stages >= 2;
 }
 
@@ -177,15 +157,24 @@ static bool make_state(const fpa_plan *plan, const fpa_split_outer *split, int g
     return size_state(plan, split, kernel);
 }
 
+/* Clocks of a multiprocessor for 16 tokens of a head, by all blocks that share it. */
+static double state_clocks(const fpa_plan *plan, const fpa_split_outer *split,
+                           const fpa_chunk_state_kernel *kernel)
+{
+    const struct fpa_cuda_kernel_work work = work_chunk_state(plan, split, kernel);
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &work.step, 1);
+    return cuda_clocks(gpu_of_target(plan->target), &sum, true, 4.0 * (kernel->groups + 1));
+}
+
 /* Two warpgroups that share two strips each read less for a product than three of one strip, and four strips
- * may need fewer blocks. True when all blocks of a head then take clearly less: two warpgroups hide each
- * other's waits less well. */
+ * may need fewer blocks. */
 static bool make_pairs(const fpa_plan *plan, const fpa_split_outer *split,
                        const fpa_chunk_state_kernel *other, fpa_chunk_state_kernel *kernel)
 {
     const int strip = 4 * split->columns.all * split->outer.strip_length;
     return SUMS_OF_TWO / strip >= 2 && make_state(plan, split, 2, 2, kernel) && kernel->shares == 2 &&
-           kernel->places == 2 && 20 * kernel->slices * kernel->clocks < 19 * other->slices * other->clocks;
+           kernel->places == 2 && state_clocks(plan, split, kernel) < state_clocks(plan, split, other);
 }
 
 /* As many strips a warpgroup as it can keep. For few heads there are smaller blocks, if more of them: of one
@@ -257,17 +246,6 @@ static bool choose_queries(const fpa_plan *plan, fpa_split_outer *split)
     return false;
 }
 
-/* Products of 16 queries: with the rows of all tiles; with half of a chunk's keys and their values. They take
- * about three quarters of the time. */
-static int estimate_query_clocks(const fpa_split_outer *split)
-{
-    const fpa_outer_plan *outer = &split->outer;
-    const int columns = split->columns.all, steps = split->dot_steps;
-    const int tiles = (4 * outer->tiles - outer->folded) * columns;
-    const int keys = (split->chunk + 64) / 2 * (8 * steps + 4 * columns) / 64;
-    return (tiles + keys) * 4 / 3;
-}
-
 /* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */
 static int matrix_bytes(const fpa_plan *plan)
 {
@@ -337,6 +315,16 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
     return NULL;
 }
 
+static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    enum { MOST = 768 };
+    struct fpa_cuda_geometry geometry = {0};
+    if (plan->head->chunk)
+        return round_up(plan->head->chunk, split->query_tokens);
+    work_split_outer(plan, split, &geometry);
+    return work_best_chunk(plan, &geometry, split->query_tokens, MOST);
+}
+
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
 {
     const fpa_plan *plan = in->plan;
@@ -353,11 +341,9 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
     const char *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
     if (refusal)
         return unsuited(why, refusal);
-    const int chunk = plan->head->chunk ? plan->head->chunk : cuda_chunk(plan, 60, 1024) * 3 / 4;
-    split->chunk = round_up(chunk, split->query_tokens);
+    split->chunk = choose_chunk(plan, split);
     split->dots = plan->score->dot_count;
     split->dot_steps = split->outer.dot_first[split->dots];
-    split->output_clocks = estimate_query_clocks(split);
     split->output_registers = warpgroup_registers(split->output_groups);
     split->output_producer_registers = warpgroup_producer_registers(split->output_groups);
     return make_tables(in, split, error);

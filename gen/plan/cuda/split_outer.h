@@ -23,7 +23,6 @@ typedef struct fpa_chunk_state_kernel {
     bool own;          /* a copy of the loop for strips whose prefixes are a suffix of theirs */
     int portion;       /* products that are begun together */
     int places;        /* for a portion's features: with two, some are formed while others are multiplied */
-    int clocks;        /* estimate for 16 tokens, without what chunks' ends take */
     int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;
 
@@ -50,7 +49,6 @@ typedef struct fpa_split_outer {
     int query_tokens;
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, output_bytes;
-    int output_clocks;    /* estimate for 16 queries and a block of columns */
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
     /* tables as kernels have them */
     int *strip_tile; /* as outer.strip_tile, padding as one more tile */

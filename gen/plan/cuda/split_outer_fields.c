@@ -25,7 +25,6 @@ static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *o
 void print_split_outer(FILE *out, const fpa_plan *plan)
 {
     const fpa_split_outer *split = plan->cuda.split_outer;
-    const fpa_chunk_state_kernel *walk = &split->state[0];
     print_tiles(out, plan, &split->outer);
     for (int i = 0; i < split->kernels; i++) {
         const fpa_chunk_state_kernel *kernel = &split->state[i];
@@ -42,11 +41,6 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
             "tiles, %d of keys; %.1f KiB of shared memory\n",
             split->query_tokens, split->output_groups, split->query_stages, split->tile_stages,
             split->key_stages, split->output_bytes / 1024.0);
-    fprintf(out,
-            "overlap      chunk_output runs beside chunk_state, on multiprocessors of its own: about %d "
-            "clocks for 16 keys of a head, %d for 16 queries (few heads: segments, queries afterwards)\n",
-            walk->slices * split->columns.blocks * walk->clocks,
-            split->columns.blocks * split->output_clocks);
 }
 
 void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
@@ -67,10 +61,7 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->chunk_state_slices = large->slices;
     g->small_state_slices = split->kernels > 1 ? small->slices : 0;
     g->persistent = 1;
-    g->chunk_state_clocks = large->clocks;
-    g->small_state_clocks = split->kernels > 1 ? small->clocks : 0;
-    g->chunk_output_clocks = split->output_clocks;
-    work_split_outer(plan, g);
+    work_split_outer(plan, split, g);
 }
 
 #define KERNEL(member) FIELD(fpa_chunk_state_kernel, member)
@@ -87,7 +78,6 @@ static const fpa_field kernel_fields[] = {
     KERNEL(portion),
     KERNEL(threads),
     KERNEL(registers),
-    KERNEL(clocks),
     KERNEL(producer_registers),
     {0},
 };

@@ -104,6 +104,19 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_split_panel *split)
     return (coordinates && find_blocks(in, 16 * CUDA_WARPS, split)) || find_blocks(in, 1, split);
 }
 
+/* Before blocks of queries are known, which have to divide it: for those of a medium size. */
+static int choose_chunk(const fpa_plan *plan, fpa_columns columns)
+{
+    enum { STEP = 128, MOST = 512 };
+    const fpa_split_panel medium = {.columns = columns, .query_tiles = 2, .panel = 64};
+    struct fpa_cuda_geometry geometry = {0};
+    if (plan->head->chunk)
+        return round_up(plan->head->chunk, 16 * CUDA_WARPS);
+    work_split_panel(plan, &medium, &geometry);
+    const int best = work_best_chunk(plan, &geometry, STEP, MOST);
+    return best == 3 * STEP ? 2 * STEP : best;
+}
+
 fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
     (void)error;
@@ -111,7 +124,7 @@ fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
     const fpa_head *head = in->plan->head;
     const fpa_target *target = in->plan->target;
     split->columns = portable_columns(head);
-    split->chunk = head->chunk ? round_up(head->chunk, 16 * CUDA_WARPS) : cuda_chunk(in->plan, 100, 512);
+    split->chunk = choose_chunk(in->plan, split->columns);
     if (!choose_blocks(in, split)) {
         snprintf(
             why, WHY,
@@ -161,7 +174,7 @@ void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->kernel[CUDA_CHUNK_OUTPUT] =
         (struct fpa_cuda_block){CUDA_THREADS, cuda->split_panel->chunk_output.size};
     g->chunk_state_slices = cuda->rows->slices;
-    work_split_panel(plan, g);
+    work_split_panel(plan, plan->cuda.split_panel, g);
 }
 
 const fpa_field cuda_memory_fields[] = {

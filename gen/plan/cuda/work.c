@@ -3,6 +3,7 @@
 
 #include "abi/cuda_kernels.h"
 #include "base/dtype.h"
+#include "machine/cuda_chunk.h"
 #include "split_outer.h"
 
 int work_projected_rows(const fpa_plan *plan)
@@ -18,9 +19,9 @@ int work_projection_products(const fpa_plan *plan)
     return 2 * ((work_projected_rows(plan) + 7) / 8) * ((plan->head->d + 15) / 16);
 }
 
-int work_score_products(const fpa_plan *plan, int dot_steps)
+int work_score_products(int dot_steps, int columns)
 {
-    return 8 * dot_steps + 4 * plan->cuda.columns.all;
+    return 8 * dot_steps + 4 * columns;
 }
 
 int work_operand_bytes(const fpa_plan *plan, int numbers)
@@ -70,4 +71,16 @@ void work_scans(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     if (plan->head->gate)
         count_gates(plan, &g->work[CUDA_GATE_SCAN]);
     count_segment_scan(plan, &g->work[CUDA_SEGMENT_SCAN]);
+}
+
+/* ---- what planners choose by them ---- */
+
+int work_best_chunk(const fpa_plan *plan, const struct fpa_cuda_geometry *geometry, int step, int most)
+{
+    const fpa_gpu *gpu = gpu_of_target(plan->target);
+    int best = step;
+    for (int chunk = 2 * step; chunk <= most; chunk += step)
+        if (cuda_chunk_seconds(gpu, geometry, chunk) < cuda_chunk_seconds(gpu, geometry, best))
+            best = chunk;
+    return best;
 }

@@ -26,7 +26,7 @@ static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_ker
         .instructions = sides * (6 * units * (factors - 1) + 12 * fused->rows) + 70 + 290 * sides * gate,
     };
     if (queries) {
-        step.products += columns * units + work_score_products(plan, steps);
+        step.products += columns * units + work_score_products(steps, columns);
         step.shared += columns * units / 2 + 4 * steps + 2 * columns + 7 * plan->cuda.columns.tiles;
         step.instructions += 145 + 14 * plan->cuda.columns.tiles + 40 * work_more_scores(plan);
     }
@@ -67,7 +67,7 @@ void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     const coordinate_sizes s = sizes_of(plan);
     g->work[CUDA_FUSED_CHUNK] = (struct fpa_cuda_kernel_work){
         .warpgroups = 1,
-        .step = {.products = products_of(&s, work_score_products(plan, s.steps)),
+        .step = {.products = products_of(&s, work_score_products(s.steps, s.columns)),
                  .shared = s.blocks * (9 * s.tiles / 2 + 20 * s.steps + 8 * s.columns + 60 * s.gate),
                  .instructions = s.blocks * (26 * s.tiles + 650 + (290 + 20 * s.steps) * s.gate),
                  .bytes = token_bytes(plan, true)},
@@ -87,7 +87,7 @@ void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     const coordinate_sizes s = sizes_of(plan);
     g->work[CUDA_CLUSTER_SCAN] = (struct fpa_cuda_kernel_work){
         .warpgroups = 1,
-        .step = {.products = products_of(&s, 3 * work_score_products(plan, s.steps) / 2),
+        .step = {.products = products_of(&s, 3 * work_score_products(s.steps, s.columns) / 2),
                  .shared = s.blocks * (7 * s.tiles + 22 * s.steps + 6 * s.columns + 50 * s.gate),
                  .instructions = s.blocks * (26 * s.tiles + 390 + (200 + 12 * s.steps) * s.gate),
                  .bytes = token_bytes(plan, true)},
