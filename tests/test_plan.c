@@ -252,13 +252,13 @@ static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
 /* With its factors a register tile leaves registers free, and no step of it waits for loads or for sums. */
 static void check_register_tile(const fpa_plan *plan, fpa_register_tile tile, int columns)
 {
-    const fpa_core core = core_of(plan->target);
+    const fpa_cpu *cpu = cpu_of_target(plan->target);
     const int sums = tile.rows * tile.vectors, width = plan->target->vector;
-    assert_true(sums + tile.vectors + 1 < core.registers);
+    assert_true(sums + tile.vectors + 1 < cpu->registers);
     assert_int_equal(plan->c.tokens % tile.rows, 0);
     assert_true(tile.vectors <= (columns + width - 1) / width + 3); /* the last ones may be narrower */
     if (columns >= 2 * width && columns % (2 * width) == 0)
-        assert_true(tile_cycles(&core, tile) <= (double)sums / core.fmas);
+        assert_true(tile_cycles(cpu, tile) <= sums / cpu->multiply_adds);
 }
 
 static void check_register_tiles(const struct made *m)

@@ -44,8 +44,9 @@ static void choose_sizes(fpa_plan *plan)
     c->query_blocks = QUERY_BLOCKS;
     c->unrolled = plan->features <= UNROLL_LIMIT;
     c->tile_features = tile_features(head->dv);
-    c->values = tile_choose(plan->target, head->dv, c->tokens);
-    c->scores = tile_choose(plan->target, c->tokens, c->tokens);
+    const fpa_cpu *cpu = cpu_of_target(plan->target);
+    c->values = tile_choose(cpu, plan->target->vector, head->dv, c->tokens);
+    c->scores = tile_choose(cpu, plan->target->vector, c->tokens, c->tokens);
 }
 
 static fpa_status place_tiles(fpa_plan *plan, fpa_error *error)

@@ -1,0 +1,131 @@
+#include "cpu_cost.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* What a cycle is spent on. */
+typedef enum resource {
+    MULTIPLY_ADDS,
+    ARITHMETIC,
+    SHUFFLES,
+    LOADS,
+    STORES,
+    INSTRUCTIONS,
+    LATENCY,
+    CACHE,
+    MEMORY,
+    WAITS,
+    RESOURCES
+} resource;
+
+static const char *const resource_names[RESOURCES] = {
+    "multiply-adds", "arithmetic", "shuffles", "loads",  "stores",
+    "instructions",  "latency",    "caches",   "memory", "waits"};
+
+/* Loops that do the same in a step, and before and after their steps, differ in runs and steps only. */
+static bool is_alike(const fpa_cpu_loop *a, const fpa_cpu_loop *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->multiply_adds == b->multiply_adds && a->arithmetic == b->arithmetic &&
+           a->shuffles == b->shuffles && a->loads == b->loads && a->stores == b->stores && a->others == b->others &&
+           a->chain == b->chain && a->first_loads == b->first_loads && a->last_stores == b->last_stores;
+}
+
+void cpu_work_loop(fpa_cpu_work *work, fpa_cpu_loop loop)
+{
+    if (loop.runs <= 0)
+        return;
+    for (int i = 0; i < work->loop_count; i++) {
+        fpa_cpu_loop *known = &work->loop[i];
+        if (!is_alike(known, &loop))
+            continue;
+        const double steps = known->runs * known->steps + loop.runs * loop.steps;
+        known->runs += loop.runs;
+        known->steps = steps / known->runs;
+        return;
+    }
+    assert(work->loop_count < CPU_LOOPS);
+    work->loop[work->loop_count++] = loop;
+}
+
+void cpu_work_data(fpa_cpu_work *work, fpa_cpu_data data)
+{
+    if (data.read <= 0 && data.written <= 0)
+        return;
+    assert(work->data_count < CPU_DATA);
+    work->data[work->data_count++] = data;
+}
+
+/* Cycles of one step by each kind of its operations; the most of them are the step's. */
+static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, double *cycles)
+{
+    const double sums = loop->multiply_adds + loop->arithmetic + loop->shuffles;
+    const double taken[] = {
+        [MULTIPLY_ADDS] = loop->multiply_adds / cpu->multiply_adds,
+        [ARITHMETIC] = loop->arithmetic / cpu->arithmetic,
+        [SHUFFLES] = loop->shuffles / cpu->shuffles,
+        [LOADS] = loop->loads / cpu->loads,
+        [STORES] = loop->stores / cpu->stores,
+        [INSTRUCTIONS] = (sums + loop->stores + loop->others) / cpu->instructions,
+        [LATENCY] = loop->chain * cpu->latency,
+    };
+    resource most = MULTIPLY_ADDS;
+    for (int i = 0; i <= LATENCY; i++)
+        most = taken[i] > taken[most] ? (resource)i : most;
+    *cycles = taken[most];
+    return most;
+}
+
+static double edge_cycles(const fpa_cpu *cpu, const fpa_cpu_loop *loop)
+{
+    return loop->first_loads / cpu->loads + loop->last_stores / cpu->stores;
+}
+
+double cpu_loop_cycles(const fpa_cpu *cpu, const fpa_cpu_loop *loop)
+{
+    double step;
+    busiest(cpu, loop, &step);
+    return loop->runs * (loop->steps * step + edge_cycles(cpu, loop));
+}
+
+/* The nearest cache that holds what is walked. */
+static fpa_cache_level level_of(const fpa_cpu *cpu, double bytes)
+{
+    int level = CACHE_FIRST;
+    while (level < CACHES && cpu->cache[level].bytes < bytes)
+        level++;
+    return (fpa_cache_level)level;
+}
+
+double cpu_data_cycles(const fpa_cpu *cpu, const fpa_cpu_data *data, int threads)
+{
+    const fpa_cache_level level = level_of(cpu, data->set);
+    if (level == CACHE_FIRST)
+        return 0; /* loads and stores are the loops' */
+    if (level == CACHES)
+        return (data->read + data->written) / fmin(cpu->memory, cpu->all_memory / threads) * cpu->clock;
+    return fmax(data->read, data->written) / cpu->cache[level].bandwidth;
+}
+
+fpa_cost cpu_cost(const fpa_cpu *cpu, const fpa_cpu_work *work)
+{
+    double spent[RESOURCES] = {0}, seconds = 0;
+    for (int i = 0; i < work->loop_count; i++) {
+        const fpa_cpu_loop *loop = &work->loop[i];
+        double step;
+        spent[busiest(cpu, loop, &step)] += loop->runs * loop->steps * step / cpu->clock;
+        spent[LOADS] += loop->runs * loop->first_loads / cpu->loads / cpu->clock;
+        spent[STORES] += loop->runs * loop->last_stores / cpu->stores / cpu->clock;
+    }
+    for (int i = 0; i < work->data_count; i++) {
+        const bool far = level_of(cpu, work->data[i].set) == CACHES;
+        spent[far ? MEMORY : CACHE] += cpu_data_cycles(cpu, &work->data[i], work->threads) / cpu->clock;
+    }
+    spent[WAITS] = work->regions * cpu->region + work->waits * cpu->wait;
+    int most = 0;
+    for (int i = 0; i < RESOURCES; i++) {
+        seconds += spent[i];
+        most = spent[i] > spent[most] ? i : most;
+    }
+    return (fpa_cost){.seconds = seconds, .limit = resource_names[most]};
+}

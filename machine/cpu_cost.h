@@ -1,0 +1,56 @@
+/* cpu_cost: seconds of a CPU's work, from counts.
+ *
+ * Given: what one thread does, as loops whose steps have so many operations of each kind, and bytes that come from
+ * behind the first-level cache; a row of cpu.h. Gives: seconds, and what takes most of them. It knows no head and no
+ * kernel: gen/plan/c/work.c counts. */
+#ifndef FPAC_MACHINE_CPU_COST_H
+#define FPAC_MACHINE_CPU_COST_H
+
+#include "candidate.h"
+#include "cpu.h"
+
+/* A loop and how often it runs. Operations of one step overlap, so that the busiest kind of them decides; what
+ * comes before the first step and after the last does not. */
+typedef struct fpa_cpu_loop {
+    const char *name;
+    double runs;          /* times that it is entered */
+    double steps;         /* of a run */
+    double multiply_adds; /* of a step: vectors */
+    double arithmetic;    /* other products and sums, and combinations of bits */
+    double shuffles;
+    double loads, stores; /* of vectors, or of single numbers */
+    double others;        /* instructions beside those */
+    double chain;         /* sums that each need the one before */
+    double first_loads;   /* of a run: sums that it begins with */
+    double last_stores;   /* and that it leaves */
+} fpa_cpu_loop;
+
+/* Data that are walked again and again: what was walked since decides which cache still has them. */
+typedef struct fpa_cpu_data {
+    const char *name;
+    double read, written; /* bytes in all */
+    double set;           /* bytes that lie between two visits */
+} fpa_cpu_data;
+
+enum { CPU_LOOPS = 160, CPU_DATA = 16 };
+
+typedef struct fpa_cpu_work {
+    int loop_count, data_count;
+    fpa_cpu_loop loop[CPU_LOOPS];
+    fpa_cpu_data data[CPU_DATA];
+    double regions; /* parallel regions of several threads */
+    double waits;   /* of a team for its slowest member */
+    int threads;    /* that share the memory */
+} fpa_cpu_work;
+
+/* Nothing is added that runs never. The caller keeps to CPU_LOOPS and CPU_DATA. */
+void cpu_work_loop(fpa_cpu_work *work, fpa_cpu_loop loop);
+void cpu_work_data(fpa_cpu_work *work, fpa_cpu_data data);
+
+double cpu_loop_cycles(const fpa_cpu *cpu, const fpa_cpu_loop *loop);
+/* Cycles until the data have come, and gone where they are written. */
+double cpu_data_cycles(const fpa_cpu *cpu, const fpa_cpu_data *data, int threads);
+
+fpa_cost cpu_cost(const fpa_cpu *cpu, const fpa_cpu_work *work);
+
+#endif
