@@ -27,6 +27,8 @@ typedef struct fpa_cpu {
     const char *serves;                  /* of these: whose default row it is */
     double clock;                        /* cycles a second of a core that multiplies vectors */
     double multiply_adds;                /* vectors a cycle */
+    double product_instructions;         /* that a multiply-add takes: 1, or a copy, a product and a sum */
+    double passes;                       /* of a vector through units and ports; one of half a vector */
     double arithmetic;                   /* vectors a cycle that are multiplied, added or combined bit by bit */
     double shuffles;                     /* vectors a cycle whose lanes move, or are rounded to halves */
     double loads, stores;                /* vectors, or numbers, a cycle */

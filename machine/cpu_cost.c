@@ -23,12 +23,18 @@ static const char *const resource_names[RESOURCES] = {
     "multiply-adds", "arithmetic", "shuffles", "loads",  "stores",
     "instructions",  "latency",    "caches",   "memory", "waits"};
 
+static bool operations_equal(const fpa_cpu_operations *a, const fpa_cpu_operations *b)
+{
+    return a->multiply_adds == b->multiply_adds && a->arithmetic == b->arithmetic && a->shuffles == b->shuffles &&
+           a->loads == b->loads && a->stores == b->stores;
+}
+
 /* Loops that do the same in a step, and before and after their steps, differ in runs and steps only. */
 static bool is_alike(const fpa_cpu_loop *a, const fpa_cpu_loop *b)
 {
-    return strcmp(a->name, b->name) == 0 && a->multiply_adds == b->multiply_adds && a->arithmetic == b->arithmetic &&
-           a->shuffles == b->shuffles && a->loads == b->loads && a->stores == b->stores && a->others == b->others &&
-           a->chain == b->chain && a->first_loads == b->first_loads && a->last_stores == b->last_stores;
+    return strcmp(a->name, b->name) == 0 && operations_equal(&a->step, &b->step) &&
+           operations_equal(&a->narrow, &b->narrow) && a->others == b->others && a->chain == b->chain &&
+           a->first == b->first && a->last == b->last && a->steps == b->steps;
 }
 
 void cpu_work_loop(fpa_cpu_work *work, fpa_cpu_loop loop)
@@ -39,9 +45,7 @@ void cpu_work_loop(fpa_cpu_work *work, fpa_cpu_loop loop)
         fpa_cpu_loop *known = &work->loop[i];
         if (!is_alike(known, &loop))
             continue;
-        const double steps = known->runs * known->steps + loop.runs * loop.steps;
         known->runs += loop.runs;
-        known->steps = steps / known->runs;
         return;
     }
     assert(work->loop_count < CPU_LOOPS);
@@ -56,18 +60,26 @@ void cpu_work_data(fpa_cpu_work *work, fpa_cpu_data data)
     work->data[work->data_count++] = data;
 }
 
-/* Cycles of one step by each kind of its operations; the most of them are the step's. */
+static double instructions(const fpa_cpu *cpu, const fpa_cpu_operations *of)
+{
+    return of->multiply_adds * cpu->product_instructions + of->arithmetic + of->shuffles + of->stores;
+}
+
+/* Cycles of a run by each kind of its operations; the most of them are the run's. */
 static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, double *cycles)
 {
-    const double sums = loop->multiply_adds + loop->arithmetic + loop->shuffles;
+    const fpa_cpu_operations *step = &loop->step, *narrow = &loop->narrow;
+    const double n = loop->steps, part = 1 / cpu->passes;
     const double taken[] = {
-        [MULTIPLY_ADDS] = loop->multiply_adds / cpu->multiply_adds,
-        [ARITHMETIC] = loop->arithmetic / cpu->arithmetic,
-        [SHUFFLES] = loop->shuffles / cpu->shuffles,
-        [LOADS] = loop->loads / cpu->loads,
-        [STORES] = loop->stores / cpu->stores,
-        [INSTRUCTIONS] = (sums + loop->stores + loop->others) / cpu->instructions,
-        [LATENCY] = loop->chain * cpu->latency,
+        [MULTIPLY_ADDS] = n * (step->multiply_adds + part * narrow->multiply_adds) / cpu->multiply_adds,
+        [ARITHMETIC] = n * (step->arithmetic + part * narrow->arithmetic) / cpu->arithmetic,
+        [SHUFFLES] = n * (step->shuffles + part * narrow->shuffles) / cpu->shuffles,
+        [LOADS] = (n * (step->loads + part * narrow->loads) + loop->first) / cpu->loads,
+        [STORES] = (n * (step->stores + part * narrow->stores) + loop->last) / cpu->stores,
+        [INSTRUCTIONS] = (n * (instructions(cpu, step) + instructions(cpu, narrow) + loop->others) + loop->first +
+                          loop->last) /
+                         cpu->instructions,
+        [LATENCY] = n * loop->chain * cpu->latency,
     };
     resource most = MULTIPLY_ADDS;
     for (int i = 0; i <= LATENCY; i++)
@@ -76,16 +88,11 @@ static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, double *cy
     return most;
 }
 
-static double edge_cycles(const fpa_cpu *cpu, const fpa_cpu_loop *loop)
-{
-    return loop->first_loads / cpu->loads + loop->last_stores / cpu->stores;
-}
-
 double cpu_loop_cycles(const fpa_cpu *cpu, const fpa_cpu_loop *loop)
 {
-    double step;
-    busiest(cpu, loop, &step);
-    return loop->runs * (loop->steps * step + edge_cycles(cpu, loop));
+    double run;
+    busiest(cpu, loop, &run);
+    return loop->runs * run;
 }
 
 /* The nearest cache that holds what is walked. */
@@ -112,10 +119,9 @@ fpa_cost cpu_cost(const fpa_cpu *cpu, const fpa_cpu_work *work)
     double spent[RESOURCES] = {0}, seconds = 0;
     for (int i = 0; i < work->loop_count; i++) {
         const fpa_cpu_loop *loop = &work->loop[i];
-        double step;
-        spent[busiest(cpu, loop, &step)] += loop->runs * loop->steps * step / cpu->clock;
-        spent[LOADS] += loop->runs * loop->first_loads / cpu->loads / cpu->clock;
-        spent[STORES] += loop->runs * loop->last_stores / cpu->stores / cpu->clock;
+        double run;
+        const resource most = busiest(cpu, loop, &run);
+        spent[most] += loop->runs * run / cpu->clock;
     }
     for (int i = 0; i < work->data_count; i++) {
         const bool far = level_of(cpu, work->data[i].set) == CACHES;

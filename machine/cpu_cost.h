@@ -9,20 +9,24 @@
 #include "candidate.h"
 #include "cpu.h"
 
-/* A loop and how often it runs. Operations of one step overlap, so that the busiest kind of them decides; what
- * comes before the first step and after the last does not. */
+/* Operations on vectors, or on single numbers. */
+typedef struct fpa_cpu_operations {
+    double multiply_adds;
+    double arithmetic; /* other products and sums, and combinations of bits */
+    double shuffles;
+    double loads, stores;
+} fpa_cpu_operations;
+
+/* A loop and how often it runs. The operations of a run overlap, so that the busiest kind of them decides. */
 typedef struct fpa_cpu_loop {
     const char *name;
-    double runs;          /* times that it is entered */
-    double steps;         /* of a run */
-    double multiply_adds; /* of a step: vectors */
-    double arithmetic;    /* other products and sums, and combinations of bits */
-    double shuffles;
-    double loads, stores; /* of vectors, or of single numbers */
-    double others;        /* instructions beside those */
-    double chain;         /* sums that each need the one before */
-    double first_loads;   /* of a run: sums that it begins with */
-    double last_stores;   /* and that it leaves */
+    double runs;                 /* times that it is entered */
+    double steps;                /* of a run */
+    fpa_cpu_operations step;     /* of one step, on whole vectors */
+    fpa_cpu_operations narrow;   /* of one step, on half a vector at most */
+    double others;               /* instructions of a step beside those and beside loads */
+    double chain;                /* of a step: sums that each need the one before */
+    double first, last;          /* of a run: sums that are loaded before its steps, and stored after them */
 } fpa_cpu_loop;
 
 /* Data that are walked again and again: what was walked since decides which cache still has them. */

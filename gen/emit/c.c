@@ -72,6 +72,8 @@ static void push_sizes(lua_State *L, const fpa_plan *plan)
     set_integer(L, "query_blocks", c->query_blocks);
     set_boolean(L, "unrolled", c->unrolled);
     set_boolean(L, "pairs", c->pairs);
+    set_boolean(L, "team_by_chunk", c->team_by_chunk);
+    set_boolean(L, "team_by_token", c->team_by_token);
 }
 
 void push_c(lua_State *L, const fpa_plan *plan)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "gen/plan/features.h"
+#include "work.h"
 
 enum {
     TOKENS = 48,      /* a multiple of the micro-tile's 6 rows and of every vector width */
@@ -85,6 +86,23 @@ static fpa_status place_slices(fpa_plan *plan, fpa_error *error)
     return FPA_OK;
 }
 
+/* Seconds that one thread takes for `tokens` more tokens of one head. */
+static double seconds_of(const fpa_plan *plan, const fpa_cpu *cpu, int form, int64_t tokens)
+{
+    fpa_call_size size = {.form = form, .batch = 1, .length = 2 * tokens, .query_heads = 1, .heads = 1};
+    const double both = work_cost(plan, plan->chunk, cpu, &size, 1).seconds;
+    size.length = tokens;
+    return both - work_cost(plan, plan->chunk, cpu, &size, 1).seconds;
+}
+
+/* Two threads that share a head have half of the work between two waits; is that more than what waits cost? */
+static void choose_teams(fpa_plan *plan, const fpa_cpu *cpu)
+{
+    const double waits = plan->head->gate ? 4 : 3;
+    plan->c.team_by_chunk = seconds_of(plan, cpu, FORM_CHUNKED, plan->chunk) / 2 > waits * cpu->wait;
+    plan->c.team_by_token = seconds_of(plan, cpu, FORM_RECURRENT, 1) / 2 > cpu->wait;
+}
+
 /* Bytes of machine code. A register tile is one instruction of about 10 bytes a product, and three more to
  * clear or load, and store, a sum; an unrolled feature a product and a store; a piece a row of the table. */
 static double code_bytes(const fpa_plan *plan)
@@ -116,6 +134,7 @@ fpa_status plan_c(fpa_plan *plan, fpa_error *error)
         return status;
     plan->facts.arithmetic = c->pairs ? FPA_BF16 : FPA_F32;
     plan->chunk = choose_chunk(plan->head, (double)plan->features, c->tokens);
+    choose_teams(plan, cpu_of_target(plan->target));
     plan->pair_queries = c->query_blocks * c->tokens;
     plan->pair_cost = 1;
     plan->weighs = plan->weighs || !c->unrolled || plan->weighted_count;

@@ -19,12 +19,16 @@ static bool normalizes(const fpa_plan *plan)
     return plan->head->normalize != FPA_NORMALIZE_NONE;
 }
 
-/* Parts that a row of values is handled in: whole vectors, then halves. */
-static double row_parts(const fpa_plan *plan)
+/* Parts that a row of values is handled in: whole vectors, then narrower ones. */
+static double row_vectors(const fpa_plan *plan)
 {
-    const int lanes = lanes_of(plan), rest = plan->head->dv % lanes;
-    double parts = plan->head->dv / lanes; // NOLINT(bugprone-integer-division): whole vectors
-    for (int bits = rest; bits; bits &= bits - 1)
+    return plan->head->dv / lanes_of(plan); // NOLINT(bugprone-integer-division): whole vectors
+}
+
+static double row_rests(const fpa_plan *plan)
+{
+    double parts = 0;
+    for (int bits = plan->head->dv % lanes_of(plan); bits; bits &= bits - 1)
         parts++;
     return parts;
 }
@@ -120,31 +124,34 @@ typedef struct product {
     bool fetches;           /* asks for the next chunk's rows in between */
 } product;
 
-/* One shape of tile: `vectors` of columns. */
-static void count_tiles(const fpa_counting *to, const product *p, int rows, int columns, double runs)
+/* One shape of tile: so many vectors of columns, some of them narrow. */
+static void count_tiles(const fpa_counting *to, const product *p, int rows, int columns, int narrow, double runs)
 {
     const double sums = (double)rows * columns;
     add(to, (fpa_cpu_loop){.name = p->name,
                            .runs = runs * p->times,
                            .steps = p->steps,
-                           .multiply_adds = sums,
-                           .loads = rows + columns,
+                           .step.multiply_adds = (double)rows * (columns - narrow),
+                           .step.loads = columns - narrow,
+                           .narrow.multiply_adds = (double)rows * narrow,
+                           .narrow.loads = rows + narrow,
                            .others = (columns > 1 ? rows : 0) + columns + 2 + (p->fetches ? 2 : 0),
                            .chain = 1,
-                           .first_loads = p->clears ? 0 : sums,
-                           .last_stores = sums});
+                           .first = p->clears ? 0 : sums,
+                           .last = sums});
 }
 
 static void count_product(const fpa_counting *to, product p)
 {
-    const int parts = tile_vectors(p.columns, lanes_of(to->plan));
+    const int lanes = lanes_of(to->plan), parts = tile_vectors(p.columns, lanes);
     const int panels = (parts + p.tile.vectors - 1) / p.tile.vectors;
     for (int i = 0; i < panels; i++) {
         const int columns = parts * (i + 1) / panels - parts * i / panels;
+        const int narrow = p.columns < lanes ? columns : i == panels - 1 && p.columns % lanes;
         if (p.rows / p.tile.rows)
-            count_tiles(to, &p, p.tile.rows, columns, p.rows / p.tile.rows); // NOLINT: whole tiles
+            count_tiles(to, &p, p.tile.rows, columns, narrow, p.rows / p.tile.rows); // NOLINT: whole tiles
         if (p.rows % p.tile.rows)
-            count_tiles(to, &p, p.rows % p.tile.rows, columns, 1);
+            count_tiles(to, &p, p.rows % p.tile.rows, columns, narrow, 1);
     }
 }
 
@@ -166,9 +173,9 @@ static void count_pairing(const fpa_counting *to, const char *name, double rows,
     add(to, (fpa_cpu_loop){.name = name,
                            .runs = rows / 2 * width_vectors,
                            .steps = 1,
-                           .loads = 2,
-                           .shuffles = 2,
-                           .stores = 1,
+                           .step.loads = 2,
+                           .step.shuffles = 2,
+                           .step.stores = 1,
                            .others = 4});
 }
 
@@ -182,9 +189,9 @@ static void count_numbers(const fpa_counting *to, double count)
     add(to, (fpa_cpu_loop){.name = "pack",
                            .runs = count,
                            .steps = 1,
-                           .arithmetic = 1,
-                           .loads = 1,
-                           .stores = 1,
+                           .narrow.arithmetic = 1,
+                           .narrow.loads = 1,
+                           .narrow.stores = 1,
                            .others = 1 + conversion});
 }
 
@@ -197,10 +204,10 @@ static void count_coordinates(const fpa_counting *to, int tokens)
     add(to, (fpa_cpu_loop){.name = "transpose",
                            .runs = (double)groups * squares,
                            .steps = 1,
-                           .arithmetic = lanes,
-                           .shuffles = lanes * log2(lanes),
-                           .loads = lanes,
-                           .stores = lanes,
+                           .step.arithmetic = lanes,
+                           .step.shuffles = lanes * log2(lanes),
+                           .step.loads = lanes,
+                           .step.stores = lanes,
                            .others = lanes});
     const double alone = (double)(tokens - groups * lanes) * d + (double)groups * lanes * (squares ? d % lanes : 0);
     count_numbers(to, alone);
@@ -213,9 +220,9 @@ static void count_projection(const fpa_counting *to, const fpa_matrix *matrix, i
         add(to, (fpa_cpu_loop){.name = "project",
                                .runs = (double)matrix->rows * count / lanes_of(plan),
                                .steps = 1,
-                               .arithmetic = 1,
-                               .loads = 2,
-                               .stores = 1,
+                               .step.arithmetic = 1,
+                               .step.loads = 2,
+                               .step.stores = 1,
                                .others = 3});
         return;
     }
@@ -248,9 +255,9 @@ static void count_rows(const fpa_counting *to, int count)
     add(to, (fpa_cpu_loop){.name = "weights of rows",
                            .runs = (double)plan->weighted_count * count / lanes_of(plan),
                            .steps = 1,
-                           .arithmetic = 3,
-                           .loads = 1,
-                           .stores = 1,
+                           .step.arithmetic = 3,
+                           .step.loads = 1,
+                           .step.stores = 1,
                            .others = 1});
 }
 
@@ -266,7 +273,7 @@ void parts_pack_queries(const fpa_counting *to, int tokens)
         add(to, (fpa_cpu_loop){.name = "clear",
                                .runs = plan->row_count * vectors(plan, plan->c.tokens),
                                .steps = 1,
-                               .stores = 1});
+                               .step.stores = 1});
     count_coordinates(to, tokens);
     count_rows(to, whole_vectors(plan, tokens));
     if (plan->c.pairs)
@@ -282,13 +289,12 @@ static void count_gates(const fpa_counting *to, int tokens)
 
 static void count_scaled_rows(const fpa_counting *to, const char *name, double rows)
 {
-    const double parts = row_parts(to->plan);
+    const double parts = row_vectors(to->plan), rests = row_rests(to->plan);
     add(to, (fpa_cpu_loop){.name = name,
                            .runs = rows,
                            .steps = 1,
-                           .arithmetic = parts,
-                           .loads = parts,
-                           .stores = parts,
+                           .step = {.arithmetic = parts, .loads = parts, .stores = parts},
+                           .narrow = {.arithmetic = rests, .loads = rests, .stores = rests},
                            .others = 6});
 }
 
@@ -299,17 +305,17 @@ void parts_pack_keys(const fpa_counting *to, int tokens)
     parts_pack_queries(to, tokens);
     if (plan->head->dtype == FPA_F32)
         add(to, (fpa_cpu_loop){.name = "values",
-                               .runs = tokens * row_parts(plan),
+                               .runs = numbers / lanes_of(plan),
                                .steps = 1,
-                               .loads = 1,
-                               .stores = 1,
+                               .step.loads = 1,
+                               .step.stores = 1,
                                .others = 1});
     else
         add(to, (fpa_cpu_loop){.name = "values",
                                .runs = numbers,
                                .steps = 1,
-                               .loads = 1,
-                               .stores = 1,
+                               .narrow.loads = 1,
+                               .narrow.stores = 1,
                                .others = plan->head->dtype == FPA_BF16 ? 4 : 11});
     if (plan->c.pairs)
         count_pairing(to, "pairs of values", plan->c.tokens, vectors(plan, plan->head->dv));
@@ -332,9 +338,9 @@ static void count_forms(const fpa_counting *to, double count)
     add(to, (fpa_cpu_loop){.name = "features",
                            .runs = runs,
                            .steps = 1,
-                           .arithmetic = (f->products + 3 * f->weights) / each, /* a weight: two ands, an or */
-                           .loads = f->loads / each,
-                           .stores = f->features / each,
+                           .step.arithmetic = (f->products + 3 * f->weights) / each, /* a weight: two ands, an or */
+                           .step.loads = f->loads / each,
+                           .step.stores = f->features / each,
                            .others = table ? 12 : 6});
 }
 
@@ -345,12 +351,12 @@ static void count_query_sums(const fpa_counting *to, double count)
         add(to, (fpa_cpu_loop){.name = "sums of queries",
                                .runs = count * to->plan->c.tile_count,
                                .steps = steps_of(to->plan, (double)to->plan->features / to->plan->c.tile_count),
-                               .multiply_adds = 1,
-                               .loads = 2,
+                               .step.multiply_adds = 1,
+                               .step.loads = 2,
                                .others = 3,
                                .chain = 1,
-                               .first_loads = 1,
-                               .last_stores = 1});
+                               .first = 1,
+                               .last = 1});
 }
 
 static void count_key_sums(const fpa_counting *to, double count)
@@ -359,10 +365,10 @@ static void count_key_sums(const fpa_counting *to, double count)
         add(to, (fpa_cpu_loop){.name = "sums of keys",
                                .runs = (double)to->plan->features,
                                .steps = 1,
-                               .arithmetic = count + 4,
-                               .shuffles = 2 * log2(lanes_of(to->plan)),
-                               .loads = count * (to->plan->head->gate ? 2 : 1) + 1,
-                               .stores = 1,
+                               .step.arithmetic = count + 4,
+                               .step.shuffles = 2 * log2(lanes_of(to->plan)),
+                               .step.loads = count * (to->plan->head->gate ? 2 : 1) + 1,
+                               .step.stores = 1,
                                .others = 6});
 }
 
@@ -414,9 +420,9 @@ void parts_write_state(const fpa_counting *to, int tokens)
         add(to, (fpa_cpu_loop){.name = "pairs of tokens",
                                .runs = (double)plan->features * count / 2,
                                .steps = 1,
-                               .loads = 2,
-                               .shuffles = 1,
-                               .stores = 1,
+                               .step.loads = 2,
+                               .step.shuffles = 1,
+                               .step.stores = 1,
                                .others = 3});
     count_updates(to, tokens);
     count_key_sums(to, count);
@@ -434,7 +440,7 @@ void parts_clear_state(const fpa_counting *to)
     add(to, (fpa_cpu_loop){.name = "clear",
                            .runs = parts_state_bytes(to->plan) / 4 / lanes_of(to->plan),
                            .steps = 1,
-                           .stores = 1});
+                           .step.stores = 1});
 }
 
 /* ---- scores ---- */
@@ -457,9 +463,9 @@ static void count_kernel(const fpa_counting *to, double count, double more)
     add(to, (fpa_cpu_loop){.name = "kernel",
                            .runs = count,
                            .steps = 1,
-                           .arithmetic = kernel_operations(to->plan) + more,
-                           .loads = to->plan->score->dot_count + more / 2,
-                           .stores = 1,
+                           .step.arithmetic = kernel_operations(to->plan) + more,
+                           .step.loads = to->plan->score->dot_count + more / 2,
+                           .step.stores = 1,
                            .others = 3});
 }
 
@@ -494,12 +500,12 @@ static void count_values(const fpa_counting *to, int keys, int tokens, double st
         add(to, (fpa_cpu_loop){.name = "sums of scores",
                                .runs = count,
                                .steps = steps_of(plan, keys),
-                               .arithmetic = 1,
-                               .loads = 1,
+                               .step.arithmetic = 1,
+                               .step.loads = 1,
                                .others = 2,
                                .chain = 1,
-                               .first_loads = 1,
-                               .last_stores = 1});
+                               .first = 1,
+                               .last = 1});
 }
 
 void parts_score(const fpa_counting *to, int keys, int tokens)
@@ -523,7 +529,7 @@ void parts_score_diagonal(const fpa_counting *to, int tokens)
     add(to, (fpa_cpu_loop){.name = "clear",
                            .runs = (double)tokens * count / lanes - seen,
                            .steps = 1,
-                           .stores = 1,
+                           .step.stores = 1,
                            .others = 1});
     double steps = 0;
     const int value_rows = plan->c.values.rows;
@@ -539,9 +545,9 @@ static void count_outputs(const fpa_counting *to, const char *name, double loads
     add(to, (fpa_cpu_loop){.name = name,
                            .runs = parts_outputs_bytes(to->plan) / 4 / lanes_of(to->plan),
                            .steps = 1,
-                           .arithmetic = sums,
-                           .loads = loads,
-                           .stores = 1,
+                           .step.arithmetic = sums,
+                           .step.loads = loads,
+                           .step.stores = 1,
                            .others = 2});
 }
 
@@ -563,22 +569,21 @@ void parts_decay_outputs(const fpa_counting *to)
 void parts_store_outputs(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
-    const double parts = row_parts(plan);
+    const double parts = row_vectors(plan), rests = row_rests(plan), scaled = normalizes(plan);
     if (plan->head->dtype == FPA_F32)
         add(to, (fpa_cpu_loop){.name = "store",
                                .runs = tokens,
                                .steps = 1,
-                               .arithmetic = normalizes(plan) ? parts + 2 : 0,
-                               .loads = parts,
-                               .stores = parts,
+                               .step = {.arithmetic = scaled * parts, .loads = parts, .stores = parts},
+                               .narrow = {.arithmetic = scaled * (rests + 2), .loads = rests, .stores = rests},
                                .others = 8});
     else
         add(to, (fpa_cpu_loop){.name = "store",
                                .runs = (double)tokens * plan->head->dv,
                                .steps = 1,
-                               .arithmetic = normalizes(plan),
-                               .loads = 1,
-                               .stores = 1,
+                               .narrow.arithmetic = normalizes(plan),
+                               .narrow.loads = 1,
+                               .narrow.stores = 1,
                                .others = plan->head->dtype == FPA_BF16 ? 10 : 14});
 }
 
@@ -587,7 +592,7 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
 static void count_token_pack(const fpa_counting *to, int queries, double count)
 {
     const fpa_plan *plan = to->plan;
-    add(to, (fpa_cpu_loop){.name = "clear", .runs = plan->row_count * count, .steps = 1, .stores = 1, .others = 2});
+    add(to, (fpa_cpu_loop){.name = "clear", .runs = plan->row_count * count, .steps = 1, .step.stores = 1, .others = 2});
     count_numbers(to, (double)(1 + queries) * plan->head->d);
     count_rows(to, (int)count * lanes_of(plan));
 }
@@ -595,7 +600,7 @@ static void count_token_pack(const fpa_counting *to, int queries, double count)
 void parts_token(const fpa_counting *to, int queries, double share)
 {
     const fpa_plan *plan = to->plan;
-    const double count = vectors(plan, queries + 1), parts = row_parts(plan);
+    const double count = vectors(plan, queries + 1), parts = row_vectors(plan), rests = row_rests(plan);
     count_token_pack(to, queries, count);
     fpa_counting mine = *to;
     mine.times *= share;
@@ -604,36 +609,34 @@ void parts_token(const fpa_counting *to, int queries, double share)
     add(&mine, (fpa_cpu_loop){.name = "state",
                               .runs = features,
                               .steps = 1,
-                              .multiply_adds = 2 * parts,
-                              .arithmetic = plan->head->gate ? parts : 0,
-                              .loads = parts + 2,
-                              .stores = parts,
+                              .step = {2 * parts, plan->head->gate ? parts : 0, 0, parts, parts},
+                              .narrow = {2 * rests, plan->head->gate ? rests : 0, 0, rests + 2, rests},
                               .others = 5,
                               .chain = 1});
     add(&mine, (fpa_cpu_loop){.name = "state, more queries",
                               .runs = features * fmax(0, queries - 1),
                               .steps = 1,
-                              .multiply_adds = parts,
-                              .loads = parts + 1,
+                              .step = {.multiply_adds = parts, .loads = parts},
+                              .narrow = {.multiply_adds = rests, .loads = rests + 1},
                               .others = 4,
                               .chain = 1});
     if (normalizes(plan))
         add(&mine, (fpa_cpu_loop){.name = "sums",
                                   .runs = features,
                                   .steps = 1,
-                                  .multiply_adds = count,
-                                  .arithmetic = 1,
-                                  .loads = 2 + 2 * count,
-                                  .stores = 1 + count,
+                                  .step.multiply_adds = count,
+                                  .step.arithmetic = 1,
+                                  .step.loads = 2 + 2 * count,
+                                  .step.stores = 1 + count,
                                   .others = 5,
                                   .chain = 1});
     const double slices = plan->c.slice_count;
     add(to, (fpa_cpu_loop){.name = "slices",
-                           .runs = slices * queries * parts,
+                           .runs = slices * queries * (parts + rests),
                            .steps = 1,
-                           .arithmetic = 1,
-                           .loads = 2,
-                           .stores = 2,
+                           .step.arithmetic = 1,
+                           .step.loads = 2,
+                           .step.stores = 2,
                            .others = 3});
     if (plan->head->gate)
         count_gates(to, 1);

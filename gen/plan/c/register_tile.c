@@ -16,8 +16,9 @@ double tile_cycles(const fpa_cpu *cpu, fpa_register_tile tile)
 {
     const fpa_cpu_loop step = {.runs = 1,
                                .steps = 1,
-                               .multiply_adds = (double)tile.rows * tile.vectors,
-                               .loads = (double)tile.rows + tile.vectors,
+                               .step.multiply_adds = (double)tile.rows * tile.vectors,
+                               .step.loads = tile.vectors,
+                               .narrow.loads = tile.rows,
                                .chain = 1};
     return cpu_loop_cycles(cpu, &step);
 }
