@@ -28,13 +28,17 @@ typedef struct fpa_cpu {
     double clock;                        /* cycles a second of a core that multiplies vectors */
     double multiply_adds;                /* vectors a cycle */
     double product_instructions;         /* that a multiply-add takes: 1, or a copy, a product and a sum */
+    double broadcast_instructions;       /* that bring a number into all lanes */
     double passes;                       /* of a vector through units and ports; one of half a vector */
     double arithmetic;                   /* vectors a cycle that are multiplied, added or combined bit by bit */
-    double shuffles;                     /* vectors a cycle whose lanes move, or are rounded to halves */
+    double shuffles;                     /* vectors a cycle whose lanes move */
+    double roundings;                    /* vectors of bf16 a cycle, each of two of floats; no matter without pairs */
     double loads, stores;                /* vectors, or numbers, a cycle */
     double instructions;                 /* a cycle */
     double latency;                      /* cycles until a sum can be added to again */
     double branch;                       /* cycles that a loop's unforeseen end costs */
+    double call;                         /* cycles of a call of memset for a vector */
+    double exponential;                  /* cycles of exp of a double */
     int registers;                       /* vectors */
     fpa_cache cache[CACHES];
     double memory;     /* bytes a second that one core moves */

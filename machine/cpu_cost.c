@@ -13,6 +13,7 @@ typedef enum resource {
     STORES,
     INSTRUCTIONS,
     LATENCY,
+    CALLS,
     CACHE,
     MEMORY,
     WAITS,
@@ -21,12 +22,13 @@ typedef enum resource {
 
 static const char *const resource_names[RESOURCES] = {
     "multiply-adds", "arithmetic", "shuffles", "loads",  "stores",
-    "instructions",  "latency",    "caches",   "memory", "waits"};
+    "instructions",  "latency",       "calls",      "caches",   "memory", "waits"};
 
 static bool operations_equal(const fpa_cpu_operations *a, const fpa_cpu_operations *b)
 {
     return a->multiply_adds == b->multiply_adds && a->arithmetic == b->arithmetic && a->shuffles == b->shuffles &&
-           a->loads == b->loads && a->stores == b->stores;
+           a->roundings == b->roundings && a->broadcasts == b->broadcasts && a->loads == b->loads &&
+           a->stores == b->stores;
 }
 
 /* Loops that do the same in a step, and before and after their steps, differ in runs and steps only. */
@@ -34,6 +36,7 @@ static bool is_alike(const fpa_cpu_loop *a, const fpa_cpu_loop *b)
 {
     return strcmp(a->name, b->name) == 0 && operations_equal(&a->step, &b->step) &&
            operations_equal(&a->narrow, &b->narrow) && a->others == b->others && a->chain == b->chain &&
+           a->calls == b->calls && a->exponentials == b->exponentials &&
            a->first == b->first && a->last == b->last && a->steps == b->steps;
 }
 
@@ -62,7 +65,8 @@ void cpu_work_data(fpa_cpu_work *work, fpa_cpu_data data)
 
 static double instructions(const fpa_cpu *cpu, const fpa_cpu_operations *of)
 {
-    return of->multiply_adds * cpu->product_instructions + of->arithmetic + of->shuffles + of->stores;
+    return of->multiply_adds * cpu->product_instructions + of->broadcasts * cpu->broadcast_instructions +
+           of->arithmetic + of->shuffles + of->roundings + of->stores;
 }
 
 /* Cycles of a run by each kind of its operations; the most of them are the run's. */
@@ -73,16 +77,17 @@ static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, double *cy
     const double taken[] = {
         [MULTIPLY_ADDS] = n * (step->multiply_adds + part * narrow->multiply_adds) / cpu->multiply_adds,
         [ARITHMETIC] = n * (step->arithmetic + part * narrow->arithmetic) / cpu->arithmetic,
-        [SHUFFLES] = n * (step->shuffles + part * narrow->shuffles) / cpu->shuffles,
-        [LOADS] = (n * (step->loads + part * narrow->loads) + loop->first) / cpu->loads,
+        [SHUFFLES] = n * (step->shuffles / cpu->shuffles + step->roundings / cpu->roundings),
+        [LOADS] = (n * (step->loads + step->broadcasts + part * narrow->loads) + loop->first) / cpu->loads,
         [STORES] = (n * (step->stores + part * narrow->stores) + loop->last) / cpu->stores,
         [INSTRUCTIONS] = (n * (instructions(cpu, step) + instructions(cpu, narrow) + loop->others) + loop->first +
                           loop->last) /
                          cpu->instructions,
         [LATENCY] = n * loop->chain * cpu->latency,
+        [CALLS] = n * (loop->calls * cpu->call + loop->exponentials * cpu->exponential),
     };
     resource most = MULTIPLY_ADDS;
-    for (int i = 0; i <= LATENCY; i++)
+    for (int i = 0; i <= CALLS; i++)
         most = taken[i] > taken[most] ? (resource)i : most;
     *cycles = taken[most];
     return most;

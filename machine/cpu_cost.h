@@ -14,6 +14,8 @@ typedef struct fpa_cpu_operations {
     double multiply_adds;
     double arithmetic; /* other products and sums, and combinations of bits */
     double shuffles;
+    double roundings;  /* of two vectors to one of halves */
+    double broadcasts; /* numbers that are loaded into all lanes */
     double loads, stores;
 } fpa_cpu_operations;
 
@@ -25,6 +27,8 @@ typedef struct fpa_cpu_loop {
     fpa_cpu_operations step;     /* of one step, on whole vectors */
     fpa_cpu_operations narrow;   /* of one step, on half a vector at most */
     double others;               /* instructions of a step beside those and beside loads */
+    double calls;                /* of a step: of memset and its like, for a vector */
+    double exponentials;         /* of a step: exp of a double */
     double chain;                /* of a step: sums that each need the one before */
     double first, last;          /* of a run: sums that are loaded before its steps, and stored after them */
 } fpa_cpu_loop;

@@ -1,6 +1,7 @@
 #include "parts.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- sizes ---- */
 
@@ -39,6 +40,11 @@ double parts_rows_bytes(const fpa_plan *plan)
     for (int i = 0; plan->c.pairs && i < plan->score->dot_count; i++)
         rows += (plan->dots[i].row_count + 1) / 2; // NOLINT(bugprone-integer-division): whole pairs
     return 4.0 * rows * plan->c.tokens;
+}
+
+double parts_read_bytes(const fpa_counting *of)
+{
+    return 4.0 * of->forming.rows * of->plan->c.tokens;
 }
 
 double parts_values_bytes(const fpa_plan *plan)
@@ -88,6 +94,32 @@ static void count_piece(const fpa_plan *plan, const fpa_piece *piece, int prefix
     f->products += fmax(0, factors + weighs - 1) + (factors + weighs > 0 ? piece->width : 0);
 }
 
+enum { WORD = 64, ROW_WORDS = 1 << 10 }; /* rows' numbers have 16 bits */
+
+static int see_row(uint64_t *seen, int row)
+{
+    const uint64_t bit = (uint64_t)1 << row % WORD;
+    const bool is_new = !(seen[row / WORD] & bit);
+    seen[row / WORD] |= bit;
+    return is_new;
+}
+
+/* Different rows that the features of a tile are made of. */
+static double rows_of_tile(const fpa_plan *plan, const fpa_tile *tile)
+{
+    uint64_t seen[ROW_WORDS];
+    double rows = 0;
+    memset(seen, 0, sizeof *seen * (size_t)(plan->row_count / WORD + 1));
+    for (int i = 0; i < tile->piece_count; i++) {
+        const fpa_piece *piece = &plan->pieces[tile->piece + i];
+        for (int p = 0; p < piece->prefix_count; p++)
+            rows += see_row(seen, piece->prefix[p]);
+        for (int w = 0; w < piece->width; w++)
+            rows += see_row(seen, piece->base + w);
+    }
+    return rows;
+}
+
 static fpa_forming count_forming(const fpa_plan *plan)
 {
     const fpa_c_plan *c = &plan->c;
@@ -96,6 +128,7 @@ static fpa_forming count_forming(const fpa_plan *plan)
     for (int i = 0; i < plan->piece_count; i++)
         prefixes = plan->pieces[i].prefix_count > prefixes ? plan->pieces[i].prefix_count : prefixes;
     for (int t = 0; t < c->tile_count; t++) {
+        f.rows += rows_of_tile(plan, &c->tiles[t]);
         if (c->unrolled && is_rows(plan, &c->tiles[t]))
             continue;
         f.tiles++;
@@ -134,8 +167,9 @@ static void count_tiles(const fpa_counting *to, const product *p, int rows, int 
                            .step.multiply_adds = (double)rows * (columns - narrow),
                            .step.loads = columns - narrow,
                            .narrow.multiply_adds = (double)rows * narrow,
-                           .narrow.loads = rows + narrow,
-                           .others = (columns > 1 ? rows : 0) + columns + 2 + (p->fetches ? 2 : 0),
+                           .step.broadcasts = rows,
+                           .narrow.loads = narrow,
+                           .others = columns + 2 + (p->fetches ? 2 : 0),
                            .chain = 1,
                            .first = p->clears ? 0 : sums,
                            .last = sums});
@@ -174,7 +208,8 @@ static void count_pairing(const fpa_counting *to, const char *name, double rows,
                            .runs = rows / 2 * width_vectors,
                            .steps = 1,
                            .step.loads = 2,
-                           .step.shuffles = 2,
+                           .step.shuffles = 1,
+                           .step.roundings = 1,
                            .step.stores = 1,
                            .others = 4});
 }
@@ -283,8 +318,9 @@ void parts_pack_queries(const fpa_counting *to, int tokens)
 /* exp of a gate and its products; each token's needs the one before. */
 static void count_gates(const fpa_counting *to, int tokens)
 {
-    /* instructions of glibc's exp(double) with multiply-adds, 60, and of its call */
-    add(to, (fpa_cpu_loop){.name = "gates", .runs = tokens, .steps = 1, .others = 70, .chain = 2});
+    /* two products with the one before, an exp, five stores */
+    add(to, (fpa_cpu_loop){.name = "gates", .runs = tokens, .steps = 1, .exponentials = 1});
+    add(to, (fpa_cpu_loop){.name = "gates", .runs = 2.0 * tokens, .steps = 1, .narrow.stores = 2.5, .chain = 1});
 }
 
 static void count_scaled_rows(const fpa_counting *to, const char *name, double rows)
@@ -298,6 +334,13 @@ static void count_scaled_rows(const fpa_counting *to, const char *name, double r
                            .others = 6});
 }
 
+/* Compilers take whole vectors of bf16 where a row of values is made of them, of half the width at least; f16 has
+ * branches. */
+static bool converts_vectors(const fpa_plan *plan)
+{
+    return plan->head->dtype == FPA_BF16 && plan->head->dv % lanes_of(plan) == 0;
+}
+
 void parts_pack_keys(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
@@ -307,15 +350,19 @@ void parts_pack_keys(const fpa_counting *to, int tokens)
         add(to, (fpa_cpu_loop){.name = "values",
                                .runs = numbers / lanes_of(plan),
                                .steps = 1,
-                               .step.loads = 1,
-                               .step.stores = 1,
+                               .step = {.loads = 1, .stores = 1},
                                .others = 1});
+    else if (converts_vectors(plan))
+        add(to, (fpa_cpu_loop){.name = "values", /* two vectors of a load of halves: widened, shifted */
+                               .runs = numbers / lanes_of(plan) / 2,
+                               .steps = 1,
+                               .step = {.arithmetic = 2, .shuffles = 3, .loads = 2, .stores = 2},
+                               .others = 2});
     else
         add(to, (fpa_cpu_loop){.name = "values",
                                .runs = numbers,
                                .steps = 1,
-                               .narrow.loads = 1,
-                               .narrow.stores = 1,
+                               .narrow = {.loads = 1, .stores = 1},
                                .others = plan->head->dtype == FPA_BF16 ? 4 : 11});
     if (plan->c.pairs)
         count_pairing(to, "pairs of values", plan->c.tokens, vectors(plan, plan->head->dv));
@@ -338,7 +385,7 @@ static void count_forms(const fpa_counting *to, double count)
     add(to, (fpa_cpu_loop){.name = "features",
                            .runs = runs,
                            .steps = 1,
-                           .step.arithmetic = (f->products + 3 * f->weights) / each, /* a weight: two ands, an or */
+                           .step.arithmetic = (f->products + f->weights) / each, /* a weight: one choice by bits */
                            .step.loads = f->loads / each,
                            .step.stores = f->features / each,
                            .others = table ? 12 : 6});
@@ -421,7 +468,7 @@ void parts_write_state(const fpa_counting *to, int tokens)
                                .runs = (double)plan->features * count / 2,
                                .steps = 1,
                                .step.loads = 2,
-                               .step.shuffles = 1,
+                               .step.roundings = 1,
                                .step.stores = 1,
                                .others = 3});
     count_updates(to, tokens);
@@ -577,13 +624,17 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
                                .step = {.arithmetic = scaled * parts, .loads = parts, .stores = parts},
                                .narrow = {.arithmetic = scaled * (rests + 2), .loads = rests, .stores = rests},
                                .others = 8});
+    else if (converts_vectors(plan))
+        add(to, (fpa_cpu_loop){.name = "store", /* two vectors: rounded, compared with NaN, narrowed, brought together */
+                               .runs = (double)tokens * plan->head->dv / lanes_of(plan) / 2,
+                               .steps = 1,
+                               .step = {.arithmetic = 14 + 2 * scaled, .shuffles = 3, .loads = 2, .stores = 1},
+                               .others = 4});
     else
         add(to, (fpa_cpu_loop){.name = "store",
                                .runs = (double)tokens * plan->head->dv,
                                .steps = 1,
-                               .narrow.arithmetic = normalizes(plan),
-                               .narrow.loads = 1,
-                               .narrow.stores = 1,
+                               .narrow = {.arithmetic = scaled, .loads = 1, .stores = 1},
                                .others = plan->head->dtype == FPA_BF16 ? 10 : 14});
 }
 
@@ -592,7 +643,7 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
 static void count_token_pack(const fpa_counting *to, int queries, double count)
 {
     const fpa_plan *plan = to->plan;
-    add(to, (fpa_cpu_loop){.name = "clear", .runs = plan->row_count * count, .steps = 1, .step.stores = 1, .others = 2});
+    add(to, (fpa_cpu_loop){.name = "clear", .runs = plan->row_count, .steps = 1, .calls = 1});
     count_numbers(to, (double)(1 + queries) * plan->head->d);
     count_rows(to, (int)count * lanes_of(plan));
 }
@@ -609,15 +660,22 @@ void parts_token(const fpa_counting *to, int queries, double share)
     add(&mine, (fpa_cpu_loop){.name = "state",
                               .runs = features,
                               .steps = 1,
-                              .step = {2 * parts, plan->head->gate ? parts : 0, 0, parts, parts},
-                              .narrow = {2 * rests, plan->head->gate ? rests : 0, 0, rests + 2, rests},
+                              .step = {.multiply_adds = 2 * parts,
+                                       .arithmetic = plan->head->gate ? parts : 0,
+                                       .broadcasts = 2,
+                                       .loads = parts,
+                                       .stores = parts},
+                              .narrow = {.multiply_adds = 2 * rests,
+                                         .arithmetic = plan->head->gate ? rests : 0,
+                                         .loads = rests,
+                                         .stores = rests},
                               .others = 5,
                               .chain = 1});
     add(&mine, (fpa_cpu_loop){.name = "state, more queries",
                               .runs = features * fmax(0, queries - 1),
                               .steps = 1,
-                              .step = {.multiply_adds = parts, .loads = parts},
-                              .narrow = {.multiply_adds = rests, .loads = rests + 1},
+                              .step = {.multiply_adds = parts, .broadcasts = 1, .loads = parts},
+                              .narrow = {.multiply_adds = rests, .loads = rests},
                               .others = 4,
                               .chain = 1});
     if (normalizes(plan))

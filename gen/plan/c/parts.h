@@ -13,6 +13,7 @@ typedef struct fpa_forming {
     double tiles; /* whose features are formed; others are rows as they lie */
     double features, pieces;
     double loads, products, weights; /* of rows; of two vectors; pieces with a weight */
+    double rows;                     /* that a tile reads, added up over tiles */
 } fpa_forming;
 
 /* Where counts go. */
@@ -48,6 +49,7 @@ void parts_token(const fpa_counting *to, int queries, double share);
 
 /* Bytes of what the parts work on. */
 double parts_rows_bytes(const fpa_plan *plan);    /* a panel's packed rows */
+double parts_read_bytes(const fpa_counting *of);  /* what all tiles read of them */
 double parts_values_bytes(const fpa_plan *plan);  /* a panel's values */
 double parts_outputs_bytes(const fpa_plan *plan); /* a panel's outputs */
 double parts_state_bytes(const fpa_plan *plan);   /* the state, as it runs */

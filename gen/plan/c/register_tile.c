@@ -18,7 +18,7 @@ double tile_cycles(const fpa_cpu *cpu, fpa_register_tile tile)
                                .steps = 1,
                                .step.multiply_adds = (double)tile.rows * tile.vectors,
                                .step.loads = tile.vectors,
-                               .narrow.loads = tile.rows,
+                               .step.broadcasts = tile.rows,
                                .chain = 1};
     return cpu_loop_cycles(cpu, &step);
 }

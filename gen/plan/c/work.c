@@ -111,22 +111,22 @@ static void count_chunks(const call *c, int64_t tokens, double count, double rea
 }
 
 /* What a chunk walks: its own panels once a tile, the state once. */
-static void count_chunk_data(const call *c, double chunks, double reads, double writes)
+static void count_chunk_data(const call *c, double reads, double writes)
 {
     const fpa_plan *plan = c->to.plan;
     const double tiles = plan->c.tile_count / (double)c->team, queries = (double)c->queries;
     const double blocks = panel_count(panels_of(plan, c->chunk < c->size->length ? c->chunk : c->size->length));
-    const double rows = parts_rows_bytes(plan) * blocks, values = parts_values_bytes(plan) * blocks;
-    const double outputs = parts_outputs_bytes(plan) * blocks * queries, state = parts_state_bytes(plan);
+    const double rows = parts_rows_bytes(plan) * blocks, read = parts_read_bytes(&c->to) * blocks / c->team;
+    const double values = parts_values_bytes(plan) * blocks * tiles, state = parts_state_bytes(plan);
+    const double outputs = parts_outputs_bytes(plan) * blocks * queries * tiles;
     const double panel = 4.0 * plan->c.tokens * plan->c.tile_features;
-    const double walked = rows * (1 + queries) + values + outputs + 2 * panel;
+    const double walked = rows * (1 + queries) + (values + outputs) / tiles + 2 * panel;
     fpa_cpu_work *work = c->to.work;
-    cpu_work_data(work, (fpa_cpu_data){"panels of queries", c->to.times * reads * tiles * (rows * queries + outputs),
-                                       c->to.times * reads * tiles * outputs, walked});
-    cpu_work_data(work, (fpa_cpu_data){"panels of keys", c->to.times * writes * tiles * (rows + values), 0, walked});
-    cpu_work_data(work, (fpa_cpu_data){"state", c->to.times * fmax(reads, writes) * state / c->team,
-                                       c->to.times * writes * state / c->team, state + walked});
-    (void)chunks;
+    reads *= c->to.times, writes *= c->to.times;
+    cpu_work_data(work, (fpa_cpu_data){"panels of queries", reads * (read * queries + outputs), reads * outputs, walked});
+    cpu_work_data(work, (fpa_cpu_data){"panels of keys", writes * (read + values * (plan->c.pairs ? 1 / 3.0 : 1)), 0, walked});
+    cpu_work_data(work, (fpa_cpu_data){"state", fmax(reads, writes) * state / c->team, writes * state / c->team,
+                                       state + walked});
 }
 
 /* q, k, v once from where the caller has them, and o there. */
@@ -152,7 +152,7 @@ static void count_chunked(const call *c)
     count_chunks(c, c->chunk, (double)whole, (double)whole - first * one,
                  (double)whole - (rest ? 0 : last * one));
     count_chunks(c, rest, tail, rest && !whole ? 1 - first : tail, 1 - last);
-    count_chunk_data(c, (double)whole + tail, (double)whole + tail - first, (double)whole + tail - last);
+    count_chunk_data(c, (double)whole + tail - first, (double)whole + tail - last);
 }
 
 /* ---- the parallel form ---- */
