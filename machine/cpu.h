@@ -36,6 +36,7 @@ typedef struct fpa_cpu {
     double loads, stores;                /* vectors, or numbers, a cycle */
     double instructions;                 /* a cycle */
     double latency;                      /* cycles until a sum can be added to again */
+    double forward;                      /* cycles until what was stored can be loaded */
     double branch;                       /* cycles that a loop's unforeseen end costs */
     double call;                         /* cycles of a call of memset for a vector */
     double exponential;                  /* cycles of exp of a double */

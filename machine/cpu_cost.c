@@ -36,7 +36,7 @@ static bool is_alike(const fpa_cpu_loop *a, const fpa_cpu_loop *b)
 {
     return strcmp(a->name, b->name) == 0 && operations_equal(&a->step, &b->step) &&
            operations_equal(&a->narrow, &b->narrow) && a->others == b->others && a->chain == b->chain &&
-           a->calls == b->calls && a->exponentials == b->exponentials &&
+           a->calls == b->calls && a->forwards == b->forwards && a->exponentials == b->exponentials &&
            a->first == b->first && a->last == b->last && a->steps == b->steps;
 }
 
@@ -83,7 +83,7 @@ static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, double *cy
         [INSTRUCTIONS] = (n * (instructions(cpu, step) + instructions(cpu, narrow) + loop->others) + loop->first +
                           loop->last) /
                          cpu->instructions,
-        [LATENCY] = n * loop->chain * cpu->latency,
+        [LATENCY] = n * (loop->chain * cpu->latency + loop->forwards * cpu->forward),
         [CALLS] = n * (loop->calls * cpu->call + loop->exponentials * cpu->exponential),
     };
     resource most = MULTIPLY_ADDS;

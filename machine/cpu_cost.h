@@ -30,6 +30,7 @@ typedef struct fpa_cpu_loop {
     double calls;                /* of a step: of memset and its like, for a vector */
     double exponentials;         /* of a step: exp of a double */
     double chain;                /* of a step: sums that each need the one before */
+    double forwards;             /* of a step: stores that the next step waits for to load */
     double first, last;          /* of a run: sums that are loaded before its steps, and stored after them */
 } fpa_cpu_loop;
 

@@ -687,7 +687,8 @@ void parts_token(const fpa_counting *to, int queries, double share)
                                   .step.loads = 2 + 2 * count,
                                   .step.stores = 1 + count,
                                   .others = 5,
-                                  .chain = 1});
+                                  .chain = 1,
+                                  .forwards = 1});
     const double slices = plan->c.slice_count;
     add(to, (fpa_cpu_loop){.name = "slices",
                            .runs = slices * queries * (parts + rests),

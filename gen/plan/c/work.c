@@ -171,8 +171,12 @@ static void count_parallel(const call *c)
     double packed = 0; /* panels of keys, by all units */
     for (int first = 0; first < count; first += unit)
         packed += plan->head->causal ? (first + unit < count ? first + unit : count) : count;
-    to = times(c, packed);
+    const double last = plan->head->causal || !of.rest ? of.rest > 0 : units; /* that take the panel of the rest */
+    to = times(c, packed - last);
     parts_pack_keys(&to, tokens);
+    to = times(c, last);
+    if (of.rest)
+        parts_pack_keys(&to, of.rest);
     if (plan->head->causal) {
         each_panel(c, of, 1, parts_score_diagonal);
         to = times(c, of.whole * (of.whole - 1) / 2.0);
@@ -201,7 +205,6 @@ static void count_parallel(const call *c)
     const double element = (double)dtype_size(plan->head->dtype) * (plan->head->d + plan->head->dv);
     const double all = (double)c->size->length * element;
     cpu_work_data(c->to.work, (fpa_cpu_data){"keys and values", c->to.times * packed * tokens * element, 0, all});
-    (void)units;
 }
 
 /* ---- the recurrent form ---- */
