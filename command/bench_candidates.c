@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "candidates.h"
 #include "command.h"
@@ -23,7 +24,9 @@ typedef struct table {
     const bench_job *job;
     const fpa_head *head;
     fpa_call_size size;
-    const char *plan; /* that is chosen */
+    fpa_simplified simple;
+    fpa_plan planned;
+    const char *plan; /* mechanism of it that has the form */
     int count, room;
     row *rows; /* first those of the chosen plan */
 } table;
@@ -190,18 +193,11 @@ static const char *planned_by(const table *t, const fpa_plan *plan)
     return name;
 }
 
-static fpa_status find_plan(table *t, fpa_error *error)
+static fpa_status make_plan(table *t, fpa_error *error)
 {
-    fpa_simplified simple = {0};
-    fpa_plan plan = {0};
-    fpa_status status = simplify(t->head, &simple, error);
-    if (status)
-        return status;
-    status = plan_choose(&simple, t->head, t->job->target, &plan, error);
+    fpa_status status = simplify(t->head, &t->simple, error);
     if (!status)
-        t->plan = planned_by(t, &plan);
-    plan_free(&plan);
-    simplified_free(&simple);
+        status = plan_choose(&t->simple, t->head, t->job->target, &t->planned, error);
     return status;
 }
 
@@ -232,6 +228,47 @@ static fpa_status time_alternatives(table *t, fpa_error *error)
         if (plans_form(t, m) && strcmp(name, t->plan) != 0)
             status = time_alternative(t, name, error);
     }
+    return status;
+}
+
+/* ---- forms, where each has one candidate ---- */
+
+/* As OpenMP counts them. */
+static int count_threads(void)
+{
+    const char *given = getenv("OMP_NUM_THREADS"); /* --threads sets it */
+    const long count = given ? strtol(given, NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 1 && count < 4096 ? (int)count : 1;
+}
+
+static fpa_status time_form(table *t, const fpa_kernel *kernel, bool chosen, fpa_error *error)
+{
+    fpa_candidate_list list;
+    fpa_status status = plan_candidates(&t->planned, &t->size, count_threads(), &list, error);
+    if (!status && list.fastest < 0)
+        status = fail(error, FPA_UNSUPPORTED, t->head->name, "has no candidate of the %s form",
+                      form_name((fpa_form_index)t->size.form));
+    if (!status) {
+        row r = {.plan = "", .candidate = list.list[list.fastest], .chosen = chosen};
+        status = time_candidate(t, kernel, &r, error);
+    }
+    candidate_list_free(&list);
+    return status;
+}
+
+/* The form that is asked for, or both that take whole sequences: which of them AUTO is, is the choice. */
+static fpa_status time_forms(table *t, const fpa_kernel *kernel, fpa_error *error)
+{
+    const int chosen = t->size.form;
+    fpa_status status = FPA_OK;
+    for (int form = 0; form < FORMS && !status; form++) {
+        const bool asked = t->job->load->form == FPA_FORM_AUTO ? form != FORM_RECURRENT : form == chosen;
+        t->size.form = form;
+        t->size.state_in = t->size.state_out = form == FORM_RECURRENT;
+        if (asked && kernel->facts.forms & 1 << form)
+            status = time_form(t, kernel, form == chosen, error);
+    }
+    t->size.form = chosen;
     return status;
 }
 
@@ -283,7 +320,7 @@ static void print_title(const table *t)
 
 static fpa_call_size size_of(const fpa_load *load, const fpa_kernel *kernel)
 {
-    const bool decodes = load->length == 1;
+    const bool decodes = load->length == 1 && kernel->module.backend->memory;
     const fpa_form form =
         load->form == FPA_FORM_AUTO ? fpa_choose_form(kernel, load->length, decodes) : load->form;
     return (fpa_call_size){.form = (int)form,
@@ -295,29 +332,36 @@ static fpa_call_size size_of(const fpa_load *load, const fpa_kernel *kernel)
                            .state_out = form == FPA_FORM_RECURRENT};
 }
 
+/* *own: rows of what is chosen. */
+static fpa_status time_all(table *t, const fpa_kernel *kernel, int *own, fpa_error *error)
+{
+    fpa_status status;
+    t->plan = planned_by(t, &t->planned);
+    status = kernel->module.candidates ? time_module(t, kernel, t->plan, true, error)
+                                       : time_forms(t, kernel, error);
+    *own = t->count;
+    return status ? status : time_alternatives(t, error);
+}
+
 fpa_status bench_candidates(const bench_job *job, const fpa_head *head, fpa_error *error)
 {
     table t = {.job = job, .head = head, .plan = ""};
     fpa_kernel *kernel = NULL;
-    fpa_status status = open_as(&t, NULL, &kernel, error);
-    if (status)
-        return status;
-    if (!kernel->module.candidates) {
-        fpa_close(kernel);
-        return fail(error, FPA_UNSUPPORTED, job->target->name, "has one candidate a form");
+    int own = 0;
+    fpa_status status = make_plan(&t, error);
+    if (!status)
+        status = open_as(&t, NULL, &kernel, error);
+    if (!status) {
+        t.size = size_of(job->load, kernel);
+        if (!job->options->json)
+            print_title(&t);
+        status = time_all(&t, kernel, &own, error);
     }
-    t.size = size_of(job->load, kernel);
-    if (!job->options->json)
-        print_title(&t);
-    status = find_plan(&t, error);
-    if (!status)
-        status = time_module(&t, kernel, t.plan, true, error);
-    fpa_close(kernel);
-    const int own = t.count;
-    if (!status)
-        status = time_alternatives(&t, error);
     if (!status)
         show(&t, own);
+    fpa_close(kernel);
+    plan_free(&t.planned);
+    simplified_free(&t.simple);
     free(t.rows);
     return status;
 }
