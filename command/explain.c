@@ -219,7 +219,7 @@ static fpa_status show_candidates(const stages *all, const explain_options *opti
         fpa_candidate_list list;
         if (!is_wanted(options, &all->plan.facts, form))
             continue;
-        status = plan_candidates(&all->plan, &size, &list, error);
+        status = plan_candidates(&all->plan, &size, 1, &list, error);
         if (!status && json)
             write_form(json, &size, &list);
         else if (!status)
@@ -228,7 +228,7 @@ static fpa_status show_candidates(const stages *all, const explain_options *opti
         candidate_list_free(&list);
     }
     if (machine && !json)
-        printf("\nof %s\n", machine);
+        printf("\nof %s%s\n", machine, all->plan.target->backend == BACKEND_C ? ", one thread" : "");
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "gen/plan/c/work.h"
 #include "machine/cuda_candidates.h"
 
 static int find_fastest(const fpa_candidate *list, int count)
@@ -13,19 +14,43 @@ static int find_fastest(const fpa_candidate *list, int count)
     return best;
 }
 
-fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, fpa_candidate_list *list,
-                           fpa_error *error)
+static int list_cuda(const fpa_plan *plan, const fpa_call_size *size, int threads, fpa_candidate *out,
+                     int most, const char **machine)
 {
+    (void)threads;
     const struct fpa_cuda_geometry *geometry = &plan->cuda.geometry;
+    const fpa_gpu_room room = gpu_room_of_target(geometry, plan->target, machine);
+    return cuda_candidates(geometry, &room, size, out, most);
+}
+
+static int list_c(const fpa_plan *plan, const fpa_call_size *size, int threads, fpa_candidate *out, int most,
+                  const char **machine)
+{
+    const fpa_cpu *cpu = cpu_here(plan->target);
+    *machine = cpu->name;
+    if (most < FORMS)
+        return FORMS;
+    const int count = plan_candidates_c(plan, size, out, most);
+    for (int i = 0; i < count && threads > 1; i++)
+        if (!out[i].refused)
+            out[i].cost = work_cost(plan, plan->chunk, cpu, size, threads);
+    return count;
+}
+
+typedef int list_candidates(const fpa_plan *plan, const fpa_call_size *size, int threads, fpa_candidate *out,
+                            int most, const char **machine);
+
+fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, int threads,
+                           fpa_candidate_list *list, fpa_error *error)
+{
+    static list_candidates *const lists[BACKENDS] = {[BACKEND_C] = list_c, [BACKEND_CUDA] = list_cuda};
+    list_candidates *own = lists[plan->target->backend];
     *list = (fpa_candidate_list){0};
-    if (plan->target->backend != BACKEND_CUDA)
-        return fail(error, FPA_UNSUPPORTED, plan->target->name, "has one candidate a form, without a model");
-    const fpa_gpu_room room = gpu_room_of_target(geometry, plan->target, &list->machine);
-    list->count = cuda_candidates(geometry, &room, size, NULL, 0);
-    list->list = calloc((size_t)list->count, sizeof *list->list);
+    const int count = own(plan, size, threads, NULL, 0, &list->machine);
+    list->list = calloc((size_t)count, sizeof *list->list);
     if (!list->list)
         return fail_memory(error);
-    cuda_candidates(geometry, &room, size, list->list, list->count);
+    list->count = own(plan, size, threads, list->list, count, &list->machine);
     list->fastest = find_fastest(list->list, list->count);
     return FPA_OK;
 }

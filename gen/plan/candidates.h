@@ -13,9 +13,9 @@ typedef struct fpa_candidate_list {
     const char *machine; /* which machine, and where its numbers are from */
 } fpa_candidate_list;
 
-/* All candidates of a call. candidate_list_free. */
-fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, fpa_candidate_list *list,
-                           fpa_error *error);
+/* All candidates of a call, by so many threads of a CPU. candidate_list_free. */
+fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, int threads,
+                           fpa_candidate_list *list, fpa_error *error);
 void candidate_list_free(fpa_candidate_list *list);
 
 #endif

@@ -42,6 +42,8 @@ static const fpa_field c_fields[] = {
     C(query_blocks),
     C(unrolled),
     C(pairs),
+    C(team_by_chunk),
+    C(team_by_token),
     FIELD_PARTS(fpa_c_plan, "tiles", tiles, tile_count, tile_fields, true),
     FIELD_ARRAY_AS(fpa_c_plan, "slices", slices, slice_count, 1, 1),
     {0},
