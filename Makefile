@@ -271,7 +271,7 @@ $(BUILD)/predict_c: $(BUILD)/obj/bench/predict_c.o $(BUILD)/internal.a
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 $(BUILD)/machine_cpu: bench/machine_cpu.c
 	$(call say,cc)
-	$(quiet)$(CC) -O2 -march=native -fopenmp -o $@ $<
+	$(quiet)$(CC) -O2 -march=native -fopenmp -o $@ $< -lm
 
 bench_c_objects := $(BUILD)/obj/bench/bench_c.o $(BUILD)/obj/bench/measure_c.o
 $(bench_c_objects): cppflags += -Iruntime/api

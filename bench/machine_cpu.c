@@ -1,10 +1,11 @@
 /* Figures of this processor, as a row of machine/cpu.c has them: multiply-adds, loads and stores a cycle, latency,
  * bytes a cycle of each cache and of memory, and what threads cost.
  *
- * cc -O2 -march=native -fopenmp bench/machine_cpu.c -o machine_cpu && taskset -c 0 ./machine_cpu
+ * cc -O2 -march=native -fopenmp bench/machine_cpu.c -lm -o machine_cpu && taskset -c 0 ./machine_cpu
  *
  * Every figure is the best of several runs: other programs only ever make them worse. Cycles are those of a chain
  * of dependent additions of whole numbers, one a cycle on every core that has a row. */
+#include <math.h>
 #include <omp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -135,6 +136,40 @@ static void updates(void *memory, int64_t steps)
         }
 }
 
+#ifdef __AVX512BF16__
+static void roundings(void *memory, int64_t steps)
+{
+    (void)memory;
+    for (int64_t i = 0; i < steps / 4; i++)
+        __asm__ volatile("vcvtne2ps2bf16 %%zmm0, %%zmm1, %%zmm2\n\t"
+                         "vcvtne2ps2bf16 %%zmm0, %%zmm1, %%zmm3\n\t"
+                         "vcvtne2ps2bf16 %%zmm0, %%zmm1, %%zmm4\n\t"
+                         "vcvtne2ps2bf16 %%zmm0, %%zmm1, %%zmm5\n\t"
+                         :
+                         :
+                         : "zmm2", "zmm3", "zmm4", "zmm5");
+}
+#endif
+
+static volatile int64_t vector_bytes = sizeof(vector);
+static volatile double exponent = -0.02;
+
+/* A row of packed rows a call. */
+static void calls(void *memory, int64_t steps)
+{
+    const size_t size = (size_t)vector_bytes;
+    for (int64_t i = 0; i < steps; i++)
+        memset((char *)memory + i % 64 * 192, 0, size);
+}
+
+static void exponentials(void *memory, int64_t steps)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < steps; i++)
+        sum += exp(exponent);
+    *(double *)memory = sum;
+}
+
 typedef void kernel(void *memory, int64_t steps);
 
 static double best(kernel *run, void *memory, int64_t steps)
@@ -150,19 +185,59 @@ static double best(kernel *run, void *memory, int64_t steps)
     return least / (double)steps;
 }
 
+/* Where threads of a team meet, as templates/c/workspace.c.in has it. */
+static struct {
+    int arrived, round;
+} meeting;
+
+static void meet(int team)
+{
+    const int round = __atomic_load_n(&meeting.round, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&meeting.arrived, 1, __ATOMIC_ACQ_REL) == team) {
+        meeting.arrived = 0;
+        __atomic_store_n(&meeting.round, round + 1, __ATOMIC_RELEASE);
+        return;
+    }
+    while (__atomic_load_n(&meeting.round, __ATOMIC_ACQUIRE) == round)
+        ;
+}
+
+/* A parallel region whose threads meet so often. */
 static double region_seconds(int waits)
 {
     double least = 1e9;
     for (int i = 0; i < 1000; i++) {
         const double begin = now();
 #pragma omp parallel
-        for (int w = 0; w < waits; w++) {
-#pragma omp barrier
-        }
+        for (int w = 0; w < waits; w++)
+            meet(omp_get_num_threads());
         const double taken = now() - begin;
         least = taken < least ? taken : least;
     }
     return least;
+}
+
+enum { SHARED = 64 << 10 };
+
+/* Bytes a second that a thread reads of what another has just written. */
+static double exchange_rate(char *memory)
+{
+    double least = 1e9;
+    bytes = SHARED;
+#pragma omp parallel num_threads(2)
+    for (int i = 0; i < 1000; i++) {
+        if (omp_get_thread_num() == 0)
+            writes(memory, SHARED / (int64_t)sizeof(vector));
+        meet(2);
+        if (omp_get_thread_num() == 1) {
+            const double begin = now();
+            reads(memory, SHARED / (int64_t)sizeof(vector));
+            const double taken = now() - begin;
+            least = taken < least ? taken : least;
+        }
+        meet(2);
+    }
+    return SHARED / least;
 }
 
 int main(void)
@@ -181,6 +256,11 @@ int main(void)
     printf("floats a vector           %d\n", LANES);
     printf("multiply-add, latency     %.2f cycles\n", best(multiply_add_chain, memory, 1000000) / cycle);
     printf("multiply-adds             %.2f a cycle\n", cycle / best(multiply_adds, memory, 12000000));
+#ifdef __AVX512BF16__
+    printf("roundings to bf16         %.2f a cycle\n", cycle / best(roundings, memory, 4000000));
+#endif
+    printf("memset of a vector        %.1f cycles\n", best(calls, memory, 100000) / cycle);
+    printf("exp of a double           %.1f cycles\n", best(exponentials, memory, 100000) / cycle);
     for (int i = 0; i < 4; i++) {
         bytes = levels[i].size;
         const int64_t steps = bytes > (1 << 20) ? bytes / (int64_t)sizeof(vector) : 1 << 20;
@@ -190,8 +270,10 @@ int main(void)
                size * cycle / best(writes, memory, steps), size * cycle / best(updates, memory, steps));
     }
     const double region = region_seconds(0);
-    printf("parallel region           %.2f us, a barrier in it %.2f us, %d threads\n", 1e6 * region,
+    printf("parallel region           %.2f us, a meeting in it %.2f us, %d threads\n", 1e6 * region,
            1e6 * (region_seconds(100) - region) / 100, omp_get_max_threads());
+    if (omp_get_max_threads() > 1)
+        printf("another core's cache      %.1f read, bytes a cycle\n", exchange_rate(memory) * cycle);
     free(memory);
     return 0;
 }

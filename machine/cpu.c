@@ -25,16 +25,16 @@ enum { KIB = 1024, MIB = 1024 * 1024 };
  * cache of 32 MiB at worst and all of it alone. */
 #define GENOA \
     .vendor = "AuthenticAMD", .family = 25, .first_model = 0x10, .last_model = 0x1f, .clock = 3.694e9 /* M */, \
-    .instructions = 6 /* A */, .branch = 13 /* A */, .call = 11 /* M */, .exponential = 21 /* M */, \
-    .cache = {{32 * KIB, 64}, {1 * MIB, 31}, {32 * MIB, 27}} /* D, M */, .memory = 26e9 /* M */, \
-    .all_memory = 460e9 /* D: 12 channels of DDR5-4800 */, .region = 0.95e-6, .wait = 0.42e-6 /* M */
+    .instructions = 6 /* A */, .branch = 13 /* A */, .call = 10 /* M */, .exponential = 19 /* M */, \
+    .cache = {{32 * KIB, 64}, {1 * MIB, 31}, {32 * MIB, 27}} /* D, M */, .between = 6.4 /* M */, .memory = 26e9 /* M */, \
+    .all_memory = 460e9 /* D: 12 channels of DDR5-4800 */, .region = 0.95e-6, .wait = 0.15e-6 /* M */
 
 #define MILAN \
     .vendor = "AuthenticAMD", .family = 25, .first_model = 0x00, .last_model = 0x0f, \
-    .clock = 3.5e9 /* D: EPYC 7763, boost */, .instructions = 6 /* A */, .branch = 13 /* A */, .call = 11 /* M */, .exponential = 21 /* M */, \
+    .clock = 3.5e9 /* D: EPYC 7763, boost */, .instructions = 6 /* A */, .branch = 13 /* A */, .call = 10 /* M */, .exponential = 19 /* M */, \
     .cache = {{32 * KIB, 64}, {512 * KIB, 32}, {32 * MIB, 27}} /* D, A; the third = Genoa's */, \
-    .memory = 26e9 /* = */, .all_memory = 204e9 /* D: 8 channels of DDR4-3200 */, .region = 0.95e-6, \
-    .wait = 0.42e-6 /* = */
+    .between = 6.4 /* = */, .memory = 26e9 /* = */, .all_memory = 204e9 /* D: 8 channels of DDR4-3200 */, .region = 0.95e-6, \
+    .wait = 0.15e-6 /* = */
 
 static const fpa_cpu cpus[] = {
     {.name = "epyc-genoa-avx512",
@@ -123,14 +123,15 @@ static const fpa_cpu cpus[] = {
      .latency = 4 /* I */,
      .forward = 8 /* F */,
      .branch = 16 /* F */,
-     .call = 11,
-     .exponential = 21 /* = */,
+     .call = 10,
+     .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{32 * KIB, 128}, {1 * MIB, 48}, {38.5 * MIB, 10}} /* I: L2 64 at best, 48 lasting; L3 F */,
+     .between = 6.4 /* = */,
      .memory = 12e9 /* 12 lines under way (I: 12 fill buffers), 64 ns */,
      .all_memory = 128e9 /* D: 6 channels of DDR4-2666 */,
      .region = 0.95e-6,
-     .wait = 0.42e-6 /* = */},
+     .wait = 0.15e-6 /* = */},
     {.name = "xeon-sapphire-rapids-avx512",
      .vendor = "GenuineIntel",
      .family = 6,
@@ -152,14 +153,15 @@ static const fpa_cpu cpus[] = {
      .latency = 4 /* I */,
      .forward = 8 /* F */,
      .branch = 17 /* F */,
-     .call = 11,
-     .exponential = 21 /* = */,
+     .call = 10,
+     .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{48 * KIB, 128}, {2 * MIB, 48}, {105 * MIB, 10}} /* D, I; L3 = */,
+     .between = 6.4 /* = */,
      .memory = 12e9 /* = */,
      .all_memory = 307e9 /* D: 8 channels of DDR5-4800 */,
      .region = 0.95e-6,
-     .wait = 0.42e-6 /* = */},
+     .wait = 0.15e-6 /* = */},
     {.name = "neoverse-n1-neon",
      .vendor = "ARM",
      .family = 8,
@@ -181,14 +183,15 @@ static const fpa_cpu cpus[] = {
      .latency = 4 /* R */,
      .forward = 8 /* F */,
      .branch = 11 /* R: depth of the pipeline */,
-     .call = 11,
-     .exponential = 21 /* = */,
+     .call = 10,
+     .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{64 * KIB, 32}, {1 * MIB, 32}, {32 * MIB, 16}} /* D, R */,
+     .between = 6.4 /* = */,
      .memory = 20e9 /* 20 lines under way (R), 64 ns */,
      .all_memory = 204e9 /* D: 8 channels of DDR4-3200 */,
      .region = 0.95e-6,
-     .wait = 0.42e-6 /* = */},
+     .wait = 0.15e-6 /* = */},
     {.name = "neoverse-v1-neon",
      .vendor = "ARM",
      .family = 8,
@@ -210,14 +213,15 @@ static const fpa_cpu cpus[] = {
      .latency = 4 /* R */,
      .forward = 8 /* F */,
      .branch = 11 /* = */,
-     .call = 11,
-     .exponential = 21 /* = */,
+     .call = 10,
+     .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{64 * KIB, 48}, {1 * MIB, 32}, {32 * MIB, 16}} /* D, R; L3 = */,
+     .between = 6.4 /* = */,
      .memory = 20e9 /* = */,
      .all_memory = 307e9 /* D: 8 channels of DDR5-4800 */,
      .region = 0.95e-6,
-     .wait = 0.42e-6 /* = */},
+     .wait = 0.15e-6 /* = */},
 };
 
 enum { CPUS = sizeof cpus / sizeof *cpus };

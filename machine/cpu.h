@@ -42,6 +42,7 @@ typedef struct fpa_cpu {
     double exponential;                  /* cycles of exp of a double */
     int registers;                       /* vectors */
     fpa_cache cache[CACHES];
+    double between;    /* bytes a cycle that come from another core's cache, or are taken back from it */
     double memory;     /* bytes a second that one core moves */
     double all_memory; /* bytes a second that all cores move */
     double region;     /* seconds of a parallel region of several threads */

@@ -132,6 +132,7 @@ fpa_cost cpu_cost(const fpa_cpu *cpu, const fpa_cpu_work *work)
         const bool far = level_of(cpu, work->data[i].set) == CACHES;
         spent[far ? MEMORY : CACHE] += cpu_data_cycles(cpu, &work->data[i], work->threads) / cpu->clock;
     }
+    spent[CACHE] += work->exchanged / cpu->between / cpu->clock;
     spent[WAITS] = work->regions * cpu->region + work->waits * cpu->wait;
     int most = 0;
     for (int i = 0; i < RESOURCES; i++) {

@@ -47,6 +47,7 @@ typedef struct fpa_cpu_work {
     int loop_count, data_count;
     fpa_cpu_loop loop[CPU_LOOPS];
     fpa_cpu_data data[CPU_DATA];
+    double exchanged; /* bytes that come from another core's cache, or that it gives back */
     double regions; /* parallel regions of several threads */
     double waits;   /* of a team for its slowest member */
     int threads;    /* that share the memory */

@@ -85,33 +85,32 @@ static double chunk_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, 
     return both - work_cost(plan, chunk, cpu, &size, threads).seconds;
 }
 
-/* The whole number of panels whose tokens take the fewest seconds each. */
-static int choose_chunk(const fpa_plan *plan, const fpa_cpu *cpu)
+/* Of three heads on two threads: one each, then one that they share, or that one has where sharing costs more. */
+static double step_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, int step, bool *shared)
 {
-    int best = plan->c.tokens;
-    double least = chunk_seconds(plan, cpu, FORM_CHUNKED, best, 1) / best;
-    for (int panels = 2; panels <= MAX_CHUNK; panels++) {
-        const int chunk = panels * plan->c.tokens;
-        const double seconds = chunk_seconds(plan, cpu, FORM_CHUNKED, chunk, 1) / chunk;
-        if (seconds < least) {
-            best = chunk;
-            least = seconds;
-        }
-    }
-    return best;
+    const double alone = chunk_seconds(plan, cpu, form, step, 1), both = chunk_seconds(plan, cpu, form, step, 2);
+    *shared = both < alone;
+    return alone + (*shared ? both : alone);
 }
 
-/* Is a head done sooner by a team of two threads? A step is a chunk, or a token of the recurrent form. */
-static bool is_sooner_shared(fpa_plan *plan, const fpa_cpu *cpu, int form, int step)
+/* The whole number of panels whose tokens take the fewest seconds each, and whether teams share a head. Both count
+ * on teams at first. */
+static void choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
 {
+    const int panel = plan->c.tokens, fixed = plan->head->chunk;
+    double least = 0;
+    bool by_chunk = false, by_token = false;
     plan->c.team_by_chunk = plan->c.team_by_token = true;
-    return chunk_seconds(plan, cpu, form, step, 2) < chunk_seconds(plan, cpu, form, step, 1);
-}
-
-static void choose_teams(fpa_plan *plan, const fpa_cpu *cpu)
-{
-    const bool by_chunk = is_sooner_shared(plan, cpu, FORM_CHUNKED, plan->chunk);
-    const bool by_token = is_sooner_shared(plan, cpu, FORM_RECURRENT, 1);
+    for (int chunk = fixed ? fixed : panel; chunk <= (fixed ? fixed : MAX_CHUNK * panel); chunk += panel) {
+        bool shared;
+        const double seconds = step_seconds(plan, cpu, FORM_CHUNKED, chunk, &shared) / chunk;
+        if (plan->chunk && seconds >= least)
+            continue;
+        plan->chunk = chunk;
+        least = seconds;
+        by_chunk = shared;
+    }
+    step_seconds(plan, cpu, FORM_RECURRENT, 1, &by_token);
     plan->c.team_by_chunk = by_chunk;
     plan->c.team_by_token = by_token;
 }
@@ -146,8 +145,7 @@ static int64_t choose_crossover(const fpa_plan *plan, const fpa_cpu *cpu)
 static void choose_by_seconds(fpa_plan *plan)
 {
     const fpa_cpu *cpu = cpu_of_target(plan->target);
-    plan->chunk = plan->head->chunk ? plan->head->chunk : choose_chunk(plan, cpu);
-    choose_teams(plan, cpu);
+    choose_chunk(plan, cpu);
     plan->facts.crossover = plan->head->causal ? choose_crossover(plan, cpu) : 0;
 }
 

@@ -122,7 +122,11 @@ static void count_chunk_data(const call *c, double reads, double writes)
     const double panel = 4.0 * plan->c.tokens * plan->c.tile_features;
     const double walked = rows * (1 + queries) + (values + outputs) / tiles + 2 * panel;
     fpa_cpu_work *work = c->to.work;
+    /* what a member packs, others read; to pack the next chunk it takes the lines back; outputs likewise */
+    const double shared = (rows * (1 + queries) + (values + outputs) / tiles) * (1 - 1.0 / c->team);
+    const double chunks = c->to.times * fmax(reads, writes);
     reads *= c->to.times, writes *= c->to.times;
+    work->exchanged += chunks * 2 * shared;
     cpu_work_data(work, (fpa_cpu_data){"panels of queries", reads * (read * queries + outputs), reads * outputs, walked});
     cpu_work_data(work, (fpa_cpu_data){"panels of keys", writes * (read + values * (plan->c.pairs ? 1 / 3.0 : 1)), 0, walked});
     cpu_work_data(work, (fpa_cpu_data){"state", fmax(reads, writes) * state / c->team, writes * state / c->team,
@@ -204,7 +208,7 @@ static void count_parallel(const call *c)
     }
     const double element = (double)dtype_size(plan->head->dtype) * (plan->head->d + plan->head->dv);
     const double all = (double)c->size->length * element;
-    cpu_work_data(c->to.work, (fpa_cpu_data){"keys and values", c->to.times * packed * tokens * element, 0, all});
+    cpu_work_data(c->to.work, (fpa_cpu_data){"keys and values", c->to.times * (packed - count) * tokens * element, 0, all});
 }
 
 /* ---- the recurrent form ---- */
