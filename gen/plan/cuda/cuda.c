@@ -40,16 +40,6 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 
 /* ---- what is chosen, put together ---- */
 
-/* What a FLOP over scores takes, compared with one over the state. Warpgroups: as much, but that each pair's
- * gate takes more; heads of one pass by warpgroups have portable kernels for the parallel form, which is
- * slower from about 256 tokens on. Measured on an H200 (bench/results/hopper-2026-11-22.txt, 35 and 42). */
-static double cost_of_pairs(const fpa_plan *plan)
-{
-    if (plan->cuda.fused_packed || plan->cuda.fused_coordinates)
-        return 5;
-    return plan->cuda.split_outer && plan->head->gate ? 1.1 : 1;
-}
-
 static const void *chosen(const fpa_cuda_plan *cuda, fpa_cuda_mechanism mechanism)
 {
     return cuda->chosen[mechanism] ? cuda->suited[mechanism].plan : NULL;
@@ -130,9 +120,9 @@ static void compose(fpa_plan *plan)
         plan->chunk = cuda->split_panel->chunk;
     }
     cuda->weights = count_weights(plan->head);
-    plan->pair_cost = cost_of_pairs(plan);
     plan->pair_queries = cuda->query_tokens;
     fill_geometry(plan, &cuda->geometry);
+    plan->facts.crossover = plan->head->causal ? cuda_crossover(plan) : 0;
 }
 
 fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)

@@ -19,5 +19,7 @@ fpa_columns portable_columns(const fpa_head *head);
 /* Blocks that a multiprocessor should have at a time: few sums leave registers for more of them, which hide
  * each other's waits. tiles: of sums, 4 registers each. */
 int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes);
+/* Tokens from which on the chunked form takes fewer seconds than the parallel one, for batches that fill a GPU. */
+int64_t cuda_crossover(const fpa_plan *plan);
 
 #endif
