@@ -10,6 +10,23 @@ void cuda_sum_add(fpa_cuda_sum *sum, const struct fpa_cuda_work *work, double ti
     sum->bytes += times * work->bytes;
 }
 
+void cuda_sum_add_copy(fpa_cuda_sum *sum, const struct fpa_cuda_work *work, double times)
+{
+    cuda_sum_add(sum, work, times);
+    sum->bytes -= times * work->bytes;
+    sum->copies += times * work->bytes;
+}
+
+double cuda_memory_ahead(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups)
+{
+    return (sum->bytes + (warpgroups ? sum->copies : 0)) / gpu->memory;
+}
+
+double cuda_memory_alone(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups)
+{
+    return warpgroups ? 0 : sum->copies / gpu->memory;
+}
+
 /* What a sum asks of each part of a multiprocessor, in clocks. */
 typedef struct part_clocks {
     double tensor, shared, issue, latency;
@@ -55,13 +72,13 @@ fpa_cost cuda_seconds(const fpa_gpu *gpu, const fpa_cuda_launch_load *load)
                                   .shared = all->shared * load->share,
                                   .instructions = all->instructions * load->share};
     const part_clocks parts = parts_of(gpu, &busiest, load->warpgroups, load->warps);
-    const double memory = all->bytes / gpu->memory * gpu->clock; /* in clocks, as the others */
+    const double memory = cuda_memory_ahead(gpu, all, load->warpgroups) * gpu->clock; /* in clocks, as the others */
     const double own = joined(parts);
     const double clocks = cbrt(own * own * own + memory * memory * memory);
     const double power = all->products / gpu->sustained, trips = load->trips * GPU_TRIP;
     const double seconds = fmax(clocks / gpu->clock, power);
     return (fpa_cost){
-        .seconds = seconds + trips,
+        .seconds = seconds + cuda_memory_alone(gpu, all, load->warpgroups) + trips,
         .limit = power > clocks / gpu->clock ? "power of the GPU"
                                              : limit_of(parts, clocks, memory, trips * gpu->clock),
     };

@@ -19,11 +19,18 @@
 
 /* Counts of several steps, copies and pairs of tiles. */
 typedef struct fpa_cuda_sum {
-    double products, shared, instructions, bytes;
+    double products, shared, instructions;
+    double bytes;  /* that are asked for ahead */
+    double copies; /* and of copies of the state: threads of kernels without a copy engine's do nothing else meanwhile */
 } fpa_cuda_sum;
 
-/* sum += times work. */
+/* sum += times work; of a copy of the state. */
 void cuda_sum_add(fpa_cuda_sum *sum, const struct fpa_cuda_work *work, double times);
+void cuda_sum_add_copy(fpa_cuda_sum *sum, const struct fpa_cuda_work *work, double times);
+
+/* Seconds of device memory: what overlaps with the rest, and what does not. */
+double cuda_memory_ahead(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups);
+double cuda_memory_alone(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups);
 
 /* Clocks that one multiprocessor needs for a sum, with so many warps on it; device memory is left out. */
 double cuda_clocks(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups, double warps);

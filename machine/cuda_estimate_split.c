@@ -55,7 +55,7 @@ static fpa_cost overlapped_cost(const cuda_task *task, bool small, int64_t block
     const fpa_cuda_sum keys = walk_sum(task, kernel_of(small)), queries = output_sum(task);
     const double walk = lone_walk(task, small);
     const double all = (walk + lone_output(task)) / task->room->multiprocessors;
-    const double memory = (keys.bytes + queries.bytes) / gpu->memory;
+    const double memory = cuda_memory_ahead(gpu, &keys, true) + cuda_memory_ahead(gpu, &queries, true);
     const double power = (keys.products + queries.products) / gpu->sustained;
     const double shared = fmax(cbrt(all * all * all + memory * memory * memory), power);
     const double walked = walks ? (double)divide_up(walks, blocks) * walk / (double)walks : 0;

@@ -36,7 +36,7 @@ fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
     const double chunks = (double)task->sequences * walked_chunks(task);
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &work->step, chunks * (double)task->chunk / 16);
-    cuda_sum_add(&sum, &work->copy, chunks);
+    cuda_sum_add_copy(&sum, &work->copy, chunks);
     return sum;
 }
 
@@ -76,7 +76,7 @@ fpa_cuda_sum output_sum(const cuda_task *task)
     cuda_sum_add(&sum, &work->copy, tokens * (1 - first) / 16);
     cuda_sum_add(&sum, &work->keys, tokens * own_keys(task) / 16);
     /* a copy that was written is read once a chunk */
-    sum.bytes += (double)task->queries * (double)task->chunks * (1 - first) * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
+    sum.copies += (double)task->queries * (double)task->chunks * (1 - first) * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
     return sum;
 }
 

@@ -75,12 +75,15 @@ void work_scans(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 
 /* ---- what planners choose by them ---- */
 
+/* A longer chunk has to gain so much: sequences are walked in whole ones, of which short sequences then have few. */
+static const double ENOUGH = 0.99;
+
 int work_best_chunk(const fpa_plan *plan, const struct fpa_cuda_geometry *geometry, int step, int most)
 {
     const fpa_gpu *gpu = gpu_of_target(plan->target);
     int best = step;
     for (int chunk = 2 * step; chunk <= most; chunk += step)
-        if (cuda_chunk_seconds(gpu, geometry, chunk) < cuda_chunk_seconds(gpu, geometry, best))
+        if (cuda_chunk_seconds(gpu, geometry, chunk) < ENOUGH * cuda_chunk_seconds(gpu, geometry, best))
             best = chunk;
     return best;
 }
