@@ -277,6 +277,14 @@ $(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
+# What bench/predict.py asks for the model's part, and what measures the figures of a row of machine/cpu.c.
+$(BUILD)/predict_c: $(BUILD)/obj/bench/predict_c.o $(BUILD)/internal.a
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
+$(BUILD)/machine_cpu: bench/machine_cpu.c
+	$(call say,cc)
+	$(quiet)$(CC) -O2 -march=native -fopenmp -o $@ $< -lm
+
 bench_c_objects := $(BUILD)/obj/bench/bench_c.o $(BUILD)/obj/bench/measure_c.o
 $(bench_c_objects): cppflags += -Iruntime/api
 $(bench_c_objects): cflags += -fopenmp

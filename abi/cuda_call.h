@@ -50,6 +50,22 @@ struct fpa_cuda_block {
     int threads, bytes;
 };
 
+/* What a kernel does, counted for one head: all blocks that share it, together. The model of a machine makes seconds
+ * of it (machine/cuda_cost.h). */
+struct fpa_cuda_work {
+    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
+    int shared;       /* passes of 128 bytes of shared memory */
+    int instructions; /* of warps */
+    int bytes;        /* of device memory, read or written */
+};
+struct fpa_cuda_kernel_work {
+    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
+    struct fpa_cuda_work copy; /* a copy of the state that is written; NAME_chunk_output: 16 queries that read one */
+    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
+    int warpgroups;            /* 1: products are by wgmma */
+    int trips;                 /* to memory and back, one after the other, before a block's first step */
+};
+
 /* The kernels' own constants; NAME_geometry in the module, filled by these names. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
@@ -72,9 +88,6 @@ struct fpa_cuda_geometry {
     int query_tokens;          /* NAME_chunk_output: that a block takes */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
-    int chunk_state_clocks;    /* estimates, when blocks are persistent: of a block for 16 tokens, */
-    int small_state_clocks;    /* the same, */
-    int chunk_output_clocks;   /* and of NAME_chunk_output for 16 queries and a block of columns */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
@@ -86,6 +99,8 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
+    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
+    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
 #define FPA_CUDA_VERSION 11

@@ -1,5 +1,6 @@
 /* bench: measure heads on this machine, in one form at one size. */
 #include "bench.h"
+#include "bench_candidates.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 typedef struct bench {
     const bench_options *options;
     fpa_options open_options;
+    const fpa_target *target;
     fpa_load load;
     fpa_device *device; /* NULL: kernels run on the CPU */
     fpa_ceiling ceiling;
@@ -94,6 +96,15 @@ static fpa_status bench_heads(bench *b, fpa_head **heads, int count, fpa_error *
     return status;
 }
 
+static fpa_status bench_all_candidates(const bench *b, fpa_head *const *heads, int count, fpa_error *error)
+{
+    const bench_job job = {b->options, &b->open_options, b->target, &b->load, b->json, b->tsv};
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < count && !status; i++)
+        status = bench_candidates(&job, heads[i], error);
+    return status;
+}
+
 static fpa_status bench_spec(bench *b, const char *spec, fpa_error *error)
 {
     fpa_head_list list = {0};
@@ -101,7 +112,8 @@ static fpa_status bench_spec(bench *b, const char *spec, fpa_error *error)
     fpa_status status = select_heads(spec, b->options->head, b->options->dtype, &list, &first, &end, error);
     if (status)
         return status;
-    status = bench_heads(b, list.heads + first, end - first, error);
+    status = b->options->candidates ? bench_all_candidates(b, list.heads + first, end - first, error)
+                                    : bench_heads(b, list.heads + first, end - first, error);
     head_list_free(&list);
     return status;
 }
@@ -131,21 +143,26 @@ static fpa_status check_options(const bench_options *options, bool on_device, fp
     if (options->recent && (!on_device || options->length != 1 || strcmp(options->form, "recurrent") != 0))
         return fail(error, FPA_INVALID, "--recent",
                     "decodes: it needs a CUDA target, --length 1 and --form recurrent");
+    if (options->recent && options->candidates)
+        return fail(error, FPA_INVALID, "--recent",
+                    "is a cycle of several calls, but --candidates times one");
     return options->dtype ? select_dtype(options->dtype, &dtype, error) : FPA_OK;
 }
 
 /* What the command line asks for, before anything is opened. */
 static fpa_status select_request(bench *b, int *form, const fpa_backend **backend, fpa_error *error)
 {
-    const fpa_target *target;
     fpa_status status = select_form(b->options->form, form, error);
     if (!status)
         status = select_backend(b->options->target, backend, error);
     if (!status)
         status = check_options(b->options, (*backend)->memory != NULL, error);
     if (!status)
-        status = select_running(&b->open_options, backend, &target, error);
-    return !status && b->options->tsv ? measured_open(b->options->tsv, &b->tsv, error) : status;
+        status = select_running(&b->open_options, backend, &b->target, error);
+    if (status || !b->options->tsv)
+        return status;
+    return b->options->candidates ? candidates_open(b->options->tsv, &b->tsv, error)
+                                  : measured_open(b->options->tsv, &b->tsv, error);
 }
 
 static fpa_status run_bench(const bench_options *options, fpa_json *json, const char *spec, fpa_error *error)
@@ -217,6 +234,8 @@ int command_bench(int count, char **arguments)
         {"--graph", OPTION_FLAG, &options.graph, NULL, "GPU: replay one forward as a CUDA graph", 0, 0},
         {"--layers", OPTION_COUNT, &options.layers, "N", "--graph: N forwards, as of a model's layers (1)", 1,
          256},
+        {"--candidates", OPTION_FLAG, &options.candidates, NULL,
+         "time each way to carry the call out, beside its prediction", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array", 0, 0},
@@ -235,7 +254,11 @@ int command_bench(int count, char **arguments)
         "the bytes that no kernel can do without (operands once, a state in and out) with their share\n"
         "of a large copy, all measured in the same run. Short forwards are limited by launches:\n"
         "--graph shows what the kernels take without them, and --layers what one of several takes\n"
-        "whose operands are not the same."};
+        "whose operands are not the same.\n"
+        "\n"
+        "--candidates forces each candidate that fpac explain --length lists, and says how much longer what\n"
+        "the model chooses takes than the fastest: its regret. Kernels by other mechanisms of the plan are\n"
+        "opened and timed too. --tsv then adds a line a candidate."};
     fpa_texts operands;
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))

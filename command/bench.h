@@ -12,7 +12,7 @@ typedef struct bench_options {
     const char *head, *form, *target, *dtype, *tsv;         /* tsv: append lines there, or NULL */
     int64_t recent, layers;                                 /* 0: not given */
     int64_t length, batch, heads, repeats, threads, device; /* repeats, threads 0: not given */
-    bool graph, json;
+    bool graph, candidates, json;
 } bench_options;
 
 /* One row, of a kernel on the CPU. */

@@ -5,14 +5,16 @@
 #include <string.h>
 
 #include "gen/emit/emit.h"
-#include "gen/plan/plan.h"
+#include "gen/plan/candidates.h"
 #include "gen/simplify/simplify.h"
+#include "candidates.h"
 #include "command.h"
 #include "json.h"
 #include "options.h"
 
 typedef struct explain_options {
-    const char *head, *target, *dtype, *dump;
+    const char *head, *target, *dtype, *mechanism, *dump, *form;
+    int64_t length, batch, heads; /* of a call whose candidates are wanted; length 0: none are */
     bool json;
 } explain_options;
 
@@ -23,13 +25,14 @@ typedef struct stages {
     fpa_plan plan;
 } stages;
 
-static fpa_status make_stages(const fpa_head *head, const fpa_target *target, stages *all, fpa_error *error)
+static fpa_status make_stages(const fpa_head *head, const fpa_target *target, const char *mechanism,
+                              stages *all, fpa_error *error)
 {
     all->written = head;
     fpa_status status = simplify(head, &all->simple, error);
     if (status)
         return status;
-    status = plan_choose(&all->simple, head, target, &all->plan, error);
+    status = plan_choose_as(&all->simple, head, target, mechanism, &all->plan, error);
     if (status)
         simplified_free(&all->simple);
     return status;
@@ -166,6 +169,69 @@ static void print_costs(const fpa_facts *facts)
         printf("  %-15s %12s   parallel is the cheapest at every length\n", "crossover", "none");
 }
 
+/* ---- candidates ---- */
+
+/* The one that is asked for; where none is, all, but no sequence token by token. */
+static bool is_wanted(const explain_options *options, const fpa_facts *facts, int form)
+{
+    int named = FPA_FORM_AUTO;
+    fpa_error error;
+    select_form(options->form, &named, &error); /* it was checked */
+    return facts->forms & 1 << form &&
+           (named == form || (named == FPA_FORM_AUTO && (form != FORM_RECURRENT || options->length == 1)));
+}
+
+static fpa_call_size size_of(const explain_options *options, int form)
+{
+    return (fpa_call_size){.form = form,
+                           .batch = options->batch,
+                           .length = options->length,
+                           .query_heads = options->heads,
+                           .heads = options->heads,
+                           .state_in = form == FORM_RECURRENT,
+                           .state_out = form == FORM_RECURRENT};
+}
+
+static void print_form(const fpa_call_size *size, const fpa_candidate_list *list)
+{
+    printf("\n%s form, batch %" PRId64 ", %" PRId64 " heads, %" PRId64 " tokens: * is the fastest\n",
+           form_name((fpa_form_index)size->form), size->batch, size->heads, size->length);
+    candidates_print(size, list->list, list->count, list->fastest);
+}
+
+static void write_form(fpa_json *json, const fpa_call_size *size, const fpa_candidate_list *list)
+{
+    json_object(json, NULL);
+    json_text(json, "form", form_name((fpa_form_index)size->form));
+    json_text(json, "machine", list->machine);
+    candidates_write(json, size, list->list, list->count, list->fastest);
+    json_close(json);
+}
+
+/* json NULL: for people. */
+static fpa_status show_candidates(const stages *all, const explain_options *options, fpa_json *json,
+                                  fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    const char *machine = NULL;
+    for (int form = 0; form < FORMS && !status; form++) {
+        const fpa_call_size size = size_of(options, form);
+        fpa_candidate_list list;
+        if (!is_wanted(options, &all->plan.facts, form))
+            continue;
+        status = plan_candidates(&all->plan, &size, 1, &list, error);
+        if (!status && json)
+            write_form(json, &size, &list);
+        else if (!status)
+            print_form(&size, &list);
+        machine = list.machine;
+        candidate_list_free(&list);
+    }
+    if (machine && !json)
+        printf("\nof %s%s\n", machine, all->plan.target->backend == BACKEND_C ? ", one thread" : "");
+    return status;
+}
+
 /* Lines of the plan's text that this page has already said, or that go on for long. */
 static bool is_repeated(const char *line)
 {
@@ -188,7 +254,7 @@ static void print_plan(const char *text)
     }
 }
 
-static fpa_status print_explanation(const stages *all, fpa_error *error)
+static fpa_status print_explanation(const stages *all, const explain_options *options, fpa_error *error)
 {
     char *plan = plan_print(&all->plan);
     if (!plan)
@@ -199,7 +265,7 @@ static fpa_status print_explanation(const stages *all, fpa_error *error)
     print_costs(&all->plan.facts);
     print_plan(plan);
     free(plan);
-    return FPA_OK;
+    return options->length ? show_candidates(all, options, NULL, error) : FPA_OK;
 }
 
 static void write_costs(fpa_json *json, const fpa_facts *facts)
@@ -213,8 +279,10 @@ static void write_costs(fpa_json *json, const fpa_facts *facts)
     json_integer(json, "crossover", facts->crossover);
 }
 
-static void write_json(fpa_json *json, const stages *all)
+static fpa_status write_json(fpa_json *json, const stages *all, const explain_options *options,
+                             fpa_error *error)
 {
+    fpa_status status = FPA_OK;
     const fpa_facts *facts = &all->plan.facts;
     json_object(json, NULL);
     json_text(json, "head", all->written->name);
@@ -241,7 +309,13 @@ static void write_json(fpa_json *json, const stages *all)
     for (int i = 0; i < all->simple.warning_count; i++)
         json_text(json, NULL, all->simple.warnings[i]);
     json_close(json);
+    if (options->length) {
+        json_array(json, "calls");
+        status = show_candidates(all, options, json, error);
+        json_close(json);
+    }
     json_close(json);
+    return status;
 }
 
 static char *dump_source(const stages *all, fpa_error *error)
@@ -287,15 +361,15 @@ static fpa_status explain_head(const fpa_head *head, const fpa_target *target, c
                                fpa_json *json, fpa_error *error)
 {
     stages all;
-    fpa_status status = make_stages(head, target, &all, error);
+    fpa_status status = make_stages(head, target, options->mechanism, &all, error);
     if (status)
         return status;
     if (options->dump)
         status = dump_stage(&all, options->dump, error);
     else if (options->json)
-        write_json(json, &all);
+        status = write_json(json, &all, options, error);
     else
-        status = print_explanation(&all, error);
+        status = print_explanation(&all, options, error);
     free_stages(&all);
     return status;
 }
@@ -326,21 +400,31 @@ static fpa_status explain_spec(const char *spec, const explain_options *options,
 
 int command_explain(int count, char **arguments)
 {
-    explain_options options = {0};
+    explain_options options = {.form = "auto", .batch = 1, .heads = 1};
     const fpa_option table[] = {
         {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of the file", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET",
          "plan for c[:ISA] or cuda:sm_NN (fpac list); c: the best here", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
+        {"--mechanism", OPTION_TEXT, &options.mechanism, "NAME",
+         "plan CUDA kernels by this one, though another one is faster", 0, 0},
         {"--dump", OPTION_TEXT, &options.dump, "STAGE", "only the text of head, simplified, plan or source",
+         0, 0},
+        {"--length", OPTION_COUNT, &options.length, "N", "candidates of a call of N tokens", 1,
+         (int64_t)1 << 32},
+        {"--batch", OPTION_COUNT, &options.batch, "N", "--length: sequences (1)", 1, 1 << 20},
+        {"--heads", OPTION_COUNT, &options.heads, "N", "--length: heads of q, k, v and o (1)", 1, 1 << 16},
+        {"--form", OPTION_TEXT, &options.form, "FORM", "--length: parallel, chunked or recurrent (auto: all)",
          0, 0},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
     };
     const fpa_syntax syntax = {
-        "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--dump STAGE] [--json]",
+        "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
+        "[--length N] [--batch N] [--heads N] [--form FORM] [--json]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
         "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
-        "each form and the plan for a target.",
+        "each form and the plan for a target. With --length: every way to carry out a call of that\n"
+        "size, its seconds by the model of the machine and what limits it, or why it does not suit.",
         OPTION_TABLE(table),
         1,
         1,
@@ -355,6 +439,9 @@ int command_explain(int count, char **arguments)
                 options.dump);
         return EXIT_USAGE;
     }
+    int form;
+    if (select_form(options.form, &form, &error))
+        return report(&error);
     if (explain_spec(operands.text[0], &options, &error))
         return report(&error);
     return finish_output(EXIT_OK);

@@ -113,11 +113,11 @@ fpa_dtype dtype_find(const char *name)
     return FPA_F32;
 }
 
-fpa_status workspace_new(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
-                         void **workspace, size_t *size, fpa_error *error)
+fpa_status workspace_new(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
+                         const fpa_tensors *tensors, void **workspace, size_t *size, fpa_error *error)
 {
     *workspace = NULL;
-    fpa_status status = fpa_workspace_size(kernel, form, tensors, size, error);
+    fpa_status status = workspace_size_by(kernel, candidate, form, tensors, size, error);
     if (status)
         return status;
     return device_allocate(kernel, *size, workspace, error);

@@ -4,7 +4,7 @@
 
 #include "head/head.h"
 #include "base/npy.h"
-#include "runtime/api/fpa.h"
+#include "runtime/api/forward.h"
 
 /* An array of float32 and, once it is bound, a tensor of what the head stores. */
 typedef struct fpa_operand {
@@ -41,8 +41,8 @@ int weight_shape(const fpa_matrix *matrix, int64_t heads, int64_t shape[3]);
 fpa_dtype dtype_find(const char *name);
 
 /* fpa_workspace_size bytes where the kernel computes; device_release. */
-fpa_status workspace_new(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
-                         void **workspace, size_t *size, fpa_error *error);
+fpa_status workspace_new(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
+                         const fpa_tensors *tensors, void **workspace, size_t *size, fpa_error *error);
 
 /* DLPack's name of a type. */
 DLDataType dtype_describe(fpa_dtype dtype);

@@ -197,8 +197,8 @@ static fpa_status compute(const run_options *options, int form, run_data *data, 
     set_tensors(options, data);
     fpa_status status = place_operands(options, data, error);
     if (!status)
-        status =
-            workspace_new(data->kernel, form, &data->tensors, &data->workspace, &data->workspace_size, error);
+        status = workspace_new(data->kernel, NULL, form, &data->tensors, &data->workspace,
+                               &data->workspace_size, error);
     if (!status)
         status = forward(form, data, error);
     if (status)

@@ -117,14 +117,15 @@ static fpa_status repeat_forward(const fpa_kernel *kernel, const fpa_load *load,
     void *workspace;
     size_t size;
     int most = load->repeats < MANY_REPEATS ? load->repeats : MANY_REPEATS, repeats = 0;
-    fpa_status status = workspace_new(kernel, timing->form, tensors, &workspace, &size, error);
+    fpa_status status =
+        workspace_new(kernel, load->candidate, timing->form, tensors, &workspace, &size, error);
     if (!status)
-        status = fpa_forward(kernel, timing->form, tensors, workspace, size, error);
+        status = forward_by(kernel, load->candidate, timing->form, tensors, workspace, size, error);
     for (start = now(); !status && repeats < most; repeats++) {
         double begin = now();
         if (repeats > 0 && begin - start > load->seconds)
             break;
-        status = fpa_forward(kernel, timing->form, tensors, workspace, size, error);
+        status = forward_by(kernel, load->candidate, timing->form, tensors, workspace, size, error);
         taken[repeats] = now() - begin;
     }
     device_release(kernel, workspace);

@@ -4,7 +4,7 @@
 
 #include "head/form.h"
 #include "head/head.h"
-#include "runtime/api/fpa.h"
+#include "runtime/api/forward.h"
 
 typedef struct fpa_load {
     fpa_form form;
@@ -14,6 +14,7 @@ typedef struct fpa_load {
     int64_t recent; /* GPU, recurrent form, length 1: a forward is that many tokens, of which none is in the
                        state, and then another that puts them there; 0: each token is, at once */
     int64_t layers; /* GPU: forwards in a CUDA graph that is replayed; 0: kernels are launched */
+    const fpa_candidate *candidate; /* that carries calls out; NULL: the fastest */
 } fpa_load;
 
 typedef struct fpa_timing {

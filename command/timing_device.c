@@ -31,6 +31,7 @@ typedef struct stage {
     const fpa_kernel *kernel;
     const fpa_device *device;
     fpa_form form;
+    const fpa_candidate *candidate;
     int64_t recent; /* tokens of a cycle; 0: a forward is one call */
     part part[PARTS];
     int weight_count;
@@ -258,9 +259,9 @@ static fpa_status allocate(stage *s, fpa_error *error)
     if (status)
         return status;
     s->operands = operands;
-    return s->recent
-               ? cycle_workspace(s, error)
-               : workspace_new(s->kernel, s->form, &s->tensors, &s->workspace, &s->workspace_size, error);
+    return s->recent ? cycle_workspace(s, error)
+                     : workspace_new(s->kernel, s->candidate, s->form, &s->tensors, &s->workspace,
+                                     &s->workspace_size, error);
 }
 
 /* ---- launches ---- */
@@ -281,7 +282,7 @@ static fpa_status launch_forward(void *user, int64_t number, CUstream stream, fp
     turn_to(s, number % s->sets);
     if (s->recent)
         return launch_cycle(s, error);
-    return fpa_forward(s->kernel, s->form, &s->tensors, s->workspace, s->workspace_size, error);
+    return forward_by(s->kernel, s->candidate, s->form, &s->tensors, s->workspace, s->workspace_size, error);
 }
 
 static fpa_status launch_graph(void *user, int64_t number, CUstream stream, fpa_error *error)
@@ -386,7 +387,8 @@ fpa_status time_on_device(const fpa_kernel *kernel, const fpa_head *head, const 
                .device = &device,
                .form = timing->form,
                .recent = load->recent,
-               .layers = load->layers};
+               .layers = load->layers,
+               .candidate = load->candidate};
     const fpa_work work = {s.layers ? launch_graph : launch_forward, &s};
     fpa_status status = device_open(device_of(kernel).device_id, &device, error);
     if (!status) {

@@ -10,8 +10,11 @@ struct lua_State;
 typedef struct fpa_generator {
     const char *name; /* what its targets' names begin with */
     fpa_status (*plan)(fpa_plan *plan, fpa_error *error);
-    void (*print)(FILE *out, const fpa_plan *plan);          /* --dump=plan */
-    void (*push)(struct lua_State *L, const fpa_plan *plan); /* what its templates read */
+    const char *(*mechanism)(int i);                /* names, NULL behind the last one; NULL: it has one */
+    void (*print)(FILE *out, const fpa_plan *plan); /* --dump=plan */
+    /* what its templates read: tables of fields, false when there are no more; and what is computed */
+    bool (*fields)(const fpa_plan *plan, int i, fpa_field_set *set);
+    void (*push)(struct lua_State *L, const fpa_plan *plan);
     const char *code, *header; /* templates of NAME.c or NAME.cu, and of NAME.h; NULL: there is none */
 } fpa_generator;
 

@@ -12,8 +12,8 @@
 #include "gen/emit/template.h"
 
 /* head -> simplify -> plan -> emit */
-static fpa_status generate(const fpa_head *head, const char *target_name, const fpa_fault *fault,
-                           fpa_source *source, fpa_error *error)
+static fpa_status generate(const fpa_head *head, const char *target_name, const char *mechanism,
+                           const fpa_fault *fault, fpa_source *source, fpa_error *error)
 {
     const fpa_target *target = target_find(target_name);
     fpa_simplified simple = {0};
@@ -24,7 +24,7 @@ static fpa_status generate(const fpa_head *head, const char *target_name, const 
     fpa_status status = simplify(head, &simple, error);
     if (status)
         return status;
-    if ((status = plan_choose(&simple, head, target, &plan, error)))
+    if ((status = plan_choose_as(&simple, head, target, mechanism, &plan, error)))
         goto out;
     if ((status = emit_faulty(&plan, head, fault, &source->code, &source->header, error)))
         goto out;
@@ -38,7 +38,13 @@ out:
 fpa_status source_generate(const fpa_head *head, const char *target_name, fpa_source *source,
                            fpa_error *error)
 {
-    return generate(head, target_name, NULL, source, error);
+    return generate(head, target_name, NULL, NULL, source, error);
+}
+
+fpa_status source_generate_as(const fpa_head *head, const char *target_name, const char *mechanism,
+                              fpa_source *source, fpa_error *error)
+{
+    return generate(head, target_name, mechanism, NULL, source, error);
 }
 
 /* ---- with a fault ---- */
@@ -62,9 +68,9 @@ fpa_status source_generate_faulty(const fpa_head *head, const char *target_name,
     *source = (fpa_source){0};
     if (!is_point(fault->point))
         return fail(error, FPA_INVALID, fault->point, "no line of the templates is a point of that name");
-    fpa_status status = generate(head, target_name, NULL, &right, error);
+    fpa_status status = generate(head, target_name, NULL, NULL, &right, error);
     if (!status)
-        status = generate(head, target_name, fault, source, error);
+        status = generate(head, target_name, NULL, fault, source, error);
     if (!status && !strcmp(right.code, source->code)) {
         source_free(source);
         status = fail(error, FPA_INVALID, fault->point,

@@ -8,6 +8,7 @@
 
 #include "abi/launch.h"
 #include "abi/source.h"
+#include "machine/candidate.h"
 #include "machine/target.h"
 #include "runtime/api/fpa.h"
 #include "log.h"
@@ -23,17 +24,31 @@ typedef struct fpa_module {
     void *handle;        /* the back end's own */
     int device;          /* which of the back end's devices it was loaded on; 0: its only one */
     bool decodes_recent; /* it takes recent tokens beside the state, and keys without queries */
-    /* Where calls of another size go another way: choose it, whatever a call's size is; 0: by its size. For
-     * verification, whose calls are small. NULL: there is one way. */
-    void (*choose_schedule)(const struct fpa_module *module, int schedule);
-    int schedules; /* with 0; of them 1 is that of so many sequences that they fill the device */
-    bool clusters; /* of them 2 is that of clusters */
-    size_t (*workspace)(const struct fpa_module *module, int form, const struct fpa_launch *launch);
+    /* The ways to carry out a call of that size: the first `most` of them in out; returns how many there are.
+     * NULL: there is one, which has no name. */
+    int (*candidates)(const struct fpa_module *module, const fpa_call_size *size, fpa_candidate *out,
+                      int most);
+    /* candidate: one of these; NULL: the fastest. */
+    size_t (*workspace)(const struct fpa_module *module, int form, const struct fpa_launch *launch,
+                        const fpa_candidate *candidate);
     /* Compute; on a GPU: put the computation into the stream and return at once. INVALID: the
-     * workspace is too small. DEVICE: the driver refused. */
+     * workspace is too small, or the candidate cannot carry the call out. DEVICE: the driver refused. */
     fpa_status (*forward)(const struct fpa_module *module, int form, const struct fpa_launch *launch,
-                          void *stream, fpa_error *error);
+                          const fpa_candidate *candidate, void *stream, fpa_error *error);
 } fpa_module;
+
+/* What a launch asks for. */
+static inline fpa_call_size call_size(int form, const struct fpa_launch *launch)
+{
+    return (fpa_call_size){.form = form,
+                           .batch = launch->batch,
+                           .length = launch->length,
+                           .query_heads = launch->query_heads,
+                           .heads = launch->heads,
+                           .recent = launch->recent,
+                           .state_in = launch->state_in != NULL,
+                           .state_out = launch->state_out != NULL};
+}
 
 /* The memory that a module computes on, when that is not the process's own. For verification and
  * for the command; each call waits for the work before it. */

@@ -129,7 +129,7 @@ static fpa_status finish(const fpa_module *module, fpa_error *error)
 }
 
 static fpa_status run_device_module(const fpa_module *module, int form, const struct fpa_launch *a,
-                                    void *stream, fpa_error *error)
+                                    const fpa_candidate *candidate, void *stream, fpa_error *error)
 {
     struct fpa_launch launch = *a;
     int slots = 0;
@@ -153,7 +153,7 @@ static fpa_status run_device_module(const fpa_module *module, int form, const st
     assert_int_equal((uintptr_t)a->workspace % 256, 0);
     launch.workspace = bytes_at(a->workspace, a->workspace_size);
     launch.weights = weights;
-    return computing.forward(module, form, &launch, stream, error);
+    return computing.forward(module, form, &launch, candidate, stream, error);
 }
 
 static void unload(fpa_module *module)

@@ -221,9 +221,10 @@ static void run_sequence(const struct fpa_launch *a, memory *m, int64_t b, int64
         move_state(a, m, b, h, true);
 }
 
-static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *a)
+static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *a,
+                           const fpa_candidate *candidate)
 {
-    (void)module, (void)form, (void)a;
+    (void)module, (void)form, (void)a, (void)candidate;
     return (size_t)head_features(module_head) * (size_t)(module_head->dv + 2) * sizeof(double);
 }
 
@@ -233,13 +234,13 @@ static fpa_status refuse(fpa_error *error, fpa_status status, const char *where,
     return (fail)(error, status, where, "%s", message);
 }
 
-static fpa_status run_module(const fpa_module *module, int form, const struct fpa_launch *a, void *stream,
-                             fpa_error *error)
+static fpa_status run_module(const fpa_module *module, int form, const struct fpa_launch *a,
+                             const fpa_candidate *candidate, void *stream, fpa_error *error)
 {
     memory m = {.features = (int64_t)head_features(module_head), .state = a->workspace};
     fault kept = module_fault;
 
-    (void)module;
+    (void)module, (void)candidate;
     assert_null(stream);
     assert_int_equal((uintptr_t)a->workspace % 64, 0);
     module_calls++;

@@ -314,18 +314,19 @@ static void run_unit(unit *u, int form)
         move_state(u, true);
 }
 
-static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *a)
+static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *a,
+                           const fpa_candidate *candidate)
 {
-    (void)module, (void)form, (void)a;
+    (void)module, (void)form, (void)a, (void)candidate;
     return (size_t)the_facts->features * (size_t)(2 * (the_head->dv + 1) + 1) * sizeof(float);
 }
 
-static fpa_status run_module(const fpa_module *module, int form, const struct fpa_launch *a, void *stream,
-                             fpa_error *error)
+static fpa_status run_module(const fpa_module *module, int form, const struct fpa_launch *a,
+                             const fpa_candidate *candidate, void *stream, fpa_error *error)
 {
     unit *u = calloc(1, sizeof *u);
 
-    (void)module, (void)stream;
+    (void)module, (void)candidate, (void)stream;
     if (!u)
         return fail_memory(error);
     *u = (unit){.a = a,

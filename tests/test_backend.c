@@ -146,11 +146,11 @@ static void a_source_is_compiled_loaded_called_and_unloaded(void **state)
     fpa_module module = load_answer(f, 40);
     assert_ptr_equal(module.backend, &backend_c);
     assert_int_equal(module.device, 0);
-    assert_int_equal(module.workspace(&module, 2, NULL), 42);
-    assert_int_equal(module.forward(&module, 0, NULL, NULL, &error), FPA_OK);
-    assert_int_equal(module.forward(&module, 1, NULL, NULL, &error), FPA_INVALID);
+    assert_int_equal(module.workspace(&module, 2, NULL, NULL), 42);
+    assert_int_equal(module.forward(&module, 0, NULL, NULL, NULL, &error), FPA_OK);
+    assert_int_equal(module.forward(&module, 1, NULL, NULL, NULL, &error), FPA_INVALID);
     assert_string_equal(error.where, "workspace");
-    assert_int_equal(module.forward(&module, 2, NULL, NULL, &error), FPA_LOAD);
+    assert_int_equal(module.forward(&module, 2, NULL, NULL, NULL, &error), FPA_LOAD);
     assert_non_null(strstr(error.message, "returned 2"));
     backend_c.unload(&module);
     assert_null(module.handle);
@@ -177,12 +177,12 @@ static void modules_of_one_name_are_each_their_own(void **state)
 {
     fixture *f = *state;
     fpa_module first = load_answer(f, 10), second = load_answer(f, 20);
-    assert_int_equal(first.workspace(&first, 0, NULL), 10);
-    assert_int_equal(second.workspace(&second, 0, NULL), 20);
+    assert_int_equal(first.workspace(&first, 0, NULL, NULL), 10);
+    assert_int_equal(second.workspace(&second, 0, NULL, NULL), 20);
     backend_c.unload(&first);
     fpa_module third = load_answer(f, 30);
-    assert_int_equal(second.workspace(&second, 0, NULL), 20);
-    assert_int_equal(third.workspace(&third, 0, NULL), 30);
+    assert_int_equal(second.workspace(&second, 0, NULL, NULL), 20);
+    assert_int_equal(third.workspace(&third, 0, NULL, NULL), 30);
     backend_c.unload(&second);
     backend_c.unload(&third);
 }
@@ -200,7 +200,7 @@ static void code_still_loaded_under_a_reused_number_is_not_taken_for_ours(void *
     assert_non_null(old);
     close(fd);
     fpa_module module = load_answer(f, 2);
-    assert_int_equal(module.workspace(&module, 0, NULL), 2);
+    assert_int_equal(module.workspace(&module, 0, NULL, NULL), 2);
     backend_c.unload(&module);
     dlclose(old);
     free(stale.bytes);
@@ -227,7 +227,7 @@ static void threads_of_an_unloaded_module_sleep_on(void **state)
         fpa_error error;
         assert_int_equal(compile(f, parallel, "c", &object, &error), FPA_OK);
         assert_int_equal(backend_c.load(&f->options, &object, "toy", &module, &error), FPA_OK);
-        assert_int_equal(module.forward(&module, 1, NULL, NULL, &error), FPA_OK);
+        assert_int_equal(module.forward(&module, 1, NULL, NULL, NULL, &error), FPA_OK);
         backend_c.unload(&module);
         free(object.bytes);
         nanosleep(&pause, NULL);

@@ -1,6 +1,6 @@
-/* test_walk_choice: by which kernel, by how many blocks and in how many segments keys are walked, and whether
- * queries follow. */
-#include "runtime/cuda/chunk_state_choice.h"
+/* test_chunk_state_choice: by which kernel, by how many blocks and in how many segments keys are walked, and
+ * whether queries are read beside the walk. */
+#include "machine/cuda_candidates.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
-#include "runtime/cuda/launch_fused.h"
+#include "base/round.h"
+#include "head/form.h"
+#include "machine/cuda_estimate.h"
 
 enum { MULTIPROCESSORS = 132, SEED = 20261122, RANDOM_TASKS = 20000 };
 
@@ -26,6 +28,10 @@ static const struct fpa_cuda_geometry square64 = {.features = 2304,
                                                   .chunk_state_clocks = 451,
                                                   .small_state_clocks = 376,
                                                   .chunk_output_clocks = 1749,
+                                                  .kernel[CUDA_CHUNK_STATE].threads = 384,
+                                                  .kernel[CUDA_CHUNK_STATE_SMALL].threads = 512,
+                                                  .kernel[CUDA_CHUNK_OUTPUT].threads = 512,
+                                                  .query_tokens = 128,
                                                   .persistent = 1};
 static const struct fpa_cuda_geometry square128 = {.features = 8704,
                                                    .columns = 128,
@@ -35,23 +41,46 @@ static const struct fpa_cuda_geometry square128 = {.features = 8704,
                                                    .chunk_state_slices = 23,
                                                    .chunk_state_clocks = 451,
                                                    .chunk_output_clocks = 12373,
+                                                   .kernel[CUDA_CHUNK_STATE].threads = 384,
+                                                   .kernel[CUDA_CHUNK_OUTPUT].threads = 512,
+                                                   .query_tokens = 128,
                                                    .persistent = 1};
 
-static struct fpa_cuda_module on_gpu(const struct fpa_cuda_geometry *geometry)
+static fpa_gpu_room on_gpu(const struct fpa_cuda_geometry *geometry)
 {
-    return (struct fpa_cuda_module){.geometry = *geometry,
-                                    .multiprocessors = MULTIPROCESSORS,
-                                    .occupancy[CUDA_CHUNK_STATE] = 1,
-                                    .occupancy[CUDA_CHUNK_STATE_SMALL] = geometry->small_state_slices > 0,
-                                    .occupancy[CUDA_CHUNK_OUTPUT] = 1,
-                                    .overlaps = true};
+    return (fpa_gpu_room){.gpu = gpu_find("h200"),
+                          .multiprocessors = MULTIPROCESSORS,
+                          .occupancy[CUDA_CHUNK_STATE] = 1,
+                          .occupancy[CUDA_CHUNK_STATE_SMALL] = geometry->small_state_slices > 0,
+                          .occupancy[CUDA_CHUNK_OUTPUT] = 1,
+                          .overlaps = true};
 }
 
-static chunk_state_choice choose(const struct fpa_cuda_module *cuda, int64_t heads, int64_t tokens)
+static bool is_overlapped(const fpa_candidate *candidate)
 {
-    const int64_t chunks = divide_up(tokens, cuda->geometry.chunk);
-    const chunk_state_task task = {heads, heads, chunks, chunks - 1};
-    return chunk_state_choose(cuda, &task);
+    return candidate->variant & SPLIT_OVERLAPPED;
+}
+
+static int64_t slices_of(const struct fpa_cuda_geometry *geometry, const fpa_candidate *candidate)
+{
+    return candidate->variant & SPLIT_SMALL ? geometry->small_state_slices : geometry->chunk_state_slices;
+}
+
+static fpa_candidate choose_for(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
+                                const fpa_call_size *size)
+{
+    fpa_candidate best;
+    assert_true(cuda_fastest(geometry, room, size, &best));
+    assert_string_equal(best.mechanism, "split");
+    return best;
+}
+
+static fpa_candidate choose(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room, int64_t heads,
+                            int64_t tokens)
+{
+    const fpa_call_size size = {
+        .form = FORM_CHUNKED, .batch = 1, .length = tokens, .query_heads = heads, .heads = heads};
+    return choose_for(geometry, room, &size);
 }
 
 /* About half a GPU of blocks keeps up with the queries on the rest. */
@@ -64,11 +93,11 @@ static void many_heads_are_followed(void **state)
                  {&square64, 16, 4000},  {&square128, 16, 65536}, {&square128, 128, 8192}};
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        const struct fpa_cuda_module cuda = on_gpu(calls[i].geometry);
-        const chunk_state_choice choice = choose(&cuda, calls[i].heads, calls[i].tokens);
+        const fpa_gpu_room room = on_gpu(calls[i].geometry);
+        const fpa_candidate choice = choose(calls[i].geometry, &room, calls[i].heads, calls[i].tokens);
         print_message("%3lld heads of %5lld tokens: %lld blocks\n", (long long)calls[i].heads,
                       (long long)calls[i].tokens, (long long)choice.blocks);
-        assert_true(choice.overlapped);
+        assert_true(is_overlapped(&choice));
         assert_int_equal(choice.segments, 1);
         assert_in_range(choice.blocks, MULTIPROCESSORS * 2 / 5, MULTIPROCESSORS * 3 / 4);
     }
@@ -76,38 +105,45 @@ static void many_heads_are_followed(void **state)
 
 static void few_heads_are_walked_in_segments(void **state)
 {
-    const struct fpa_cuda_module cuda = on_gpu(&square64);
+    const fpa_gpu_room room = on_gpu(&square64);
     (void)state;
     for (int64_t heads = 1; heads <= 8; heads *= 2) {
-        const chunk_state_choice choice = choose(&cuda, heads, 65536);
-        assert_false(choice.overlapped);
+        const fpa_candidate choice = choose(&square64, &room, heads, 65536);
+        assert_false(is_overlapped(&choice));
         assert_true(choice.segments > 1);
-        assert_int_equal(choice.blocks, heads * choice.slices * choice.segments);
+        assert_int_equal(choice.blocks, 0); /* one a walk */
     }
 }
 
 static void nobody_follows_where_launches_cannot_overlap_or_nobody_queries(void **state)
 {
-    struct fpa_cuda_module cuda = on_gpu(&square64);
-    const chunk_state_task keys_only = {16, 0, 100, 100};
+    fpa_gpu_room room = on_gpu(&square64);
+    const fpa_call_size keys_only = {
+        .form = FORM_CHUNKED, .batch = 1, .length = 38400, .heads = 16, .state_out = true};
     (void)state;
-    assert_false(chunk_state_choose(&cuda, &keys_only).overlapped);
-    cuda.overlaps = false;
-    assert_false(choose(&cuda, 16, 65536).overlapped);
-    cuda.schedule = SCHEDULE_CROWDED;
-    assert_false(choose(&cuda, 16, 65536).overlapped);
+    fpa_candidate choice = choose_for(&square64, &room, &keys_only);
+    assert_false(is_overlapped(&choice));
+    room.overlaps = false;
+    choice = choose(&square64, &room, 16, 65536);
+    assert_false(is_overlapped(&choice));
 }
 
-/* Verification and the emulation have few heads, and want blocks that take several walks. */
-static void in_a_crowd_a_block_has_all_heads(void **state)
+/* Verification has few heads, and wants blocks that take several walks. */
+static void a_block_may_have_all_heads(void **state)
 {
-    struct fpa_cuda_module cuda = on_gpu(&square64);
+    enum { MANY = 200 };
+    const fpa_gpu_room room = on_gpu(&square64);
+    const fpa_call_size size = {
+        .form = FORM_CHUNKED, .batch = 1, .length = 1000, .query_heads = 2, .heads = 2};
+    fpa_candidate list[MANY];
+    bool large = false, small = false;
     (void)state;
-    cuda.schedule = SCHEDULE_CROWDED;
-    const chunk_state_choice choice = choose(&cuda, 2, 1000);
-    assert_true(choice.overlapped && !choice.second);
-    assert_int_equal(choice.blocks, square64.chunk_state_slices);
-    assert_int_equal(choice.segments, 1);
+    const int count = cuda_candidates(&square64, &room, &size, list, MANY);
+    assert_in_range(count, 1, MANY);
+    for (int i = 0; i < count; i++)
+        if (!list[i].refused && is_overlapped(&list[i]) && list[i].blocks == slices_of(&square64, &list[i]))
+            *(list[i].variant & SPLIT_SMALL ? &small : &large) = true;
+    assert_true(large && small);
 }
 
 static uint64_t next_random(uint64_t *state)
@@ -129,41 +165,64 @@ static void every_choice_can_be_launched(void **state)
         g.small_state_slices =
             next_random(&seed) % 2 ? g.chunk_state_slices + 1 + (int)(next_random(&seed) % 9) : 0;
         g.column_blocks = 1 + (int)(next_random(&seed) % 3);
-        struct fpa_cuda_module cuda = on_gpu(&g);
-        cuda.multiprocessors = 1 + (int)(next_random(&seed) % 200);
+        g.kernel[CUDA_CHUNK_STATE_SMALL].threads = g.small_state_slices ? 512 : 0;
+        fpa_gpu_room room = on_gpu(&g);
+        room.multiprocessors = 1 + (int)(next_random(&seed) % 200);
         const int64_t heads = 1 + (int64_t)(next_random(&seed) % 1000),
                       group = 1 + (int64_t)(next_random(&seed) % 8);
         const int64_t chunks = 1 + (int64_t)(next_random(&seed) % 500);
-        const chunk_state_task task = {heads, heads * group, chunks, chunks};
-        const chunk_state_choice choice = chunk_state_choose(&cuda, &task);
-        const int64_t head = (int64_t)choice.slices * g.column_blocks;
-        assert_int_equal(choice.slices, choice.second ? g.small_state_slices : g.chunk_state_slices);
-        assert_in_range(choice.segments, 1, choice.overlapped ? 1 : chunks);
+        const fpa_call_size size = {.form = FORM_CHUNKED,
+                                    .batch = 1,
+                                    .length = chunks * g.chunk,
+                                    .query_heads = heads * group,
+                                    .heads = heads,
+                                    .state_out = true};
+        const fpa_candidate choice = choose_for(&g, &room, &size);
+        const int64_t head = slices_of(&g, &choice) * g.column_blocks;
+        assert_in_range(choice.segments, 1, is_overlapped(&choice) ? 1 : chunks);
+        assert_int_equal(choice.segments, cuda_divide(chunks, choice.segments).segments);
+        if (!is_overlapped(&choice)) {
+            assert_int_equal(choice.blocks, 0);
+            continue;
+        }
         assert_true(choice.blocks >= head && choice.blocks % head == 0);
-        assert_true(choice.blocks <= heads * head * choice.segments);
-        if (choice.overlapped)
-            assert_true(choice.blocks <= cuda.multiprocessors);
-        else
-            assert_int_equal(choice.blocks, heads * head * choice.segments);
+        assert_true(choice.blocks <= heads * head && choice.blocks <= room.multiprocessors);
     }
 }
 
 /* ---- one pass ---- */
 
-static struct fpa_cuda_call divide(int64_t multiprocessors, int64_t walks, int64_t queries, int64_t chunks)
+static const struct fpa_cuda_geometry fused = {.column_blocks = 1,
+                                               .features = 64,
+                                               .columns = 64,
+                                               .copy_bytes = 2,
+                                               .chunk = 64,
+                                               .fused_total = 4096,
+                                               .kernel[CUDA_FUSED_CHUNK].threads = 384,
+                                               .query_tokens = 64};
+
+static cuda_division divide(int multiprocessors, int64_t walks, int64_t queries, int64_t chunks)
 {
-    const struct fpa_cuda_module cuda = {.multiprocessors = (int)multiprocessors,
-                                         .occupancy[CUDA_FUSED_CHUNK] = 1};
-    struct fpa_cuda_call call = {.chunks = chunks};
-    fused_divide(&cuda, walks * queries, walks, &call);
-    return call;
+    const fpa_gpu_room room = {.multiprocessors = multiprocessors, .occupancy[CUDA_FUSED_CHUNK] = 1};
+    const fpa_call_size size = {.form = FORM_CHUNKED,
+                                .batch = 1,
+                                .length = chunks * fused.chunk,
+                                .query_heads = walks * queries,
+                                .heads = walks};
+    const cuda_task task = cuda_task_of(&fused, &room, &size);
+    fpa_candidate best;
+    assert_true(cuda_fastest(&fused, &room, &size, &best));
+    assert_string_equal(best.mechanism, "fused_chunk");
+    const cuda_division division = cuda_divide_fused(&task, best.segments);
+    assert_int_equal(division.segments, best.segments); /* as many as it says */
+    return division;
 }
 
 /* Two segments fill a GPU: the first goes on while the totals of its keys are added up for the second. */
 static void a_first_segment_is_longer_where_it_would_wait(void **state)
 {
-    const struct fpa_cuda_call two = divide(MULTIPROCESSORS, 64, 1, 64);
-    const struct fpa_cuda_call eight = divide(MULTIPROCESSORS, 16, 1, 256);
+    const cuda_division two = divide(MULTIPROCESSORS, 64, 1, 64);
+    const cuda_division eight = divide(MULTIPROCESSORS, 16, 1, 256);
     (void)state;
     assert_int_equal(two.segments, 2);
     assert_in_range(two.first_chunks, 36, 44);
@@ -180,8 +239,7 @@ static void segments_cover_every_sequence(void **state)
         const int64_t walks = 1 + (int64_t)(next_random(&seed) % 300),
                       group = 1 + (int64_t)(next_random(&seed) % 4);
         const int64_t chunks = 1 + (int64_t)(next_random(&seed) % 500);
-        const struct fpa_cuda_call call =
-            divide(1 + (int64_t)(next_random(&seed) % 200), walks, group, chunks);
+        const cuda_division call = divide(1 + (int)(next_random(&seed) % 200), walks, group, chunks);
         assert_in_range(call.segments, 1, MOST_SEGMENTS);
         assert_true(call.first_chunks >= 1 && call.segment_chunks >= 1);
         assert_true(call.first_chunks + (call.segments - 1) * call.segment_chunks >= chunks);
@@ -196,7 +254,7 @@ int main(void)
         cmocka_unit_test(many_heads_are_followed),
         cmocka_unit_test(few_heads_are_walked_in_segments),
         cmocka_unit_test(nobody_follows_where_launches_cannot_overlap_or_nobody_queries),
-        cmocka_unit_test(in_a_crowd_a_block_has_all_heads),
+        cmocka_unit_test(a_block_may_have_all_heads),
         cmocka_unit_test(every_choice_can_be_launched),
         cmocka_unit_test(a_first_segment_is_longer_where_it_would_wait),
         cmocka_unit_test(segments_cover_every_sequence),

@@ -1,5 +1,5 @@
 /* test_cluster_scan: which heads have a pass by clusters, and which calls go that way. */
-#include "runtime/cuda/launch_cluster_scan.h"
+#include "machine/cuda_candidates.h"
 #include "gen/gen.h"
 
 #include <setjmp.h>
@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#include "gen/plan/plan.h"
+#include "gen/plan/cuda/cluster_scan.h"
+#include "head/form.h"
 
 enum { MULTIPROCESSORS = 132, SEED = 20261122, RANDOM_CALLS = 20000 };
 
@@ -39,7 +40,8 @@ static const struct {
     {"d = 256, dv = 64, terms = linear {}", "cuda:sm_90a", "too many numbers"},
 };
 
-static void plan_of(const char *body, const char *target, fpa_cluster_scan_plan *cluster_scan,
+/* Why not, or "". */
+static void plan_of(const char *body, const char *target, fpa_cluster_scan *cluster_scan, char *why,
                     int *shared_memory)
 {
     char spec[512];
@@ -54,7 +56,10 @@ static void plan_of(const char *body, const char *target, fpa_cluster_scan_plan 
         simplify(list.heads[0], &simple, &error) ||
         plan_choose(&simple, list.heads[0], target_find(target), &plan, &error))
         fail_msg("%s: %s: %s", body, error.where, error.message);
-    *cluster_scan = plan.cluster_scan;
+    const fpa_suited *suited = &plan.cuda.suited[CLUSTER_SCAN];
+    assert_int_equal(plan.cuda.chosen[CLUSTER_SCAN], suited->plan != NULL);
+    snprintf(why, WHY, "%s", suited->why);
+    *cluster_scan = suited->plan ? *(const fpa_cluster_scan *)suited->plan : (fpa_cluster_scan){0};
     *shared_memory = plan.target->shared_memory;
     plan_free(&plan);
     simplified_free(&simple);
@@ -65,11 +70,12 @@ static void heads_of_coordinates_relay_and_others_say_why_not(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
-        fpa_cluster_scan_plan cluster_scan;
+        fpa_cluster_scan cluster_scan;
+        char why[WHY];
         int memory;
-        plan_of(heads[i].body, heads[i].target, &cluster_scan, &memory);
-        if (cluster_scan.used != !heads[i].why || (heads[i].why && !strstr(cluster_scan.why, heads[i].why)))
-            fail_msg("%s: used %d, '%s'", heads[i].body, cluster_scan.used, cluster_scan.why);
+        plan_of(heads[i].body, heads[i].target, &cluster_scan, why, &memory);
+        if ((why[0] == '\0') != !heads[i].why || (heads[i].why && !strstr(why, heads[i].why)))
+            fail_msg("%s: '%s'", heads[i].body, why);
     }
 }
 
@@ -79,9 +85,10 @@ static void memory_and_registers_suffice(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof heads / sizeof *heads && !heads[i].why; i++) {
-        fpa_cluster_scan_plan cluster_scan;
+        fpa_cluster_scan cluster_scan;
+        char why[WHY];
         int memory;
-        plan_of(heads[i].body, heads[i].target, &cluster_scan, &memory);
+        plan_of(heads[i].body, heads[i].target, &cluster_scan, why, &memory);
         assert_in_range(cluster_scan.bytes, 1, memory);
         assert_int_equal(cluster_scan.at_ones % 1024, 0);
         assert_int_equal(cluster_scan.at_outputs % 1024, 0);
@@ -98,71 +105,100 @@ static void memory_and_registers_suffice(void **state)
 
 /* ---- the choice ---- */
 
+static const struct fpa_cuda_geometry linear64 = {.features = 64,
+                                                  .columns = 64,
+                                                  .column_blocks = 1,
+                                                  .copy_bytes = 2,
+                                                  .chunk = 256,
+                                                  .query_tokens = 64,
+                                                  .fused_total = 4096,
+                                                  .kernel[CUDA_FUSED_CHUNK].threads = 384,
+                                                  .kernel[CUDA_CLUSTER_SCAN].threads = 512};
+
 /* What an H200 has room for. */
-static struct fpa_cuda_module h200(void)
+static fpa_gpu_room h200(void)
 {
-    return (struct fpa_cuda_module){.multiprocessors = MULTIPROCESSORS,
-                                    .occupancy[CUDA_FUSED_CHUNK] = 2,
-                                    .kernel[CUDA_CLUSTER_SCAN] = (CUfunction)(void *)&heads,
-                                    .cluster_counts = {0, 0, 66, 39, 30, 22, 17, 15, 15}};
+    return (fpa_gpu_room){.multiprocessors = MULTIPROCESSORS,
+                          .occupancy[CUDA_FUSED_CHUNK] = 2,
+                          .cluster_counts = {0, 0, 66, 39, 30, 22, 17, 15, 15}};
 }
 
-/* Measured there: docs/decisions/0015-cluster-scan.md. segments: of NAME_fused_chunk, as it would choose
- * them. */
+static fpa_call_size call_of(int64_t sequences, int64_t length)
+{
+    return (fpa_call_size){
+        .form = FORM_CHUNKED, .batch = 1, .length = length, .query_heads = sequences, .heads = sequences};
+}
+
+/* Blocks of each cluster; 0: the fastest has none. */
+static int choose(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room, int64_t sequences,
+                  int64_t length)
+{
+    const fpa_call_size size = call_of(sequences, length);
+    fpa_candidate best;
+    assert_true(cuda_fastest(geometry, room, &size, &best));
+    return strcmp(best.mechanism, "cluster_scan") == 0 ? (int)best.segments : 0;
+}
+
+/* Measured there: docs/decisions/0015-cluster-scan.md. */
 static void few_sequences_go_by_clusters(void **state)
 {
     static const struct {
-        int64_t walks, segments, length;
+        int64_t sequences, length;
         int least, most; /* blocks of a cluster */
     } calls[] = {
-        {64, 4, 16384, 2, 3},  {128, 2, 8192, 2, 2}, {32, 8, 32768, 3, 3}, {16, 16, 65536, 5, 6},
-        {100, 2, 16384, 2, 3}, {1, 64, 65536, 0, 0}, {4, 64, 65536, 0, 0}, {1024, 1, 1024, 0, 0},
-        {1280, 1, 300, 0, 0},  {64, 4, 100, 0, 0},   {64, 1, 0, 0, 0},
+        {64, 16384, 2, 3},  {128, 8192, 2, 2}, {32, 32768, 3, 3}, {16, 65536, 5, 6},
+        {100, 16384, 2, 3}, {1, 65536, 0, 0},  {4, 65536, 0, 0},  {1024, 1024, 0, 0},
+        {1280, 300, 0, 0},  {64, 100, 0, 0},   {64, 0, 0, 0},
     };
-    const struct fpa_cuda_module cuda = h200();
+    const fpa_gpu_room room = h200();
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        const int blocks = cluster_scan_choose(&cuda, calls[i].walks, calls[i].segments, calls[i].length);
+        const int blocks = choose(&linear64, &room, calls[i].sequences, calls[i].length);
         if (blocks < calls[i].least || blocks > calls[i].most)
-            fail_msg("%lld sequences of %lld tokens: %d blocks a cluster", (long long)calls[i].walks,
+            fail_msg("%lld sequences of %lld tokens: %d blocks a cluster", (long long)calls[i].sequences,
                      (long long)calls[i].length, blocks);
     }
 }
 
 static void gates_make_clusters_worth_more(void **state)
 {
-    struct fpa_cuda_module cuda = h200();
+    const fpa_gpu_room room = h200();
+    struct fpa_cuda_geometry gated = linear64;
     (void)state;
-    assert_int_equal(cluster_scan_choose(&cuda, 1024, 1, 1024), 0);
-    cuda.geometry.gate = 1;
-    assert_int_equal(cluster_scan_choose(&cuda, 1024, 1, 1024), 2);
+    assert_int_equal(choose(&linear64, &room, 1024, 1024), 0);
+    gated.gate = 1;
+    assert_int_equal(choose(&gated, &room, 1024, 1024), 2);
 }
 
-static void without_the_kernel_or_room_for_clusters_nobody_relays(void **state)
+/* Why the list refuses cluster_scan; NULL: it does not. */
+static const char *refusal(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
+                           int64_t sequences, int64_t length)
 {
-    struct fpa_cuda_module cuda = h200();
-    (void)state;
-    cuda.kernel[CUDA_CLUSTER_SCAN] = NULL;
-    assert_int_equal(cluster_scan_choose(&cuda, 64, 4, 16384), 0);
-    cuda = h200();
-    memset(cuda.cluster_counts, 0, sizeof cuda.cluster_counts);
-    assert_int_equal(cluster_scan_choose(&cuda, 64, 4, 16384), 0);
-    cuda.schedule = SCHEDULE_CLUSTER;
-    assert_int_equal(cluster_scan_choose(&cuda, 64, 4, 16384), 0);
+    enum { MANY = 200 };
+    const fpa_call_size size = call_of(sequences, length);
+    fpa_candidate list[MANY];
+    const int count = cuda_candidates(geometry, room, &size, list, MANY);
+    for (int i = 0; i < count; i++)
+        if (strcmp(list[i].mechanism, "cluster_scan") == 0)
+            return list[i].refused;
+    fail_msg("cluster_scan is not in the list");
+    return NULL;
 }
 
-/* Their calls are small; crowded, the other kernel is tried. */
-static void verification_has_clusters_whatever_the_call(void **state)
+static void without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan(void **state)
 {
-    struct fpa_cuda_module cuda = h200();
+    struct fpa_cuda_geometry without = linear64;
+    fpa_gpu_room room = h200();
     (void)state;
-    cuda.schedule = SCHEDULE_CLUSTER;
-    assert_int_equal(cluster_scan_choose(&cuda, 1, 1, 100), 3);
-    memset(cuda.cluster_counts, 0, sizeof cuda.cluster_counts);
-    cuda.cluster_counts[2] = 1;
-    assert_int_equal(cluster_scan_choose(&cuda, 1, 1, 100), 2);
-    cuda.schedule = SCHEDULE_CROWDED;
-    assert_int_equal(cluster_scan_choose(&cuda, 64, 4, 16384), 0);
+    without.kernel[CUDA_CLUSTER_SCAN].threads = 0;
+    assert_null(refusal(&linear64, &room, 64, 16384));
+    assert_int_equal(choose(&without, &room, 64, 16384), 0);
+    assert_non_null(strstr(refusal(&without, &room, 64, 16384), "no such kernel"));
+    assert_non_null(strstr(refusal(&linear64, &room, 64, 100), "two spans"));
+    assert_non_null(strstr(refusal(&linear64, &room, 70000, 16384), "65535"));
+    memset(room.cluster_counts, 0, sizeof room.cluster_counts);
+    assert_int_equal(choose(&linear64, &room, 64, 16384), 0);
+    assert_non_null(strstr(refusal(&linear64, &room, 64, 16384), "no room"));
 }
 
 static uint64_t next_random(uint64_t *state)
@@ -178,18 +214,18 @@ static void every_choice_can_be_launched(void **state)
     (void)state;
     print_message("seed %d\n", SEED);
     for (int i = 0; i < RANDOM_CALLS; i++) {
-        struct fpa_cuda_module cuda = h200();
-        cuda.occupancy[CUDA_FUSED_CHUNK] = 1 + (int)(next_random(&seed) % 2);
-        cuda.multiprocessors = 1 + (int)(next_random(&seed) % 200);
+        fpa_gpu_room room = h200();
+        room.occupancy[CUDA_FUSED_CHUNK] = 1 + (int)(next_random(&seed) % 2);
+        room.multiprocessors = 1 + (int)(next_random(&seed) % 200);
         for (int n = 2; n <= MOST_CLUSTER; n++)
-            cuda.cluster_counts[n] = (int)(next_random(&seed) % (unsigned)(cuda.multiprocessors / n + 1));
-        const int64_t walks = 1 + (int64_t)(next_random(&seed) % (i % 2 ? 200 : 200000));
+            room.cluster_counts[n] = (int)(next_random(&seed) % (unsigned)(room.multiprocessors / n + 1));
+        const int64_t sequences = 1 + (int64_t)(next_random(&seed) % (i % 2 ? 200 : 200000));
         const int64_t length = 1 + (int64_t)(next_random(&seed) % 100000);
-        const int blocks = cluster_scan_choose(&cuda, walks, 1 + (int64_t)(next_random(&seed) % 64), length);
+        const int blocks = choose(&linear64, &room, sequences, length);
         if (blocks == 0)
             continue;
         assert_in_range(blocks, 2, MOST_CLUSTER);
-        assert_true(cuda.cluster_counts[blocks] > 0 && walks <= 65535);
+        assert_true(room.cluster_counts[blocks] > 0 && sequences <= 65535);
         assert_true((blocks - 1) * 128 < length);
     }
 }
@@ -201,8 +237,7 @@ int main(void)
         cmocka_unit_test(memory_and_registers_suffice),
         cmocka_unit_test(few_sequences_go_by_clusters),
         cmocka_unit_test(gates_make_clusters_worth_more),
-        cmocka_unit_test(without_the_kernel_or_room_for_clusters_nobody_relays),
-        cmocka_unit_test(verification_has_clusters_whatever_the_call),
+        cmocka_unit_test(without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan),
         cmocka_unit_test(every_choice_can_be_launched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,6 +103,32 @@ static void explain_shows_what_a_person_asks_for(void **state)
     scratch_remove(here.folder);
 }
 
+static void explain_lists_candidates_of_a_call(void **state)
+{
+    static const char *const words[] = {"chunked form, batch 1, 16 heads, 65536 tokens",
+                                        "chunk_state_small, overlapped, 64 blocks",
+                                        "chunk_state, 57 segments",
+                                        "fused_chunk",
+                                        "the module has no such kernel",
+                                        "of H200: "};
+    (void)state;
+#define EXPLAIN(...)                                                                                         \
+    RUN("fpac", "explain", "specs/storage.lua", "--head", "tspow2_d64_bf16", "--target", "sm_90a",           \
+        __VA_ARGS__)
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        expect(EXPLAIN("--length", "65536", "--heads", "16"), 0, words[i], NULL);
+    expect(EXPLAIN("--length", "1", "--form", "recurrent"), 0, "* decode_resident  8 blocks a head", NULL);
+    expect(EXPLAIN("--length", "4096", "--json"), 0, "\"fastest\": true", NULL);
+    expect(EXPLAIN("--length", "4096", "--form", "soup"), 1, NULL, "soup");
+    expect(RUN("fpac", "explain", "specs/linear.lua", "--head", "linear_d64", "--target", "c:avx2",
+               "--length", "512"),
+           0, "* c_chunked", NULL);
+    program_result without = EXPLAIN("--json");
+    assert_null(strstr(without.out, "candidates"));
+    program_free(&without);
+#undef EXPLAIN
+}
+
 /* 16 x 5 + 48 + 1 features of the rows as they are, fewer than the 1225 monomials of these degrees. */
 static void explain_knows_one_minimum(void **state)
 {
@@ -215,6 +241,29 @@ static void verify_shows_every_form_and_exits_with_0(void **state)
     scratch_remove(here.folder);
 }
 
+/* Forms of a C kernel: the one that AUTO is, is marked. */
+static void bench_times_candidates_and_tells_the_regret(void **state)
+{
+    place here;
+    char lines[PATH];
+    (void)state;
+    place_begin(&here, tiny_spec);
+    place_file(&here, "candidates.tsv", lines);
+#define BENCH(...)                                                                                           \
+    RUN("fpac", "bench", here.spec, "--candidates", "--length", "64", "--threads", "1", "--repeats", "2",    \
+        __VA_ARGS__)
+    expect(BENCH("--tsv", lines), 0, "regret of tiny: ", NULL);
+    expect(BENCH("--tsv", lines, "--json"), 0, "\"regret\": ", NULL);
+    expect(BENCH("--form", "recurrent"), 0, "* ", NULL);
+    program_result both = RUN("/usr/bin/env", "grep", "-c", "^tiny", lines);
+    assert_string_equal(both.out, "4\n"); /* parallel and chunked, twice */
+    program_free(&both);
+    expect(BENCH("--tsv", here.spec), 1, NULL, "is no list of candidates");
+    expect(BENCH("--recent", "4"), 1, NULL, "--recent");
+#undef BENCH
+    scratch_remove(here.folder);
+}
+
 static void bench_reports_the_form_asked_for(void **state)
 {
     place here;
@@ -287,6 +336,7 @@ int main(void)
         cmocka_unit_test(a_missing_head_is_told_with_those_there_are),
         cmocka_unit_test(an_unknown_target_is_told_with_those_there_are),
         cmocka_unit_test(explain_shows_what_a_person_asks_for),
+        cmocka_unit_test(explain_lists_candidates_of_a_call),
         cmocka_unit_test(explain_knows_one_minimum),
         cmocka_unit_test(a_weight_beyond_float32_is_refused_with_its_size),
         cmocka_unit_test(every_stage_can_be_dumped_and_is_the_same_twice),
@@ -295,6 +345,7 @@ int main(void)
         cmocka_unit_test(cache_counts_and_clears),
         cmocka_unit_test(a_full_standard_output_is_an_error),
         cmocka_unit_test(verify_shows_every_form_and_exits_with_0),
+        cmocka_unit_test(bench_times_candidates_and_tells_the_regret),
         cmocka_unit_test(bench_reports_the_form_asked_for),
         cmocka_unit_test(gen_writes_files_that_compile_alone),
         cmocka_unit_test(gen_with_objects_writes_shared_libraries),

@@ -19,15 +19,15 @@ static int it_is_loaded_and_given_back(void)
     struct fake_state *f = fake_with_geometry();
     HOLDS(load(0, &module, &error) == FPA_OK);
     const struct fpa_cuda_module *cuda = module.handle;
-    HOLDS(module.backend == &backend_cuda && module.workspace && module.forward);
+    HOLDS(module.backend == &backend_cuda && module.workspace && module.forward && module.candidates);
     HOLDS(f->contexts == 1 && f->modules == 1 && f->depth == 0);
     HOLDS(memcmp(&cuda->geometry, &f->geometry, sizeof f->geometry) == 0);
     HOLDS(!cuda->kernel[CUDA_GATE_SCAN] && cuda->kernel[CUDA_CHUNK_STATE] &&
           cuda->kernel[CUDA_SEGMENT_SCAN] && cuda->kernel[CUDA_CHUNK_OUTPUT] &&
           cuda->kernel[CUDA_FUSED_CHUNK] && cuda->kernel[CUDA_DECODE] && cuda->kernel[CUDA_SPLIT_REDUCTION]);
-    HOLDS(cuda->multiprocessors == 132 && cuda->shared_memory == 227 * 1024);
-    HOLDS(cuda->occupancy[CUDA_CHUNK_STATE] == 2 && cuda->occupancy[CUDA_CHUNK_OUTPUT] == 2 &&
-          cuda->occupancy[CUDA_FUSED_CHUNK] == 2 && cuda->occupancy[CUDA_DECODE] == 2);
+    HOLDS(cuda->room.multiprocessors == 132 && cuda->room.shared_memory == 227 * 1024);
+    HOLDS(cuda->room.occupancy[CUDA_CHUNK_STATE] == 2 && cuda->room.occupancy[CUDA_CHUNK_OUTPUT] == 2 &&
+          cuda->room.occupancy[CUDA_FUSED_CHUNK] == 2 && cuda->room.occupancy[CUDA_DECODE] == 2);
     HOLDS(strcmp(cuda->name, "toy") == 0 && cuda->device == 0);
     backend_cuda.unload(&module);
     HOLDS(nothing_is_held(f) && !module.handle);

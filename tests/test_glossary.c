@@ -1,6 +1,8 @@
 /* One vocabulary: what the tables name is in docs/glossary.md, and a symbol has the name of its table's row. */
 #include "abi/cuda_kernels.h"
+#include "gen/plan/cuda/mechanism.h"
 #include "head/form.h"
+#include "machine/cuda_mechanism.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,6 +51,22 @@ static void every_cuda_kernel_is_in_the_glossary(void **state)
             fail_msg("docs/glossary.md does not explain %s", cuda_kernel_names[i]);
 }
 
+static void every_mechanism_of_candidates_is_in_the_glossary(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MECHANISMS; i++)
+        if (!is_explained(cuda_mechanism_names[i]))
+            fail_msg("docs/glossary.md does not explain %s", cuda_mechanism_names[i]);
+}
+
+static void every_mechanism_is_in_the_glossary(void **state)
+{
+    (void)state;
+    for (int m = 0; m < CUDA_MECHANISMS; m++)
+        if (!is_explained(cuda_mechanisms[m].name))
+            fail_msg("docs/glossary.md does not explain %s", cuda_mechanisms[m].name);
+}
+
 static void every_form_is_in_the_glossary(void **state)
 {
     (void)state;
@@ -89,6 +107,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cuda_kernel_is_in_the_glossary),
+        cmocka_unit_test(every_mechanism_of_candidates_is_in_the_glossary),
+        cmocka_unit_test(every_mechanism_is_in_the_glossary),
         cmocka_unit_test(every_form_is_in_the_glossary),
         cmocka_unit_test(every_cuda_kernel_is_told_of_in_emitted_files),
         cmocka_unit_test(a_word_that_is_nowhere_is_not_explained),

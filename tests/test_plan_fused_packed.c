@@ -1,6 +1,6 @@
 /* plan_fused_packed: which heads have one pass by warpgroups with tasks of their own, and in what order it
  * has their features. */
-#include "gen/plan/plan.h"
+#include "gen/plan/cuda/fused_packed.h"
 #include "gen/gen.h"
 
 #include <setjmp.h>
@@ -86,12 +86,14 @@ static void heads_whose_state_registers_hold_have_one_pass(void **state)
         const struct flowing *f = &flowing[i];
         struct made m;
         make(f->body, "cuda:sm_90a", &m);
-        const fpa_fused_packed_plan *fused = &m.plan.fused_packed;
-        if (!fused->used || fused->key_groups != f->key_groups || fused->key_tiles != f->key_tiles ||
-            fused->rows < f->rows || fused->rows >= f->rows + 8 || fused->coordinates != f->coordinates)
-            fail_msg("%s: used %d '%s', %d x %d tiles, %d rows, coordinates %d", f->body, fused->used,
-                     fused->why, fused->key_groups, fused->key_tiles, fused->rows, fused->coordinates);
-        assert_true(m.plan.cuda.is_fused);
+        const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
+        if (!fused)
+            fail_msg("%s: %s", f->body, m.plan.cuda.suited[FUSED_PACKED].why);
+        if (fused->key_groups != f->key_groups || fused->key_tiles != f->key_tiles || fused->rows < f->rows ||
+            fused->rows >= f->rows + 8 || fused->coordinates != f->coordinates)
+            fail_msg("%s: %d x %d tiles, %d rows, coordinates %d", f->body, fused->key_groups,
+                     fused->key_tiles, fused->rows, fused->coordinates);
+        assert_true(m.plan.cuda.fused);
         unmake(&m);
     }
 }
@@ -102,8 +104,9 @@ static void heads_without_one_pass_say_why(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct made m;
         make(others[i].body, others[i].target, &m);
-        if (m.plan.fused_packed.used || !strstr(m.plan.fused_packed.why, others[i].why))
-            fail_msg("%s: used %d, '%s'", others[i].body, m.plan.fused_packed.used, m.plan.fused_packed.why);
+        const fpa_suited *packed = &m.plan.cuda.suited[FUSED_PACKED];
+        if (packed->plan || !strstr(packed->why, others[i].why))
+            fail_msg("%s: '%s'", others[i].body, packed->why);
         unmake(&m);
     }
 }
@@ -125,7 +128,7 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         struct made m;
         make(flowing[i].body, "cuda:sm_90a", &m);
-        const fpa_fused_packed_plan *fused = &m.plan.fused_packed;
+        const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
         assert_int_equal(1 + fused->key_groups + fused->query_groups, 4);
         assert_shared(&fused->walk, 1, fused->key_groups);
         assert_shared(&fused->totals, fused->total_packers, fused->key_groups * fused->total_parts);
@@ -146,7 +149,7 @@ static void every_feature_has_one_slot(void **state)
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         struct made m;
         make(flowing[i].body, "cuda:sm_90a", &m);
-        const fpa_fused_packed_plan *fused = &m.plan.fused_packed;
+        const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
         bool *seen = calloc((size_t)m.plan.features, sizeof *seen);
         assert_non_null(seen);
         assert_true(fused->slots >= m.plan.features);
@@ -167,9 +170,10 @@ static void every_feature_has_one_slot(void **state)
 /* The row of the last factor of a slot's feature. */
 static int last_row(const fpa_plan *plan, int slot)
 {
-    const fpa_cuda_plan *cuda = &plan->cuda;
-    const int last = cuda->factors - 1 - plan->fused_packed.slot_swapped[slot];
-    return cuda->factor_row[last * cuda->features + plan->fused_packed.slot_feature[slot]];
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const fpa_fused_packed *fused = plan->cuda.fused_packed;
+    const int last = rows->factors - 1 - fused->slot_swapped[slot];
+    return rows->factor_row[last * rows->features + fused->slot_feature[slot]];
 }
 
 static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)

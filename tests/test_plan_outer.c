@@ -33,7 +33,7 @@ static void make(const char *body, int warpgroup_tiles, struct made *m)
     if (spec_load_text("hopper.lua", NULL, spec, strlen(spec), &m->list, &error) ||
         simplify(m->list.heads[0], &m->simple, &error) ||
         plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error) ||
-        plan_outer(&m->plan, warpgroup_tiles, &m->outer, &error))
+        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, &m->plan.memory, &m->outer, &error))
         fail_msg("%s: %s: %s", body, error.where, error.message);
 }
 
@@ -266,7 +266,8 @@ static void features_of_equal_factors_have_tiles_of_their_own(void **state)
         twice.plan.pieces[p].feature += p < m.plan.piece_count ? 0 : m.plan.features;
         twice.plan.pieces[p].weight += p < m.plan.piece_count ? 0 : 1;
     }
-    assert_int_equal(plan_outer(&twice.plan, WARPGROUP_TILES, &twice.outer, &error), FPA_OK);
+    assert_int_equal(plan_outer(&twice.plan, 2, WARPGROUP_TILES, &twice.plan.memory, &twice.outer, &error),
+                     FPA_OK);
     assert_true(twice.outer.used);
     assert_int_equal(twice.outer.tiles, 2 * m.outer.tiles);
     check_features(&twice);
@@ -411,13 +412,12 @@ static void steps_of_a_dot_hold_its_rows_and_zeros(void **state)
 static void check_again(const struct made *m)
 {
     const fpa_outer_plan *a = &m->outer;
-    fpa_plan plan = m->plan;
-    fpa_outer_plan b;
+    const int columns = m->plan.cuda.columns.all;
+    fpa_outer_plan b, c;
     fpa_error error = {0};
-    plan.memory = (arena){0};
-    assert_int_equal(plan_outer(&plan, WARPGROUP_TILES, &b, &error), FPA_OK);
-    fpa_outer_plan c;
-    assert_int_equal(plan_outer(&plan, WARPGROUP_TILES, &c, &error), FPA_OK);
+    arena memory = {0};
+    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, &memory, &b, &error), FPA_OK);
+    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, &memory, &c, &error), FPA_OK);
     assert_int_equal(a->tiles, b.tiles);
     assert_int_equal(b.groups, c.groups);
     assert_int_equal(b.strips, c.strips);
@@ -426,7 +426,7 @@ static void check_again(const struct made *m)
     assert_memory_equal(b.feature, c.feature, b.tiles * 64 * sizeof *b.feature);
     assert_memory_equal(b.tile_suffix, c.tile_suffix, b.tiles * sizeof *b.tile_suffix);
     assert_memory_equal(b.strip_tile, c.strip_tile, b.strips * b.strip_length * sizeof *b.strip_tile);
-    arena_free(&plan.memory);
+    arena_free(&memory);
 }
 
 static void the_same_plan_gives_the_same_tables(void **state)

@@ -105,32 +105,46 @@ static void every_failing_call_of_a_device_ends_in_its_own_error(void **state)
     head_free(head);
 }
 
-static const fpa_head *large_head;
+/* Three candidates, of which the faulty one is never the fastest: in it a token does not see its own key. */
+enum { CANDIDATES = 3 };
+static const char *listed[CANDIDATES];
+static fpa_module computing;
 
-/* Only the last way a token does not see its own key. */
-static void choose_schedule(const fpa_module *module, int way)
+static int list_candidates(const fpa_module *module, const fpa_call_size *size, fpa_candidate *out, int most)
 {
-    (void)module;
-    hand_module(large_head, way == 2 ? FAULT_MASK : NO_FAULT);
+    (void)module, (void)size;
+    for (int i = 0; i < CANDIDATES && i < most; i++)
+        out[i] = (fpa_candidate){.mechanism = listed[i], .segments = 1, .variant = i == 1};
+    return CANDIDATES;
 }
 
-static void kernels_of_large_calls_are_verified_too(void **state)
+static fpa_status forward_by(const fpa_module *module, int form, const struct fpa_launch *launch,
+                             const fpa_candidate *candidate, void *stream, fpa_error *error)
+{
+    hand_module(module->handle, candidate && !strcmp(candidate->mechanism, "faulty") ? FAULT_MASK : NO_FAULT);
+    return computing.forward(module, form, launch, candidate, stream, error);
+}
+
+static void every_candidate_is_verified(void **state)
 {
     fpa_head *head = tspow_head(8, 5, 4);
-    fpa_module module = hand_module(head, NO_FAULT);
+    fpa_module module = computing = hand_module(head, NO_FAULT);
     fpa_facts facts = hand_facts(head);
     fpa_verdict verdict;
     fpa_error error;
 
     (void)state;
-    assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_OK);
-    large_head = head;
-    module.choose_schedule = choose_schedule;
-    module.schedules = 2;
-    assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_OK);
-    module.schedules = 3;
-    assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_REFUSED);
-    assert_non_null(strstr(error.message, "but the formula gives"));
+    module.handle = head;
+    module.candidates = list_candidates;
+    module.forward = forward_by;
+    for (int faulty = -1; faulty < CANDIDATES; faulty++) {
+        for (int i = 0; i < CANDIDATES; i++)
+            listed[i] = i == faulty ? "faulty" : "right";
+        assert_int_equal(verify_module(head, &facts, &module, &verdict, &error),
+                         faulty < 0 ? FPA_OK : FPA_REFUSED);
+        if (faulty >= 0)
+            assert_non_null(strstr(error.message, "but the formula gives"));
+    }
     head_free(head);
 }
 
@@ -171,7 +185,7 @@ int main(void)
         cmocka_unit_test(every_fault_is_refused_in_its_words),
         cmocka_unit_test(every_fault_on_a_device_is_refused_in_its_words),
         cmocka_unit_test(every_failing_call_of_a_device_ends_in_its_own_error),
-        cmocka_unit_test(kernels_of_large_calls_are_verified_too),
+        cmocka_unit_test(every_candidate_is_verified),
         cmocka_unit_test(a_module_without_forms_is_refused),
         cmocka_unit_test(a_refused_module_is_unloaded_and_no_kernel_is_made),
     };

@@ -23,23 +23,38 @@ static const char *find_template(const char *name)
 
 /* ---- the plan as a Lua table ---- */
 
+static const fpa_field head_fields[] = {
+    FIELD(fpa_head, name), FIELD(fpa_head, d),   FIELD(fpa_head, dv),    FIELD(fpa_head, causal),
+    FIELD(fpa_head, gate), FIELD(fpa_head, eps), FIELD(fpa_head, scale), {0},
+};
+
+static const fpa_field plan_fields[] = {
+    FIELD(fpa_plan, features),
+    FIELD_AS(fpa_plan, "uses_weights", weighs),
+    FIELD(fpa_plan, chunk),
+    {0},
+};
+
 static void push_head(lua_State *L, const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
-    set_string(L, "name", head->name);
+    set_fields(L, head_fields, head);
+    set_fields(L, plan_fields, plan);
     set_string(L, "target", plan->target->name);
-    set_integer(L, "features", plan->features);
-    set_boolean(L, "uses_weights", plan->weighs);
-    set_integer(L, "d", head->d);
-    set_integer(L, "dv", head->dv);
-    set_boolean(L, "causal", head->causal);
-    set_boolean(L, "gate", head->gate);
     set_boolean(L, "normalized", head->normalize != FPA_NORMALIZE_NONE);
     set_string(L, "normalize", normalize_name(head->normalize));
-    set_number(L, "eps", head->eps);
-    set_number(L, "scale", head->scale);
     set_string(L, "dtype", dtype_name(head->dtype));
     set_string(L, "state_dtype", dtype_name(head->state_dtype));
+}
+
+/* What the back end describes, and what is computed of it. */
+static void push_plan(lua_State *L, const fpa_plan *plan)
+{
+    const fpa_generator *generator = generator_of(plan->target);
+    fpa_field_set set;
+    for (int i = 0; generator->fields(plan, i, &set); i++)
+        set_field_set(L, &set);
+    generator->push(L, plan);
 }
 
 /* ---- texts ---- */
@@ -203,7 +218,7 @@ static int prepare(lua_State *L)
     luaL_requiref(L, LUA_MATHLIBNAME, luaopen_math, 1);
     lua_createtable(L, 0, 48);
     push_head(L, e->plan);
-    generator_of(e->plan->target)->push(L, e->plan);
+    push_plan(L, e->plan);
     push_origin(L, e->written);
     push_summary(L, e->plan);
     set_string(L, "digest", e->digest);

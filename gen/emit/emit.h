@@ -18,7 +18,7 @@ struct fpa_fault;
 fpa_status emit_faulty(const fpa_plan *plan, const fpa_head *written, const struct fpa_fault *fault,
                        char **code, char **header, fpa_error *error);
 
-/* Put the fields of the plan that a back end's templates read into the table on top of the stack. */
+/* Put what a back end's templates read beside its plan's fields into the table on top of the stack. */
 struct lua_State;
 void push_c(struct lua_State *L, const fpa_plan *plan);
 void push_cuda(struct lua_State *L, const fpa_plan *plan);

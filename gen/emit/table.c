@@ -6,12 +6,6 @@ void set_integer(lua_State *L, const char *field, lua_Integer value)
     lua_setfield(L, -2, field);
 }
 
-void set_number(lua_State *L, const char *field, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, field);
-}
-
 void set_string(lua_State *L, const char *field, const char *value)
 {
     lua_pushstring(L, value);
@@ -33,11 +27,103 @@ void push_integers(lua_State *L, const int *values, int count)
     }
 }
 
-void set_integers(lua_State *L, const char *field, const int *values, int count)
+/* ---- fields by their description ---- */
+
+static const void *member(const fpa_field *field, const void *of)
 {
-    push_integers(L, values, count);
-    lua_setfield(L, -2, field);
+    return (const char *)of + field->offset;
 }
+
+static int count_of(const fpa_field *field, const void *of)
+{
+    return *(const int *)((const char *)of + field->count) * field->times + field->more;
+}
+
+/* Element i of what the array at `at` points to. */
+static void push_element(lua_State *L, const fpa_field *field, const void *at, int i)
+{
+    if (field->kind == FIELD_INTS)
+        lua_pushinteger(L, (*(int *const *)at)[i]);
+    else if (field->kind == FIELD_DOUBLES)
+        lua_pushnumber(L, (*(double *const *)at)[i]);
+    else
+        lua_pushstring(L, (*(const char **const *)at)[i]);
+}
+
+static void push_struct(lua_State *L, const fpa_field *fields, const void *of)
+{
+    lua_newtable(L);
+    set_fields(L, fields, of);
+}
+
+static void push_several(lua_State *L, const fpa_field *field, const void *of)
+{
+    const int count = count_of(field, of);
+    const char *at = member(field, of);
+    const char *first = field->pointer ? *(const char *const *)at : at;
+    lua_createtable(L, count, 0);
+    for (int i = 0; i < count; i++) {
+        if (field->kind == FIELD_STRUCTS)
+            push_struct(L, field->fields, first + (size_t)i * field->size);
+        else
+            push_element(L, field, at, i);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+static void push_field(lua_State *L, const fpa_field *field, const void *of)
+{
+    const void *at = member(field, of);
+    switch (field->kind) {
+    case FIELD_INT:
+        lua_pushinteger(L, *(const int *)at + field->value);
+        break;
+    case FIELD_LONG:
+        lua_pushinteger(L, *(const int64_t *)at);
+        break;
+    case FIELD_BOOL:
+        lua_pushboolean(L, *(const bool *)at);
+        break;
+    case FIELD_DOUBLE:
+        lua_pushnumber(L, *(const double *)at);
+        break;
+    case FIELD_TEXT:
+        lua_pushstring(L, *(const char *const *)at);
+        break;
+    case FIELD_VALUE:
+        lua_pushinteger(L, field->value);
+        break;
+    case FIELD_STRUCT:
+        push_struct(L, field->fields, at);
+        break;
+    default:
+        push_several(L, field, of);
+    }
+}
+
+void set_fields(lua_State *L, const fpa_field *fields, const void *of)
+{
+    for (const fpa_field *field = fields; field->name; field++) {
+        push_field(L, field, of);
+        lua_setfield(L, -2, field->name);
+    }
+}
+
+void set_field_set(lua_State *L, const fpa_field_set *set)
+{
+    if (!set->table) {
+        if (set->of)
+            set_fields(L, set->fields, set->of);
+        return;
+    }
+    if (set->of)
+        push_struct(L, set->fields, set->of);
+    else
+        lua_pushboolean(L, false);
+    lua_setfield(L, -2, set->table);
+}
+
+/* ---- what is computed ---- */
 
 /* Position of a run-time matrix among the launch's weights. */
 static int weight_index(const fpa_head *head, int matrix)
@@ -88,7 +174,8 @@ void push_projections(lua_State *L, const fpa_plan *plan, const int *row)
         lua_createtable(L, 0, 3);
         set_integer(L, "row", row ? row[weighted->row] : weighted->row);
         set_integer(L, "from", row ? row[weighted->from] : weighted->from);
-        set_number(L, "gram", weighted->gram);
+        lua_pushnumber(L, weighted->gram);
+        lua_setfield(L, -2, "gram");
         lua_rawseti(L, -2, i + 1);
     }
     lua_setfield(L, -2, "weighted");
@@ -100,8 +187,10 @@ void push_monomials(lua_State *L, const fpa_plan *plan)
     lua_createtable(L, score->monomial_count, 0);
     for (int i = 0; i < score->monomial_count; i++) {
         lua_createtable(L, 0, 2);
-        set_number(L, "weight", score->monomials[i].weight.value);
-        set_integers(L, "power", score->monomials[i].power, score->dot_count);
+        lua_pushnumber(L, score->monomials[i].weight.value);
+        lua_setfield(L, -2, "weight");
+        push_integers(L, score->monomials[i].power, score->dot_count);
+        lua_setfield(L, -2, "power");
         lua_rawseti(L, -2, i + 1);
     }
     lua_setfield(L, -2, "monomials");

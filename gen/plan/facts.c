@@ -46,9 +46,6 @@ void plan_facts(fpa_plan *plan, const fpa_head *written, double minimum)
     facts->flop[FORM_PARALLEL] = pair_flop(plan);
     facts->flop[FORM_CHUNKED] = state + plan->chunk * (head->d + head->dv) + projected;
     facts->flop[FORM_RECURRENT] = state + projected;
-    /* half of L^2 pairs against L tokens */
-    facts->crossover =
-        (int64_t)(2 * facts->flop[FORM_CHUNKED] / (facts->flop[FORM_PARALLEL] * plan->pair_cost));
     count_bytes(plan);
     facts->features = plan->features;
     facts->features_written = (int64_t)head_features(written);
@@ -59,8 +56,6 @@ void plan_facts(fpa_plan *plan, const fpa_head *written, double minimum)
     facts->block = head->block;
     facts->chunk = plan->chunk;
     facts->forms = head->causal ? (1 << FORMS) - 1 : 1 << FORM_PARALLEL;
-    if (!head->causal)
-        facts->crossover = 0;
     memcpy(facts->name, head->name, strlen(head->name) + 1);
     snprintf(facts->target, sizeof facts->target, "%s", plan->target->name);
 }

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "facts.h"
@@ -66,12 +67,34 @@ static fpa_status check_limits(const fpa_plan *plan, double minimum, fpa_error *
                 head->name, text);
 }
 
-fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
-                       fpa_plan *plan, fpa_error *error)
+static fpa_status find_mechanism(fpa_plan *plan, const char *mechanism, fpa_error *error)
+{
+    const fpa_generator *generator = generator_of(plan->target);
+    char names[128] = "";
+    plan->forced = -1;
+    if (!mechanism)
+        return FPA_OK;
+    if (!generator->mechanism)
+        return fail(error, FPA_INVALID, mechanism, "%s has one mechanism only", plan->target->name);
+    for (int i = 0; generator->mechanism(i); i++) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", generator->mechanism(i));
+        if (!strcmp(generator->mechanism(i), mechanism))
+            plan->forced = i;
+    }
+    if (plan->forced < 0)
+        return fail(error, FPA_INVALID, mechanism, "no such mechanism; there are %s", names);
+    return FPA_OK;
+}
+
+fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                          const char *mechanism, fpa_plan *plan, fpa_error *error)
 {
     *plan = (fpa_plan){.head = simple->head, .score = &simple->score, .target = target};
     plan->features = (int64_t)head_features(plan->head);
-    fpa_status status = check_limits(plan, simple->minimum, error);
+    fpa_status status = find_mechanism(plan, mechanism, error);
+    if (!status)
+        status = check_limits(plan, simple->minimum, error);
     if (!status)
         status = generator_of(target)->plan(plan, error);
     if (!status)
@@ -79,6 +102,12 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
     else
         plan_free(plan);
     return status;
+}
+
+fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                       fpa_plan *plan, fpa_error *error)
+{
+    return plan_choose_as(simple, written, target, NULL, plan, error);
 }
 
 void plan_free(fpa_plan *plan)

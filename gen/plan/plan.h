@@ -14,10 +14,6 @@
 #include "machine/target.h"
 #include "gen/plan/c/c.h"
 #include "gen/plan/cuda/cuda.h"
-#include "gen/plan/cuda/fused_packed.h"
-#include "gen/plan/cuda/outer.h"
-#include "gen/plan/cuda/cluster_scan.h"
-#include "gen/plan/cuda/split.h"
 #include "gen/simplify/simplify.h"
 
 /* A matrix whose rows are computed for every token. */
@@ -51,6 +47,7 @@ typedef struct fpa_plan {
     const fpa_head *head; /* as simplified; not owned */
     const fpa_score *score;
     const fpa_target *target;
+    int forced; /* mechanism that was asked for, as the back end counts them; -1: none */
     /* the packed input: x[row][token] */
     int row_count;
     int ones_row; /* 1 for every token, 0 behind the last one */
@@ -66,15 +63,10 @@ typedef struct fpa_plan {
     /* the score */
     fpa_dot *dots; /* [score->dot_count] */
     /* what the back end chooses */
-    int chunk;            /* tokens between state updates */
-    int pair_queries;     /* that take keys and values together from memory, in the parallel form */
-    double pair_cost;     /* of a FLOP over pairs, compared with one over the state */
-    fpa_c_plan c;         /* of C targets: tiles of features and of registers */
-    fpa_cuda_plan cuda;   /* of CUDA targets: all but rows, pieces and dots is there */
-    fpa_outer_plan outer; /* of targets with warpgroups: tiles, when the head suits them */
-    fpa_split_plan warpgroups;
-    fpa_fused_packed_plan fused_packed; /* one pass, by warpgroups with tasks of their own */
-    fpa_cluster_scan_plan cluster_scan; /* by blocks of a cluster, where sequences are few */
+    int chunk;        /* tokens between state updates */
+    int pair_queries; /* that take keys and values together from memory, in the parallel form */
+    fpa_c_plan c;        /* of C targets: tiles of features and of registers */
+    fpa_cuda_plan cuda;  /* of CUDA targets: mechanisms, each with a plan of its own */
     double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
     fpa_facts facts;
 } fpa_plan;
@@ -83,16 +75,24 @@ typedef struct fpa_plan {
  * absurd. plan_free frees what plan_choose made. */
 fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                        fpa_plan *plan, fpa_error *error);
+/* The same by one mechanism (NULL: what is fastest): UNSUPPORTED with the reason when it does not suit, INVALID
+ * with all names when there is none of that name. */
+fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                          const char *mechanism, fpa_plan *plan, fpa_error *error);
 void plan_free(fpa_plan *plan);
 
 /* The plan for a person (--dump=plan), malloc'ed. */
 char *plan_print(const fpa_plan *plan);
 
 /* Each back end's part of plan_choose and of plan_print. The former is given head, score, target and
- * features, and fills rows, pieces and dots (plan_features), its own sizes, chunk, pair_queries, pair_cost
- * and facts.arithmetic. UNSUPPORTED names what is too large. */
+ * features, and fills rows, pieces and dots (plan_features), its own sizes, chunk, pair_queries,
+ * facts.arithmetic and facts.crossover. UNSUPPORTED names what is too large. */
 fpa_status plan_c(fpa_plan *plan, fpa_error *error);
 fpa_status plan_cuda(fpa_plan *plan, fpa_error *error);
+/* Table number i of fields that their templates read; false: there are no more. */
+bool c_field_set(const fpa_plan *plan, int i, fpa_field_set *set);
+bool cuda_field_set(const fpa_plan *plan, int i, fpa_field_set *set);
+const char *cuda_mechanism_name(int i); /* NULL: there are no more */
 void plan_print_c(FILE *out, const fpa_plan *plan);
 void plan_print_cuda(FILE *out, const fpa_plan *plan);
 

@@ -1,4 +1,5 @@
 /* fpa: what a caller does with a kernel. */
+#include "forward.h"
 #include "runtime/kernel.h"
 #include "tensors.h"
 
@@ -70,8 +71,8 @@ static DLDevice device_of(const fpa_kernel *kernel)
     return (DLDevice){(DLDeviceType)module->backend->device_type, module->device};
 }
 
-fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
-                              size_t *bytes, fpa_error *error)
+fpa_status workspace_size_by(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
+                             const fpa_tensors *tensors, size_t *bytes, fpa_error *error)
 {
     const float *weights[kernel->description.weight_count + 1];
     struct fpa_launch launch;
@@ -81,14 +82,20 @@ fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, const fpa
     if (!status)
         status = resolve_form(kernel, tensors, &launch, &form, error);
     if (!status && !is_empty(&launch))
-        *bytes = kernel->module.workspace(&kernel->module, form, &launch);
+        *bytes = kernel->module.workspace(&kernel->module, form, &launch, candidate);
     return status;
 }
 
-static fpa_status check_workspace(const fpa_kernel *kernel, fpa_form form, const struct fpa_launch *launch,
-                                  fpa_error *error)
+fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
+                              size_t *bytes, fpa_error *error)
 {
-    size_t needed = kernel->module.workspace(&kernel->module, form, launch);
+    return workspace_size_by(kernel, NULL, form, tensors, bytes, error);
+}
+
+static fpa_status check_workspace(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
+                                  const struct fpa_launch *launch, fpa_error *error)
+{
+    size_t needed = kernel->module.workspace(&kernel->module, form, launch, candidate);
     uintptr_t alignment = kernel->module.backend->memory ? 256 : 64; /* as device memory is allocated */
     if (launch->workspace_size < needed || (needed > 0 && !launch->workspace))
         return fail(error, FPA_INVALID, "workspace",
@@ -99,8 +106,8 @@ static fpa_status check_workspace(const fpa_kernel *kernel, fpa_form form, const
     return FPA_OK;
 }
 
-fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors, void *workspace,
-                       size_t workspace_size, fpa_error *error)
+fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
+                      const fpa_tensors *tensors, void *workspace, size_t workspace_size, fpa_error *error)
 {
     const float *weights[kernel->description.weight_count + 1]; /* no allocation: at most 32 KiB */
     struct fpa_launch launch;
@@ -112,11 +119,17 @@ fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensor
         return status;
     launch.workspace = workspace;
     launch.workspace_size = workspace_size;
-    status = check_workspace(kernel, form, &launch, error);
+    status = check_workspace(kernel, candidate, form, &launch, error);
     if (status)
         return status;
     void *stream = tensors->stream; /* NOLINT(clang-analyzer-core.NullDereference): they were checked */
-    return kernel->module.forward(&kernel->module, form, &launch, stream, error);
+    return kernel->module.forward(&kernel->module, form, &launch, candidate, stream, error);
+}
+
+fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors, void *workspace,
+                       size_t workspace_size, fpa_error *error)
+{
+    return forward_by(kernel, NULL, form, tensors, workspace, workspace_size, error);
 }
 
 fpa_status fpa_step(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,

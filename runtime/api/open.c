@@ -14,6 +14,7 @@
 /* What one opening has made so far. */
 typedef struct opening {
     const fpa_options *options;
+    const char *mechanism; /* that kernels are planned by; NULL: what is fastest */
     const fpa_target *target;
     const fpa_backend *backend;
     fpa_cache cache;
@@ -60,9 +61,14 @@ static fpa_status make_key(opening *o, fpa_error *error)
     if (!status)
         status = o->backend->device(o->options, &device, error);
     if (!status) {
-        const char *const fields[] = {
-            ("fpac module 2 of " FPA_VERSION), digest, o->target->name, generator_digest, identity, device};
-        cache_key(fields, sizeof fields / sizeof *fields, o->key);
+        const char *const fields[] = {("fpac module 2 of " FPA_VERSION),
+                                      digest,
+                                      o->target->name,
+                                      generator_digest,
+                                      identity,
+                                      device,
+                                      o->mechanism};
+        cache_key(fields, sizeof fields / sizeof *fields - !o->mechanism, o->key);
     }
     free(identity);
     free(device);
@@ -72,7 +78,7 @@ static fpa_status make_key(opening *o, fpa_error *error)
 static fpa_status compile(opening *o, fpa_error *error)
 {
     fpa_source source;
-    fpa_status status = source_generate(o->head, o->target->name, &source, error);
+    fpa_status status = source_generate_as(o->head, o->target->name, o->mechanism, &source, error);
     if (!status)
         status = builder_of(o->target)->compile(o->options, &source, &o->object, error);
     o->facts = source.facts;
@@ -166,9 +172,10 @@ static void finish(opening *o)
 }
 
 /* The pipeline. */
-fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kernel **kernel, fpa_error *error)
+fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_options *options,
+                               fpa_kernel **kernel, fpa_error *error)
 {
-    opening o = {.options = options, .head = head};
+    opening o = {.options = options, .mechanism = mechanism, .head = head};
     *kernel = NULL;
     fpa_status status = choose_target(&o, error);
     if (!status)
@@ -183,6 +190,11 @@ fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kern
         store(&o, *kernel);
     finish(&o);
     return status;
+}
+
+fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kernel **kernel, fpa_error *error)
+{
+    return open_parsed_head_as(head, NULL, options, kernel, error);
 }
 
 static fpa_status open_head(fpa_head_list *list, const char *where, const char *name,

@@ -9,4 +9,8 @@
 fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kernel **kernel,
                             fpa_error *error);
 
+/* The same by one mechanism of the target (gen/gen.h: source_generate_as); NULL: what is fastest. */
+fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_options *options,
+                               fpa_kernel **kernel, fpa_error *error);
+
 #endif

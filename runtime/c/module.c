@@ -19,17 +19,19 @@ typedef struct loaded {
     int (*forward)(int form, const struct fpa_launch *launch); /* 0; 1: the workspace is too small */
 } loaded;
 
-static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *launch)
+static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *launch,
+                           const fpa_candidate *candidate)
 {
+    (void)candidate; /* there is one way */
     const loaded *l = module->handle;
     return l->workspace(form, launch);
 }
 
-static fpa_status forward(const fpa_module *module, int form, const struct fpa_launch *launch, void *stream,
-                          fpa_error *error)
+static fpa_status forward(const fpa_module *module, int form, const struct fpa_launch *launch,
+                          const fpa_candidate *candidate, void *stream, fpa_error *error)
 {
     const loaded *l = module->handle;
-    (void)stream;
+    (void)candidate, (void)stream;
     int code = l->forward(form, launch);
     if (code == 0)
         return FPA_OK;

@@ -93,7 +93,7 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
         .attributes = attributes,
         .attribute_count = cluster > 1 ? 2 : 1,
     };
-    if (!cuda->overlaps)
+    if (!cuda->room.overlaps)
         return cuda_launch(cuda, grid, launch, call, stream, error);
     fpa_status status = cuda_check_grid(cuda, grid, error);
     if (status)

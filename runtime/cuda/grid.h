@@ -23,7 +23,7 @@ fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *
 
 /* The same for a kernel that may start before the stream's last one is through, if that calls launch_next(),
  * and waits for what it needs of it by itself: by wait_for_last(), or NAME_chunk_output by counters. cluster:
- * 1, or at most cuda->decode_cluster: the grid is [blocks / cluster][cluster] then, and each row of it one
+ * 1, or at most cuda->room.decode_cluster: the grid is [blocks / cluster][cluster] then, and each row of it one
  * cluster.
  */
 fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,

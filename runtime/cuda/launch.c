@@ -1,10 +1,12 @@
 /* launch: a forward as launches of a cubin's kernels. */
 #include "launch.h"
+#include "base/round.h"
 #include "grid.h"
 #include "launch_cluster_scan.h"
 #include "launch_decode.h"
 #include "launch_fused.h"
 #include "launch_maps.h"
+#include "machine/cuda_candidates.h"
 #include "module.h"
 #include "sizes.h"
 
@@ -12,13 +14,44 @@
 
 enum { MOST_TOKENS = 1 << 17 }; /* by which kernels may go beyond the last one: a chunk and a block */
 
-size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launch *launch)
+int cuda_module_candidates(const fpa_module *module, const fpa_call_size *size, fpa_candidate *out, int most)
 {
     const struct fpa_cuda_module *cuda = module->handle;
+    return cuda_candidates(&cuda->geometry, &cuda->room, size, out, most);
+}
+
+/* The candidate that is asked for, or *fastest. NULL: none suits, or not this one. */
+static const fpa_candidate *choose(const struct fpa_cuda_module *cuda, const fpa_call_size *size,
+                                   const fpa_candidate *candidate, fpa_candidate *fastest)
+{
+    if (candidate)
+        return cuda_refusal(&cuda->geometry, size, candidate) ? NULL : candidate;
+    return cuda_fastest(&cuda->geometry, &cuda->room, size, fastest) ? fastest : NULL;
+}
+
+static fpa_status refuse(const struct fpa_cuda_module *cuda, const fpa_call_size *size,
+                         const fpa_candidate *candidate, fpa_error *error)
+{
+    const char *form = form_name((fpa_form_index)size->form);
+    if (!candidate)
+        return fail(error, FPA_UNSUPPORTED, cuda->name, "the module has no kernels of the %s form", form);
+    return fail(error, FPA_INVALID, cuda->name, "%s cannot carry out this call of the %s form: it %s",
+                candidate->mechanism, form, cuda_refusal(&cuda->geometry, size, candidate));
+}
+
+size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launch *launch,
+                      const fpa_candidate *candidate)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const fpa_call_size size = call_size(form, launch);
+    fpa_candidate fastest;
     cuda_sizes s;
+    candidate = choose(cuda, &size, candidate, &fastest);
+    if (!candidate) /* cuda_forward says why */
+        return 0;
     if (form == FORM_RECURRENT)
-        return decode_workspace(cuda, launch);
-    find_sizes(cuda, launch, form, NULL, &s);
+        return decode_workspace(cuda, launch, candidate);
+    find_sizes(cuda, launch, form, candidate, NULL, &s);
     return s.bytes;
 }
 
@@ -71,23 +104,21 @@ static fpa_status launch_packs(const struct fpa_cuda_module *cuda, const struct 
     return status ? status : launch_pack(cuda, launch, &s->call, s->queries, true, stream, error);
 }
 
-/* maps: NULL where the kernels take none; choice: NULL where a block has one walk. */
+/* maps: NULL where the kernels take none. */
 static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps,
-                              const chunk_state_choice *choice, CUstream stream, fpa_error *error)
+                              const cuda_sizes *s, const struct fpa_cuda_maps *maps, CUstream stream,
+                              fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const bool second = choice && choice->second;
-    fpa_cuda_grid walk = {second ? CUDA_CHUNK_STATE_SMALL : CUDA_CHUNK_STATE,
-                          launch->batch * launch->heads * call->segments *
-                              (second ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks,
+    fpa_cuda_grid walk = {s->small ? CUDA_CHUNK_STATE_SMALL : CUDA_CHUNK_STATE,
+                          launch->batch * launch->heads * s->call.segments *
+                              (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks,
                           maps, 0};
     fpa_status status = cuda_check_grid(cuda, &walk, error); /* kernels count walks as blocks */
     if (status)
         return status;
-    if (choice)
-        walk.blocks = choice->blocks;
-    return cuda_launch(cuda, &walk, launch, call, stream, error);
+    walk.blocks = s->walk_blocks;
+    return cuda_launch(cuda, &walk, launch, &s->call, stream, error);
 }
 
 static fpa_status launch_segment_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
@@ -111,6 +142,17 @@ static fpa_status launch_final(const struct fpa_cuda_module *cuda, const struct 
     return launch_segment_scan(cuda, launch, &last, stream, error);
 }
 
+/* Totals by NAME_chunk_state, a block a walk. */
+static fpa_status launch_fused_walk(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                    const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const fpa_cuda_grid walk = {
+        CUDA_CHUNK_STATE,
+        launch->batch * launch->heads * call->segments * g->chunk_state_slices * g->column_blocks, NULL, 0};
+    return cuda_launch(cuda, &walk, launch, call, stream, error);
+}
+
 /* All segments but the last are walked for their totals; then all are walked with queries. */
 static fpa_status launch_fused(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const cuda_sizes *s, CUstream stream, fpa_error *error)
@@ -125,7 +167,7 @@ static fpa_status launch_fused(const struct fpa_cuda_module *cuda, const struct 
     if (walk.segments > 0 && g->fused_totals)
         status = fused_totals(cuda, launch, &walk, maps, stream, error);
     else if (walk.segments > 0)
-        status = launch_walk(cuda, launch, &walk, NULL, NULL, stream, error);
+        status = launch_fused_walk(cuda, launch, &walk, stream, error);
     if (!status)
         status = walk.segments > 0 && g->fused_totals
                      ? cuda_launch_next(cuda, &fused, 1, launch, &s->call, stream, error)
@@ -163,14 +205,14 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
     const struct fpa_cuda_maps *maps = g->value_width ? &s->maps : NULL;
     fpa_status status = FPA_OK;
     fpa_cuda_grid chunk_output = {CUDA_CHUNK_OUTPUT, count_items(g, launch), maps, 0};
-    const int64_t room = (int64_t)cuda->multiprocessors * cuda->occupancy[CUDA_CHUNK_OUTPUT];
+    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
     if (g->persistent && chunk_output.blocks > room &&
         chunk_output.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */
         chunk_output.blocks = room;
     if (s->progress)
         status = clear_progress(cuda, s, stream, error);
     if (!status && s->walks)
-        status = launch_walk(cuda, launch, call, maps, g->persistent ? &s->walk : NULL, stream, error);
+        status = launch_walk(cuda, launch, s, maps, stream, error);
     if (!status && s->walks && call->totals)
         status = launch_segment_scan(cuda, launch, call, stream, error);
     if (!status && chunk_output.blocks > 0)
@@ -180,10 +222,43 @@ static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct
     return status;
 }
 
-fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch, void *stream,
-                        fpa_error *error)
+/* Several kernels, one behind the other; s is of a candidate that suits. */
+static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                             cuda_sizes *s, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    fpa_status status = FPA_OK;
+    cuda_fill_call(launch, &s->call);
+    if (s->is_fused && (g->fused_total || s->cluster_scan))
+        status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
+    if (!status && s->cluster_scan && s->maps.queries && s->maps.keys && s->maps.outputs)
+        return launch_cluster_scan(cuda, launch, s, stream, error);
+    if (!status && g->gate)
+        status = launch_gates(cuda, launch, &s->call, stream, error);
+    if (!status && g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused)
+        status = launch_packs(cuda, launch, s, stream, error);
+    if (!status && g->value_width && !s->is_fused)
+        status = cuda_fill_maps(cuda, &s->call, &s->maps, error);
+    if (status)
+        return status;
+    return s->is_fused ? launch_fused(cuda, launch, s, stream, error)
+                       : launch_chunks(cuda, launch, s, stream, error);
+}
+
+static fpa_status check_workspace(const struct fpa_launch *launch, size_t bytes, fpa_error *error)
+{
+    if (launch->workspace_size >= bytes)
+        return FPA_OK;
+    return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
+                launch->workspace_size, bytes);
+}
+
+fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,
+                        const fpa_candidate *candidate, void *stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
+    const fpa_call_size size = call_size(form, launch);
+    fpa_candidate fastest;
     cuda_sizes s;
     fpa_status status = check_context(cuda, error);
     if (status)
@@ -191,25 +266,16 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
     if (launch->length > INT_MAX - MOST_TOKENS)
         return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a sequence, here are %lld",
                     INT_MAX - MOST_TOKENS, (long long)launch->length);
-    if (launch->workspace_size < cuda_workspace(module, form, launch))
-        return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
-                    launch->workspace_size, cuda_workspace(module, form, launch));
+    const fpa_candidate *chosen = choose(cuda, &size, candidate, &fastest);
+    if (!chosen)
+        return refuse(cuda, &size, candidate, error);
     if (form == FORM_RECURRENT)
-        return decode_forward(cuda, launch, stream, error);
-    find_sizes(cuda, launch, form, launch->workspace, &s);
-    cuda_fill_call(launch, &s.call);
-    if (s.is_fused && (cuda->geometry.fused_total || s.cluster_scan))
-        status = cuda_fill_fused_maps(cuda, &s.call, &s.maps, error);
-    if (!status && s.cluster_scan && s.maps.queries && s.maps.keys && s.maps.outputs)
-        return launch_cluster_scan(cuda, launch, &s, stream, error);
-    if (!status && cuda->geometry.gate)
-        status = launch_gates(cuda, launch, &s.call, stream, error);
-    if (!status && cuda->geometry.kernel[CUDA_PACK_ROWS].threads && !s.is_fused)
-        status = launch_packs(cuda, launch, &s, stream, error);
-    if (!status && cuda->geometry.value_width && !s.is_fused)
-        status = cuda_fill_maps(cuda, &s.call, &s.maps, error);
+        s.bytes = decode_workspace(cuda, launch, chosen);
+    else
+        find_sizes(cuda, launch, form, chosen, launch->workspace, &s);
+    status = check_workspace(launch, s.bytes, error);
     if (status)
         return status;
-    return s.is_fused ? launch_fused(cuda, launch, &s, stream, error)
-                      : launch_chunks(cuda, launch, &s, stream, error);
+    return form == FORM_RECURRENT ? decode_forward(cuda, launch, chosen, stream, error)
+                                  : launch_all(cuda, launch, &s, stream, error);
 }

@@ -7,13 +7,11 @@
 
 /* Bytes of workspace; parts of o when blocks share a head, the running state when there are several tokens.
  */
-size_t decode_workspace(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch);
-
-/* Shared memory that a block of NAME_decode_resident asks for, when so many share a head. */
-int64_t decode_resident_shared(const struct fpa_cuda_geometry *geometry, int64_t slices);
+size_t decode_workspace(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                        const fpa_candidate *candidate);
 
 /* Put the recurrent form into the stream; launch->workspace has decode_workspace() bytes. */
 fpa_status decode_forward(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                          CUstream stream, fpa_error *error);
+                          const fpa_candidate *candidate, CUstream stream, fpa_error *error);
 
 #endif

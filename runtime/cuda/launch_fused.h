@@ -1,18 +1,11 @@
-/* launch_fused: segments of NAME_fused_chunk, and its launches beside the one along the sequence. Internal to
+/* launch_fused: launches of NAME_fused_chunk beside the one along the sequence. Internal to
  * launch_*.c. */
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_FUSED_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_FUSED_H
 
-#include "base/round.h"
 #include "grid.h"
 #include "module.h"
 
-enum { MOST_SEGMENTS = 64 };
-
-/* Segments of a sequence that has chunks, by a kernel whose blocks have a multiprocessor for themselves.
- * blocks: of one segment with queries; walks: without. */
-void fused_divide(const struct fpa_cuda_module *cuda, int64_t blocks, int64_t walks,
-                  struct fpa_cuda_call *call);
 /* Without queries: the totals of segments. maps: NULL where the kernel takes none. */
 fpa_status fused_totals(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                         const struct fpa_cuda_call *walk, const struct fpa_cuda_maps *maps, CUstream stream,

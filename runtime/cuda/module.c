@@ -1,7 +1,7 @@
 #include "module.h"
 #include "image.h"
 #include "launch.h"
-#include "launch_decode.h"
+#include "machine/cuda_slices.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,14 +14,19 @@ enum { MOST_THREADS = 1024 };
 static fpa_status open_device(struct fpa_cuda_module *cuda, fpa_error *error)
 {
     const fpa_driver *driver = cuda->driver;
-    fpa_status status = driver_device(driver, cuda->device, &cuda->gpu, NULL, error);
+    char name[128] = "";
+    int capability;
+    fpa_status status = driver_device(driver, cuda->device, &cuda->gpu, &capability, error);
     if (status)
         return status;
-    CUresult result = driver->cuDeviceGetAttribute(&cuda->multiprocessors,
-                                                   CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, cuda->gpu);
+    CUresult result = driver->cuDeviceGetName(name, sizeof name, cuda->gpu);
+    cuda->room.gpu = gpu_of_device(name, capability);
+    if (!result)
+        result = driver->cuDeviceGetAttribute(&cuda->room.multiprocessors,
+                                              CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, cuda->gpu);
     if (!result)
         result = driver->cuDeviceGetAttribute(
-            &cuda->shared_memory, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, cuda->gpu);
+            &cuda->room.shared_memory, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, cuda->gpu);
     if (!result)
         result = driver->cuDevicePrimaryCtxRetain(&cuda->context, cuda->gpu);
     if (!result)
@@ -125,7 +130,7 @@ static int most_memory(const struct fpa_cuda_module *cuda, cuda_kernel kernel)
 {
     enum { OWN = 1024 };
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int most = cuda->shared_memory - OWN;
+    const int most = cuda->room.shared_memory - OWN;
     if (kernel != CUDA_DECODE_RESIDENT)
         return g->kernel[kernel].bytes;
     return most < g->decode_resident_most ? most : g->decode_resident_most;
@@ -139,10 +144,10 @@ static fpa_status check_block(const struct fpa_cuda_module *cuda, cuda_kernel ke
     if (threads < 1 || threads > MOST_THREADS || bytes < 0)
         return fail(error, FPA_LOAD, cuda->name, "the module's %s kernel wants %d threads and %d bytes", name,
                     threads, bytes);
-    if (bytes > cuda->shared_memory)
+    if (bytes > cuda->room.shared_memory)
         return fail(error, FPA_UNSUPPORTED, cuda->name,
                     "the %s kernel needs %d bytes of shared memory a block, and this GPU has %d", name, bytes,
-                    cuda->shared_memory);
+                    cuda->room.shared_memory);
     return FPA_OK;
 }
 
@@ -152,7 +157,7 @@ static fpa_status prepare(struct fpa_cuda_module *cuda, cuda_kernel kernel, fpa_
     const fpa_driver *driver = cuda->driver;
     CUfunction function = cuda->kernel[kernel];
     const int threads = cuda->geometry.kernel[kernel].threads, bytes = most_memory(cuda, kernel);
-    int *blocks = &cuda->occupancy[kernel];
+    int *blocks = &cuda->room.occupancy[kernel];
     fpa_status status = check_block(cuda, kernel, bytes, error);
     if (status)
         return status;
@@ -183,7 +188,7 @@ static fpa_status count_clusters(const struct fpa_cuda_module *cuda, cuda_kernel
                                  .value.cluster = {(unsigned)blocks, 1, 1}};
     const CUlaunchConfig config = {
         .grid_x = (unsigned)blocks,
-        .grid_y = (unsigned)cuda->multiprocessors,
+        .grid_y = (unsigned)cuda->room.multiprocessors,
         .grid_z = 1,
         .block_x = (unsigned)cuda->geometry.kernel[kernel].threads,
         .block_y = 1,
@@ -203,23 +208,23 @@ static fpa_status find_cluster(struct fpa_cuda_module *cuda, fpa_error *error)
     const fpa_driver *driver = cuda->driver;
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     int clusters = 0;
-    cuda->decode_cluster = 1;
-    cuda->overlaps =
+    cuda->room.decode_cluster = 1;
+    cuda->room.overlaps =
         (g->decode_cluster > 1 || g->persistent) && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
-    if (!cuda->overlaps || g->decode_cluster < 2 || !driver->cuOccupancyMaxActiveClusters)
+    if (!cuda->room.overlaps || g->decode_cluster < 2 || !driver->cuOccupancyMaxActiveClusters)
         return FPA_OK;
     fpa_status status =
         count_clusters(cuda, CUDA_DECODE, g->decode_cluster, g->kernel[CUDA_DECODE].bytes, &clusters, error);
     if (!status && clusters > 0)
-        cuda->decode_cluster = g->decode_cluster < MOST_CLUSTER ? g->decode_cluster : MOST_CLUSTER;
-    const int most = clusters > 0 ? cuda->decode_cluster : 0;
+        cuda->room.decode_cluster = g->decode_cluster < MOST_CLUSTER ? g->decode_cluster : MOST_CLUSTER;
+    const int most = clusters > 0 ? cuda->room.decode_cluster : 0;
     for (int blocks = 1; blocks <= most && cuda->kernel[CUDA_DECODE_RESIDENT] && !status; blocks++)
-        if (decode_resident_shared(g, blocks) <= most_memory(cuda, CUDA_DECODE_RESIDENT))
-            status = count_clusters(cuda, CUDA_DECODE_RESIDENT, blocks, decode_resident_shared(g, blocks),
-                                    &cuda->decode_resident_clusters[blocks], error);
+        if (cuda_resident_bytes(g, blocks) <= most_memory(cuda, CUDA_DECODE_RESIDENT))
+            status = count_clusters(cuda, CUDA_DECODE_RESIDENT, blocks, cuda_resident_bytes(g, blocks),
+                                    &cuda->room.decode_resident_clusters[blocks], error);
     for (int blocks = 2; blocks <= most && cuda->kernel[CUDA_CLUSTER_SCAN] && !status; blocks++)
         status = count_clusters(cuda, CUDA_CLUSTER_SCAN, blocks, g->kernel[CUDA_CLUSTER_SCAN].bytes,
-                                &cuda->cluster_counts[blocks], error);
+                                &cuda->room.cluster_counts[blocks], error);
     return status;
 }
 
@@ -250,12 +255,6 @@ static fpa_status load_in_context(struct fpa_cuda_module *cuda, const fpa_object
     return status;
 }
 
-static void choose_schedule(const fpa_module *module, int schedule)
-{
-    struct fpa_cuda_module *cuda = module->handle;
-    cuda->schedule = (cuda_schedule)schedule;
-}
-
 fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object, const char *name,
                             fpa_module *module, fpa_error *error)
 {
@@ -277,13 +276,11 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     module->device = cuda->device;
     module->workspace = cuda_workspace;
     module->forward = cuda_forward;
-    module->choose_schedule = choose_schedule;
+    module->candidates = cuda_module_candidates;
     status = open_device(cuda, error);
     if (!status)
         status = load_in_context(cuda, object, error);
     module->decodes_recent = cuda->geometry.kernel[CUDA_DECODE_RECENT].threads;
-    module->clusters = cuda->kernel[CUDA_CLUSTER_SCAN];
-    module->schedules = cuda->kernel[CUDA_CLUSTER_SCAN] ? CUDA_SCHEDULES : SCHEDULE_CLUSTER;
     if (status)
         cuda_module_unload(module);
     return status;

@@ -4,17 +4,8 @@
 
 #include "runtime/backend.h"
 #include "abi/cuda_kernels.h"
+#include "machine/gpu_room.h"
 #include "driver.h"
-
-/* Kernels are chosen by the size of a call, or as for many sequences, or by clusters where there are such. */
-typedef enum cuda_schedule {
-    SCHEDULE_BY_SIZE,
-    SCHEDULE_CROWDED,
-    SCHEDULE_CLUSTER,
-    CUDA_SCHEDULES
-} cuda_schedule;
-
-enum { MOST_CLUSTER = 8 }; /* blocks that a cluster may have on every GPU that has clusters */
 
 /* What fpa_module.handle points to. Nothing in it changes after the load: threads share it freely. */
 struct fpa_cuda_module {
@@ -26,17 +17,7 @@ struct fpa_cuda_module {
     int module_count;
     struct fpa_cuda_geometry geometry;
     CUfunction kernel[FPA_CUDA_KERNELS]; /* NULL: the head has no such kernel */
-    int multiprocessors;
-    int shared_memory;               /* bytes that one block may have at most */
-    cuda_schedule schedule;          /* that chunked forms go */
-    int occupancy[FPA_CUDA_KERNELS]; /* blocks on one multiprocessor at a time, at least 1; 0: no such kernel
-                                      */
-    bool overlaps;      /* NAME_decode and its companions, and NAME_chunk_output, may start before the kernel
-                           before them      is through */
-    int decode_cluster; /* blocks of a head that one cluster may have; 1: no clusters here */
-    /* of NAME_decode_resident and NAME_cluster_scan, by their blocks: clusters that the GPU has room for at a
-     * time */
-    int decode_resident_clusters[MOST_CLUSTER + 1], cluster_counts[MOST_CLUSTER + 1];
+    fpa_gpu_room room;
     char name[64]; /* of the head */
 };
 

@@ -1,100 +1,64 @@
 #include "sizes.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "launch_cluster_scan.h"
-#include "launch_fused.h"
+#include "base/round.h"
+#include "machine/cuda_candidates.h"
+#include "machine/cuda_division.h"
+#include "machine/cuda_estimate.h"
+#include "runtime/backend.h"
 
 enum { ALIGNMENT = 256 };
 
-/* Share of its speed that the GPU reaches with so many blocks: the last wave is not full; a
- * multiprocessor with half of the blocks that it has room for is not twice as slow. */
-static double utilisation(const struct fpa_cuda_module *cuda, int resident, int64_t blocks)
+static void set_division(cuda_division division, struct fpa_cuda_call *call)
 {
-    const int64_t room = (int64_t)cuda->multiprocessors * resident;
-    const double waves = (double)blocks / (double)room;
-    return waves < 1 ? sqrt(waves) : waves / (double)divide_up(blocks, room);
+    call->segments = division.segments;
+    call->segment_chunks = division.segment_chunks;
+    call->first_chunks = division.first_chunks;
 }
 
-/* More than one segment fill the GPU, and cost `extra` of the work of one: another pass over the keys, or
- * over the copies of the state. */
-static int64_t choose_segments(const struct fpa_cuda_module *cuda, int resident, int64_t blocks, int64_t most,
-                               double extra)
-{
-    double least = 0;
-    int64_t best = 1;
-    if (cuda->schedule != SCHEDULE_BY_SIZE)
-        return 1;
-    for (int64_t segments = 1; segments <= most && segments <= MOST_SEGMENTS; segments++) {
-        double cost = segments > 1 ? 1 + extra + 0.002 * (double)segments : 1;
-        cost /= utilisation(cuda, resident, blocks * segments);
-        if (segments == 1 || cost < least) {
-            least = cost;
-            best = segments;
-        }
-    }
-    return best;
-}
-
-/* Runs of whole chunks of equal length. */
-static void divide_segments(struct fpa_cuda_call *call, int64_t segments)
-{
-    call->segment_chunks = call->chunks ? divide_up(call->chunks, segments) : 1;
-    call->first_chunks = call->segment_chunks;
-    call->segments = call->chunks ? divide_up(call->chunks, call->segment_chunks) : 1;
-}
-
-/* Which state kernel of warpgroups, by how many blocks, and whether queries follow it. */
-static void choose_warpgroups(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              int64_t most, cuda_sizes *s)
+/* NAME_cluster_scan walks in one piece; where the copy engine cannot fetch its operands, NAME_fused_chunk is
+ * launched instead, as its own fastest candidate would be. */
+static void size_fused(const cuda_task *task, const fpa_candidate *candidate, cuda_sizes *s)
 {
     struct fpa_cuda_call *call = &s->call;
-    const chunk_state_task task = {launch->batch * launch->heads, launch->batch * launch->query_heads,
-                                   call->chunks, most};
-    s->walk = chunk_state_choose(cuda, &task);
-    divide_segments(call, s->walk.segments);
-    if (!s->walk.overlapped)
-        return;
-    call->awaited = s->walk.slices;
-    call->beside = s->walk.blocks / (s->walk.slices * cuda->geometry.column_blocks) *
-                   (launch->query_heads / launch->heads);
+    int64_t segments = candidate->segments;
+    s->is_fused = true;
+    if (cuda_mechanism_of(candidate) == MECHANISM_CLUSTER_SCAN) {
+        s->cluster_scan = (int)candidate->segments;
+        segments = cuda_fused_segments(task);
+    }
+    set_division(cuda_divide_fused(task, segments), call);
+    call->walk_end = call->segments == 1
+                         ? 0
+                         : (call->first_chunks + (call->segments - 2) * call->segment_chunks) * call->chunk;
 }
 
-static void choose_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
-                         cuda_sizes *s)
+/* Queries beside the walk wait for blocks of as many slices, and take tokens of query heads that are walked
+ * at a time in turn. */
+static void size_overlapped(const struct fpa_cuda_geometry *g, const fpa_call_size *size, int64_t slices,
+                            cuda_sizes *s)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    s->call.awaited = slices;
+    s->call.beside = s->walk_blocks / (slices * g->column_blocks) * (size->query_heads / size->heads);
+}
+
+static void size_split(const cuda_task *task, const fpa_candidate *candidate, cuda_sizes *s)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const fpa_call_size *size = task->size;
     struct fpa_cuda_call *call = &s->call;
-    const int64_t sequences = launch->batch * launch->heads;
-    s->is_fused = form == FORM_CHUNKED && g->kernel[CUDA_FUSED_CHUNK].threads && launch->query_heads > 0;
-    call->chunk =
-        form == FORM_CHUNKED ? g->chunk : divide_up(launch->length, g->query_tokens) * g->query_tokens;
-    call->chunks = call->chunk ? divide_up(launch->length, call->chunk) : 0;
-    if (s->is_fused) {
-        int64_t blocks = launch->batch * launch->query_heads * g->column_blocks;
-        if (g->fused_total && call->chunks)
-            fused_divide(cuda, blocks, sequences * g->column_blocks, call);
-        else
-            divide_segments(
-                call, choose_segments(cuda, cuda->occupancy[CUDA_FUSED_CHUNK], blocks, call->chunks, 0.4));
-        s->cluster_scan = cluster_scan_choose(cuda, blocks, call->segments, launch->length);
-        call->walk_end =
-            call->segments == 1
-                ? 0
-                : (call->first_chunks + (call->segments - 2) * call->segment_chunks) * call->chunk;
-        return;
-    }
-    s->walks = call->chunks > 1 || launch->state_in || launch->state_out;
-    int64_t blocks = sequences * g->chunk_state_slices * g->column_blocks;
-    int64_t most = launch->state_out ? call->chunks : call->chunks - 1;
-    call->beside = call->chunks > 1 ? 1 : launch->batch * launch->query_heads;
-    if (s->walks && g->persistent)
-        choose_warpgroups(cuda, launch, most, s);
-    else
-        divide_segments(
-            call, s->walks ? choose_segments(cuda, cuda->occupancy[CUDA_CHUNK_STATE], blocks, most, 0.1) : 1);
-    call->walk_end = launch->state_out ? launch->length : (call->chunks - 1) * call->chunk;
+    s->walks = task->walked;
+    s->small = s->walks && candidate->variant & SPLIT_SMALL;
+    call->beside = call->chunks > 1 ? 1 : task->queries;
+    call->walk_end = size->state_out ? size->length : (call->chunks - 1) * call->chunk;
+    set_division(cuda_divide(call->chunks, s->walks ? candidate->segments : 1), call);
+    const int64_t slices = s->small ? g->small_state_slices : g->chunk_state_slices;
+    s->walk_blocks = s->walks && candidate->blocks
+                         ? candidate->blocks
+                         : task->sequences * call->segments * slices * g->column_blocks;
+    if (s->walks && candidate->variant & SPLIT_OVERLAPPED)
+        size_overlapped(g, size, slices, s);
 }
 
 /* Room for count elements of the workspace; NULL when there are none, or no workspace yet. */
@@ -128,20 +92,27 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
                               const cuda_sizes *s)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int64_t room = (int64_t)cuda->multiprocessors * cuda->occupancy[CUDA_CHUNK_OUTPUT];
+    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
     if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
         return 0;
     return 1 + (s->call.awaited ? launch->batch * launch->heads * s->call.chunks * g->column_blocks : 0);
 }
 
-void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form, char *base,
-                cuda_sizes *s)
+void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
+                const fpa_candidate *candidate, char *base, cuda_sizes *s)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call *call = &s->call;
-    const int64_t sequences = launch->batch * launch->heads, copy = (int64_t)g->features * g->columns;
+    const fpa_call_size size = call_size(form, launch);
+    const cuda_task task = cuda_task_of(g, &cuda->room, &size);
+    const int64_t sequences = task.sequences, copy = (int64_t)g->features * g->columns;
     memset(s, 0, sizeof *s);
-    choose_sizes(cuda, launch, form, s);
+    call->chunk = task.chunk;
+    call->chunks = task.chunks;
+    if (cuda_mechanism_of(candidate) == MECHANISM_SPLIT)
+        size_split(&task, candidate, s);
+    else
+        size_fused(&task, candidate, s);
     const bool read = launch->query_heads > 0 || call->segments > 1; /* by queries, or by NAME_segment_scan */
     const bool copies = !s->is_fused && read && (call->chunks > 1 || launch->state_in);
     const bool late = is_late(cuda, launch, s);

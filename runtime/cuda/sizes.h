@@ -2,7 +2,7 @@
 #ifndef FPAC_RUNTIME_CUDA_SIZES_H
 #define FPAC_RUNTIME_CUDA_SIZES_H
 
-#include "chunk_state_choice.h"
+#include "machine/candidate.h"
 #include "module.h"
 
 /* What one call of the parallel or chunked form needs. */
@@ -11,16 +11,18 @@ typedef struct cuda_sizes {
     bool is_fused;             /* NAME_fused_chunk: one pass, behind a walk of all segments but the last */
     int cluster_scan;          /* or NAME_cluster_scan, by clusters of so many blocks; 0: not */
     bool walks;                /* else the keys are walked for copies of the state */
-    chunk_state_choice walk;   /* of warpgroups */
+    bool small;                /* by NAME_chunk_state_small, */
+    int64_t walk_blocks;       /* in a launch of so many blocks, which take one walk after the other */
     void *keys, *queries;      /* packed vectors */
     int64_t progress;          /* bytes of call.progress */
     struct fpa_cuda_maps maps; /* of the operands, where kernels take them */
     size_t bytes;              /* of the workspace */
 } cuda_sizes;
 
-/* Sizes of a call, and parts of the workspace at base; base NULL: only sizes->bytes is wanted. */
-void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form, char *base,
-                cuda_sizes *s);
+/* Sizes of a call that a candidate carries out, and parts of the workspace at base; base NULL: only
+ * sizes->bytes is wanted. */
+void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
+                const fpa_candidate *candidate, char *base, cuda_sizes *s);
 
 /* Blocks of NAME_chunk_output that calls of any size would have. */
 int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);

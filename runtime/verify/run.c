@@ -20,6 +20,8 @@ typedef struct run {
     int64_t first;                             /* token of q and o, up to `to`; without o none is asked */
     const fpa_field *o, *state_in, *state_out; /* NULL when there is none */
     struct fpa_launch launch;
+    fpa_candidate candidate;  /* that was chosen, */
+    bool forced;              /* if one was */
     const float **weights;    /* [matrix_count]: where the module finds them */
     unsigned char *workspace; /* guards included */
     size_t workspace_bytes;
@@ -76,9 +78,23 @@ static struct fpa_launch launch_of(const run *r)
     return launch;
 }
 
+/* NULL: the fastest. */
+static const fpa_candidate *candidate_of(const run *r)
+{
+    return r->forced ? &r->candidate : NULL;
+}
+
+static void choose_candidate(run *r)
+{
+    const fpa_trial *t = r->trial;
+    const fpa_call_size size = call_size(r->form, &r->launch);
+
+    r->forced = t->choose && t->choose(t->choice, r->module, &size, &r->candidate);
+}
+
 static fpa_status make_workspace(run *r, fpa_form_index form, fpa_error *error)
 {
-    size_t size = r->module->workspace(r->module, form, &r->launch);
+    size_t size = r->module->workspace(r->module, form, &r->launch, candidate_of(r));
     size_t all = size > SIZE_MAX / 2 ? 0 : (size + 2 * GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     char text[TRIAL_TEXT];
 
@@ -152,7 +168,7 @@ static fpa_status forward(const run *r, fpa_form_index form, fpa_error *error)
 
     if (status != FPA_OK)
         return status;
-    status = module->forward(module, form, &r->launch, NULL, error);
+    status = module->forward(module, form, &r->launch, candidate_of(r), NULL, error);
     if (!memory)
         return status;
     memory->leave(module);
@@ -198,6 +214,7 @@ static fpa_status compute(run *r, fpa_error *error)
     fpa_status status;
 
     r->launch = launch_of(r);
+    choose_candidate(r);
     r->weights = calloc((size_t)r->trial->head->matrix_count + 1, sizeof *r->weights);
     status = r->weights ? make_workspace(r, r->form, error) : fail_memory(error);
     if (status == FPA_OK)

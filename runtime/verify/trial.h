@@ -15,13 +15,13 @@ typedef enum fpa_inputs {
     INPUTS_EXTREME_GATE, /* dense, with log-gates of -1e4 */
 } fpa_inputs;
 
-enum {                       /* what a trial checks besides the result */
-       CHECK_REPEAT = 1,     /* the same call twice gives the same bits */
-       CHECK_RESUME = 2,     /* three runs that hand the state over equal one */
-       CHECK_FUTURE = 4,     /* later tokens change nothing earlier */
-       CHECK_HANDOVER = 8,   /* and the first of the three runs may be of any form */
-       CHECK_RECENT = 16,    /* a state without the newest tokens, and those, equal a state with them */
-       CHECK_SCHEDULES = 32, /* all of it once more by the kernels of larger calls */
+enum {                        /* what a trial checks besides the result */
+       CHECK_REPEAT = 1,      /* the same call twice gives the same bits */
+       CHECK_RESUME = 2,      /* three runs that hand the state over equal one */
+       CHECK_FUTURE = 4,      /* later tokens change nothing earlier */
+       CHECK_HANDOVER = 8,    /* and the first of the three runs may be of any form */
+       CHECK_RECENT = 16,     /* a state without the newest tokens, and those, equal a state with them */
+       CHECK_CANDIDATES = 32, /* all of it once more by each of the module's candidates */
 };
 
 typedef struct fpa_shape {
@@ -45,6 +45,10 @@ typedef struct fpa_trial {
     double *reference, *magnitude; /* [batch, length, query_heads, dv] where compared */
     fpa_plain plain;
     struct fpa_spares *spares; /* device memory of its runs */
+    /* By which of the module's candidates a call is carried out. NULL, or false: the fastest. */
+    bool (*choose)(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                   fpa_candidate *candidate);
+    const void *choice;
 } fpa_trial;
 
 /* A seeded trial. The caller frees it, also after an error. */

@@ -8,6 +8,7 @@
 #include "runtime/kernel.h"
 #include "base/parallel.h"
 #include "check.h"
+#include "walk.h"
 
 /* FLOP of one run. Shapes of more are cut to one (batch, head); what is still ten times above
  * is left out, and the verdict says how far the lengths went. */
@@ -29,25 +30,26 @@ typedef struct row {
 static const row rows[] = {
     {0, 0, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME},
     {0, 1, 1, 2, 4, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_RESUME | CHECK_REPEAT | CHECK_SCHEDULES},
+     CHECK_RESUME | CHECK_REPEAT | CHECK_CANDIDATES},
     {0, 5, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE,
-     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_SCHEDULES},
+     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_CANDIDATES},
     {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT},
     {1, -1, 1, 2, 4, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE, 0},
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_REPEAT | CHECK_RECENT},
     {1, 1, 2, 3, 3, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_REPEAT | CHECK_FUTURE | CHECK_SCHEDULES},
+     CHECK_REPEAT | CHECK_FUTURE | CHECK_CANDIDATES},
     {1, 2, 1, 1, 2, LAYOUT_PADDED, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_RECENT},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, INPUTS_SPARSE, 0},
     {3, 7, 1, 1, 1, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_HANDOVER | CHECK_FUTURE | CHECK_SCHEDULES},
+     CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES},
     {0, 3, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
      CHECK_RESUME},                                               /* one token after the other */
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, 0}, /* SIGNED_ROW */
     /* blocks of a cluster take several turns each */
-    {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_SCHEDULES},
+    {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE,
+     CHECK_RESUME | CHECK_CANDIDATES},
     {0, 1161, 1, 1, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_HANDOVER | CHECK_FUTURE | CHECK_SCHEDULES},
+     CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0], SIGNED_ROW = ROWS - 3, CLUSTER_ROWS };
@@ -72,8 +74,6 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     int chunk = facts->chunk > 0 ? facts->chunk : 1;
     bool heavy = false;
 
-    if (r >= &rows[CLUSTER_ROWS] && !module->clusters)
-        return false;
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
         return false;
     /* with positive features a quotient hides one of many below the roundings of narrow arithmetic */
@@ -89,6 +89,8 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
         .inputs = head->normalize == FPA_NORMALIZE_NONE ? r->inputs : r->normalized,
         .checks = r->checks,
     };
+    if (r >= &rows[CLUSTER_ROWS] && !walk_has(module, s, FORM_CHUNKED, "cluster_scan"))
+        return false;
     for (int form = 0; form < FORMS; form++)
         heavy = heavy ||
                 (facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) > run_budget);
@@ -126,35 +128,35 @@ static void pose(int index, void *user)
         p->status = trial_make(&p->trial, x->head, x->facts, shape, SEED + (uint64_t)index, &p->error);
 }
 
-static fpa_status check_forms(problem *p, const fpa_module *module, fpa_measure measures[FORMS],
-                              fpa_error *error)
+/* By the candidate that the module finds the fastest for calls of this size, and by all the others: those of
+ * large calls, of which no formula could be had in time. */
+static fpa_status check_form(problem *p, const fpa_module *module, fpa_form_index form, fpa_measure *measure,
+                             fpa_error *error)
 {
-    const fpa_trial *t = &p->trial;
-    fpa_status status = FPA_OK;
+    fpa_pick picks[MANY_PICKS];
+    fpa_trial *t = &p->trial;
+    const int count = t->shape.checks & CHECK_CANDIDATES ? walk_list(module, &t->shape, form, picks) : 0;
+    fpa_status status = check_trial(t, module, form, measure, error);
 
-    for (int form = 0; form < FORMS && status == FPA_OK; form++)
-        if (affordable(t->head, t->facts, &t->shape, form))
-            status = check_trial(&p->trial, module, (fpa_form_index)form, &measures[form], error);
+    t->choose = walk_choose;
+    for (int i = 0; i < count && status == FPA_OK; i++) {
+        t->choice = &picks[i];
+        status = check_trial(t, module, form, measure, error);
+    }
+    t->choose = NULL;
     return status;
 }
 
-/* By the kernels that calls of this size get, and the other ways: those of large calls, of which no formula
- * could be had in time. */
 static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measures[FORMS], fpa_error *error)
 {
+    const fpa_trial *t = &p->trial;
     fpa_status status = p->status;
 
     if (status != FPA_OK && error)
         *error = p->error;
-    if (status == FPA_OK)
-        status = check_forms(p, module, measures, error);
-    if (status != FPA_OK || !module->choose_schedule || !(p->trial.shape.checks & CHECK_SCHEDULES))
-        return status;
-    for (int schedule = 1; schedule < module->schedules && status == FPA_OK; schedule++) {
-        module->choose_schedule(module, schedule);
-        status = check_forms(p, module, measures, error);
-    }
-    module->choose_schedule(module, 0);
+    for (int form = 0; form < FORMS && status == FPA_OK; form++)
+        if (affordable(t->head, t->facts, &t->shape, form))
+            status = check_form(p, module, (fpa_form_index)form, &measures[form], error);
     return status;
 }
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "runtime/cuda/launch.h"
-#include "runtime/cuda/launch_decode.h"
+#include "machine/cuda_slices.h"
 #include "runtime/c/process.h"
 #include "../scratch.h"
 #include "tensor_map.h"
@@ -222,12 +222,12 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
     if (!geometry)
         return fail(error, FPA_LOAD, cuda->name, "the library lacks %s", symbol);
     memcpy(&cuda->geometry, geometry, sizeof cuda->geometry);
-    cuda->decode_cluster = cuda->geometry.decode_cluster;
-    cuda->overlaps = cuda->decode_cluster > 1 || cuda->geometry.persistent;
-    for (int blocks = 1; blocks <= cuda->decode_cluster && cuda->geometry.kernel[CUDA_DECODE_RESIDENT].bytes;
-         blocks++)
-        if (decode_resident_shared(&cuda->geometry, blocks) <= cuda->geometry.decode_resident_most)
-            cuda->decode_resident_clusters[blocks] = 1000;
+    cuda->room.decode_cluster = cuda->geometry.decode_cluster;
+    cuda->room.overlaps = cuda->room.decode_cluster > 1 || cuda->geometry.persistent;
+    for (int blocks = 1;
+         blocks <= cuda->room.decode_cluster && cuda->geometry.kernel[CUDA_DECODE_RESIDENT].bytes; blocks++)
+        if (cuda_resident_bytes(&cuda->geometry, blocks) <= cuda->geometry.decode_resident_most)
+            cuda->room.decode_resident_clusters[blocks] = 1000;
     emulated->module.decodes_recent = cuda->geometry.kernel[CUDA_DECODE_RECENT].threads > 0;
     for (int i = 0; i < FPA_CUDA_KERNELS; i++) {
         snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, cuda_kernel_names[i]);
@@ -235,7 +235,7 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
         if (!emulated->kernels[i].address)
             continue;
         cuda->kernel[i] = (CUfunction)(void *)&emulated->kernels[i];
-        cuda->occupancy[i] = 1;
+        cuda->room.occupancy[i] = 1;
     }
     return FPA_OK;
 }
@@ -278,8 +278,8 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     memset(emulated, 0, sizeof *emulated);
     snprintf(emulated->cuda.name, sizeof emulated->cuda.name, "%s", name);
     emulated->cuda.driver = &emulated->driver;
-    emulated->cuda.multiprocessors = 1;
-    emulated->cuda.shared_memory = 227 << 10; /* an H200's */
+    emulated->cuda.room.multiprocessors = 1;
+    emulated->cuda.room.shared_memory = 227 << 10; /* an H200's */
     emulated->driver.cuGetErrorName = error_name;
     emulated->driver.cuGetErrorString = error_string;
     emulated->driver.cuCtxGetCurrent = current_context;
@@ -288,7 +288,12 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     emulated->driver.cuMemsetD8Async = set_memory;
     emulated_copies_boxes(emulated, true);
     emulated->module = (fpa_module){
-        .backend = &backend, .handle = &emulated->cuda, .workspace = cuda_workspace, .forward = cuda_forward};
+        .backend = &backend,
+        .handle = &emulated->cuda,
+        .candidates = cuda_module_candidates,
+        .workspace = cuda_workspace,
+        .forward = cuda_forward,
+    };
     fpa_status status =
         emulated_load(code, name, folder, headers, brief, &emulated->library, &emulated->launch, error);
     return status ? status : find_kernels(emulated, error);

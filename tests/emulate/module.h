@@ -40,7 +40,7 @@ fpa_status emulated_prepare(const char *folder, fpa_error *error);
 /* Translate, compile in `folder` (there must be no other head of that name), load. headers: a folder for
  * which emulated_prepare was called. brief: what is to run will soon end, and compiling without optimisation
  * saves more than it costs. The module has one thread at a time, and as many multiprocessors as one likes:
- * set module->cuda.multiprocessors. emulated_close afterwards, also after an error: COMPILE with what the
+ * set module->cuda.room.multiprocessors. emulated_close afterwards, also after an error: COMPILE with what the
  * compiler says, LOAD. */
 fpa_status emulated_open(emulated_module *emulated, const char *code, const char *name, const char *folder,
                          const char *headers, bool brief, fpa_error *error);

@@ -1,6 +1,7 @@
 #include "trials.h"
 
 #include "base/parallel.h"
+#include "machine/cuda_mechanism.h"
 #include "../scratch.h"
 
 #include <setjmp.h>
@@ -66,6 +67,36 @@ static bool is_wanted(const fpa_facts *facts, int form, int64_t length)
            (form != FORM_RECURRENT || facts->features < 1000);
 }
 
+/* Blocks of a cluster go round a few times, or have no span at all. */
+static bool choose_cluster(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                           fpa_candidate *candidate)
+{
+    const emulated_call *c = choice;
+    (void)module;
+    *candidate = (fpa_candidate){.mechanism = "cluster_scan", .segments = c->cluster};
+    return size->form == FORM_CHUNKED && size->query_heads > 0 && size->length > 0;
+}
+
+/* As for very many sequences, of which an emulated call has few: whole sequences, one block a head, and as
+ * few blocks as can walk beside the queries. */
+static bool choose_crowded(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                           fpa_candidate *candidate)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    (void)choice;
+    *candidate = (fpa_candidate){.mechanism = "split", .segments = 1};
+    if (size->form == FORM_RECURRENT)
+        candidate->mechanism = size->recent ? "decode_recent" : "decode";
+    else if (size->form == FORM_CHUNKED && g->kernel[CUDA_FUSED_CHUNK].threads && size->query_heads > 0)
+        candidate->mechanism = "fused_chunk";
+    else if (g->persistent)
+        candidate->blocks = (int64_t)g->chunk_state_slices * g->column_blocks;
+    if (candidate->blocks && cuda->room.overlaps)
+        candidate->variant = SPLIT_OVERLAPPED;
+    return true;
+}
+
 /* In every form: matrix instructions, then copies are as late as they may be. */
 static fpa_status check_call(emulated_module *emulated, const fpa_head *head, const fpa_facts *facts,
                              const emulated_call *c, unsigned *forms, fpa_error *error)
@@ -73,12 +104,9 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
     static const int late[] = {LATE_PRODUCTS, LATE_COPIES};
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
-    emulated->cuda.multiprocessors = c->multiprocessors;
-    emulated->cuda.schedule = c->cluster                ? SCHEDULE_CLUSTER
-                              : c->multiprocessors == 1 ? SCHEDULE_CROWDED
-                                                        : SCHEDULE_BY_SIZE;
-    for (int blocks = 2; blocks <= MOST_CLUSTER; blocks++)
-        emulated->cuda.cluster_counts[blocks] = blocks == c->cluster;
+    emulated->cuda.room.multiprocessors = c->multiprocessors;
+    trial.choose = c->cluster ? choose_cluster : c->multiprocessors == 1 ? choose_crowded : NULL;
+    trial.choice = c;
     emulated_copies_boxes(emulated, !c->threads);
     for (int i = 0; i < 2; i++)
         for (int form = 0; form < FORMS && !status; form++) {

@@ -1,9 +1,8 @@
 /* Sizes of C kernels. */
 #include "c.h"
 
-#include <math.h>
-
 #include "gen/plan/features.h"
+#include "work.h"
 
 enum {
     TOKENS = 48,      /* a multiple of the micro-tile's 6 rows and of every vector width */
@@ -15,23 +14,13 @@ enum {
     SLICE_FEATURES = 200,    /* of a slice at least: what a part of a chunk's outputs is worth */
     MAX_SLICES = 8,
     QUERY_BLOCKS = 4,
+    MAX_CHUNK = 16, /* panels: the workspace of a thread grows with them */
 };
 
 static int tile_features(int dv)
 {
     int features = PANEL_BYTES / (4 * dv) / MICRO_ROWS * MICRO_ROWS;
     return features < 2 * MICRO_ROWS ? 2 * MICRO_ROWS : features > MAX_TILE ? MAX_TILE : features;
-}
-
-/* A chunk costs c (d + dv) FLOP a token for its own part, and 8 D dv bytes of state traffic for
- * all of its tokens, worth about 24 D dv FLOP: the sum is least at the root of their ratio. */
-static int choose_chunk(const fpa_head *head, double features, int tokens)
-{
-    if (head->chunk)
-        return head->chunk;
-    double best = sqrt(24.0 * features * head->dv / (head->d + head->dv));
-    int blocks = (int)(best / tokens + 0.5);
-    return tokens * (blocks < 1 ? 1 : blocks > 16 ? 16 : blocks);
 }
 
 /* Of the kernels' arithmetic: panels and register tiles. */
@@ -44,8 +33,9 @@ static void choose_sizes(fpa_plan *plan)
     c->query_blocks = QUERY_BLOCKS;
     c->unrolled = plan->features <= UNROLL_LIMIT;
     c->tile_features = tile_features(head->dv);
-    c->values = tile_choose(plan->target, head->dv, c->tokens);
-    c->scores = tile_choose(plan->target, c->tokens, c->tokens);
+    const fpa_cpu *cpu = cpu_of_target(plan->target);
+    c->values = tile_choose(cpu, plan->target->vector, head->dv, c->tokens);
+    c->scores = tile_choose(cpu, plan->target->vector, c->tokens, c->tokens);
 }
 
 static fpa_status place_tiles(fpa_plan *plan, fpa_error *error)
@@ -84,6 +74,81 @@ static fpa_status place_slices(fpa_plan *plan, fpa_error *error)
     return FPA_OK;
 }
 
+/* ---- choices by seconds ---- */
+
+/* Seconds of one more chunk of one head: on one thread, or by a team of two. */
+static double chunk_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, int chunk, int threads)
+{
+    fpa_call_size size = {.form = form, .batch = 1, .length = 2 * (int64_t)chunk, .query_heads = 1, .heads = 1};
+    const double both = work_cost(plan, chunk, cpu, &size, threads).seconds;
+    size.length = chunk;
+    return both - work_cost(plan, chunk, cpu, &size, threads).seconds;
+}
+
+/* Of three heads on two threads: one each, then one that they share, or that one has where sharing costs more. */
+static double step_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, int step, bool *shared)
+{
+    const double alone = chunk_seconds(plan, cpu, form, step, 1), both = chunk_seconds(plan, cpu, form, step, 2);
+    *shared = both < alone;
+    return alone + (*shared ? both : alone);
+}
+
+/* The whole number of panels whose tokens take the fewest seconds each, and whether teams share a head. Both count
+ * on teams at first. */
+static void choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
+{
+    const int panel = plan->c.tokens, fixed = plan->head->chunk;
+    double least = 0;
+    bool by_chunk = false, by_token = false;
+    plan->c.team_by_chunk = plan->c.team_by_token = true;
+    for (int chunk = fixed ? fixed : panel; chunk <= (fixed ? fixed : MAX_CHUNK * panel); chunk += panel) {
+        bool shared;
+        const double seconds = step_seconds(plan, cpu, FORM_CHUNKED, chunk, &shared) / chunk;
+        if (plan->chunk && seconds >= least)
+            continue;
+        plan->chunk = chunk;
+        least = seconds;
+        by_chunk = shared;
+    }
+    step_seconds(plan, cpu, FORM_RECURRENT, 1, &by_token);
+    plan->c.team_by_chunk = by_chunk;
+    plan->c.team_by_token = by_token;
+}
+
+/* For one head on one thread. */
+static bool is_sooner_chunked(const fpa_plan *plan, const fpa_cpu *cpu, int64_t length)
+{
+    fpa_call_size size = {.form = FORM_CHUNKED, .batch = 1, .length = length, .query_heads = 1, .heads = 1};
+    const double chunked = work_cost(plan, plan->chunk, cpu, &size, 1).seconds;
+    size.form = FORM_PARALLEL;
+    return chunked < work_cost(plan, plan->chunk, cpu, &size, 1).seconds;
+}
+
+/* The least length that is sooner done chunk by chunk. Longer ones are then as well: pairs grow with the square. */
+static int64_t choose_crossover(const fpa_plan *plan, const fpa_cpu *cpu)
+{
+    int64_t slower = 0, sooner = 1;
+    while (!is_sooner_chunked(plan, cpu, sooner)) {
+        slower = sooner;
+        sooner *= 2;
+    }
+    while (sooner - slower > 1) {
+        const int64_t middle = slower + (sooner - slower) / 2;
+        if (is_sooner_chunked(plan, cpu, middle))
+            sooner = middle;
+        else
+            slower = middle;
+    }
+    return sooner;
+}
+
+static void choose_by_seconds(fpa_plan *plan)
+{
+    const fpa_cpu *cpu = cpu_of_target(plan->target);
+    choose_chunk(plan, cpu);
+    plan->facts.crossover = plan->head->causal ? choose_crossover(plan, cpu) : 0;
+}
+
 /* Bytes of machine code. A register tile is one instruction of about 10 bytes a product, and three more to
  * clear or load, and store, a sum; an unrolled feature a product and a store; a piece a row of the table. */
 static double code_bytes(const fpa_plan *plan)
@@ -114,9 +179,8 @@ fpa_status plan_c(fpa_plan *plan, fpa_error *error)
     if (status)
         return status;
     plan->facts.arithmetic = c->pairs ? FPA_BF16 : FPA_F32;
-    plan->chunk = choose_chunk(plan->head, (double)plan->features, c->tokens);
+    choose_by_seconds(plan);
     plan->pair_queries = c->query_blocks * c->tokens;
-    plan->pair_cost = 1;
     plan->weighs = plan->weighs || !c->unrolled || plan->weighted_count;
     c->code_bytes = code_bytes(plan);
     return FPA_OK;

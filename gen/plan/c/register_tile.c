@@ -2,27 +2,28 @@
 
 #include <math.h>
 
-/* Cores of the last ten years: two pipes of multiply-adds and two loads a cycle (Skylake and later; Zen 2 and
- * later with AVX2; Zen 4 halves both with AVX-512, which changes no ratio). Without a fused multiply-add a
- * product takes a register of its own. */
-fpa_core core_of(const fpa_target *target)
+#include "machine/cpu_cost.h"
+
+/* Beside sums and factors compilers want a register; without a fused multiply-add a product takes one. */
+enum { SPARE = 1 };
+
+static bool tile_fits(const fpa_cpu *cpu, fpa_register_tile tile)
 {
-    return (fpa_core){.registers = target->registers, .spare = 1, .fmas = 2, .loads = 2, .latency = 4};
+    return tile.rows * tile.vectors + tile.vectors + 1 + SPARE <= cpu->registers;
 }
 
-static bool tile_fits(const fpa_core *core, fpa_register_tile tile)
+double tile_cycles(const fpa_cpu *cpu, fpa_register_tile tile)
 {
-    return tile.rows * tile.vectors + tile.vectors + 1 + core->spare <= core->registers;
+    const fpa_cpu_loop step = {.runs = 1,
+                               .steps = 1,
+                               .step.multiply_adds = (double)tile.rows * tile.vectors,
+                               .step.loads = tile.vectors,
+                               .step.broadcasts = tile.rows,
+                               .chain = 1};
+    return cpu_loop_cycles(cpu, &step);
 }
 
-double tile_cycles(const fpa_core *core, fpa_register_tile tile)
-{
-    const double sums = (double)tile.rows * tile.vectors;
-    return fmax(fmax(sums / core->fmas, (double)(tile.rows + tile.vectors) / core->loads), core->latency);
-}
-
-/* Vectors that `width` columns take (templates/c/helpers.c.in: product_panels); *shared: the last one begins
- * before its neighbour ends. */
+/* As templates/c/helpers.c.in: product_panels. *shared: the last one begins before its neighbour ends. */
 static int vectors_of(int width, int lanes, bool *shared)
 {
     while (lanes > width)
@@ -32,30 +33,35 @@ static int vectors_of(int width, int lanes, bool *shared)
     return width / lanes + (rest != 0);
 }
 
+int tile_vectors(int width, int lanes)
+{
+    bool shared;
+    return vectors_of(width, lanes, &shared);
+}
+
 /* Cycles of a row of the product through all of its panels, and loads as a tie-breaker. */
-static double row_cost(const fpa_core *core, fpa_register_tile tile, int vectors)
+static double row_cost(const fpa_cpu *cpu, fpa_register_tile tile, int vectors)
 {
     double cycles = 0, loads = 0;
     const int panels = (vectors + tile.vectors - 1) / tile.vectors;
     for (int i = 0; i < panels; i++) {
         const fpa_register_tile here = {tile.rows, vectors * (i + 1) / panels - vectors * i / panels};
-        cycles += tile_cycles(core, here);
+        cycles += tile_cycles(cpu, here);
         loads += here.rows + here.vectors;
     }
     return (cycles + 0.01 * loads) / tile.rows;
 }
 
-fpa_register_tile tile_choose(const fpa_target *target, int columns, int tokens)
+fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int tokens)
 {
-    const fpa_core core = core_of(target);
     bool shared;
-    const int vectors = vectors_of(columns, target->vector, &shared), least = shared ? 2 : 1;
+    const int vectors = vectors_of(columns, lanes, &shared), least = shared ? 2 : 1;
     fpa_register_tile best = {1, least};
-    for (int v = least; v <= vectors && v < core.registers; v++)
-        for (int r = 1; r <= core.registers; r++) {
+    for (int v = least; v <= vectors && v < cpu->registers; v++)
+        for (int r = 1; r <= cpu->registers; r++) {
             const fpa_register_tile tile = {r, v};
-            if (tokens % r == 0 && tile_fits(&core, tile) &&
-                row_cost(&core, tile, vectors) < row_cost(&core, best, vectors))
+            if (tokens % r == 0 && tile_fits(cpu, tile) &&
+                row_cost(cpu, tile, vectors) < row_cost(cpu, best, vectors))
                 best = tile;
         }
     return best;

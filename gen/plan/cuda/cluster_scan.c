@@ -1,8 +1,7 @@
 #include "cluster_scan.h"
 
-#include <stdio.h>
-
-#include "gen/plan/plan.h"
+#include "fused_pass.h"
+#include "work.h"
 
 enum {
     MOST_SUMS = 128, /* of the state and of o, that a thread can hold beside scores */
@@ -12,69 +11,105 @@ enum {
 };
 
 /* Places one behind the other, of slabs first: they begin at multiples of 1024. */
-static void place(const fpa_plan *plan, fpa_cluster_scan_plan *cluster_scan)
+static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
-    const fpa_cuda_plan *cuda = &plan->cuda;
-    const int half = (2 * ((plan->head->d + 63) / 64) + 1) * SLAB, ones = cuda->all_tiles > 8 ? 2048 : 0;
-    const int copy = cuda->features * 16 * cuda->all_tiles;
-    cluster_scan->at_ones = 2 * cluster_scan->spans * half;
-    cluster_scan->at_outputs = cluster_scan->at_ones + ones;
-    cluster_scan->at_copies = cluster_scan->at_outputs + (cluster_scan->outputs_apart ? 2 * SLAB : 0);
-    cluster_scan->at_state = cluster_scan->at_copies + cluster_scan->copies * copy;
-    cluster_scan->at_gates = cluster_scan->at_state + 2 * copy;
-    cluster_scan->at_barriers = cluster_scan->at_gates + cluster_scan->spans * cluster_scan->gate_bytes;
-    cluster_scan->bytes =
-        cluster_scan->at_barriers + 32 * cluster_scan->spans + 16 * cluster_scan->copies + 4 * 8;
+    const int columns = in->columns->all;
+    const int half = (2 * ((in->plan->head->d + 63) / 64) + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
+    const int copy = in->rows->features * 16 * columns;
+    scan->at_ones = 2 * scan->spans * half;
+    scan->at_outputs = scan->at_ones + ones;
+    scan->at_copies = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0);
+    scan->at_state = scan->at_copies + scan->copies * copy;
+    scan->at_gates = scan->at_state + 2 * copy;
+    scan->at_barriers = scan->at_gates + scan->spans * scan->gate_bytes;
+    scan->bytes = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + 4 * 8;
 }
 
-static bool fits_with(const fpa_plan *plan, bool outputs_apart, fpa_cluster_scan_plan *cluster_scan)
+static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster_scan *scan)
 {
-    cluster_scan->outputs_apart = outputs_apart;
-    for (cluster_scan->copies = 2; cluster_scan->copies > 0; cluster_scan->copies--)
-        for (cluster_scan->spans = 4; cluster_scan->spans > 1; cluster_scan->spans--) {
-            place(plan, cluster_scan);
-            if (cluster_scan->bytes <= plan->target->shared_memory)
+    scan->outputs_apart = outputs_apart;
+    for (scan->copies = 2; scan->copies > 0; scan->copies--)
+        for (scan->spans = 4; scan->spans > 1; scan->spans--) {
+            place(in, scan);
+            if (scan->bytes <= in->plan->target->shared_memory)
                 return true;
         }
     return false;
 }
 
 /* Places of queries from which o leaves are free later. */
-static bool fits(const fpa_plan *plan, fpa_cluster_scan_plan *cluster_scan)
+static bool fits(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
-    return fits_with(plan, true, cluster_scan) || fits_with(plan, false, cluster_scan);
+    return fits_with(in, true, scan) || fits_with(in, false, scan);
 }
 
 /* Of 512 for a thread of each warpgroup: of keys, two of queries, and one that fetches, and adds gates up.
  * Sums of a wide state are many; else queries have dots of two halves at a time. */
-static void share_registers(const fpa_plan *plan, fpa_cluster_scan_plan *cluster_scan)
+static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
-    const bool wide = plan->cuda.warp_units > 1, gate = plan->head->gate;
-    const bool normalized = wide && plan->head->normalize != FPA_NORMALIZE_NONE;
-    cluster_scan->fetch_registers = gate || normalized ? 40 : 32;
-    cluster_scan->query_registers = normalized ? 136 : !wide ? 160 : gate ? 144 : 152;
-    cluster_scan->key_registers = 512 - 2 * cluster_scan->query_registers - cluster_scan->fetch_registers;
+    const bool wide = in->rows->warp_units > 1, gate = in->plan->head->gate;
+    const bool normalized = wide && in->plan->head->normalize != FPA_NORMALIZE_NONE;
+    scan->fetch_registers = gate || normalized ? 40 : 32;
+    scan->query_registers = normalized ? 136 : !wide ? 160 : gate ? 144 : 152;
+    scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
 
-static const char *refuse(const fpa_plan *plan, fpa_cluster_scan_plan *cluster_scan)
+fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
-    const fpa_cuda_plan *cuda = &plan->cuda;
-    if (!cuda->fused_coordinates || !cuda->coordinates)
-        return "its features are no coordinates";
-    if (cuda->column_tiles < 8 && (cuda->column_blocks > 1 || plan->head->normalize))
-        return "o leaves, and ones of a normaliser lie, by 64 columns";
-    if (4 * (cuda->warp_units + 1) * cuda->all_tiles > MOST_SUMS)
-        return "its state has too many numbers";
-    cluster_scan->gate_bytes = plan->head->gate ? GATE_BYTES : 0;
-    return fits(plan, cluster_scan) ? NULL : "stretches of 128 tokens do not fit into shared memory";
+    (void)error;
+    fpa_cluster_scan *scan = plan;
+    const fpa_head *head = in->plan->head;
+    const fpa_columns *columns = in->columns;
+    if (!in->suited[FUSED_COORDINATES].plan)
+        return unsuited(why, "its features are no coordinates");
+    if (columns->tiles < 8 && (columns->blocks > 1 || head->normalize))
+        return unsuited(why, "o leaves, and ones of a normaliser lie, by 64 columns");
+    if (4 * (in->rows->warp_units + 1) * columns->all > MOST_SUMS)
+        return unsuited(why, "its state has too many numbers");
+    scan->gate_bytes = head->gate ? GATE_BYTES : 0;
+    if (!fits(in, scan))
+        return unsuited(why, "stretches of 128 tokens do not fit into shared memory");
+    share_registers(in, scan);
+    return FPA_OK;
 }
 
-void plan_cluster_scan(fpa_plan *plan)
+/* ---- what others see of it ---- */
+
+void print_cluster_scan(FILE *out, const fpa_plan *plan)
 {
-    fpa_cluster_scan_plan *cluster_scan = &plan->cluster_scan;
-    const char *why = refuse(plan, cluster_scan);
-    cluster_scan->used = !why;
-    snprintf(cluster_scan->why, sizeof cluster_scan->why, "%s", why ? why : "");
-    if (cluster_scan->used)
-        share_registers(plan, cluster_scan);
+    const fpa_cluster_scan *scan = plan->cuda.cluster_scan;
+    fprintf(out,
+            "cluster_scan chunked, where sequences are few: blocks take %d tokens in turn and hand the state "
+            "on, %d places for them; %.1f KiB of shared memory\n",
+            CLUSTER_SCAN_SPAN, scan->spans, scan->bytes / 1024.0);
 }
+
+void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    g->kernel[CUDA_CLUSTER_SCAN] =
+        (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->bytes};
+    g->fused_vector = plan->head->d;
+    g->fused_value = plan->head->dv;
+    work_cluster_scan(plan, g);
+}
+
+#define SCAN(member) FIELD(fpa_cluster_scan, member)
+const fpa_field cluster_scan_fields[] = {
+    FIELD_CONSTANT("threads", CLUSTER_SCAN_THREADS),
+    FIELD_CONSTANT("span", CLUSTER_SCAN_SPAN),
+    SCAN(spans),
+    SCAN(copies),
+    SCAN(outputs_apart),
+    SCAN(key_registers),
+    SCAN(query_registers),
+    SCAN(fetch_registers),
+    SCAN(gate_bytes),
+    SCAN(at_ones),
+    SCAN(at_outputs),
+    SCAN(at_copies),
+    SCAN(at_state),
+    SCAN(at_gates),
+    SCAN(at_barriers),
+    SCAN(bytes),
+    {0},
+};

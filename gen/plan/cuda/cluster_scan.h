@@ -5,26 +5,22 @@
 #ifndef FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 #define FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 
-#include <stdbool.h>
-
-#include "abi/cuda_call.h"
-
-struct fpa_plan;
+#include "mechanism.h"
 
 enum { CLUSTER_SCAN_THREADS = 4 * 128, CLUSTER_SCAN_SPAN = FPA_CUDA_SPAN };
 
-typedef struct fpa_cluster_scan_plan {
-    bool used;
-    char why[96];       /* not */
+typedef struct fpa_cluster_scan {
     int spans;          /* places for them */
     int copies;         /* of the state, for queries */
     bool outputs_apart; /* o leaves from places of its own, else its queries' */
     int gate_bytes;     /* of what a span's gates come to; 0: no gate */
     int key_registers, query_registers, fetch_registers;                        /* of a thread */
     int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, bytes; /* shared memory */
-} fpa_cluster_scan_plan;
+} fpa_cluster_scan;
 
-/* Fills plan->cluster_scan. Needs plan->cuda. */
-void plan_cluster_scan(struct fpa_plan *plan);
+fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+void print_cluster_scan(FILE *out, const fpa_plan *plan);
+void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+extern const fpa_field cluster_scan_fields[];
 
 #endif

@@ -1,5 +1,8 @@
 /* plan_cuda: how a head runs on a GPU. What the CUDA templates print.
  *
+ * Each mechanism of the table (mechanism.h) has an immutable plan of its own, or the reason why it does not suit;
+ * fpa_cuda_plan is filled once, from those that are chosen.
+ *
  * Vocabulary, beside plan.h's. A *panel* holds packed rows of some tokens in shared memory,
  * x[row][token]. A *unit* is 16 consecutive features: the rows of one factor of a unit are fetched
  * from a panel as one fragment of the matrix instruction (each lane names a row), and the product
@@ -7,13 +10,16 @@
 #ifndef FPAC_GEN_PLAN_CUDA_CUDA_H
 #define FPAC_GEN_PLAN_CUDA_CUDA_H
 
-#include "base/arena.h"
-#include "machine/target.h"
+#include <stdbool.h>
+
+#include "abi/cuda_call.h"
+#include "gen/plan/field.h"
 
 enum {
     CUDA_UNIT = 16,            /* features of a unit */
-    CUDA_GROUP = 4,            /* units that the attend kernel takes from one tile of the state */
-    CUDA_WARPS = 4,            /* of a block of state and attend */
+    CUDA_GROUP = 4,            /* units that chunk_output takes from one tile of the state */
+    CUDA_WARPS = 4,            /* of a block of portable chunk_state and chunk_output */
+    CUDA_THREADS = 128,        /* of such a block */
     CUDA_STATE_STAGES = 3,     /* tiles of the state on their way into shared memory */
     CUDA_DECODE_THREADS = 256, /* of a block of the recurrent form */
     CUDA_DECODE_ROOM = 5120,   /* floats of its features, then of its sums */
@@ -23,7 +29,10 @@ enum {
     CUDA_DECODE_CLUSTER = 8, /* blocks of a head, at most, that add their sums up themselves */
     CUDA_DECODE_QUERIES = 4, /* query heads that one pass over the state serves */
     CUDA_SPLIT_REDUCTION_THREADS = 64,
-    CUDA_MAX_WIDTH = 256, /* d, dv */
+    CUDA_SCAN_THREADS = 256,   /* of gate_scan and segment_scan */
+    CUDA_SCAN_ELEMENTS = 2048, /* of a copy, that a block of segment_scan takes */
+    WHY = 160,                 /* bytes of a reason */
+    CUDA_MAX_WIDTH = 256,      /* d, dv */
     CUDA_MAX_FEATURES = 1 << 18,
     CUDA_MAX_WEIGHTS = 256, /* run-time matrices: their addresses are kernel parameters */
 };
@@ -41,50 +50,84 @@ typedef struct fpa_cuda_memory {
     int size;    /* of all */
 } fpa_cuda_memory;
 
-typedef struct fpa_cuda_plan {
+/* How values are cut into blocks of columns, each with a z of its own. */
+typedef struct fpa_columns {
+    int blocks;
+    int tiles; /* of 8 columns a block */
+    int all;   /* with the one of z */
+} fpa_columns;
+
+/* Rows of a dot of the score, in steps of 16. */
+typedef struct fpa_cuda_dot {
+    int base;  /* first of consecutive rows, or -1: dot_rows says */
+    int first; /* step */
+    int steps, rows;
+} fpa_cuda_dot;
+
+/* What all mechanisms read: packed rows, and features and dots by them. */
+typedef struct fpa_cuda_rows {
     int element; /* bytes of a product's operand: 2, or 4 in plain fp32 */
     /* packed rows, as a panel holds them */
     int row_count;
     int zero_row, ones_row;
     int *row; /* [plan->row_count] this numbering of the plan's rows */
     /* features */
-    int factors; /* of every feature; shorter terms are filled with the row of ones */
-    int units;
-    int features;    /* of the tables: whole blocks of the state kernel */
+    int factors;     /* of every feature; shorter terms are filled with the row of ones */
+    int units;       /* of 16 */
+    int warp_units;  /* that a warp owns, where warps hold the state */
+    int slices;      /* blocks of such warps that share a head */
+    int features;    /* of the tables: whole blocks */
     int *factor_row; /* [factors][features] */
     double *weight;  /* [features] on the key side; 0 behind the last feature */
     int *shared;     /* [factors] runs of that many units (1, 2, 4) have one fragment */
-    /* dots of the score: rows in steps of 16 */
-    int *dot_first; /* [dots + 1] first step */
-    int *dot_base;  /* [dots] first row of consecutive ones, or -1: dot_rows says */
-    int *dot_rows;  /* [steps][16] */
-    /* columns */
-    int column_blocks; /* blocks of columns, each with a z of its own */
-    int column_tiles;  /* tiles of 8 columns a block */
-    int all_tiles;     /* with the one of z */
-    /* blocks of tokens and features */
-    int query_tiles;  /* tiles of 16 queries a warp */
-    int query_tokens; /* a block */
-    int score_tiles;  /* tiles of queries whose scores are computed together */
-    int panel;        /* tokens of a panel of keys */
-    int warp_units;   /* units that a warp of the state kernel owns */
-    int slices;       /* blocks of the state kernel that share a head */
-    /* the recurrent form */
-    int decode_features;       /* rows of the state that a block has at a time */
-    int decode_stages;         /* pieces of the state that a thread has on their way */
-    int decode_blocks;         /* on a multiprocessor at a time */
-    int decode_bytes;          /* of its shared memory */
-    int decode_resident_bytes; /* of NAME_decode_resident's beside rows of the state; 0: there is none */
-    int decode_resident_least; /* with them, at least */
-    /* pitches, bytes: from a row of a panel, a token's raw vector, a row of values, of a tile, to the next */
-    int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch, output_pitch;
-    fpa_cuda_memory state, chunk_output, fused;
-    int chunk_state_blocks, chunk_output_blocks, fused_blocks; /* on a multiprocessor at a time */
-    bool coordinates;       /* q.k with a few coordinates: they are read as they lie, without a panel */
-    bool is_fused;          /* the chunked form is one pass with the state in registers */
-    bool fused_coordinates; /* that pass uses the matrix instructions of warpgroups */
-    int fused_stages;       /* fused_coordinates: panels in shared memory */
-    int fused_copies;       /* and of the state; one: it is written when all have read the one before */
+    int dot_count;
+    fpa_cuda_dot *dots;
+    int dot_steps;    /* of all */
+    int *dot_rows;    /* [dot_steps][16] */
+    bool coordinates; /* features and the one dot are the coordinates themselves, 16-bit numbers, in order */
+} fpa_cuda_rows;
+
+typedef enum fpa_cuda_mechanism {
+    SPLIT_PANEL,
+    FUSED_PANEL,
+    FUSED_COORDINATES,
+    SPLIT_OUTER,
+    FUSED_PACKED,
+    CLUSTER_SCAN,
+    DECODE,
+    CUDA_MECHANISMS
+} fpa_cuda_mechanism;
+
+/* A mechanism and a head. */
+typedef struct fpa_suited {
+    const void *plan; /* struct of the mechanism's header; NULL: it does not suit */
+    char why[WHY];    /* not: "its features fill only 40 % of tiles of 8 x 8" */
+} fpa_suited;
+
+typedef struct fpa_cuda_plan {
+    const fpa_cuda_rows *rows;
+    fpa_suited suited[CUDA_MECHANISMS]; /* chosen or not */
+    bool chosen[CUDA_MECHANISMS];
+    const char *portable_why; /* why the split is not by warpgroups; NULL: it is */
+    /* the chosen ones' plans; NULL: another one has the role, or none */
+    const struct fpa_split_panel *split_panel;
+    const struct fpa_split_outer *split_outer;
+    const struct fpa_fused_pass *fused_panel, *fused_coordinates;
+    const struct fpa_fused_packed *fused_packed;
+    const struct fpa_cluster_scan *cluster_scan;
+    const struct fpa_decode *decode;
+    /* what emitted files have once, whichever are chosen */
+    fpa_columns columns;
+    int query_tokens;            /* that a block takes */
+    int copy_rows;               /* of a copy of the state */
+    int weights;                 /* run-time matrices */
+    bool fused;                  /* the chunked form is one pass */
+    bool coordinates;            /* portable kernels read q and k as they lie, without a panel */
+    fpa_cuda_memory chunk_state; /* of the portable kernel */
+    int chunk_state_blocks;      /* of it, on a multiprocessor at a time */
+    struct fpa_cuda_geometry geometry;
 } fpa_cuda_plan;
+
+extern const fpa_field cuda_memory_fields[];
 
 #endif

@@ -1,15 +1,15 @@
 #include "fused_packed.h"
 
-#include <stdio.h>
-
+#include "fused_pass.h"
 #include "parts.h"
+#include "work.h"
 
 enum {
-    SLAB = 128 * FUSED_PANEL,      /* bytes of 64 numbers of a panel's tokens */
-    ONES = 16 * 128,               /* by which values become z, where they fill their slab */
-    GATES = 14 * FUSED_PANEL + 16, /* sums, what keys keep, what is left of the state */
-    PART = 96,                     /* what a block knows of its part of the work */
-    FACTORS = 256,                 /* of gates of segments */
+    SLAB = 128 * FUSED_TOKENS,      /* bytes of 64 numbers of a panel's tokens */
+    ONES = 16 * 128,                /* by which values become z, where they fill their slab */
+    GATES = 14 * FUSED_TOKENS + 16, /* sums, what keys keep, what is left of the state */
+    PART = 96,                      /* what a block knows of its part of the work */
+    FACTORS = 256,                  /* of gates of segments */
     FEW_SUMS = 108,         /* registers of a thread for sums: there is room for more in other warpgroups */
     MOST_SUMS_OF_ONE = 144, /* of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
@@ -17,13 +17,6 @@ enum {
     MOST_FACTORS = 4,
     OTHERS_OF_KEYS = 12, /* registers of a thread that adds up keys: addresses, counters */
 };
-
-static fpa_status refuse(fpa_fused_packed_plan *fused, const char *why)
-{
-    fused->used = false;
-    snprintf(fused->why, sizeof fused->why, "%s", why);
-    return FPA_OK;
-}
 
 /* ---- rows ---- */
 
@@ -51,18 +44,17 @@ static bool keeps_coordinates(const fpa_plan *plan)
 }
 
 /* Rows of all matrices follow each other: together they are one matrix. */
-static void place_rows(fpa_plan *plan)
+static void place_rows(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
-    fpa_fused_packed_plan *fused = &plan->fused_packed;
-    const fpa_cuda_plan *cuda = &plan->cuda;
+    const fpa_plan *plan = in->plan;
     fused->coordinates = keeps_coordinates(plan);
     fused->row_base = fused->coordinates ? 0 : round_up(plan->head->d, 16);
-    fused->rows = cuda->row_count - fused->row_base;
+    fused->rows = in->rows->row_count - fused->row_base;
     for (int i = 0; i < plan->projection_count; i++)
         fused->projected += plan->head->matrices[plan->projections[i].matrix].rows;
     if (!fused->projected)
         return;
-    fused->projected_first = cuda->row[plan->projections[0].first_row];
+    fused->projected_first = in->rows->row[plan->projections[0].first_row];
     const int rows = round_up(fused->projected, 8);
     fused->matrix_parts = (rows + FUSED_MATRIX_ROWS - 1) / FUSED_MATRIX_ROWS;
     fused->matrix_rows = round_up((rows + fused->matrix_parts - 1) / fused->matrix_parts, 8);
@@ -71,39 +63,37 @@ static void place_rows(fpa_plan *plan)
 
 /* ---- warpgroups ---- */
 
-static bool choose_groups(fpa_plan *plan)
+static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
-    fpa_fused_packed_plan *fused = &plan->fused_packed;
-    const int tiles = (plan->cuda.units + 3) / 4, columns = plan->cuda.all_tiles;
+    const int tiles = (in->rows->units + 3) / 4, columns = in->columns->all;
     const bool one = 4 * columns * tiles <= MOST_SUMS_OF_ONE;
     fused->key_groups = one ? 1 : 2;
     fused->query_groups = 3 - fused->key_groups;
     fused->key_tiles = (tiles + fused->key_groups - 1) / fused->key_groups;
-    fused->total_parts = one && !plan->head->gate ? 2 : 1;
+    fused->total_parts = one && !in->plan->head->gate ? 2 : 1;
     return one || 4 * columns * fused->key_tiles <= MOST_SUMS_OF_TWO;
 }
 
 /* Products of two tiles at a time, or of one: beside the sums each tile takes two places for features and one
  * for every factor, of 4 registers. */
-static int two_if_room(const fpa_plan *plan, int registers)
+static int two_if_room(const fpa_cuda_inputs *in, const fpa_fused_packed *fused, int registers)
 {
-    const int sums = 4 * plan->cuda.all_tiles * plan->fused_packed.key_tiles, places = 2 + plan->cuda.factors;
+    const int sums = 4 * in->columns->all * fused->key_tiles, places = 2 + in->rows->factors;
     return sums + 2 * 4 * places <= registers - OTHERS_OF_KEYS ? 2 : 1;
 }
 
 /* A multiprocessor's 65,536 registers are 512 for a thread of each warpgroup. What packers and queries have
  * of them decides how many loads they have on their way. */
-static void share_registers(fpa_plan *plan)
+static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
-    fpa_fused_packed_plan *fused = &plan->fused_packed;
-    const bool gate = plan->head->gate;
-    const bool few = 4 * plan->cuda.all_tiles * fused->key_tiles <= FEW_SUMS;
+    const bool gate = in->plan->head->gate;
+    const bool few = 4 * in->columns->all * fused->key_tiles <= FEW_SUMS;
     if (fused->key_groups == 2) {
         fused->walk = (fpa_fused_share){64, 168, 112, 1, 2};
-        fused->totals = (fpa_fused_share){80, 176, 80, gate ? 1 : two_if_room(plan, 176), 0};
+        fused->totals = (fpa_fused_share){80, 176, 80, gate ? 1 : two_if_room(in, fused, 176), 0};
         return;
     }
-    const int pack = few ? 72 : plan->projection_count ? 64 : 56, key = 256 - pack;
+    const int pack = few ? 72 : in->plan->projection_count ? 64 : 56, key = 256 - pack;
     const int together = few && fused->key_tiles == 3 ? 3 : fused->key_tiles < 2 ? 1 : 2;
     fused->walk = (fpa_fused_share){pack, key, 128, together, gate ? 2 : 3};
     fused->totals = (fpa_fused_share){pack, key, pack, together, 0};
@@ -111,18 +101,18 @@ static void share_registers(fpa_plan *plan)
 
 /* ---- shared memory ---- */
 
-static bool place(fpa_plan *plan, int panels, int values, int raw_stages)
+static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_stages, fpa_fused_packed *fused)
 {
-    fpa_fused_packed_plan *fused = &plan->fused_packed;
-    const fpa_cuda_plan *cuda = &plan->cuda;
+    const fpa_plan *plan = in->plan;
+    const fpa_columns *columns = in->columns;
     const int slabs = (plan->head->d + 63) / 64, rows = fused->matrix_rows * fused->matrix_parts;
-    const bool apart = plan->head->normalize != FPA_NORMALIZE_NONE && cuda->column_tiles == 8;
-    const bool boxes = cuda->column_blocks == 1 || cuda->column_tiles == 8;
+    const bool apart = plan->head->normalize != FPA_NORMALIZE_NONE && columns->tiles == 8;
+    const bool boxes = columns->blocks == 1 || columns->tiles == 8;
     fused->panels = panels, fused->values = values, fused->raw_stages = raw_stages;
     fused->outputs = boxes ? fused->query_groups : 0;
     fused->raw_bytes = slabs * SLAB;
     fused->matrix_bytes = 2 * slabs * rows * 128;
-    fused->copy_bytes = fused->key_groups * fused->key_tiles * 64 * 16 * cuda->all_tiles;
+    fused->copy_bytes = fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->panel_bytes = 2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0);
     fused->at_ones = values * SLAB;
     fused->at_outputs = fused->at_ones + (apart ? ONES : 0);
@@ -139,41 +129,116 @@ static bool place(fpa_plan *plan, int panels, int values, int raw_stages)
 
 /* More values than raw vectors: of totals, keys of the next panel are not fetched before a panel's values are
  * free, and meanwhile the panel between shall be packed. */
-static bool choose_places(fpa_plan *plan)
+static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     static const int sizes[][3] = {{4, 6, 4}, {4, 5, 4}, {3, 5, 4}, {3, 4, 3},
                                    {2, 4, 3}, {2, 4, 2}, {2, 3, 2}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (place(plan, sizes[i][0], sizes[i][1], sizes[i][2]))
+        if (place(in, sizes[i][0], sizes[i][1], sizes[i][2], fused))
             return true;
     return false;
 }
 
-/* Kernels of tiles stay for the other forms, if they have the same columns. */
-static bool columns_fit(const fpa_plan *plan)
+/* Whether a pass on coordinates as they lie, which takes less, is there. */
+static bool reads_coordinates(const fpa_cuda_inputs *in)
 {
-    return plan->cuda.all_tiles <= MOST_COLUMNS && plan->cuda.column_tiles <= 8;
+    const fpa_fused_pass *panel = in->suited[FUSED_PANEL].plan;
+    return in->suited[FUSED_COORDINATES].plan || (panel && panel->coordinates);
 }
 
-fpa_status plan_fused_packed(fpa_plan *plan, fpa_error *error)
+fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
 {
-    fpa_fused_packed_plan *fused = &plan->fused_packed;
-    fpa_cuda_plan *cuda = &plan->cuda;
-    *fused = (fpa_fused_packed_plan){.used = true};
-    if (!plan->target->warpgroups || cuda->element != 2 || !plan->head->causal || cuda->coordinates)
-        return refuse(fused, "its operands are no rows of 16-bit numbers");
-    if (cuda->units > FUSED_MOST_UNITS || !columns_fit(plan) || cuda->factors > MOST_FACTORS ||
-        !choose_groups(plan))
-        return refuse(fused, "its state does not fit into the registers of a block");
-    share_registers(plan);
-    place_rows(plan);
-    if (!choose_places(plan))
-        return refuse(fused, "copies of its state and packed rows do not fit into shared memory");
+    fpa_fused_packed *fused = made;
+    const fpa_plan *plan = in->plan;
+    if (!plan->target->warpgroups || in->rows->element != 2 || !plan->head->causal || reads_coordinates(in))
+        return unsuited(why, "its operands are no rows of 16-bit numbers");
+    if (in->rows->units > FUSED_MOST_UNITS || in->columns->all > MOST_COLUMNS || in->columns->tiles > 8 ||
+        in->rows->factors > MOST_FACTORS || !choose_groups(in, fused))
+        return unsuited(why, "its state does not fit into the registers of a block");
+    share_registers(in, fused);
+    place_rows(in, fused);
+    if (!choose_places(in, fused))
+        return unsuited(why, "copies of its state and packed rows do not fit into shared memory");
     /* places for vectors and packed rows belong to them by turns */
     fused->total_packers = fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
-    cuda->is_fused = true;
-    cuda->fused_coordinates = false;
-    cuda->fused_blocks = 1;
-    cuda->fused.size = fused->bytes;
-    return plan_fused_packed_slots(plan, error);
+    return plan_fused_packed_slots(plan, in->memory, fused, error);
 }
+
+/* ---- what others see of it ---- */
+
+/* What the four warpgroups of a block do, with queries and for totals of segments. */
+void print_fused_packed(FILE *out, const fpa_plan *plan)
+{
+    const fpa_fused_packed *fused = plan->cuda.fused_packed;
+    const int adders = fused->key_groups * fused->total_parts;
+    fprintf(
+        out,
+        "fused_chunk  chunked: 1 warpgroup packs, %d hold%s %d tiles of 64 features each, %d read%s them; "
+        "totals of segments: %d pack%s, %d add%s up keys; stages: %d of 64 tokens, %d of values, %d of raw "
+        "vectors; %.1f KiB of shared memory\n",
+        fused->key_groups, fused->key_groups == 1 ? "s" : "", fused->key_tiles, fused->query_groups,
+        fused->query_groups == 1 ? "s" : "", fused->total_packers, fused->total_packers == 1 ? "s" : "",
+        adders, adders == 1 ? "s" : "", fused->panels, fused->values, fused->raw_stages,
+        fused->bytes / 1024.0);
+}
+
+void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const fpa_fused_packed *fused = plan->cuda.fused_packed;
+    const fpa_columns *columns = &plan->cuda.columns;
+    g->kernel[CUDA_FUSED_CHUNK] =
+        (struct fpa_cuda_block){128 * (1 + fused->key_groups + fused->query_groups), fused->bytes};
+    g->fused_totals = 1;
+    g->fused_total = fused->slots * columns->all * 8 * columns->blocks;
+    g->fused_vector = plan->head->d;
+    g->fused_value = plan->head->dv;
+    work_fused_packed(plan, g);
+}
+
+#define SHARE(member) FIELD(fpa_fused_share, member)
+static const fpa_field share_fields[] = {
+    SHARE(pack_registers), SHARE(key_registers),  SHARE(query_registers),
+    SHARE(key_together),   SHARE(query_together), {0},
+};
+
+#define FUSED(member) FIELD(fpa_fused_packed, member)
+const fpa_field fused_packed_fields[] = {
+    FUSED(key_groups),
+    FUSED(query_groups),
+    FUSED(key_tiles),
+    FUSED(total_parts),
+    FUSED(total_packers),
+    FIELD_PART(fpa_fused_packed, "walk", walk, share_fields),
+    FIELD_PART(fpa_fused_packed, "totals", totals, share_fields),
+    FIELD_ARRAY_AS(fpa_fused_packed, "feature", slot_feature, slots, 1, 0),
+    FIELD_ARRAY_AS(fpa_fused_packed, "swapped", slot_swapped, slots, 1, 0),
+    /* rows */
+    FUSED(coordinates),
+    FUSED(row_base),
+    FUSED(rows),
+    FIELD_CONSTANT("row_pitch", FUSED_ROW_PITCH),
+    FUSED(projected_first),
+    FUSED(projected),
+    FUSED(matrix_rows),
+    FUSED(matrix_parts),
+    /* places */
+    FUSED(panels),
+    FUSED(values),
+    FUSED(raw_stages),
+    FIELD_CONSTANT("copies", FUSED_COPIES),
+    FUSED(panel_bytes),
+    FUSED(raw_bytes),
+    FUSED(copy_bytes),
+    FUSED(matrix_bytes),
+    FUSED(outputs),
+    FUSED(at_ones),
+    FUSED(at_outputs),
+    FUSED(at_raw_stages),
+    FUSED(at_matrix),
+    FUSED(at_copies),
+    FUSED(at_panels),
+    FUSED(at_barriers),
+    FUSED(at_part),
+    FUSED(bytes),
+    {0},
+};

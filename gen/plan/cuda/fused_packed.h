@@ -8,19 +8,15 @@
 #ifndef FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
 #define FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
 
-#include <stdbool.h>
-
-#include "base/error.h"
-
-struct fpa_plan;
+#include "mechanism.h"
 
 enum {
-    FUSED_PANEL = 64,       /* tokens */
+    FUSED_TOKENS = 64,      /* tokens */
     FUSED_COPIES = 2,       /* of the state: one is read while the next is written */
     FUSED_MOST_UNITS = 32,  /* of 16 features */
     FUSED_MATRIX_ROWS = 48, /* projected rows that one matrix instruction forms, at most */
     FUSED_ROW_PITCH =
-        2 * FUSED_PANEL + 16, /* bytes from a packed row to the next: 8 of them meet in no bank */
+        2 * FUSED_TOKENS + 16, /* bytes from a packed row to the next: 8 of them meet in no bank */
 };
 
 /* How warpgroups share the work: registers of their threads, and how many tiles' or units' products are begun
@@ -30,9 +26,7 @@ typedef struct fpa_fused_share {
     int key_together, query_together;                   /* tiles, units; 0: there are no queries */
 } fpa_fused_share;
 
-typedef struct fpa_fused_packed_plan {
-    bool used;
-    char why[96]; /* not */
+typedef struct fpa_fused_packed {
     /* warpgroups */
     int key_groups, query_groups;
     int key_tiles;                  /* of 64 features, of each warpgroup of keys */
@@ -41,10 +35,10 @@ typedef struct fpa_fused_packed_plan {
     int slots;                      /* of features: 64 a tile */
     int *slot_feature;              /* [slots] -1: none */
     int *slot_swapped;              /* [slots] its last two factors change places */
-    /* packed rows: those of plan->cuda.row from row_base on */
+    /* packed rows: those of fpa_cuda_rows from row_base on */
     bool coordinates; /* some feature or dot has coordinates as they are */
     int row_base, rows;
-    int projected_first, projected; /* rows that matrices form, in plan->cuda's numbers */
+    int projected_first, projected; /* rows that matrices form, in the same numbers */
     int matrix_rows;                /* a matrix instruction */
     int matrix_parts;               /* matrix instructions for all of them */
     /* places on their way */
@@ -54,12 +48,16 @@ typedef struct fpa_fused_packed_plan {
     /* shared memory: bytes of one of each, and from where on they lie */
     int panel_bytes, raw_bytes, copy_bytes, matrix_bytes;
     int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
-} fpa_fused_packed_plan;
+} fpa_fused_packed;
 
-/* Fills plan->fused_packed, of heads whose chunked form is not one pass on the coordinates themselves. Needs
- * plan->cuda, plan->hopper and plan->warpgroups. FPA_NO_MEMORY is the only error. */
-fpa_status plan_fused_packed(struct fpa_plan *plan, fpa_error *error);
-/* The order of features; needs the tiles of plan->fused_packed. */
-fpa_status plan_fused_packed_slots(struct fpa_plan *plan, fpa_error *error);
+/* It has the columns of the split that is chosen. */
+fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+void print_fused_packed(FILE *out, const fpa_plan *plan);
+void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+extern const fpa_field fused_packed_fields[];
+
+/* The order of features, for the tiles of `fused`. */
+fpa_status plan_fused_packed_slots(const fpa_plan *plan, arena *memory, fpa_fused_packed *fused,
+                                   fpa_error *error);
 
 #endif

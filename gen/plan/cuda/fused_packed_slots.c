@@ -3,6 +3,7 @@
  * rows fetch them once. Products of sixteen rows with each other make units whose last factor is these rows,
  * in order.
  */
+#include "fused_packed.h"
 #include "parts.h"
 
 enum {
@@ -59,9 +60,8 @@ static void gather_square(const fpa_plan *plan, int base, const bool *placed, in
 }
 
 /* Whole units of products of the run at base; returns how many slots they fill. */
-static int place_square(fpa_plan *plan, int base, bool *placed, int first)
+static int place_square(const fpa_plan *plan, int base, bool *placed, int first, fpa_fused_packed *fused)
 {
-    fpa_fused_packed_plan *fused = &plan->fused_packed;
     int feature[SQUARE * CUDA_UNIT], next = first;
     bool swapped[SQUARE * CUDA_UNIT];
     gather_square(plan, base, placed, feature, swapped);
@@ -79,14 +79,14 @@ static int place_square(fpa_plan *plan, int base, bool *placed, int first)
 }
 
 /* Of all runs that the first factors of pieces of two lie in. */
-static int place_squares(fpa_plan *plan, bool *placed)
+static int place_squares(const fpa_plan *plan, bool *placed, fpa_fused_packed *fused)
 {
     int used = 0;
     for (int p = 0; p < plan->piece_count; p++) {
         const fpa_piece *piece = &plan->pieces[p];
         const int base = piece->prefix_count == 1 ? run_base(plan, piece->prefix[0]) : -1;
         if (base >= 0 && !placed[piece->feature])
-            used += place_square(plan, base, placed, used);
+            used += place_square(plan, base, placed, used, fused);
     }
     return used;
 }
@@ -212,15 +212,14 @@ static void place_runs(run *runs, int count, int *slots)
                 slots += place_alike(runs, count, i, slots);
 }
 
-static bool place_features(fpa_plan *plan, arena *memory)
+static bool place_features(const fpa_plan *plan, arena *memory, fpa_fused_packed *fused)
 {
-    fpa_fused_packed_plan *fused = &plan->fused_packed;
     bool *placed = arena_array(memory, (size_t)plan->features, sizeof *placed);
     run *runs = arena_array(memory, count_runs(plan), sizeof *runs);
     int count = 0;
     if (!placed || !runs)
         return false;
-    const int used = place_squares(plan, placed);
+    const int used = place_squares(plan, placed, fused);
     for (int i = 0; i < plan->piece_count; i++)
         count += cut_piece(&plan->pieces[i], placed, runs + count);
     join_runs(runs, count);
@@ -228,16 +227,16 @@ static bool place_features(fpa_plan *plan, arena *memory)
     return true;
 }
 
-fpa_status plan_fused_packed_slots(fpa_plan *plan, fpa_error *error)
+fpa_status plan_fused_packed_slots(const fpa_plan *plan, arena *memory, fpa_fused_packed *fused,
+                                   fpa_error *error)
 {
-    fpa_fused_packed_plan *fused = &plan->fused_packed;
-    arena memory = {0};
+    arena scratch = {0};
     fused->slots = 64 * fused->key_groups * fused->key_tiles;
-    fused->slot_feature = arena_array(&plan->memory, fused->slots, sizeof *fused->slot_feature);
-    fused->slot_swapped = arena_array(&plan->memory, fused->slots, sizeof *fused->slot_swapped);
+    fused->slot_feature = arena_array(memory, fused->slots, sizeof *fused->slot_feature);
+    fused->slot_swapped = arena_array(memory, fused->slots, sizeof *fused->slot_swapped);
     for (int i = 0; fused->slot_feature && i < fused->slots; i++)
         fused->slot_feature[i] = -1;
-    const bool done = fused->slot_feature && fused->slot_swapped && place_features(plan, &memory);
-    arena_free(&memory);
+    const bool done = fused->slot_feature && fused->slot_swapped && place_features(plan, &scratch, fused);
+    arena_free(&scratch);
     return done ? FPA_OK : fail_memory(error);
 }

@@ -40,7 +40,7 @@ static void mark_rows(const fpa_plan *plan, int factors, bool *kept)
             kept[plan->dots[i].rows[r]] = true;
 }
 
-/* A run of rows that are computed together is kept as a whole: the first hopper row behind it. */
+/* A run of rows that are computed together is kept as a whole: the first vector row behind it. */
 static int place_run(fpa_outer_plan *outer, const bool *kept, int first, int count, int next)
 {
     bool any = false;
@@ -103,13 +103,13 @@ static int place_rows(const fpa_plan *plan, fpa_outer_plan *outer, const bool *k
     return next / OUTER_BLOCK;
 }
 
-/* The inverse of hopper->row, up to whole steps, with room for rows that dots gather. */
-static fpa_status invert_rows(fpa_plan *plan, fpa_outer_plan *outer, fpa_error *error)
+/* The inverse of vector->row, up to whole steps, with room for rows that dots gather. */
+static fpa_status invert_rows(const fpa_plan *plan, arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
     size_t count = (size_t)round_up(OUTER_BLOCK * outer->row_blocks, OUTER_STEP);
     for (int i = 0; i < plan->score->dot_count; i++)
         count += (size_t)round_up(plan->dots[i].row_count, OUTER_STEP);
-    outer->source = arena_array(&plan->memory, count, sizeof *outer->source);
+    outer->source = arena_array(lasting, count, sizeof *outer->source);
     if (!outer->source)
         return fail_memory(error);
     for (size_t i = 0; i < count; i++)
@@ -179,7 +179,8 @@ static int dot_steps(fpa_outer_plan *outer, const fpa_dot *dot, int *rows_of, bo
     return count + gather_rows(outer, dot, whole, steps + count);
 }
 
-static fpa_status place_dots(fpa_plan *plan, fpa_outer_plan *outer, arena *memory, fpa_error *error)
+static fpa_status place_dots(const fpa_plan *plan, arena *memory, arena *lasting, fpa_outer_plan *outer,
+                             fpa_error *error)
 {
     const int dots = plan->score->dot_count;
     int most = count_steps(outer);
@@ -187,8 +188,8 @@ static fpa_status place_dots(fpa_plan *plan, fpa_outer_plan *outer, arena *memor
         most += round_up(plan->dots[i].row_count, OUTER_STEP) / OUTER_STEP;
     int *rows_of = arena_array(memory, most, sizeof *rows_of);
     bool *whole = arena_array(memory, most, sizeof *whole);
-    outer->dot_first = arena_array(&plan->memory, dots + 1, sizeof *outer->dot_first);
-    outer->dot_step = arena_array(&plan->memory, (size_t)dots * most, sizeof *outer->dot_step);
+    outer->dot_first = arena_array(lasting, dots + 1, sizeof *outer->dot_first);
+    outer->dot_step = arena_array(lasting, (size_t)dots * most, sizeof *outer->dot_step);
     if (!rows_of || !whole || !outer->dot_first || !outer->dot_step)
         return fail_memory(error);
     for (int i = 0; i < dots; i++)
@@ -211,25 +212,27 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l)
     return block ? PREFIX_BLOCK : row ? PREFIX_ROW : PREFIX_ANY;
 }
 
-static fpa_status plan_vectors(fpa_plan *plan, fpa_outer_plan *outer, arena *memory, fpa_error *error)
+static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasting, fpa_outer_plan *outer,
+                               fpa_error *error)
 {
     bool *kept = arena_array(memory, plan->row_count, sizeof *kept);
-    outer->row = arena_array(&plan->memory, plan->row_count, sizeof *outer->row);
+    outer->row = arena_array(lasting, plan->row_count, sizeof *outer->row);
     if (!kept || !outer->row)
         return fail_memory(error);
     mark_rows(plan, outer->prefix_factors, kept);
     outer->row_blocks = place_rows(plan, outer, kept);
     fpa_status status;
-    if ((status = invert_rows(plan, outer, error)) || (status = place_dots(plan, outer, memory, error)))
+    if ((status = invert_rows(plan, lasting, outer, error)) ||
+        (status = place_dots(plan, memory, lasting, outer, error)))
         return status;
     describe_rows(plan, outer);
     return FPA_OK;
 }
 
-static fpa_status plan_in(fpa_plan *plan, int warpgroup_tiles, arena *memory, fpa_outer_plan *outer,
-                          fpa_error *error)
+static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *memory,
+                          arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
-    fpa_status status = plan_vectors(plan, outer, memory, error);
+    fpa_status status = plan_vectors(plan, memory, lasting, outer, error);
     if (status)
         return status;
     outer_tiling tiling = {0};
@@ -243,16 +246,17 @@ static fpa_status plan_in(fpa_plan *plan, int warpgroup_tiles, arena *memory, fp
         return refuse(outer, why);
     }
     outer->used = true;
-    return tiles_to_strips(plan, &tiling, warpgroup_tiles, memory, outer, error);
+    return tiles_to_strips(plan, &tiling, columns, warpgroup_tiles, memory, lasting, outer, error);
 }
 
-fpa_status plan_outer(fpa_plan *plan, int warpgroup_tiles, fpa_outer_plan *outer, fpa_error *error)
+fpa_status plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
+                      fpa_outer_plan *outer, fpa_error *error)
 {
     *outer = (fpa_outer_plan){.prefix_factors = prefix_factors(plan)};
     if (!outer->prefix_factors)
         return refuse(outer, "its features are rows themselves");
     arena memory = {0};
-    fpa_status status = plan_in(plan, warpgroup_tiles, &memory, outer, error);
+    fpa_status status = plan_in(plan, columns, warpgroup_tiles, &memory, lasting, outer, error);
     arena_free(&memory);
     return status;
 }

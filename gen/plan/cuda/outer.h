@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 
 struct fpa_plan;
@@ -24,24 +25,25 @@ enum {
 };
 
 typedef struct fpa_outer_plan {
-    bool used;     /* else `why` says why not, nothing below is valid, and the portable kernels run */
+    bool used;     /* else `why` says why not, and nothing below is valid */
     char why[160]; /* "its features fill only 40 % of tiles of 8 x 8" */
     /* rows of a vector, in a numbering of its own, by blocks of 8 */
-    int *row;         /* [plan->row_count] hopper row of a plan's row, -1: not kept */
-    int *source;      /* [8 row_blocks] plan's row of a hopper row (some twice), -1: zero for every token */
+    int *row;         /* [plan->row_count] vector row of a plan's row, -1: not kept */
+    int *source;      /* [8 row_blocks] plan's row of a vector row (some twice), -1: zero for every token */
     int row_blocks;   /* of a vector */
     bool coordinates; /* the rows are the coordinates 0..d-1, d % 16 == 0: q and k are read as they lie */
-    int ones_row, zero_row; /* hopper rows, -1: there is none */
+    int ones_row, zero_row; /* vector rows, -1: there is none */
     /* tiles, in the order of their groups; then the folded ones: of a block's rows times themselves */
     int prefix_factors; /* F - 1; prefixes of fewer factors begin with rows of ones */
     int groups;
-    int *prefix;      /* [groups][8][prefix_factors] hopper rows */
+    int *prefix;      /* [groups][8][prefix_factors] vector rows */
     int *group_first; /* [groups + 1] first tile that is not folded; some groups have none */
     int tiles, folded;
     int copy_rows;    /* 64 of a tile, OUTER_FOLDED of a folded one */
     int *tile_suffix; /* [tiles] block of rows */
     int *feature;     /* [tiles][8 prefixes][8 rows] feature as plan->pieces count them, -1: none */
     double *weight;   /* [tiles][64] on the key side; 0 where there is no feature */
+    double *copied;   /* [tiles][64] the same with the scale of q, which copies have too */
     bool weighted;    /* some weight, with the scale that copies have, is not 1 */
     bool powers;      /* all weights, with that scale, are 0 or powers of two: products with them are exact */
     bool padded;      /* some slot has no feature */
@@ -69,9 +71,10 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l);
 /* Row of a folded tile's copy that holds slot 8 c + r, or -1: the slot of (r, c) has its features. */
 int outer_fold(int slot);
 
-/* Fills *hopper from the rows, pieces and dots of plan, with memory of plan's arena. warpgroup_tiles:
- * tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles do not suit gives
- * FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
-fpa_status plan_outer(struct fpa_plan *plan, int warpgroup_tiles, fpa_outer_plan *outer, fpa_error *error);
+/* Fills *outer from the rows, pieces and dots of plan, with tables in `lasting`. columns: tiles of 8 of a block.
+ * warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles do not suit
+ * gives FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
+fpa_status plan_outer(const struct fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
+                      fpa_outer_plan *outer, fpa_error *error);
 
 #endif

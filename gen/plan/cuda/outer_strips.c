@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/cuda_cost.h"
 #include "outer_tiles.h"
 
 enum { UNSEEN = -2, SOURCE = -1 };
@@ -224,32 +225,31 @@ static int balance(fused *f, int suffixes)
     return strips;
 }
 
-/* Clocks of the state kernel for 16 tokens: what products take, and shared memory (see estimate_clocks), of
- * which the smaller does not hide behind the larger altogether. Blocks are three warpgroups that hold `held`
- * strips each; warps of two strips have twice as many prefixes. */
-static int64_t strip_cost(const fpa_plan *plan, int factors, int strips, int suffixes, int held)
+/* Clocks of the state kernel for 16 tokens, by what its kernels will be counted as (work_outer.c) once blocks are known:
+ * here they are three warpgroups that hold `held` strips each; warps of two strips have twice as many prefixes. */
+static double strip_clocks(const fpa_gpu *gpu, int columns, int factors, int strips, int suffixes, int held)
 {
-    enum { FETCH = 32 };
-    const int columns = plan->cuda.all_tiles, prefixes = held % 2 ? 2 : 4, block = 3 * held;
-    const int words = 2 * (suffixes + factors * (1 + prefixes)) * 8 / prefixes;
-    const int tensor = 4 * columns * suffixes, shared = 2 * columns * suffixes + words;
-    const int larger = tensor > shared ? tensor : shared;
-    return (int64_t)strips * (larger + (tensor + shared - larger) / 4) +
-           (int64_t)FETCH * ((strips + block - 1) / block);
+    enum { WARPS = 16 };
+    const int prefixes = held % 2 ? 2 : 4, rounds = 8 / prefixes * strips, tiles = strips * suffixes;
+    const int blocks = (strips + 3 * held - 1) / (3 * held);
+    const fpa_cuda_sum sum = {.products = 4.0 * columns * tiles,
+                              .shared = 2.0 * columns * tiles + 2.0 * (suffixes + factors * (1 + prefixes)) * rounds,
+                              .instructions = 6.0 * 4 * tiles + 7.0 * factors * prefixes / 2 * rounds + 19.0 * 12 * blocks};
+    return cuda_clocks(gpu, &sum, true, WARPS);
 }
 
-static int choose_suffixes(const fpa_plan *plan, fused *f, int warpgroup_tiles)
+static int choose_suffixes(const fpa_gpu *gpu, int columns, fused *f, int warpgroup_tiles)
 {
     static const int sizes[] = {3, 6, 4, 2, 1}; /* the first of equals */
     int best = 1;
-    int64_t least = INT64_MAX;
+    double least = INFINITY;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (sizes[i] > warpgroup_tiles)
             continue;
-        const int64_t cost =
-            strip_cost(plan, f->tiling->factors, balance(f, sizes[i]), sizes[i], warpgroup_tiles / sizes[i]);
-        if (cost < least) {
-            least = cost;
+        const double clocks = strip_clocks(gpu, columns, f->tiling->factors, balance(f, sizes[i]), sizes[i],
+                                           warpgroup_tiles / sizes[i]);
+        if (clocks < least) {
+            least = clocks;
             best = sizes[i];
         }
     }
@@ -274,17 +274,17 @@ static outer_tile *flip_tiles(const fused *f, arena *memory)
     return tiles;
 }
 
-fpa_status tiles_to_strips(fpa_plan *plan, const outer_tiling *tiling, int warpgroup_tiles, arena *memory,
-                           fpa_outer_plan *outer, fpa_error *error)
+fpa_status tiles_to_strips(const fpa_plan *plan, const outer_tiling *tiling, int columns, int warpgroup_tiles,
+                           arena *memory, arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
     fused f;
     fpa_status status = fused_new(&f, tiling, memory, error);
     if (status)
         return status;
-    outer->strip_length = choose_suffixes(plan, &f, warpgroup_tiles);
+    outer->strip_length = choose_suffixes(gpu_of_target(plan->target), columns, &f, warpgroup_tiles);
     const int strips = balance(&f, outer->strip_length);
     outer_tile *tiles = flip_tiles(&f, memory);
     if (!tiles)
         return fail_memory(error);
-    return tiles_to_tables(plan, tiling, tiles, strips, memory, outer, error);
+    return tiles_to_tables(plan, tiling, tiles, strips, memory, lasting, outer, error);
 }

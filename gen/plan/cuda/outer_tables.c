@@ -82,12 +82,13 @@ static fpa_status allocate(arena *memory, int groups, int tiles, int strips, fpa
     outer->tile_suffix = arena_array(memory, tiles, sizeof *outer->tile_suffix);
     outer->feature = arena_array(memory, slots, sizeof *outer->feature);
     outer->weight = arena_array(memory, slots, sizeof *outer->weight);
+    outer->copied = arena_array(memory, slots, sizeof *outer->copied);
     outer->degree = arena_array(memory, slots, sizeof *outer->degree);
     outer->strip_group = arena_array(memory, strips + 1, sizeof *outer->strip_group);
     outer->strip_tile =
         arena_array(memory, (size_t)(strips + 1) * outer->strip_length, sizeof *outer->strip_tile);
     if (!outer->prefix || !outer->group_first || !outer->tile_suffix || !outer->feature || !outer->weight ||
-        !outer->degree || !outer->strip_group || !outer->strip_tile)
+        !outer->copied || !outer->degree || !outer->strip_group || !outer->strip_tile)
         return fail_memory(error);
     return FPA_OK;
 }
@@ -126,7 +127,7 @@ static fpa_status fill_tiles(const outer_tiling *tiling, outer_tile *tiles, aren
 
 /* ---- strips ---- */
 
-/* The next tile of group g from t on; hopper->tiles: there is none. */
+/* The next tile of group g from t on; outer->tiles: there is none. */
 static int next_tile(const fpa_outer_plan *outer, const outer_tile *tiles, int g, int t)
 {
     while (t < outer->tiles && tiles[t].group != g)
@@ -197,6 +198,7 @@ static void describe_weights(const fpa_plan *plan, fpa_outer_plan *outer)
     outer->powers = true;
     for (int i = 0; i < outer->tiles * OUTER_TILE; i++) {
         const double copied = outer->weight[i] * pow(plan->head->scale, outer->degree[i]);
+        outer->copied[i] = copied;
         outer->weighted |= copied != 1 || outer->weight[i] != 1;
         outer->powers &= is_exact(copied);
         outer->padded |= outer->feature[i] < 0 && is_copied(outer, i);
@@ -221,14 +223,14 @@ static fpa_status fill_weights(const fpa_plan *plan, arena *memory, fpa_outer_pl
     return FPA_OK;
 }
 
-fpa_status tiles_to_tables(fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,
-                           arena *memory, fpa_outer_plan *outer, fpa_error *error)
+fpa_status tiles_to_tables(const fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,
+                           arena *memory, arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
     outer->tiles = tiling->tile_count;
     outer->folded = fold_tiles(tiling, tiles);
     outer->copy_rows = OUTER_TILE * (outer->tiles - outer->folded) + OUTER_FOLDED * outer->folded;
     qsort(tiles, outer->tiles, sizeof *tiles, compare_tiles);
-    fpa_status status = allocate(&plan->memory, tiling->group_count, outer->tiles, strips, outer, error);
+    fpa_status status = allocate(lasting, tiling->group_count, outer->tiles, strips, outer, error);
     if (!status)
         status = fill_tiles(tiling, tiles, memory, outer, error);
     if (status)

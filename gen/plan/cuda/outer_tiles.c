@@ -2,6 +2,7 @@
  *
  * Sorted by prefix and row, features fall into *cells*: one prefix and one block of rows. All cells of a
  * prefix stay together; prefixes with the same blocks make up groups. */
+#include "fused_packed.h"
 #include "outer_tiles.h"
 
 #include <stdlib.h>
@@ -278,7 +279,7 @@ static fpa_status form_tiles(const group *groups, int count, arena *memory, oute
 
 bool tiles_are_sparse(const fpa_plan *plan, double slots)
 {
-    const bool few = plan->cuda.units <= FUSED_MOST_UNITS;
+    const bool few = divide_up(plan->features, CUDA_UNIT) <= FUSED_MOST_UNITS;
     return slots > (few ? 1.5 : 2) * (double)plan->features;
 }
 

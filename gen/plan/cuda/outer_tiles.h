@@ -25,19 +25,19 @@ typedef struct outer_tiling {
  * longer, or a third where features are few enough for one pass (plan_fused_packed.h). */
 bool tiles_are_sparse(const fpa_plan *plan, double slots);
 
-/* Needs hopper->row and ones_row. When the features are too sparse the result may have no tiles and
+/* Needs outer->row and ones_row. When the features are too sparse the result may have no tiles and
  * *slots is at least the number of slots that they would need; else *slots is that of the tiles. */
 fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory, outer_tiling *tiling,
                       double *slots, fpa_error *error);
 
 /* Transposes tiles (prefixes of block I, suffix J -> prefixes of block J, suffix I) so that few strips need
- * padding, and fills hopper's groups, tiles and strips by tiles_to_tables. */
-fpa_status tiles_to_strips(fpa_plan *plan, const outer_tiling *tiling, int warpgroup_tiles, arena *memory,
-                           fpa_outer_plan *outer, fpa_error *error);
+ * padding, and fills outer's groups, tiles and strips by tiles_to_tables. */
+fpa_status tiles_to_strips(const fpa_plan *plan, const outer_tiling *tiling, int columns, int warpgroup_tiles,
+                           arena *memory, arena *lasting, fpa_outer_plan *outer, fpa_error *error);
 
 /* The tables of plan_outer, for tiles, which are put in order, that make so many strips of
- * hopper->strip_length. */
-fpa_status tiles_to_tables(fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,
-                           arena *memory, fpa_outer_plan *outer, fpa_error *error);
+ * outer->strip_length. */
+fpa_status tiles_to_tables(const fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,
+                           arena *memory, arena *lasting, fpa_outer_plan *outer, fpa_error *error);
 
 #endif

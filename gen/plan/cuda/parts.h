@@ -1,4 +1,4 @@
-/* plan_cuda_parts: steps of plan_cuda, in files of their own. Internal to plan_cuda*.c. */
+/* plan_cuda_parts: what several mechanisms count alike. Internal to gen/plan/cuda. */
 #ifndef FPAC_GEN_PLAN_CUDA_PARTS_H
 #define FPAC_GEN_PLAN_CUDA_PARTS_H
 
@@ -11,20 +11,15 @@ static inline int largest(int a, int b)
     return a > b ? a : b;
 }
 
-/* Numbers of packed rows, then of features' and dots' rows. Needs cuda->features. */
-fpa_status plan_cuda_rows(fpa_plan *plan, fpa_error *error);
+/* Packed rows, and features and dots by them; NULL: no memory. */
+const fpa_cuda_rows *plan_cuda_rows(const fpa_plan *plan, arena *memory);
 
-/* Linear attention on the coordinates themselves, on tensor cores: rows by 16 are units as they are. Needs
- * rows. */
-bool plan_cuda_reads_coordinates(const fpa_plan *plan);
-/* Bytes from row to row of panels, and places in shared memory, for blocks of the sizes in plan->cuda. */
-void plan_cuda_pitches(fpa_plan *plan);
-void plan_cuda_memory(fpa_plan *plan);
-/* Whether the chunked form is one pass, and its places. */
-void plan_cuda_fused(fpa_plan *plan);
-/* What a pair of tokens costs in the parallel form, once all blocks are chosen. */
-void plan_cuda_pairs(fpa_plan *plan);
-/* Blocks that share a multiprocessor. */
-void plan_cuda_resident(fpa_plan *plan);
+/* Columns of portable kernels: up to 8 tiles a block. */
+fpa_columns portable_columns(const fpa_head *head);
+/* Blocks that a multiprocessor should have at a time: few sums leave registers for more of them, which hide
+ * each other's waits. tiles: of sums, 4 registers each. */
+int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes);
+/* Tokens from which on the chunked form takes fewer seconds than the parallel one, for batches that fill a GPU. */
+int64_t cuda_crossover(const fpa_plan *plan);
 
 #endif

@@ -4,30 +4,29 @@
 /* ---- rows ---- */
 
 /* Coordinates first, with zero rows up to a whole step of 16; then the matrices, and weighted rows. */
-static fpa_status place_rows(fpa_plan *plan, fpa_error *error)
+static bool place_rows(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
 {
-    fpa_cuda_plan *cuda = &plan->cuda;
     const int d = plan->head->d;
-    cuda->row = arena_array(&plan->memory, plan->row_count, sizeof *cuda->row);
-    if (!cuda->row)
-        return fail_memory(error);
+    rows->row = arena_array(memory, plan->row_count, sizeof *rows->row);
+    if (!rows->row)
+        return false;
     for (int i = 0; i < d; i++)
-        cuda->row[i] = i;
+        rows->row[i] = i;
     int next = round_up(d, 16);
-    cuda->ones_row = cuda->row[plan->ones_row] = next++;
-    cuda->zero_row = next++;
+    rows->ones_row = rows->row[plan->ones_row] = next++;
+    rows->zero_row = next++;
     next = round_up(next, 2);
     for (int i = 0; i < plan->projection_count; i++) {
         const fpa_projection *projection = &plan->projections[i];
-        const int rows = plan->head->matrices[projection->matrix].rows;
-        for (int r = 0; r < rows; r++)
-            cuda->row[projection->first_row + r] = next + r;
-        next += rows;
+        const int count = plan->head->matrices[projection->matrix].rows;
+        for (int r = 0; r < count; r++)
+            rows->row[projection->first_row + r] = next + r;
+        next += count;
     }
     for (int i = 0; i < plan->weighted_count; i++)
-        cuda->row[plan->weighted[i].row] = next++;
-    cuda->row_count = next;
-    return FPA_OK;
+        rows->row[plan->weighted[i].row] = next++;
+    rows->row_count = next;
+    return true;
 }
 
 /* ---- features ---- */
@@ -41,53 +40,65 @@ static int count_factors(const fpa_plan *plan)
 }
 
 /* Row of factor l of a piece's feature i. */
-static int piece_row(const fpa_plan *plan, const fpa_piece *piece, int l, int i)
+static int piece_row(const fpa_cuda_rows *rows, const fpa_piece *piece, int l, int i)
 {
-    const fpa_cuda_plan *cuda = &plan->cuda;
     if (l < piece->prefix_count)
-        return cuda->row[piece->prefix[l]];
-    return l == cuda->factors - 1 ? cuda->row[piece->base + i] : cuda->ones_row;
+        return rows->row[piece->prefix[l]];
+    return l == rows->factors - 1 ? rows->row[piece->base + i] : rows->ones_row;
 }
 
-static void fill_features(fpa_plan *plan)
+static void fill_features(const fpa_plan *plan, fpa_cuda_rows *rows)
 {
-    fpa_cuda_plan *cuda = &plan->cuda;
     for (int p = 0; p < plan->piece_count; p++)
         for (int i = 0; i < plan->pieces[p].width; i++) {
             int64_t feature = plan->pieces[p].feature + i;
-            for (int l = 0; l < cuda->factors; l++)
-                cuda->factor_row[l * cuda->features + feature] = piece_row(plan, &plan->pieces[p], l, i);
-            cuda->weight[feature] = plan->pieces[p].weight;
+            for (int l = 0; l < rows->factors; l++)
+                rows->factor_row[l * rows->features + feature] = piece_row(rows, &plan->pieces[p], l, i);
+            rows->weight[feature] = plan->pieces[p].weight;
         }
-    for (int l = 0; l < cuda->factors; l++)
-        for (int f = (int)plan->features; f < cuda->features; f++)
-            cuda->factor_row[l * cuda->features + f] = cuda->zero_row;
+    for (int l = 0; l < rows->factors; l++)
+        for (int f = (int)plan->features; f < rows->features; f++)
+            rows->factor_row[l * rows->features + f] = rows->zero_row;
 }
 
 /* True when within every run of `run` units factor l has the rows of the run's first unit. */
-static bool is_shared(const fpa_cuda_plan *cuda, int l, int run)
+static bool is_shared(const fpa_cuda_rows *rows, int l, int run)
 {
-    const int *row = cuda->factor_row + l * cuda->features;
-    for (int f = 0; f < cuda->units * CUDA_UNIT; f++)
+    const int *row = rows->factor_row + l * rows->features;
+    for (int f = 0; f < rows->units * CUDA_UNIT; f++)
         if (row[f] != row[f / (run * CUDA_UNIT) * run * CUDA_UNIT + f % CUDA_UNIT])
             return false;
     return true;
 }
 
-static fpa_status place_features(fpa_plan *plan, fpa_error *error)
+static bool place_features(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
 {
-    fpa_cuda_plan *cuda = &plan->cuda;
-    cuda->factors = count_factors(plan);
-    size_t size = (size_t)cuda->factors * (size_t)cuda->features;
-    cuda->factor_row = arena_array(&plan->memory, (int)size, sizeof *cuda->factor_row);
-    cuda->weight = arena_array(&plan->memory, cuda->features, sizeof *cuda->weight);
-    cuda->shared = arena_array(&plan->memory, cuda->factors, sizeof *cuda->shared);
-    if (!cuda->factor_row || !cuda->weight || !cuda->shared)
-        return fail_memory(error);
-    fill_features(plan);
-    for (int l = 0; l < cuda->factors; l++)
-        cuda->shared[l] = is_shared(cuda, l, 4) ? 4 : is_shared(cuda, l, 2) ? 2 : 1;
-    return FPA_OK;
+    rows->factors = count_factors(plan);
+    const size_t size = (size_t)rows->factors * (size_t)rows->features;
+    rows->factor_row = arena_array(memory, size, sizeof *rows->factor_row);
+    rows->weight = arena_array(memory, rows->features, sizeof *rows->weight);
+    rows->shared = arena_array(memory, rows->factors, sizeof *rows->shared);
+    if (!rows->factor_row || !rows->weight || !rows->shared)
+        return false;
+    fill_features(plan, rows);
+    for (int l = 0; l < rows->factors; l++)
+        rows->shared[l] = is_shared(rows, l, 4) ? 4 : is_shared(rows, l, 2) ? 2 : 1;
+    return true;
+}
+
+/* Units of a warp that holds sums of all columns, and blocks of such warps. */
+static void choose_slices(const fpa_plan *plan, fpa_cuda_rows *rows)
+{
+    rows->units = (int)((plan->features + CUDA_UNIT - 1) / CUDA_UNIT);
+    const int wanted = (rows->units + CUDA_WARPS - 1) / CUDA_WARPS;
+    /* fp32 needs registers for addresses of every unit, or for factors in two parts */
+    const bool tight = portable_columns(plan->head).all > 8 || plan->head->products == FPA_PRODUCTS_TF32X3;
+    const int most = rows->element == 4 && tight ? 2 : 4;
+    /* coordinates of a block that has all of them need not be packed */
+    const bool one = plan->target->warpgroups && plan->features == plan->head->d && wanted <= most;
+    rows->warp_units = wanted >= most || (one && wanted > 2) ? most : wanted >= 2 ? 2 : 1;
+    rows->slices = (rows->units + CUDA_WARPS * rows->warp_units - 1) / (CUDA_WARPS * rows->warp_units);
+    rows->features = rows->slices * CUDA_WARPS * rows->warp_units * CUDA_UNIT;
 }
 
 /* ---- dots ---- */
@@ -99,41 +110,64 @@ static bool ends_in_zeros(const fpa_plan *plan, const fpa_dot *dot)
     return dot->row_count % 16 == 0 || (first % 16 == 0 && last + 1 == plan->head->d);
 }
 
-static bool is_consecutive(const fpa_plan *plan, const fpa_dot *dot)
+static bool is_consecutive(const fpa_plan *plan, const fpa_cuda_rows *rows, const fpa_dot *dot)
 {
     for (int i = 1; i < dot->row_count; i++)
-        if (plan->cuda.row[dot->rows[i]] != plan->cuda.row[dot->rows[i - 1]] + 1)
+        if (rows->row[dot->rows[i]] != rows->row[dot->rows[i - 1]] + 1)
             return false;
     return ends_in_zeros(plan, dot);
 }
 
-static fpa_status place_dots(fpa_plan *plan, fpa_error *error)
+static bool place_dots(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
 {
-    fpa_cuda_plan *cuda = &plan->cuda;
-    const int count = plan->score->dot_count;
-    cuda->dot_first = arena_array(&plan->memory, count + 1, sizeof *cuda->dot_first);
-    cuda->dot_base = arena_array(&plan->memory, count, sizeof *cuda->dot_base);
-    if (!cuda->dot_first || !cuda->dot_base)
-        return fail_memory(error);
-    for (int i = 0; i < count; i++)
-        cuda->dot_first[i + 1] = cuda->dot_first[i] + round_up(plan->dots[i].row_count, 16) / 16;
-    cuda->dot_rows = arena_array(&plan->memory, 16 * cuda->dot_first[count], sizeof *cuda->dot_rows);
-    if (!cuda->dot_rows)
-        return fail_memory(error);
-    for (int i = 0; i < count; i++) {
-        const fpa_dot *dot = &plan->dots[i];
-        int *rows = cuda->dot_rows + 16 * cuda->dot_first[i];
-        for (int r = 0; r < round_up(dot->row_count, 16); r++)
-            rows[r] = r < dot->row_count ? cuda->row[dot->rows[r]] : cuda->zero_row;
-        cuda->dot_base[i] = is_consecutive(plan, dot) ? rows[0] : -1;
+    rows->dot_count = plan->score->dot_count;
+    rows->dots = arena_array(memory, rows->dot_count, sizeof *rows->dots);
+    if (!rows->dots)
+        return false;
+    for (int i = 0; i < rows->dot_count; i++) {
+        const int count = plan->dots[i].row_count, steps = round_up(count, 16) / 16;
+        rows->dots[i] = (fpa_cuda_dot){.first = rows->dot_steps, .steps = steps, .rows = count};
+        rows->dot_steps += steps;
     }
-    return FPA_OK;
+    rows->dot_rows = arena_array(memory, 16 * rows->dot_steps, sizeof *rows->dot_rows);
+    if (!rows->dot_rows)
+        return false;
+    for (int i = 0; i < rows->dot_count; i++) {
+        const fpa_dot *dot = &plan->dots[i];
+        int *row = rows->dot_rows + 16 * rows->dots[i].first;
+        for (int r = 0; r < 16 * rows->dots[i].steps; r++)
+            row[r] = r < dot->row_count ? rows->row[dot->rows[r]] : rows->zero_row;
+        rows->dots[i].base = is_consecutive(plan, rows, dot) ? row[0] : -1;
+    }
+    return true;
 }
 
-fpa_status plan_cuda_rows(fpa_plan *plan, fpa_error *error)
+/* Linear attention on the coordinates themselves, on tensor cores: rows by 16 are units as they are. */
+static bool are_coordinates(const fpa_plan *plan, const fpa_cuda_rows *rows)
 {
-    fpa_status status = place_rows(plan, error);
-    if (!status)
-        status = place_features(plan, error);
-    return status ? status : place_dots(plan, error);
+    const fpa_score *score = plan->score;
+    if (rows->element != 2 || rows->factors != 1 || plan->features != plan->head->d ||
+        plan->head->d % CUDA_UNIT || plan->projection_count || plan->weighted_count)
+        return false;
+    if (score->dot_count != 1 || rows->dots[0].base != 0 || plan->dots[0].row_count != plan->head->d ||
+        score->monomial_count != 1 || score->monomials[0].power[0] != 1)
+        return false;
+    for (int f = 0; f < plan->features; f++)
+        if (rows->factor_row[f] != f)
+            return false;
+    return true;
+}
+
+const fpa_cuda_rows *plan_cuda_rows(const fpa_plan *plan, arena *memory)
+{
+    fpa_cuda_rows *rows = arena_alloc(memory, sizeof *rows);
+    if (!rows)
+        return NULL;
+    rows->element = (int)dtype_size(plan->head->dtype);
+    choose_slices(plan, rows);
+    if (!place_rows(plan, memory, rows) || !place_features(plan, memory, rows) ||
+        !place_dots(plan, memory, rows))
+        return NULL;
+    rows->coordinates = are_coordinates(plan, rows);
+    return rows;
 }

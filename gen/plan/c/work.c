@@ -1,0 +1,298 @@
+#include "work.h"
+
+#include <math.h>
+
+#include "parts.h"
+
+/* A call on its way to counts. */
+typedef struct call {
+    fpa_counting to;
+    const fpa_call_size *size;
+    int chunk;
+    int64_t queries; /* query heads that share a head's keys */
+    int team;        /* threads that share a head */
+} call;
+
+/* ---- the chunked form ---- */
+
+/* Panels of a chunk: whole ones, then one of what is left. */
+typedef struct panels {
+    int whole, rest;
+} panels;
+
+static panels panels_of(const fpa_plan *plan, int64_t tokens)
+{
+    return (panels){(int)(tokens / plan->c.tokens), (int)(tokens % plan->c.tokens)};
+}
+
+static int panel_count(panels of)
+{
+    return of.whole + (of.rest > 0);
+}
+
+static fpa_counting times(const call *c, double count)
+{
+    fpa_counting to = c->to;
+    to.times *= count;
+    return to;
+}
+
+/* The part of `units` equal ones that the busiest member of a team has. */
+static double share_of(const call *c, double units)
+{
+    return ceil(units / c->team) / units;
+}
+
+/* Count a part for each panel. */
+static void each_panel(const call *c, panels of, double count, void (*part)(const fpa_counting *, int))
+{
+    fpa_counting to = times(c, count * of.whole);
+    part(&to, c->to.plan->c.tokens);
+    to = times(c, count);
+    if (of.rest)
+        part(&to, of.rest);
+}
+
+static void count_pack(const call *c, panels of, double count)
+{
+    const double shared = count * share_of(c, (double)(c->queries + 1) * panel_count(of));
+    each_panel(c, of, shared * (double)c->queries, parts_pack_queries);
+    each_panel(c, of, shared, parts_pack_keys);
+}
+
+/* Slices' parts of the outputs are cleared, then added up. */
+static void count_slices(const call *c, panels of, double reads, double writes)
+{
+    const double slices = c->to.plan->c.slice_count, share = share_of(c, slices);
+    const double outputs = reads * (double)c->queries * panel_count(of);
+    each_panel(c, of, share * reads * (double)c->queries, parts_read_state);
+    each_panel(c, of, share * writes, parts_write_state);
+    fpa_counting to = times(c, share * reads);
+    parts_pair_state(&to);
+    to = times(c, share * outputs * slices);
+    parts_clear_outputs(&to);
+    to = times(c, outputs * (slices - 1) / c->team);
+    parts_add_outputs(&to);
+}
+
+/* A chunk's own keys. A block sees all before it: blocks are dealt out so that members have about as much. */
+static void count_own(const call *c, panels of, double count)
+{
+    const int tokens = c->to.plan->c.tokens;
+    const double each = count * (double)c->queries * fmax(1.0 / c->team, 1.0 / panel_count(of));
+    fpa_counting to = times(c, each * of.whole * (of.whole - 1) / 2);
+    parts_score(&to, tokens, tokens);
+    to = times(c, each * of.whole);
+    if (of.rest)
+        parts_score(&to, tokens, of.rest);
+    each_panel(c, of, each, parts_score_diagonal);
+    each_panel(c, of, each, parts_store_outputs);
+}
+
+/* `count` chunks of `tokens`, of which `reads` read the state and `writes` write it. */
+static void count_chunks(const call *c, int64_t tokens, double count, double reads, double writes)
+{
+    const fpa_plan *plan = c->to.plan;
+    if (count <= 0 || tokens <= 0)
+        return;
+    const panels of = panels_of(plan, tokens);
+    const int here = panel_count(of);
+    count_pack(c, of, count);
+    count_slices(c, of, reads, writes);
+    if (plan->head->causal)
+        count_own(c, of, count);
+    fpa_counting to = times(c, here * (count - reads) * (double)c->queries);
+    parts_clear_outputs(&to);
+    to = times(c, here * reads * (double)c->queries);
+    if (plan->head->gate)
+        parts_decay_outputs(&to);
+    if (c->team > 1)
+        c->to.work->waits += c->to.times * count * (plan->head->gate ? 4 : 3);
+}
+
+/* What a chunk walks: its own panels once a tile, the state once. */
+static void count_chunk_data(const call *c, double reads, double writes)
+{
+    const fpa_plan *plan = c->to.plan;
+    const double tiles = plan->c.tile_count / (double)c->team, queries = (double)c->queries;
+    const double blocks = panel_count(panels_of(plan, c->chunk < c->size->length ? c->chunk : c->size->length));
+    const double rows = parts_rows_bytes(plan) * blocks, read = parts_read_bytes(&c->to) * blocks / c->team;
+    const double values = parts_values_bytes(plan) * blocks * tiles, state = parts_state_bytes(plan);
+    const double outputs = parts_outputs_bytes(plan) * blocks * queries * tiles;
+    const double panel = 4.0 * plan->c.tokens * plan->c.tile_features;
+    const double walked = rows * (1 + queries) + (values + outputs) / tiles + 2 * panel;
+    fpa_cpu_work *work = c->to.work;
+    /* what a member packs, others read; to pack the next chunk it takes the lines back; outputs likewise */
+    const double shared = (rows * (1 + queries) + (values + outputs) / tiles) * (1 - 1.0 / c->team);
+    const double chunks = c->to.times * fmax(reads, writes);
+    reads *= c->to.times, writes *= c->to.times;
+    work->exchanged += chunks * 2 * shared;
+    cpu_work_data(work, (fpa_cpu_data){"panels of queries", reads * (read * queries + outputs), reads * outputs, walked});
+    cpu_work_data(work, (fpa_cpu_data){"panels of keys", writes * (read + values * (plan->c.pairs ? 1 / 3.0 : 1)), 0, walked});
+    cpu_work_data(work, (fpa_cpu_data){"state", fmax(reads, writes) * state / c->team, writes * state / c->team,
+                                       state + walked});
+}
+
+/* q, k, v once from where the caller has them, and o there. */
+static void count_operands(const call *c, double share)
+{
+    const fpa_head *head = c->to.plan->head;
+    const fpa_call_size *s = c->size;
+    const double tokens = (double)(s->batch * s->length), element = (double)dtype_size(head->dtype);
+    const double queries = tokens * (double)s->query_heads * element, keys = tokens * (double)s->heads * element;
+    const double read = queries * head->d + keys * (head->d + head->dv), written = queries * head->dv;
+    cpu_work_data(c->to.work, (fpa_cpu_data){"operands", share * read, share * written, read + written});
+}
+
+static void count_chunked(const call *c)
+{
+    const fpa_call_size *s = c->size;
+    const int64_t whole = s->length / c->chunk, rest = s->length % c->chunk;
+    const double first = s->state_in ? 0 : 1, last = s->state_out ? 0 : 1;
+    const double one = whole > 0 ? 1 : 0, tail = rest > 0 ? 1 : 0; /* is there a whole chunk; one that is not */
+    fpa_counting to = c->to;
+    if (!s->state_in)
+        parts_clear_state(&to);
+    count_chunks(c, c->chunk, (double)whole, (double)whole - first * one,
+                 (double)whole - (rest ? 0 : last * one));
+    count_chunks(c, rest, tail, rest && !whole ? 1 - first : tail, 1 - last);
+    count_chunk_data(c, (double)whole + tail - first, (double)whole + tail - last);
+}
+
+/* ---- the parallel form ---- */
+
+/* One (batch, query head): units of query_blocks panels, each with all keys that it sees. */
+static void count_parallel(const call *c)
+{
+    const fpa_plan *plan = c->to.plan;
+    const panels of = panels_of(plan, c->size->length);
+    const int count = panel_count(of), unit = plan->c.query_blocks, tokens = plan->c.tokens;
+    const double units = ceil((double)count / unit);
+    each_panel(c, of, 1, parts_pack_queries);
+    each_panel(c, of, 1, parts_store_outputs);
+    fpa_counting to = times(c, count);
+    parts_clear_outputs(&to);
+    double packed = 0; /* panels of keys, by all units */
+    for (int first = 0; first < count; first += unit)
+        packed += plan->head->causal ? (first + unit < count ? first + unit : count) : count;
+    const double last = plan->head->causal || !of.rest ? of.rest > 0 : units; /* that take the panel of the rest */
+    to = times(c, packed - last);
+    parts_pack_keys(&to, tokens);
+    to = times(c, last);
+    if (of.rest)
+        parts_pack_keys(&to, of.rest);
+    if (plan->head->causal) {
+        each_panel(c, of, 1, parts_score_diagonal);
+        to = times(c, of.whole * (of.whole - 1) / 2.0);
+        parts_score(&to, tokens, tokens);
+        to = times(c, of.whole);
+        if (of.rest)
+            parts_score(&to, tokens, of.rest);
+    } else {
+        to = times(c, (double)of.whole * of.whole);
+        parts_score(&to, tokens, tokens);
+        to = times(c, of.whole);
+        if (of.rest) {
+            parts_score(&to, tokens, of.rest);
+            parts_score(&to, of.rest, tokens);
+            to = times(c, 1);
+            parts_score(&to, of.rest, of.rest);
+        }
+    }
+    if (c->size->state_in) {
+        each_panel(c, of, 1, parts_read_state);
+        to = times(c, count);
+        parts_pair_state(&to);
+        parts_clear_outputs(&to);
+        parts_add_outputs(&to);
+    }
+    const double element = (double)dtype_size(plan->head->dtype) * (plan->head->d + plan->head->dv);
+    const double all = (double)c->size->length * element;
+    cpu_work_data(c->to.work, (fpa_cpu_data){"keys and values", c->to.times * (packed - count) * tokens * element, 0, all});
+}
+
+/* ---- the recurrent form ---- */
+
+static void count_recurrent(const call *c)
+{
+    const fpa_plan *plan = c->to.plan;
+    const double slices = plan->c.slice_count, tokens = (double)c->size->length, state = parts_state_bytes(plan);
+    fpa_counting to = c->to;
+    if (!c->size->state_in)
+        parts_clear_state(&to);
+    to = times(c, tokens);
+    parts_token(&to, (int)c->queries, share_of(c, slices));
+    cpu_work_data(c->to.work, (fpa_cpu_data){"state", to.times * state / c->team, to.times * state / c->team,
+                                             c->size->length > 1 ? state : state * (double)(c->size->batch * c->size->heads)});
+    if (c->team > 1)
+        c->to.work->waits += to.times;
+}
+
+/* ---- threads ---- */
+
+/* Heads in rounds of one a thread; what is left is shared by teams (templates/c/entry.c.in: run_heads). */
+static void count_heads(const call *all, int threads, bool teams, void (*form)(const call *))
+{
+    const int64_t heads = all->size->batch * all->size->heads;
+    const int64_t alone = teams ? heads / threads : (heads + threads - 1) / threads;
+    const int64_t rest = teams ? heads % threads : 0;
+    call c = *all;
+    c.team = 1;
+    c.to.times = (double)alone;
+    if (alone)
+        form(&c);
+    c.team = rest ? (int)(threads / rest) : 1;
+    c.to.times = 1;
+    if (rest)
+        form(&c);
+    c.to.work->regions += threads > 1 ? (alone > 0) + (rest > 0) : 0;
+}
+
+void work_of_call(const fpa_plan *plan, int chunk, const fpa_call_size *size, int threads, fpa_cpu_work *work)
+{
+    call c = {.to = parts_begin(plan, work), .size = size, .chunk = chunk, .team = 1};
+    c.queries = size->heads ? size->query_heads / size->heads : 0;
+    work->threads = threads;
+    if (size->form == FORM_PARALLEL) {
+        const double heads = (double)(size->batch * size->query_heads);
+        const double units = heads * ceil((double)size->length / (plan->c.query_blocks * plan->c.tokens));
+        c.to.times = heads * ceil(units / threads) / units;
+        count_parallel(&c);
+        work->regions += threads > 1;
+    } else if (size->form == FORM_CHUNKED) {
+        count_heads(&c, threads, plan->c.team_by_chunk, count_chunked);
+    } else {
+        count_heads(&c, threads, plan->c.team_by_token, count_recurrent);
+    }
+    count_operands(&c, 1.0 / threads);
+}
+
+fpa_cost work_cost(const fpa_plan *plan, int chunk, const fpa_cpu *cpu, const fpa_call_size *size, int threads)
+{
+    fpa_cpu_work work;
+    work_of_call(plan, chunk, size, threads, &work);
+    return cpu_cost(cpu, &work);
+}
+
+/* ---- candidates ---- */
+
+static const char *refusal(const fpa_plan *plan, const fpa_call_size *size, int form)
+{
+    if (form != size->form)
+        return "another form";
+    return form != FORM_PARALLEL && !plan->head->causal ? "the head is not causal" : NULL;
+}
+
+int plan_candidates_c(const fpa_plan *plan, const fpa_call_size *size, fpa_candidate *out, int most)
+{
+    static const char *const names[FORMS] = {
+        [FORM_PARALLEL] = "c_parallel", [FORM_CHUNKED] = "c_chunked", [FORM_RECURRENT] = "c_recurrent"};
+    int count = 0;
+    for (int form = 0; form < FORMS && count < most; form++) {
+        fpa_candidate *row = &out[count++];
+        *row = (fpa_candidate){.mechanism = names[form], .refused = refusal(plan, size, form), .segments = 1};
+        if (!row->refused)
+            row->cost = work_cost(plan, plan->chunk, cpu_here(plan->target), size, 1);
+    }
+    return count;
+}

@@ -1,0 +1,21 @@
+/* candidates: how a plan's kernels can carry out a call, and the seconds that each way takes by the model of
+ * the machine that the target's code is usually run on. */
+#ifndef FPAC_GEN_PLAN_CANDIDATES_H
+#define FPAC_GEN_PLAN_CANDIDATES_H
+
+#include "machine/candidate.h"
+#include "plan.h"
+
+typedef struct fpa_candidate_list {
+    int count;
+    fpa_candidate *list; /* [count], the refused ones too */
+    int fastest;         /* of them; -1: none suits */
+    const char *machine; /* which machine, and where its numbers are from */
+} fpa_candidate_list;
+
+/* All candidates of a call, by so many threads of a CPU. candidate_list_free. */
+fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, int threads,
+                           fpa_candidate_list *list, fpa_error *error);
+void candidate_list_free(fpa_candidate_list *list);
+
+#endif

@@ -1,0 +1,19 @@
+/* What several mechanisms count alike: columns, chunks, blocks on a multiprocessor. */
+#include "parts.h"
+
+fpa_columns portable_columns(const fpa_head *head)
+{
+    fpa_columns columns;
+    const int tiles = round_up(head->dv, 8) / 8;
+    columns.blocks = (tiles + 7) / 8;
+    columns.tiles = (tiles + columns.blocks - 1) / columns.blocks;
+    columns.all = columns.tiles + (head->normalize != FPA_NORMALIZE_NONE);
+    return columns;
+}
+
+int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes)
+{
+    const int room = plan->target->shared_memory / (bytes + 1024);
+    const int most = plan->head->dtype == FPA_F32 ? 1 : tiles <= 10 ? 4 : tiles <= 18 ? 3 : 2;
+    return room < 1 ? 1 : room < most ? room : most;
+}

@@ -1,0 +1,81 @@
+#include "decode.h"
+
+#include "parts.h"
+#include "work.h"
+
+enum { LEAST_STAGES = 6 }; /* also room for the threads' sums */
+
+/* Whether so many stages leave room for as many blocks a multiprocessor. */
+static bool fits(const fpa_plan *plan, const fpa_decode *decode, int rest)
+{
+    const int bytes = rest + decode->stages * 16 * CUDA_DECODE_THREADS;
+    return decode->blocks * (bytes + 1024) <= plan->target->shared_memory + 1024;
+}
+
+/* A thread has 4 columns of a row; each warp keeps its sums of weights. */
+fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
+{
+    (void)error;
+    fpa_decode *decode = plan;
+    const fpa_head *head = in->plan->head;
+    if (!head->causal)
+        return unsuited(why, "it is not causal");
+    const int warps = CUDA_DECODE_THREADS / 32;
+    const int rows = (1 + CUDA_DECODE_QUERIES) * in->rows->row_count;
+    const bool joins = in->plan->target->capability >= 90;
+    const int values = round_up(head->dv, 4);
+    const int columns = values + (head->normalize != FPA_NORMALIZE_NONE ? 4 : 0);
+    const int clusters = joins ? CUDA_DECODE_CLUSTER * columns + 2 * CUDA_DECODE_BARRIERS : 0;
+    /* the ring begins with a whole line of shared memory's banks */
+    const int rest =
+        4 * (CUDA_DECODE_ROOM + round_up(rows + values + CUDA_DECODE_QUERIES * warps + clusters, 32));
+    /* of 16 bits a thread has 8 columns, and needs more registers for their sums */
+    const bool narrow = head->state_dtype != FPA_F32;
+    decode->features = CUDA_DECODE_THREADS / ((head->dv + 3) / 4);
+    decode->blocks = narrow || in->plan->target->capability < 90 ? 2 : 3;
+    decode->stages = narrow ? 20 : 12;
+    while (decode->stages > LEAST_STAGES && !fits(in->plan, decode, rest))
+        decode->stages -= 2;
+    if (!fits(in->plan, decode, rest))
+        decode->blocks--;
+    decode->bytes = rest + decode->stages * 16 * CUDA_DECODE_THREADS;
+    decode->cluster = joins ? CUDA_DECODE_CLUSTER : 1;
+    const bool whole = head->dv * dtype_size(head->state_dtype) % 16 == 0; /* rows, for bulk copies */
+    decode->resident_bytes = joins && whole ? rest : 0;
+    decode->resident_least =
+        rest + 4 * (8 * CUDA_DECODE_QUERIES * CUDA_DECODE_THREADS - CUDA_DECODE_ROOM); /* for sums */
+    return FPA_OK;
+}
+
+void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const fpa_decode *decode = plan->cuda.decode;
+    const struct fpa_cuda_block block = {CUDA_DECODE_THREADS, decode->bytes};
+    g->kernel[CUDA_DECODE] = g->kernel[CUDA_DECODE_RECENT] = block;
+    if (decode->resident_bytes)
+        g->kernel[CUDA_DECODE_RESIDENT] =
+            (struct fpa_cuda_block){CUDA_DECODE_THREADS, decode->resident_bytes};
+    g->kernel[CUDA_SPLIT_REDUCTION] = (struct fpa_cuda_block){CUDA_SPLIT_REDUCTION_THREADS, 0};
+    g->decode_features = decode->features;
+    g->decode_cluster = decode->cluster;
+    g->decode_resident_least = decode->resident_least;
+    g->decode_resident_row = plan->head->dv * (int)dtype_size(plan->head->state_dtype);
+    g->decode_resident_most = CUDA_DECODE_RESIDENT_MOST;
+    work_decode(plan, g);
+}
+
+const fpa_field decode_fields[] = {
+    FIELD_CONSTANT("decode_threads", CUDA_DECODE_THREADS),
+    FIELD_CONSTANT("decode_room", CUDA_DECODE_ROOM),
+    FIELD_CONSTANT("decode_barriers", CUDA_DECODE_BARRIERS),
+    FIELD_CONSTANT("decode_resident_most", CUDA_DECODE_RESIDENT_MOST),
+    FIELD_CONSTANT("split_reduction_threads", CUDA_SPLIT_REDUCTION_THREADS),
+    FIELD_AS(fpa_decode, "decode_features", features),
+    FIELD_AS(fpa_decode, "decode_stages", stages),
+    FIELD_AS(fpa_decode, "decode_blocks", blocks),
+    FIELD_AS(fpa_decode, "decode_bytes", bytes),
+    FIELD_AS(fpa_decode, "decode_cluster", cluster),
+    FIELD_AS(fpa_decode, "decode_resident_bytes", resident_bytes),
+    FIELD_AS(fpa_decode, "decode_resident_least", resident_least),
+    {0},
+};

@@ -1,0 +1,72 @@
+/* fused_coordinates: see fused_pass.h. */
+#include "fused_pass.h"
+#include "parts.h"
+#include "work.h"
+
+/* Operands of warpgroups lie in slabs of 64 numbers a token, from multiples of 1024 bytes on: queries, keys
+ * and values, in as many stages. */
+static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
+{
+    fpa_cuda_memory *memory = &pass->memory;
+    const int slab = split->panel * 128, vectors = pass->stages * ((in->plan->head->d + 63) / 64) * slab;
+    const int gate = in->plan->head->gate ? 1 : 0;
+    const int ones = split->columns.all > 8 ? 2048 : 0, tile = in->rows->features * 16 * split->columns.all;
+    memory->values = 2 * vectors;
+    memory->tiles = memory->values + pass->stages * slab + ones;
+    memory->output = memory->tiles + pass->copies * tile;
+    memory->queries = memory->output + split->panel * split->output_pitch;
+    memory->raw = 0;
+    memory->gates = memory->queries;
+    memory->size = memory->gates + gate * split->panel * 16 + 1024; /* to begin at a multiple */
+}
+
+static bool two_blocks_fit(const fpa_plan *plan, const fpa_fused_pass *pass)
+{
+    return 2 * (pass->memory.size + 1024) <= plan->target->shared_memory;
+}
+
+/* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth; more
+ * blocks have no registers for sums, scores and operands on their way. The state is there twice where its sums
+ * leave registers for a second address. */
+fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
+{
+    (void)error;
+    fpa_fused_pass *pass = plan;
+    const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
+    if (!in->plan->target->warpgroups || !in->rows->coordinates)
+        return unsuited(why, "its features are no coordinates of 16 bits, or the GPU has no warpgroups");
+    if (!in->suited[FUSED_PANEL].plan)
+        return unsuited(why, in->suited[FUSED_PANEL].why);
+    pass->coordinates = true;
+    pass->stages = 4;
+    pass->copies = in->rows->warp_units < 4 ? 2 : 1;
+    place(in, split, pass);
+    while (pass->stages > 2 && !two_blocks_fit(in->plan, pass)) {
+        pass->stages--;
+        place(in, split, pass);
+    }
+    if (!fused_fits(in->plan, pass))
+        return unsuited(why, "its state and vectors do not fit into shared memory");
+    pass->blocks = two_blocks_fit(in->plan, pass) ? 2 : 1;
+    pass->chunk_state = place_coordinate_keys(in->plan, split);
+    pass->chunk_state_blocks =
+        cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, pass->chunk_state.size);
+    return FPA_OK;
+}
+
+void print_fused_coordinates(FILE *out, const fpa_plan *plan)
+{
+    const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
+    fprintf(out,
+            "fused_chunk  chunked: blocks of one warpgroup, %d panels of 64 tokens on their way; %.1f "
+            "KiB of shared memory\n",
+            pass->stages, pass->memory.size / 1024.0);
+}
+
+void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    g->kernel[CUDA_FUSED_CHUNK] =
+        (struct fpa_cuda_block){CUDA_THREADS, plan->cuda.fused_coordinates->memory.size};
+    g->fused_totals = 1;
+    work_fused_coordinates(plan, g);
+}

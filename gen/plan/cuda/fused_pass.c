@@ -1,0 +1,29 @@
+#include "fused_pass.h"
+
+#include "parts.h"
+
+enum { FUSED_STATIC = 256 }; /* bytes that the kernel of gated heads declares itself */
+
+bool fused_fits(const fpa_plan *plan, const fpa_fused_pass *pass)
+{
+    return pass->memory.size + FUSED_STATIC <= plan->target->shared_memory;
+}
+
+/* Vectors that are read as they lie pass through two stages, as values do: a panel needs one barrier. */
+fpa_cuda_memory place_coordinate_keys(const fpa_plan *plan, const fpa_split_panel *split)
+{
+    fpa_cuda_memory state = split->chunk_state;
+    state.raw = 0;
+    state.values = 2 * split->panel * split->raw_pitch;
+    state.gates = state.values + 2 * split->panel * split->value_pitch;
+    state.size = state.gates + (plan->head->gate ? split->panel * 16 : 0);
+    return state;
+}
+
+const fpa_field fused_pass_fields[] = {
+    FIELD_AS(fpa_fused_pass, "fused_stages", stages),
+    FIELD_AS(fpa_fused_pass, "fused_copies", copies),
+    FIELD_AS(fpa_fused_pass, "fused_blocks", blocks),
+    FIELD_PART(fpa_fused_pass, "fused_memory", memory, cuda_memory_fields),
+    {0},
+};

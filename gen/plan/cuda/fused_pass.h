@@ -1,0 +1,32 @@
+/* fused_pass: fused_chunk whose threads all do the same, for heads whose state lies in the registers of one block of
+ * four warps. Two mechanisms: fused_panel by mma.sync, of panels or of coordinates as they lie; fused_coordinates
+ * by the instructions of a warpgroup, of coordinates as they lie. */
+#ifndef FPAC_GEN_PLAN_CUDA_FUSED_PASS_H
+#define FPAC_GEN_PLAN_CUDA_FUSED_PASS_H
+
+#include "split_panel.h"
+
+typedef struct fpa_fused_pass {
+    bool coordinates; /* q and k are read as they lie, here and in chunk_state */
+    int stages;       /* fused_coordinates: panels in shared memory */
+    int copies;       /* and of the state; one: it is written when all have read the one before */
+    fpa_cuda_memory memory;
+    int blocks; /* on a multiprocessor at a time */
+    /* of chunk_state, which adds up totals of segments */
+    fpa_cuda_memory chunk_state;
+    int chunk_state_blocks;
+} fpa_fused_pass;
+
+fpa_status plan_fused_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+void print_fused_coordinates(FILE *out, const fpa_plan *plan);
+void geometry_fused_panel(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+extern const fpa_field fused_pass_fields[];
+
+/* Places of chunk_state that reads coordinates as they lie; bytes of a panel's vectors. */
+fpa_cuda_memory place_coordinate_keys(const fpa_plan *plan, const fpa_split_panel *split);
+/* Whether all of a kernel's shared memory is there. */
+bool fused_fits(const fpa_plan *plan, const fpa_fused_pass *pass);
+
+#endif

@@ -1,0 +1,350 @@
+#include "split_outer.h"
+
+#include "machine/cuda_cost.h"
+#include "parts.h"
+#include "work.h"
+
+enum {
+    SUMS_OF_THREE = 108,    /* registers of a thread for sums, in blocks of three warpgroups that multiply */
+    SUMS_OF_TWO = 200,      /* and of two */
+    SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
+    SHARED_PRODUCER_REGISTERS = 24,
+    MOST_COLUMNS = 16, /* tiles of 8 */
+    MOST_DOTS = 4,
+    SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
+    STAGES = 8,
+    KEY_STAGES = 4,
+    LEAST_TILES = 4, /* stages of the state */
+    TILE_STAGES = 8,
+    ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
+    ITEMS = 16 + 40,      /* places of items are rounded up; two that a block has taken */
+    BARRIERS = 16,        /* bytes, of a stage */
+    SINK_BARRIER = 8,     /* a barrier that nobody waits for */
+    OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
+    SPARE_REGISTERS = 4,  /* with fewer beside those ptxas may serialise products */
+    ENOUGH_COLUMNS = 12,  /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
+    GATES = 1040,         /* of a tile of keys */
+    SLAB = 128,           /* bytes of 64 numbers of a token */
+};
+
+/* Of a thread that multiplies. A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a thread, in steps of 8. */
+static int warpgroup_registers(int groups)
+{
+    return groups == 3 ? 160 : 232;
+}
+
+static int warpgroup_producer_registers(int groups)
+{
+    return groups == 3 ? 32 : 40;
+}
+
+/* As many tiles of 8 columns as a warpgroup has registers for. */
+static fpa_columns choose_columns(const fpa_head *head)
+{
+    fpa_columns columns;
+    const int all = (head->dv + 7) / 8;
+    columns.blocks = (all + MOST_COLUMNS - 1) / MOST_COLUMNS;
+    columns.tiles = (all + columns.blocks - 1) / columns.blocks;
+    columns.all = columns.tiles + (head->normalize != FPA_NORMALIZE_NONE);
+    return columns;
+}
+
+/* Warpgroups of a state kernel that multiply: three, which hide each other's waits, unless their registers
+ * would hold one tile only. */
+static int warpgroup_count(int columns)
+{
+    return SUMS_OF_THREE / (4 * columns) > 1 ? 3 : 2;
+}
+
+/* Tiles of features whose sums a warpgroup can keep. */
+static int warpgroup_tiles(int columns)
+{
+    const int sums = warpgroup_count(columns) == 3 ? SUMS_OF_THREE : SUMS_OF_TWO;
+    const int tiles = sums / (4 * columns);
+    return tiles > OUTER_MAX_STRIP ? OUTER_MAX_STRIP : tiles;
+}
+
+/* Keys and values of 64 tokens. */
+static int fetched_bytes(const fpa_split_outer *split)
+{
+    return 64 * SLAB * ((split->outer.row_blocks + 7) / 8 + (split->columns.tiles + 7) / 8);
+}
+
+/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block. */
+static int ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    if (plan->head->normalize == FPA_NORMALIZE_NONE)
+        return 0;
+    return split->columns.tiles == 8 ? 16 * SLAB : 256;
+}
+
+/* True when every `run` prefixes of a group that follow each other have their rows in one block, factor by
+ * factor. */
+static bool runs_share_blocks(const fpa_outer_plan *outer, int run)
+{
+    const int factors = outer->prefix_factors;
+    for (int g = 0; g < outer->groups; g++)
+        for (int c = 0; c < OUTER_BLOCK; c++)
+            for (int l = 0; l < factors; l++) {
+                const int *prefix = outer->prefix + g * OUTER_BLOCK * factors + l;
+                if (prefix[c * factors] / OUTER_BLOCK != prefix[c / run * run * factors] / OUTER_BLOCK)
+                    return false;
+            }
+    return true;
+}
+
+/* Words of a thread for a step's rows: suffixes, blocks of factors, and prefixes. */
+static int row_words(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
+{
+    return 2 * (outer->strip_length + outer->prefix_factors * kernel->prefix_blocks + 2 * kernel->shares);
+}
+
+/* Two places for features of so many products want more registers than there are: fewer are better, two or,
+ * where one of them alone takes long, one. */
+static bool is_crowded(const fpa_split_outer *split, int portion, int registers)
+{
+    const int features = 2 * 4 * portion;
+    if (portion == 2 && split->columns.all >= ENOUGH_COLUMNS)
+        return registers < features + SPARE_REGISTERS;
+    return portion > 2 && registers < features;
+}
+
+/* How many products are begun together, and how far ahead of them features can be, beside all sums. */
+static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
+{
+    const fpa_outer_plan *outer = &split->outer;
+    const int suffixes = outer->strip_length, sums = 4 * split->columns.all * suffixes * kernel->strips;
+    kernel->prefix_blocks = runs_share_blocks(outer, 2 * kernel->shares) ? 1 : 2 * kernel->shares;
+    const int rest = kernel->registers - OTHER_REGISTERS - sums - row_words(outer, kernel);
+    /* the copy takes NVRTC as long again, and of four prefixes it spares less */
+    kernel->own = kernel->shares == 1 && kernel->prefix_blocks == 1 && outer->own_strips > 0;
+    kernel->portion = suffixes;
+    while (kernel->shares > 1 && is_crowded(split, kernel->portion, rest))
+        kernel->portion--;
+    kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
+}
+
+/* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
+static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
+{
+    const fpa_outer_plan *outer = &split->outer;
+    const int block = kernel->groups * kernel->strips, tiles = block * outer->strip_length;
+    const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
+                     ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
+    const int stage = fetched_bytes(split) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
+    const int room = plan->target->shared_memory - rest;
+    kernel->slices = (outer->strips + block - 1) / block;
+    kernel->stages = room / stage < STAGES ? room / stage : STAGES;
+    kernel->bytes = rest + kernel->stages * stage;
+    choose_depth(split, kernel);
+    return kernel->stages >= 2;
+}
+
+/* Warps of a warpgroup that has an even number of strips share them where their prefixes then lie in one
+ * block a factor. */
+static bool make_state(const fpa_plan *plan, const fpa_split_outer *split, int groups, int strips,
+                       fpa_chunk_state_kernel *kernel)
+{
+    const bool shared = strips % 2 == 0 && runs_share_blocks(&split->outer, 4);
+    *kernel = (fpa_chunk_state_kernel){.groups = groups, .strips = strips, .shares = shared ? 2 : 1};
+    kernel->registers = warpgroup_registers(groups);
+    kernel->producer_registers = warpgroup_producer_registers(groups);
+    kernel->threads = WARPGROUP_THREADS * (groups + 1);
+    if (groups == 2 && shared) {
+        kernel->registers = SHARED_REGISTERS;
+        kernel->producer_registers = SHARED_PRODUCER_REGISTERS;
+    }
+    return size_state(plan, split, kernel);
+}
+
+/* Clocks of a multiprocessor for 16 tokens of a head, by all blocks that share it. */
+static double state_clocks(const fpa_plan *plan, const fpa_split_outer *split,
+                           const fpa_chunk_state_kernel *kernel)
+{
+    const struct fpa_cuda_kernel_work work = work_chunk_state(plan, split, kernel);
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &work.step, 1);
+    return cuda_clocks(gpu_of_target(plan->target), &sum, true, 4.0 * (kernel->groups + 1));
+}
+
+/* Two warpgroups that share two strips each read less for a product than three of one strip, and four strips
+ * may need fewer blocks. */
+static bool make_pairs(const fpa_plan *plan, const fpa_split_outer *split,
+                       const fpa_chunk_state_kernel *other, fpa_chunk_state_kernel *kernel)
+{
+    const int strip = 4 * split->columns.all * split->outer.strip_length;
+    return SUMS_OF_TWO / strip >= 2 && make_state(plan, split, 2, 2, kernel) && kernel->shares == 2 &&
+           kernel->places == 2 && state_clocks(plan, split, kernel) < state_clocks(plan, split, other);
+}
+
+/* As many strips a warpgroup as it can keep. For few heads there are smaller blocks, if more of them: of one
+ * strip a warpgroup, or of fewer warpgroups, whose threads have more registers. */
+static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
+{
+    const int tiles = split->columns.all, count = warpgroup_count(tiles);
+    const int most = warpgroup_tiles(tiles) / split->outer.strip_length;
+    fpa_chunk_state_kernel *large = &split->state[0], *small = &split->state[1], paired;
+    if (!make_state(plan, split, count, most, large))
+        return false;
+    const bool pairs = make_pairs(plan, split, large, &paired);
+    if (pairs)
+        *large = paired;
+    if (!make_state(plan, split, pairs || most > 1 ? count : 2, 1, small))
+        return false;
+    split->kernels = small->slices > large->slices ? 2 : 1;
+    return true;
+}
+
+/* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
+static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int query_stages, int least_keys)
+{
+    const int tiles = split->columns.all, blocks = split->outer.row_blocks;
+    const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
+    const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
+    const int keys = fetched_bytes(split) + (plan->head->gate ? GATES : 0) + BARRIERS;
+    const int tile = 1024 * tiles + BARRIERS, fixed = ones_bytes(plan, split) + ITEMS;
+    const int rest = plan->target->shared_memory - fixed - query_stages * queries;
+    split->query_stages = query_stages;
+    split->key_stages = (rest - LEAST_TILES * tile) / keys;
+    if (split->key_stages > KEY_STAGES)
+        split->key_stages = KEY_STAGES;
+    if (rest < 0 || split->key_stages < least_keys)
+        return false;
+    split->tile_stages = (rest - split->key_stages * keys) / tile;
+    if (split->tile_stages > TILE_STAGES)
+        split->tile_stages = TILE_STAGES;
+    split->output_bytes =
+        query_stages * queries + split->key_stages * keys + split->tile_stages * tile + fixed;
+    return true;
+}
+
+/* Sums of queries, beside them either factors and features, or dots and scores. *places: tiles of queries
+ * whose scores there is room for. */
+static bool registers_fit(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int *places)
+{
+    const int dots = plan->score->dot_count > 1 ? plan->score->dot_count : 1;
+    const int sums = 4 * columns * query_tiles, rest = warpgroup_registers(warpgroups) - 28;
+    const int values = 32 * dots + (plan->score->monomial_count > 1 ? SEVERAL_MONOMIALS : 0);
+    *places = query_tiles > 1 && sums + values + 32 <= rest ? 2 : 1;
+    return sums + 10 * query_tiles + 16 <= rest && sums + values + 16 * *places <= rest;
+}
+
+/* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
+static bool choose_queries(const fpa_plan *plan, fpa_split_outer *split)
+{
+    static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}};
+    const int chunk = (plan->head->chunk + 127) / 128 * 128;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        split->output_groups = sizes[i][0];
+        split->query_tiles = sizes[i][1];
+        split->query_tokens = 64 * sizes[i][0] * sizes[i][1];
+        if (registers_fit(plan, split->columns.all, sizes[i][0], sizes[i][1], &split->score_places) &&
+            chunk % split->query_tokens == 0 &&
+            (place_queries(plan, split, 2, 4) || place_queries(plan, split, 1, 2)))
+            return true;
+    }
+    return false;
+}
+
+/* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */
+static int matrix_bytes(const fpa_plan *plan)
+{
+    const int steps = (plan->head->d + 15) / 16;
+    int tiles = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        if (matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
+            tiles += (matrix->rows + 7) / 8;
+    }
+    return tiles * steps * 512;
+}
+
+/* Two blocks a multiprocessor at least fetch while others multiply. */
+static bool choose_pack(const fpa_plan *plan, int rows, fpa_pack_kernel *pack)
+{
+    const int limit = plan->target->shared_memory, matrices = matrix_bytes(plan);
+    pack->pitch = 16 * ((2 * rows + 15) / 16 | 1);
+    pack->keeps_matrices = matrices <= limit / 4;
+    for (pack->tile = 64; pack->tile >= 16; pack->tile /= 2) {
+        pack->bytes = 2 * pack->tile * pack->pitch + (pack->keeps_matrices ? matrices : 0);
+        if (pack->bytes <= (pack->tile > 16 ? limit / 2 - 1024 : limit))
+            return true;
+    }
+    return false;
+}
+
+/* ---- tables ---- */
+
+static fpa_status make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split, fpa_error *error)
+{
+    static const char *const kinds[] = {[PREFIX_ANY] = "any", [PREFIX_BLOCK] = "block", [PREFIX_ROW] = "row"};
+    const fpa_outer_plan *outer = &split->outer;
+    const int rows = OUTER_BLOCK * outer->row_blocks, *row = in->rows->row;
+    split->strip_tiles = outer->strips * outer->strip_length;
+    split->prefixes = outer->groups * OUTER_BLOCK * outer->prefix_factors;
+    split->strip_tile = arena_array(in->memory, split->strip_tiles, sizeof *split->strip_tile);
+    split->source = arena_array(in->memory, rows, sizeof *split->source);
+    split->prefix_kind = arena_array(in->memory, outer->prefix_factors, sizeof *split->prefix_kind);
+    if (!split->strip_tile || !split->source || !split->prefix_kind)
+        return fail_memory(error);
+    for (int i = 0; i < split->strip_tiles; i++)
+        split->strip_tile[i] = outer->strip_tile[i] < 0 ? outer->tiles : outer->strip_tile[i];
+    for (int i = 0; i < rows; i++)
+        split->source[i] = outer->source[i] < 0 ? in->rows->zero_row : row[outer->source[i]];
+    for (int l = 0; l < outer->prefix_factors; l++)
+        split->prefix_kind[l] = kinds[outer_prefix_kind(outer, l)];
+    return FPA_OK;
+}
+
+/* ---- the plan ---- */
+
+/* NULL: everything has its place. */
+static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *split)
+{
+    const fpa_plan *plan = in->plan;
+    if (plan->score->dot_count > MOST_DOTS)
+        return "its score has more than 4 dot products";
+    if (split->outer.strip_length > warpgroup_tiles(split->columns.all))
+        return "a warpgroup has no registers for a strip of its tiles";
+    if (!choose_queries(plan, split))
+        return "a block of its queries does not fit into registers and shared memory";
+    if (!choose_state(plan, split))
+        return "a block's vectors and copies of its tiles do not fit into shared memory";
+    if (!split->outer.coordinates && !choose_pack(plan, in->rows->row_count, &split->pack))
+        return "a block of its packed rows does not fit into shared memory";
+    return NULL;
+}
+
+static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    enum { MOST = 768 };
+    struct fpa_cuda_geometry geometry = {0};
+    if (plan->head->chunk)
+        return round_up(plan->head->chunk, split->query_tokens);
+    work_split_outer(plan, split, &geometry);
+    return work_best_chunk(plan, &geometry, split->query_tokens, MOST);
+}
+
+fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
+{
+    const fpa_plan *plan = in->plan;
+    fpa_split_outer *split = made;
+    if (!plan->target->warpgroups)
+        return unsuited(why, "the GPU has no warpgroups");
+    if (in->rows->element != 2)
+        return unsuited(why, "its products are no 16-bit numbers");
+    split->columns = choose_columns(plan->head);
+    const int tiles = warpgroup_tiles(split->columns.all);
+    fpa_status status = plan_outer(plan, split->columns.all, tiles, in->memory, &split->outer, error);
+    if (status)
+        return status;
+    const char *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
+    if (refusal)
+        return unsuited(why, refusal);
+    split->chunk = choose_chunk(plan, split);
+    split->dots = plan->score->dot_count;
+    split->dot_steps = split->outer.dot_first[split->dots];
+    split->output_registers = warpgroup_registers(split->output_groups);
+    split->output_producer_registers = warpgroup_producer_registers(split->output_groups);
+    return make_tables(in, split, error);
+}

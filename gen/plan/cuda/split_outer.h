@@ -1,0 +1,65 @@
+/* split_outer: chunk_state and chunk_output of sm_90a from outer tiles. Blocks are two or three warpgroups of 4 warps
+ * that multiply and one that fetches. */
+#ifndef FPAC_GEN_PLAN_CUDA_SPLIT_H
+#define FPAC_GEN_PLAN_CUDA_SPLIT_H
+
+#include "mechanism.h"
+#include "outer.h"
+
+enum {
+    WARPGROUP_THREADS = 128,
+    WARPGROUP_KERNELS = 2, /* state kernels, of blocks of several sizes */
+    PACK_TOKENS = 1024,    /* of a block that packs vectors */
+};
+
+/* A state kernel, of which a block has groups x strips strips. */
+typedef struct fpa_chunk_state_kernel {
+    int groups; /* warpgroups that multiply */
+    int strips; /* of a warpgroup */
+    int slices; /* blocks of a head and block of columns */
+    int stages, bytes;
+    int shares; /* strips that a warpgroup's warps have side by side, so many times as many prefixes each */
+    int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
+    bool own;          /* a copy of the loop for strips whose prefixes are a suffix of theirs */
+    int portion;       /* products that are begun together */
+    int places;        /* for a portion's features: with two, some are formed while others are multiplied */
+    int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
+} fpa_chunk_state_kernel;
+
+/* The kernel that packs vectors: of a tile of tokens all packed rows are in shared memory, twice. */
+typedef struct fpa_pack_kernel {
+    int tile;            /* tokens */
+    int pitch;           /* bytes of a token */
+    bool keeps_matrices; /* in shared memory; else they are read anew for each tile */
+    int bytes;
+} fpa_pack_kernel;
+
+typedef struct fpa_split_outer {
+    /* wider blocks of columns than portable kernels', and longer chunks: copies of the state are written while the
+     * tensor cores work */
+    fpa_columns columns;
+    int chunk;
+    fpa_outer_plan outer;
+    int kernels;
+    fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
+    /* queries */
+    int output_groups; /* of warpgroups */
+    int output_registers, output_producer_registers;
+    int query_tiles; /* of 64, a warpgroup */
+    int query_tokens;
+    int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
+    int query_stages, tile_stages, key_stages, output_bytes;
+    fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
+    /* tables as kernels have them */
+    int *strip_tile; /* as outer.strip_tile, padding as one more tile */
+    int *source;     /* [8 row_blocks] row of a panel, which has a row of zeros */
+    const char **prefix_kind;
+    int strip_tiles, prefixes, dots, dot_steps; /* numbers in tables */
+} fpa_split_outer;
+
+fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+void print_split_outer(FILE *out, const fpa_plan *plan);
+void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+extern const fpa_field split_outer_fields[];
+
+#endif

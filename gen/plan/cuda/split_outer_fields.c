@@ -1,0 +1,133 @@
+/* What others see of split_outer: its lines of --dump=plan, its geometry, its fields. */
+#include <inttypes.h>
+
+#include "split_outer.h"
+#include "work.h"
+
+static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    fprintf(
+        out,
+        "features     %" PRId64
+        ", in %d tiles of %d: %d groups with 8 prefixes of %d factor%s each (%.0f %% of slots are used)\n",
+        plan->features, outer->tiles, OUTER_TILE, outer->groups, outer->prefix_factors,
+        outer->prefix_factors == 1 ? "" : "s", 100.0 * (double)plan->features / (outer->tiles * OUTER_TILE));
+    if (outer->folded)
+        fprintf(
+            out,
+            "folded       %d of the tiles, of a block's rows times themselves: copies have %d rows of each\n",
+            outer->folded, OUTER_FOLDED);
+    fprintf(out, "vectors      %d blocks of 8 rows a token, %s\n", outer->row_blocks,
+            outer->coordinates ? "read as they lie" : "packed by a kernel of its own");
+    fprintf(out, "strips       %d, of up to %d tiles of a group\n", outer->strips, outer->strip_length);
+}
+
+void print_split_outer(FILE *out, const fpa_plan *plan)
+{
+    const fpa_split_outer *split = plan->cuda.split_outer;
+    print_tiles(out, plan, &split->outer);
+    for (int i = 0; i < split->kernels; i++) {
+        const fpa_chunk_state_kernel *kernel = &split->state[i];
+        fprintf(
+            out,
+            "chunk_state  %d blocks a head of %d warpgroups x %d tiles, %d stages of 64 keys; %.1f KiB of "
+            "shared memory%s\n",
+            kernel->slices * split->columns.blocks, kernel->groups,
+            kernel->strips * split->outer.strip_length, kernel->stages, kernel->bytes / 1024.0,
+            i ? " (few heads)" : "");
+    }
+    fprintf(out,
+            "chunk_output %d a block of %d warpgroups, persistent blocks; stages: %d of queries, %d of "
+            "tiles, %d of keys; %.1f KiB of shared memory\n",
+            split->query_tokens, split->output_groups, split->query_stages, split->tile_stages,
+            split->key_stages, split->output_bytes / 1024.0);
+}
+
+void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const fpa_split_outer *split = plan->cuda.split_outer;
+    const fpa_chunk_state_kernel *large = &split->state[0], *small = &split->state[1];
+    g->kernel[CUDA_CHUNK_STATE] = (struct fpa_cuda_block){large->threads, large->bytes};
+    if (split->kernels > 1)
+        g->kernel[CUDA_CHUNK_STATE_SMALL] = (struct fpa_cuda_block){small->threads, small->bytes};
+    g->kernel[CUDA_CHUNK_OUTPUT] =
+        (struct fpa_cuda_block){WARPGROUP_THREADS * (split->output_groups + 1), split->output_bytes};
+    if (!split->outer.coordinates)
+        g->kernel[CUDA_PACK_ROWS] = (struct fpa_cuda_block){CUDA_THREADS, split->pack.bytes};
+    g->decays = plan->head->gate;
+    g->value_width = plan->head->dv;
+    g->vector_rows = OUTER_BLOCK * split->outer.row_blocks;
+    g->pack_tokens = PACK_TOKENS;
+    g->chunk_state_slices = large->slices;
+    g->small_state_slices = split->kernels > 1 ? small->slices : 0;
+    g->persistent = 1;
+    work_split_outer(plan, split, g);
+}
+
+#define KERNEL(member) FIELD(fpa_chunk_state_kernel, member)
+static const fpa_field kernel_fields[] = {
+    KERNEL(groups),
+    KERNEL(strips),
+    KERNEL(slices),
+    KERNEL(stages),
+    KERNEL(bytes),
+    KERNEL(places),
+    KERNEL(shares),
+    KERNEL(prefix_blocks),
+    KERNEL(own),
+    KERNEL(portion),
+    KERNEL(threads),
+    KERNEL(registers),
+    KERNEL(producer_registers),
+    {0},
+};
+
+#define SPLIT(member) FIELD(fpa_split_outer, member)
+#define OUTER(member) FIELD_AS(fpa_split_outer, #member, outer.member)
+#define TABLE(name, member, counter, times, more)                                                            \
+    FIELD_ARRAY_AS(fpa_split_outer, name, member, counter, times, more)
+const fpa_field split_outer_fields[] = {
+    OUTER(used),
+    /* strips and groups */
+    FIELD_AS(fpa_split_outer, "strip", outer.strip_length),
+    OUTER(strips),
+    OUTER(own_strips),
+    TABLE("strip_tile", strip_tile, strip_tiles, 1, 0),
+    TABLE("strip_group", outer.strip_group, outer.strips, 1, 0),
+    OUTER(groups),
+    OUTER(prefix_factors),
+    TABLE("group_first", outer.group_first, outer.groups, 1, 1),
+    TABLE("prefix", outer.prefix, prefixes, 1, 0),
+    TABLE("prefix_kind", prefix_kind, outer.prefix_factors, 1, 0),
+    /* tiles */
+    OUTER(tiles),
+    OUTER(folded),
+    OUTER(copy_rows),
+    TABLE("tile_suffix", outer.tile_suffix, outer.tiles, 1, 0),
+    TABLE("feature", outer.feature, outer.tiles, OUTER_TILE, 0),
+    TABLE("state_weight", outer.weight, outer.tiles, OUTER_TILE, 0),
+    TABLE("copy_weight", outer.copied, outer.tiles, OUTER_TILE, 0),
+    OUTER(weighted),
+    OUTER(powers),
+    OUTER(padded),
+    /* vectors and dots */
+    OUTER(row_blocks),
+    OUTER(coordinates),
+    TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
+    TABLE("dot_first", outer.dot_first, dots, 1, 1),
+    TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
+    /* kernels */
+    FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false),
+    SPLIT(query_stages),
+    SPLIT(score_places),
+    SPLIT(tile_stages),
+    SPLIT(key_stages),
+    FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
+    FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
+    FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
+    FIELD_AS(fpa_split_outer, "pack_tile", pack.tile),
+    FIELD_AS(fpa_split_outer, "pack_pitch", pack.pitch),
+    FIELD_AS(fpa_split_outer, "pack_keeps", pack.keeps_matrices),
+    FIELD_CONSTANT("pack_tokens", PACK_TOKENS),
+    {0},
+};

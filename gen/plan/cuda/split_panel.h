@@ -1,0 +1,26 @@
+/* split_panel: chunk_state and chunk_output by mma.sync, or FMAs of fp32, from panels of packed rows. It suits all
+ * heads and GPUs. */
+#ifndef FPAC_GEN_PLAN_CUDA_SPLIT_PANEL_H
+#define FPAC_GEN_PLAN_CUDA_SPLIT_PANEL_H
+
+#include "mechanism.h"
+
+typedef struct fpa_split_panel {
+    fpa_columns columns;
+    int chunk;
+    int query_tiles;  /* tiles of 16 queries a warp */
+    int query_tokens; /* a block */
+    int score_tiles;  /* tiles of queries whose scores are computed together */
+    int panel;        /* tokens of a panel of keys */
+    /* pitches, bytes: from a row of a panel, a token's raw vector, a row of values, of a tile, to the next */
+    int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch, output_pitch;
+    fpa_cuda_memory chunk_state, chunk_output;
+    int chunk_state_blocks, chunk_output_blocks; /* on a multiprocessor at a time */
+} fpa_split_panel;
+
+fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+void print_split_panel(FILE *out, const fpa_plan *plan);
+void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+extern const fpa_field split_panel_fields[];
+
+#endif

@@ -1,0 +1,89 @@
+/* What all mechanisms count alike, and the kernels that are the same beside each of them. */
+#include "work.h"
+
+#include "abi/cuda_kernels.h"
+#include "base/dtype.h"
+#include "machine/cuda_chunk.h"
+#include "split_outer.h"
+
+int work_projected_rows(const fpa_plan *plan)
+{
+    int rows = 0;
+    for (int i = 0; i < plan->projection_count; i++)
+        rows += plan->head->matrices[plan->projections[i].matrix].rows;
+    return rows;
+}
+
+int work_projection_products(const fpa_plan *plan)
+{
+    return 2 * ((work_projected_rows(plan) + 7) / 8) * ((plan->head->d + 15) / 16);
+}
+
+int work_score_products(int dot_steps, int columns)
+{
+    return 8 * dot_steps + 4 * columns;
+}
+
+int work_operand_bytes(const fpa_plan *plan, int numbers)
+{
+    return 16 * numbers * (int)dtype_size(plan->head->dtype);
+}
+
+int work_more_scores(const fpa_plan *plan)
+{
+    const fpa_score *score = plan->score;
+    return (score->dot_count > 1 ? score->dot_count - 1 : 0) + score->monomial_count - 1;
+}
+
+/* Sums of gates: a chunk's blocks begin and end (1,300 instructions), then two or three passes over its tokens. */
+static void count_gates(const fpa_plan *plan, struct fpa_cuda_kernel_work *work)
+{
+    work->step.instructions = plan->cuda.split_outer ? 90 : 50;
+    work->step.shared = 10;
+    work->step.bytes = 16 * 4; /* sums stay in the second-level cache */
+    work->copy.instructions = 1300;
+}
+
+/* Copies of later segments are read, added to and written: 16 bytes a thread. */
+static void count_segment_scan(const fpa_plan *plan, struct fpa_cuda_kernel_work *work)
+{
+    const int numbers = plan->cuda.copy_rows * plan->cuda.columns.blocks * 8 * plan->cuda.columns.all;
+    work->copy.bytes = 2 * plan->cuda.rows->element * numbers;
+    work->copy.instructions = numbers / (32 * 8) * 20;
+}
+
+/* A state is read and written, fp32 or 16 bits; a round of a block is 256 threads' 16 bytes. q, k and v, then rows, then
+ * parts of o, and their sums: four trips. Recent tokens are six groups more, of k, v, scores and sums. */
+void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const int state =
+        (int)(plan->features * (plan->head->dv + (plan->head->normalize != FPA_NORMALIZE_NONE))) *
+        (int)dtype_size(plan->head->state_dtype);
+    for (int kernel = CUDA_DECODE; kernel <= CUDA_DECODE_RECENT; kernel++)
+        g->work[kernel] =
+            (struct fpa_cuda_kernel_work){.copy = {.bytes = kernel == CUDA_DECODE_RECENT ? state : 2 * state,
+                                                   .instructions = state / (16 * 32) * 24},
+                                          .trips = kernel == CUDA_DECODE_RECENT ? 24 : 4};
+}
+
+void work_scans(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    if (plan->head->gate)
+        count_gates(plan, &g->work[CUDA_GATE_SCAN]);
+    count_segment_scan(plan, &g->work[CUDA_SEGMENT_SCAN]);
+}
+
+/* ---- what planners choose by them ---- */
+
+/* A longer chunk has to gain so much: sequences are walked in whole ones, of which short sequences then have few. */
+static const double ENOUGH = 0.99;
+
+int work_best_chunk(const fpa_plan *plan, const struct fpa_cuda_geometry *geometry, int step, int most)
+{
+    const fpa_gpu *gpu = gpu_of_target(plan->target);
+    int best = step;
+    for (int chunk = 2 * step; chunk <= most; chunk += step)
+        if (cuda_chunk_seconds(gpu, geometry, chunk) < ENOUGH * cuda_chunk_seconds(gpu, geometry, best))
+            best = chunk;
+    return best;
+}

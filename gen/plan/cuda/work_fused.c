@@ -1,0 +1,119 @@
+/* Kernels of one pass: what chunk_state and chunk_output do, with the state on the way, and only a panel's own keys for
+ * each query. */
+#include "abi/cuda_kernels.h"
+#include "fused_packed.h"
+#include "work.h"
+
+static int token_bytes(const fpa_plan *plan, bool queries)
+{
+    return work_operand_bytes(plan, (queries ? 2 : 1) * (plan->head->d + plan->head->dv));
+}
+
+/* Rows of a panel are written and read, units' factors fetched from them for keys and queries, and multiplied. */
+static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_kernel_work *work)
+{
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const fpa_fused_packed *fused = plan->cuda.fused_packed;
+    const int columns = plan->cuda.columns.all, tiles = fused->key_groups * fused->key_tiles,
+              units = rows->units;
+    const int steps = rows->dot_steps, sides = queries ? 2 : 1, gate = plan->head->gate ? 1 : 0;
+    const int blocks = plan->cuda.columns.blocks, factors = rows->factors;
+    struct fpa_cuda_work step = {
+        .products =
+            4 * columns * tiles + sides * fused->matrix_rows * fused->matrix_parts * plan->head->d / 64,
+        .shared = 2 * columns * tiles + sides * (8 * units * factors / 5 + 10 * fused->rows / 3) +
+                  30 * sides * gate,
+        .instructions = sides * (6 * units * (factors - 1) + 12 * fused->rows) + 70 + 290 * sides * gate,
+    };
+    if (queries) {
+        step.products += columns * units + work_score_products(steps, columns);
+        step.shared += columns * units / 2 + 4 * steps + 2 * columns + 7 * plan->cuda.columns.tiles;
+        step.instructions += 145 + 14 * plan->cuda.columns.tiles + 40 * work_more_scores(plan);
+    }
+    work->warpgroups = 1;
+    work->step = (struct fpa_cuda_work){.products = blocks * step.products,
+                                        .shared = blocks * step.shared,
+                                        .instructions = blocks * step.instructions,
+                                        .bytes = token_bytes(plan, queries)};
+    work->trips = 4;
+}
+
+/* Coordinates as they lie, 64 x warp_units of them for the state. For 16 tokens: products of keys and values, of queries
+ * and the copy, and scores; shared memory and instructions are of tiles of the state, of 16 coordinates, of 8 columns,
+ * and of gates. */
+typedef struct coordinate_sizes {
+    int blocks, columns, tiles; /* of values; 8 columns of one; 64 x 8 of the state */
+    int steps;                  /* of 16 coordinates */
+    int gate;                   /* 1: gated */
+} coordinate_sizes;
+
+static coordinate_sizes sizes_of(const fpa_plan *plan)
+{
+    const fpa_columns *columns = &plan->cuda.columns;
+    return (coordinate_sizes){.blocks = columns->blocks,
+                              .columns = columns->all,
+                              .tiles = columns->all * plan->cuda.rows->warp_units,
+                              .steps = (plan->head->d + 15) / 16,
+                              .gate = plan->head->gate};
+}
+
+static int products_of(const coordinate_sizes *s, int scores)
+{
+    return s->blocks * (4 * s->tiles + s->columns * s->steps + scores);
+}
+
+void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const coordinate_sizes s = sizes_of(plan);
+    g->work[CUDA_FUSED_CHUNK] = (struct fpa_cuda_kernel_work){
+        .warpgroups = 1,
+        .step = {.products = products_of(&s, work_score_products(s.steps, s.columns)),
+                 .shared = s.blocks * (9 * s.tiles / 2 + 20 * s.steps + 8 * s.columns + 60 * s.gate),
+                 .instructions = s.blocks * (26 * s.tiles + 650 + (290 + 20 * s.steps) * s.gate),
+                 .bytes = token_bytes(plan, true)},
+        .trips = 4};
+    g->totals =
+        (struct fpa_cuda_kernel_work){.warpgroups = 1,
+                                      .step = {.products = s.blocks * 4 * s.tiles,
+                                               .shared = s.blocks * (4 * s.tiles + 10 * s.steps),
+                                               .instructions = s.blocks * (13 * s.tiles + 200 + 150 * s.gate),
+                                               .bytes = token_bytes(plan, false)},
+                                      .trips = 3};
+}
+
+/* Queries of a span's second half have the first half's keys, too. */
+void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const coordinate_sizes s = sizes_of(plan);
+    g->work[CUDA_CLUSTER_SCAN] = (struct fpa_cuda_kernel_work){
+        .warpgroups = 1,
+        .step = {.products = products_of(&s, 3 * work_score_products(s.steps, s.columns) / 2),
+                 .shared = s.blocks * (7 * s.tiles + 22 * s.steps + 6 * s.columns + 50 * s.gate),
+                 .instructions = s.blocks * (26 * s.tiles + 390 + (200 + 12 * s.steps) * s.gate),
+                 .bytes = token_bytes(plan, true)},
+        .trips = 4};
+}
+
+/* The portable pass: panels of rows, or coordinates. */
+void work_fused_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const struct fpa_cuda_kernel_work *state = &g->work[CUDA_CHUNK_STATE],
+                                      *output = &g->work[CUDA_CHUNK_OUTPUT];
+    struct fpa_cuda_kernel_work *work = &g->work[CUDA_FUSED_CHUNK];
+    const bool packs = !plan->cuda.coordinates;
+    /* of a panel's own keys five eighths of the tiles are before a query */
+    work->step.products = state->step.products + output->copy.products + output->keys.products * 5 / 8 +
+                          (packs ? output->step.products : 0);
+    work->step.shared = state->step.shared + output->copy.shared + output->keys.shared;
+    work->step.instructions = state->step.instructions + output->copy.instructions +
+                              output->keys.instructions + (packs ? output->step.instructions : 300);
+    work->step.bytes = token_bytes(plan, true);
+    work->trips = 4;
+    g->totals = *state;
+}
+
+void work_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    count_packed(plan, true, &g->work[CUDA_FUSED_CHUNK]);
+    count_packed(plan, false, &g->totals);
+}

@@ -1,0 +1,108 @@
+/* Kernels of warpgroups on tiles of 64 features: 4 products of 16 features for each 8 columns. */
+#include "abi/cuda_kernels.h"
+#include "work.h"
+
+/* What a warp fetches for 16 tokens of its strips: rows of suffixes, rows of prefixes, and words of prefixes that lanes
+ * exchange, 128 bytes each. */
+static int words_of_round(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
+{
+    int words = 2 * (outer->strip_length + outer->prefix_factors * kernel->prefix_blocks);
+    for (int l = 0; l < outer->prefix_factors; l++)
+        words += (outer_prefix_kind(outer, l) == PREFIX_ROW ? 2 : 4) * kernel->shares;
+    return words;
+}
+
+/* Sums of all tiles leave through shared memory: written by threads, read by the copy engine. */
+static struct fpa_cuda_work count_copy(const fpa_split_outer *split)
+{
+    const int columns = 8 * split->columns.all * split->columns.blocks, numbers = 64 * split->outer.tiles * columns;
+    return (struct fpa_cuda_work){.shared = numbers / 32,
+                                  .instructions = numbers / 32 * 2,
+                                  .bytes = 2 * split->outer.copy_rows * columns};
+}
+
+/* A warp's instructions: 6 for a tile (four multiplications, the product, its wait), 7 for each of a prefix's factors, 19
+ * for a step of the loop, 12 for gates. */
+struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_split_outer *split,
+                                             const fpa_chunk_state_kernel *kernel)
+{
+    const fpa_outer_plan *outer = &split->outer;
+    const int blocks = kernel->slices * split->columns.blocks, strips = blocks * kernel->groups * kernel->strips;
+    const int tiles = strips * outer->strip_length, rounds = 4 * strips / kernel->shares;
+    const int warps = 4 * blocks * kernel->groups, columns = split->columns.all;
+    return (struct fpa_cuda_kernel_work){
+        .warpgroups = 1,
+        .step = {.products = 4 * columns * tiles,
+                 .shared = 2 * columns * tiles + words_of_round(outer, kernel) * rounds,
+                 .instructions = 6 * 4 * tiles + 7 * outer->prefix_factors * kernel->shares * rounds +
+                                 (19 + (plan->head->gate ? 12 : 0)) * warps,
+                 .bytes = work_operand_bytes(plan, 8 * outer->row_blocks + plan->head->dv)},
+        .copy = count_copy(split),
+        .trips = 3};
+}
+
+/* Factors of prefixes that are whole blocks of rows, and others, which are fetched one number at a time. */
+static int count_factors(const fpa_outer_plan *outer, bool blocks)
+{
+    int count = 0;
+    for (int l = 0; l < outer->prefix_factors; l++)
+        count += (outer_prefix_kind(outer, l) == PREFIX_BLOCK) == blocks;
+    return count;
+}
+
+/* 16 queries, a warp's share of 64, against a copy: for each tile four products of 16 features (of a folded one three),
+ * whose features are 8 instructions each (four words are exchanged, four multiplied); waits and counters serve all tiles
+ * of queries that a warp has. */
+static struct fpa_cuda_work count_reading(const fpa_split_outer *split)
+{
+    const fpa_outer_plan *outer = &split->outer;
+    const int whole = outer->tiles - outer->folded, units = 4 * outer->tiles - outer->folded;
+    const int blocks = outer->groups * count_factors(outer, true), others = outer->groups * count_factors(outer, false);
+    const int columns = split->columns.all, query_tiles = split->query_tiles;
+    return (struct fpa_cuda_work){
+        .products = split->columns.blocks * units * columns,
+        .shared = split->columns.blocks *
+                  (units * columns / 2 + 3 * whole / 2 + 8 * blocks + 17 * others + 10 * outer->folded),
+        .instructions = split->columns.blocks * (whole * (24 + 67 / query_tiles) +
+                                                 73 * outer->folded / query_tiles + 23 * blocks + 76 * others)};
+}
+
+static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const int blocks = split->columns.blocks, tiles = split->columns.tiles, columns = split->columns.all;
+    const int steps = split->outer.dot_first[plan->score->dot_count], gate = plan->head->gate ? 1 : 0;
+    const int vector = 8 * split->outer.row_blocks + plan->head->dv;
+    return (struct fpa_cuda_kernel_work){
+        .warpgroups = 1,
+        .step = {.shared = blocks * (4 * tiles + 11 * steps),
+                 .instructions = blocks * (455 + 25 * tiles),
+                 .bytes = work_operand_bytes(plan, vector)},
+        .copy = count_reading(split),
+        .keys = {.products = blocks * work_score_products(steps, columns),
+                 .shared = blocks * (7 * steps + 2 * columns + 21 * gate),
+                 .instructions = blocks * (105 + 14 * steps + 79 * gate + 47 * work_more_scores(plan)),
+                 .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens},
+        .trips = 3};
+}
+
+/* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. */
+static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const int d = plan->head->d, blocks = split->outer.row_blocks, projected = work_projected_rows(plan) * d / 256;
+    return (struct fpa_cuda_kernel_work){
+        .step = {.products = work_projection_products(plan),
+                 .shared = 3 * d / 2 + 12 * blocks + 9 * projected / 2 + 7 * plan->weighted_count / 2,
+                 .instructions = 40 + 3 * d + 17 * blocks + 21 * projected + 7 * plan->weighted_count / 2,
+                 .bytes = work_operand_bytes(plan, d + 8 * blocks)},
+        .trips = 2};
+}
+
+void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct fpa_cuda_geometry *g)
+{
+    g->work[CUDA_CHUNK_STATE] = work_chunk_state(plan, split, &split->state[0]);
+    if (split->kernels > 1)
+        g->work[CUDA_CHUNK_STATE_SMALL] = work_chunk_state(plan, split, &split->state[1]);
+    g->work[CUDA_CHUNK_OUTPUT] = count_output(plan, split);
+    if (!split->outer.coordinates)
+        g->work[CUDA_PACK_ROWS] = count_pack(plan, split);
+}

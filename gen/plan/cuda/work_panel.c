@@ -1,0 +1,86 @@
+/* Kernels of warps on panels of packed rows: units of 16 features, a product for each 8 columns. In plain fp32 a product
+ * is 64 multiply-adds of a warp; as three of tf32, which are half as deep, six. */
+#include "abi/cuda_kernels.h"
+#include "work.h"
+
+enum { MULTIPLY_ADDS = 16 * 8 * 16 / 32 };
+
+static void add_products(const fpa_plan *plan, struct fpa_cuda_work *work, int products)
+{
+    if (plan->cuda.rows->element == 2)
+        work->products += products;
+    else if (plan->head->products == FPA_PRODUCTS_TF32X3)
+        work->products += 6 * products;
+    else
+        work->instructions += MULTIPLY_ADDS * products;
+}
+
+/* Packing of 16 tokens: a panel's rows, and their matrices, by all columns of products that a panel of fewer than 64
+ * tokens leaves empty. */
+static struct fpa_cuda_work count_packing(const fpa_plan *plan, const fpa_split_panel *split)
+{
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const int projected = work_projected_rows(plan);
+    struct fpa_cuda_work work = {
+        .shared = rows->row_count / 2,
+        .instructions = rows->row_count + 6 * plan->weighted_count + projected * plan->head->d / 2};
+    if (projected && rows->element == 2)
+        work.products = work_projection_products(plan) * 64 / split->panel;
+    return work;
+}
+
+static void add_work(struct fpa_cuda_work *sum, const struct fpa_cuda_work *work, double times)
+{
+    sum->products += (int)(times * work->products);
+    sum->shared += (int)(times * work->shared);
+    sum->instructions += (int)(times * work->instructions);
+}
+
+/* A fragment of each of a unit's factors is fetched and multiplied; for each 8 columns values are. */
+static struct fpa_cuda_kernel_work count_state(const fpa_plan *plan, const fpa_split_panel *split)
+{
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const struct fpa_cuda_work packing = count_packing(plan, split);
+    const int blocks = rows->slices * split->columns.blocks, units = blocks * CUDA_WARPS * rows->warp_units;
+    const int products = units * split->columns.all;
+    const int numbers = rows->features * 8 * split->columns.all * split->columns.blocks;
+    struct fpa_cuda_kernel_work work = {
+        .step = {.shared = products + 4 * units * rows->factors,
+                 .instructions =
+                     9 * products / 2 + 5 * units * rows->factors + (plan->head->gate ? 200 : 12) * blocks,
+                 .bytes = work_operand_bytes(plan, plan->head->d + plan->head->dv)},
+        .copy = {.instructions = numbers / 32 * 2, .bytes = numbers * rows->element},
+        .trips = 3};
+    add_products(plan, &work.step, products);
+    add_work(&work.step, &packing, blocks);
+    return work;
+}
+
+/* Keys are packed by every block of queries, for all of which they are. */
+static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_split_panel *split)
+{
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const struct fpa_cuda_work packing = count_packing(plan, split);
+    const int blocks = split->columns.blocks, columns = split->columns.all, tiles = split->query_tiles;
+    const int units = rows->units, scores = work_score_products(rows->dot_steps, columns);
+    struct fpa_cuda_kernel_work work = {
+        .step = {.shared = 60 * blocks,
+                 .instructions = 900 * blocks,
+                 .bytes = work_operand_bytes(plan, 2 * (plan->head->d + plan->head->dv))},
+        .copy = {.shared = blocks * units * (2 * columns / 3 + rows->factors * (3 + 5 / tiles)),
+                 .instructions = blocks * units * (5 * columns / 2 + 22 * rows->factors / tiles)},
+        .keys = {.shared = blocks * 2 * scores,
+                 .instructions = blocks * (6 * scores + (plan->head->gate ? 180 : 0))},
+        .trips = 3};
+    add_products(plan, &work.copy, blocks * units * columns);
+    add_products(plan, &work.keys, blocks * scores);
+    add_work(&work.step, &packing, blocks);
+    add_work(&work.keys, &packing, (double)blocks * 4 / (CUDA_WARPS * tiles));
+    return work;
+}
+
+void work_split_panel(const fpa_plan *plan, const fpa_split_panel *split, struct fpa_cuda_geometry *g)
+{
+    g->work[CUDA_CHUNK_STATE] = count_state(plan, split);
+    g->work[CUDA_CHUNK_OUTPUT] = count_output(plan, split);
+}

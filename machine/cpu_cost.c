@@ -1,0 +1,143 @@
+#include "cpu_cost.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* What a cycle is spent on. */
+typedef enum resource {
+    MULTIPLY_ADDS,
+    ARITHMETIC,
+    SHUFFLES,
+    LOADS,
+    STORES,
+    INSTRUCTIONS,
+    LATENCY,
+    CALLS,
+    CACHE,
+    MEMORY,
+    WAITS,
+    RESOURCES
+} resource;
+
+static const char *const resource_names[RESOURCES] = {
+    "multiply-adds", "arithmetic", "shuffles", "loads",  "stores",
+    "instructions",  "latency",       "calls",      "caches",   "memory", "waits"};
+
+static bool operations_equal(const fpa_cpu_operations *a, const fpa_cpu_operations *b)
+{
+    return a->multiply_adds == b->multiply_adds && a->arithmetic == b->arithmetic && a->shuffles == b->shuffles &&
+           a->roundings == b->roundings && a->broadcasts == b->broadcasts && a->loads == b->loads &&
+           a->stores == b->stores;
+}
+
+/* Loops that do the same in a step, and before and after their steps, differ in runs and steps only. */
+static bool is_alike(const fpa_cpu_loop *a, const fpa_cpu_loop *b)
+{
+    return strcmp(a->name, b->name) == 0 && operations_equal(&a->step, &b->step) &&
+           operations_equal(&a->narrow, &b->narrow) && a->others == b->others && a->chain == b->chain &&
+           a->calls == b->calls && a->forwards == b->forwards && a->exponentials == b->exponentials &&
+           a->first == b->first && a->last == b->last && a->steps == b->steps;
+}
+
+void cpu_work_loop(fpa_cpu_work *work, fpa_cpu_loop loop)
+{
+    if (loop.runs <= 0)
+        return;
+    for (int i = 0; i < work->loop_count; i++) {
+        fpa_cpu_loop *known = &work->loop[i];
+        if (!is_alike(known, &loop))
+            continue;
+        known->runs += loop.runs;
+        return;
+    }
+    assert(work->loop_count < CPU_LOOPS);
+    work->loop[work->loop_count++] = loop;
+}
+
+void cpu_work_data(fpa_cpu_work *work, fpa_cpu_data data)
+{
+    if (data.read <= 0 && data.written <= 0)
+        return;
+    assert(work->data_count < CPU_DATA);
+    work->data[work->data_count++] = data;
+}
+
+static double instructions(const fpa_cpu *cpu, const fpa_cpu_operations *of)
+{
+    return of->multiply_adds * cpu->product_instructions + of->broadcasts * cpu->broadcast_instructions +
+           of->arithmetic + of->shuffles + of->roundings + of->stores;
+}
+
+/* Cycles of a run by each kind of its operations; the most of them are the run's. */
+static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, double *cycles)
+{
+    const fpa_cpu_operations *step = &loop->step, *narrow = &loop->narrow;
+    const double n = loop->steps, part = 1 / cpu->passes;
+    const double taken[] = {
+        [MULTIPLY_ADDS] = n * (step->multiply_adds + part * narrow->multiply_adds) / cpu->multiply_adds,
+        [ARITHMETIC] = n * (step->arithmetic + part * narrow->arithmetic) / cpu->arithmetic,
+        [SHUFFLES] = n * (step->shuffles / cpu->shuffles + step->roundings / cpu->roundings),
+        [LOADS] = (n * (step->loads + step->broadcasts + part * narrow->loads) + loop->first) / cpu->loads,
+        [STORES] = (n * (step->stores + part * narrow->stores) + loop->last) / cpu->stores,
+        [INSTRUCTIONS] = (n * (instructions(cpu, step) + instructions(cpu, narrow) + loop->others) + loop->first +
+                          loop->last) /
+                         cpu->instructions,
+        [LATENCY] = n * (loop->chain * cpu->latency + loop->forwards * cpu->forward),
+        [CALLS] = n * (loop->calls * cpu->call + loop->exponentials * cpu->exponential),
+    };
+    resource most = MULTIPLY_ADDS;
+    for (int i = 0; i <= CALLS; i++)
+        most = taken[i] > taken[most] ? (resource)i : most;
+    *cycles = taken[most];
+    return most;
+}
+
+double cpu_loop_cycles(const fpa_cpu *cpu, const fpa_cpu_loop *loop)
+{
+    double run;
+    busiest(cpu, loop, &run);
+    return loop->runs * run;
+}
+
+/* The nearest cache that holds what is walked. */
+static fpa_cache_level level_of(const fpa_cpu *cpu, double bytes)
+{
+    int level = CACHE_FIRST;
+    while (level < CACHES && cpu->cache[level].bytes < bytes)
+        level++;
+    return (fpa_cache_level)level;
+}
+
+double cpu_data_cycles(const fpa_cpu *cpu, const fpa_cpu_data *data, int threads)
+{
+    const fpa_cache_level level = level_of(cpu, data->set);
+    if (level == CACHE_FIRST)
+        return 0; /* loads and stores are the loops' */
+    if (level == CACHES)
+        return (data->read + data->written) / fmin(cpu->memory, cpu->all_memory / threads) * cpu->clock;
+    return fmax(data->read, data->written) / cpu->cache[level].bandwidth;
+}
+
+fpa_cost cpu_cost(const fpa_cpu *cpu, const fpa_cpu_work *work)
+{
+    double spent[RESOURCES] = {0}, seconds = 0;
+    for (int i = 0; i < work->loop_count; i++) {
+        const fpa_cpu_loop *loop = &work->loop[i];
+        double run;
+        const resource most = busiest(cpu, loop, &run);
+        spent[most] += loop->runs * run / cpu->clock;
+    }
+    for (int i = 0; i < work->data_count; i++) {
+        const bool far = level_of(cpu, work->data[i].set) == CACHES;
+        spent[far ? MEMORY : CACHE] += cpu_data_cycles(cpu, &work->data[i], work->threads) / cpu->clock;
+    }
+    spent[CACHE] += work->exchanged / cpu->between / cpu->clock;
+    spent[WAITS] = work->regions * cpu->region + work->waits * cpu->wait;
+    int most = 0;
+    for (int i = 0; i < RESOURCES; i++) {
+        seconds += spent[i];
+        most = spent[i] > spent[most] ? i : most;
+    }
+    return (fpa_cost){.seconds = seconds, .limit = resource_names[most]};
+}

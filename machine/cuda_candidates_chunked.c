@@ -1,0 +1,137 @@
+/* cuda_candidates_chunked: candidates of the parallel and the chunked form. */
+#include "base/round.h"
+#include "cuda_estimate.h"
+#include "cuda_listing.h"
+#include "head/form.h"
+
+/* ---- split ---- */
+
+static fpa_candidate split_candidate(int variant)
+{
+    return (fpa_candidate){
+        .mechanism = cuda_mechanism_names[MECHANISM_SPLIT], .segments = 1, .variant = variant};
+}
+
+/* A final state needs all chunks; else the last one is read by queries only. */
+static int64_t most_segments(const cuda_task *task)
+{
+    const int64_t most = task->size->state_out ? task->chunks : task->chunks - 1;
+    return !task->walked || most < 1 ? 1 : most < MOST_SEGMENTS ? most : MOST_SEGMENTS;
+}
+
+/* One walk, then the queries. Where fewer segments give the same runs of chunks, it is theirs. */
+static void list_apart(const cuda_task *task, int small, cuda_listing *l)
+{
+    const int64_t most = most_segments(task);
+    const int first = l->count;
+    fpa_candidate candidate = split_candidate(small);
+    for (int64_t segments = 1; segments <= most; segments++) {
+        candidate.segments = segments;
+        candidate.cost = cuda_estimate_split(task, &candidate);
+        if (l->all)
+            candidate.segments = cuda_divide(task->chunks, segments).segments;
+        listing_offer_again(l, &candidate, first);
+    }
+}
+
+/* Fewer blocks than keep up with the queries: each has several walks, one after the other. Never the fastest,
+ * but what a call of very many sequences asks of a kernel. */
+static void list_crowded(const cuda_task *task, fpa_candidate candidate, cuda_listing *l)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const int64_t least =
+        (int64_t)(candidate.variant & SPLIT_SMALL ? g->small_state_slices : g->chunk_state_slices) *
+        g->column_blocks;
+    if (!l->all || candidate.blocks == least)
+        return;
+    candidate.blocks = least;
+    candidate.cost = cuda_estimate_split(task, &candidate);
+    listing_offer(l, &candidate);
+}
+
+static void list_overlapped(const cuda_task *task, int small, cuda_listing *l)
+{
+    fpa_candidate candidate = split_candidate(small | SPLIT_OVERLAPPED);
+    const char *why = !task->room->overlaps ? "launches cannot overlap here"
+                      : task->queries == 0  ? "there are no queries to overlap with"
+                      : !task->walked       ? "no keys are walked for a state"
+                                            : NULL;
+    if (!why)
+        candidate.blocks = cuda_overlapped_blocks(task, small);
+    if (!why && candidate.blocks == 0)
+        why = "the GPU has no room for all blocks of a head at a time";
+    if (why) {
+        listing_refuse(l, MECHANISM_SPLIT, candidate.variant, why);
+        return;
+    }
+    candidate.cost = cuda_estimate_split(task, &candidate);
+    listing_offer(l, &candidate);
+    list_crowded(task, candidate, l);
+}
+
+void list_split(const cuda_task *task, cuda_listing *l)
+{
+    const bool persistent = task->geometry->persistent;
+    for (int small = 0; small <= SPLIT_SMALL; small += SPLIT_SMALL) {
+        fpa_candidate any = split_candidate(small);
+        const char *why = cuda_refusal(task->geometry, task->size, &any);
+        if (!why && small && !task->walked)
+            why = "no keys are walked for a state";
+        if (why) {
+            listing_refuse(l, MECHANISM_SPLIT, small, why);
+            continue;
+        }
+        if (persistent)
+            list_overlapped(task, small, l);
+        list_apart(task, small, l);
+    }
+    if (l->found)
+        l->best.segments = cuda_divide(task->chunks, l->best.segments).segments;
+}
+
+/* ---- fused_chunk, cluster_scan ---- */
+
+void list_fused(const cuda_task *task, cuda_listing *l)
+{
+    const int first = l->count;
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK]};
+    for (int64_t segments = 1; segments == 1 || (segments <= task->chunks && segments <= MOST_SEGMENTS);
+         segments++) {
+        candidate.segments = segments;
+        candidate.cost = cuda_estimate_fused(task, &candidate);
+        if (l->all)
+            candidate.segments = cuda_divide_fused(task, segments).segments;
+        listing_offer_again(l, &candidate, first);
+    }
+    l->best.segments = cuda_divide_fused(task, l->best.segments).segments;
+}
+
+int64_t cuda_fused_segments(const cuda_task *task)
+{
+    cuda_listing l = {.found = false};
+    list_fused(task, &l);
+    return l.best.segments;
+}
+
+void list_cluster_scan(const cuda_task *task, cuda_listing *l)
+{
+    enum { MOST_WALKS = 65535 }; /* rows of a grid */
+    const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN);
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN]};
+    const int first = l->count;
+    if (cuda_fused_blocks(task) > MOST_WALKS) {
+        listing_refuse(l, MECHANISM_CLUSTER_SCAN, 0, "a launch has at most 65535 clusters");
+        return;
+    }
+    for (int blocks = 2; blocks <= MOST_CLUSTER && blocks <= spans; blocks++) {
+        if (task->room->cluster_counts[blocks] == 0)
+            continue;
+        candidate.segments = blocks;
+        candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
+        listing_offer(l, &candidate);
+    }
+    if (l->count == first)
+        listing_refuse(l, MECHANISM_CLUSTER_SCAN, 0,
+                       spans < 2 ? "two blocks of a cluster need two spans of 128 tokens"
+                                 : "the GPU has no room for its clusters");
+}

@@ -1,0 +1,27 @@
+#include "cuda_chunk.h"
+
+#include <math.h>
+
+#include "cuda_cost.h"
+
+/* Warps that fill a multiprocessor's registers: blocks of kernels are made so. */
+enum { WARPS = 12 };
+
+double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int chunk)
+{
+    const struct fpa_cuda_kernel_work *state = &g->work[CUDA_CHUNK_STATE], *output = &g->work[CUDA_CHUNK_OUTPUT];
+    fpa_cuda_sum keys = {0}, queries = {0};
+    cuda_sum_add(&keys, &state->step, 1.0 / 16);
+    cuda_sum_add_copy(&keys, &state->copy, 1.0 / chunk);
+    cuda_sum_add(&queries, &output->step, 1.0 / 16);
+    cuda_sum_add(&queries, &output->copy, 1.0 / 16);
+    cuda_sum_add(&queries, &output->keys, (chunk + 64) / 2.0 / 64 / 16);
+    const double clocks = cuda_clocks(gpu, &keys, state->warpgroups, WARPS) +
+                          cuda_clocks(gpu, &queries, output->warpgroups, WARPS);
+    queries.copies = keys.copies; /* what was written is read again */
+    const bool warpgroups = state->warpgroups;
+    const double memory = cuda_memory_ahead(gpu, &keys, warpgroups) + cuda_memory_ahead(gpu, &queries, warpgroups);
+    const double alone = cuda_memory_alone(gpu, &keys, warpgroups) + cuda_memory_alone(gpu, &queries, warpgroups);
+    const double own = clocks / gpu->multiprocessors / gpu->clock;
+    return cbrt(own * own * own + memory * memory * memory) + alone;
+}

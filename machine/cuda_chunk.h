@@ -1,0 +1,12 @@
+/* cuda_chunk: what tokens between copies of the state cost, by the counts of chunk_state and chunk_output. */
+#ifndef FPAC_MACHINE_CUDA_CHUNK_H
+#define FPAC_MACHINE_CUDA_CHUNK_H
+
+#include "abi/cuda_kernels.h"
+#include "gpu.h"
+
+/* Seconds of a token and head on a GPU that many sequences fill: longer chunks have fewer copies to write and read, and
+ * more pairs of tokens to score. */
+double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int chunk);
+
+#endif

@@ -1,0 +1,102 @@
+#include "cuda_cost.h"
+
+#include <math.h>
+
+void cuda_sum_add(fpa_cuda_sum *sum, const struct fpa_cuda_work *work, double times)
+{
+    sum->products += times * work->products;
+    sum->shared += times * work->shared;
+    sum->instructions += times * work->instructions;
+    sum->bytes += times * work->bytes;
+}
+
+void cuda_sum_add_copy(fpa_cuda_sum *sum, const struct fpa_cuda_work *work, double times)
+{
+    cuda_sum_add(sum, work, times);
+    sum->bytes -= times * work->bytes;
+    sum->copies += times * work->bytes;
+}
+
+double cuda_memory_ahead(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups)
+{
+    return (sum->bytes + (warpgroups ? sum->copies : 0)) / gpu->memory;
+}
+
+double cuda_memory_alone(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups)
+{
+    return warpgroups ? 0 : sum->copies / gpu->memory;
+}
+
+/* What a sum asks of each part of a multiprocessor, in clocks. */
+typedef struct part_clocks {
+    double tensor, shared, issue, latency;
+} part_clocks;
+
+static part_clocks parts_of(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups, double warps)
+{
+    const double rate = warpgroups ? gpu->warpgroup_products : gpu->products;
+    return (part_clocks){.tensor = sum->products / rate,
+                         .shared = sum->shared,
+                         .issue = sum->instructions / GPU_ISSUE,
+                         .latency = sum->instructions * GPU_LATENCY / fmax(warps, 1)};
+}
+
+static double joined(part_clocks parts)
+{
+    return sqrt(parts.tensor * parts.tensor + parts.shared * parts.shared + parts.issue * parts.issue +
+                parts.latency * parts.latency);
+}
+
+double cuda_clocks(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups, double warps)
+{
+    return joined(parts_of(gpu, sum, warpgroups, warps));
+}
+
+static const char *limit_of(part_clocks parts, double clocks, double memory, double trips)
+{
+    const double most =
+        fmax(fmax(fmax(parts.tensor, parts.shared), fmax(parts.issue, parts.latency)), memory);
+    if (trips > clocks)
+        return "round trips to memory";
+    return most == memory         ? "device memory"
+           : most == parts.tensor ? "tensor cores"
+           : most == parts.shared ? "shared memory"
+           : most == parts.issue  ? "instructions"
+                                  : "latency of instructions";
+}
+
+fpa_cost cuda_seconds(const fpa_gpu *gpu, const fpa_cuda_launch_load *load)
+{
+    const fpa_cuda_sum *all = &load->all;
+    const fpa_cuda_sum busiest = {.products = all->products * load->share,
+                                  .shared = all->shared * load->share,
+                                  .instructions = all->instructions * load->share};
+    const part_clocks parts = parts_of(gpu, &busiest, load->warpgroups, load->warps);
+    const double memory = cuda_memory_ahead(gpu, all, load->warpgroups) * gpu->clock; /* in clocks, as the others */
+    const double own = joined(parts);
+    const double clocks = cbrt(own * own * own + memory * memory * memory);
+    const double power = all->products / gpu->sustained, trips = load->trips * GPU_TRIP;
+    const double seconds = fmax(clocks / gpu->clock, power);
+    return (fpa_cost){
+        .seconds = seconds + cuda_memory_alone(gpu, all, load->warpgroups) + trips,
+        .limit = power > clocks / gpu->clock ? "power of the GPU"
+                                             : limit_of(parts, clocks, memory, trips * gpu->clock),
+    };
+}
+
+fpa_cost cost_then(fpa_cost first, fpa_cost second)
+{
+    return (fpa_cost){.seconds = first.seconds + second.seconds,
+                      .limit = first.seconds > second.seconds ? first.limit : second.limit};
+}
+
+double cuda_share(double blocks, double multiprocessors, double resident)
+{
+    const double room = multiprocessors * resident;
+    if (blocks <= 0)
+        return 0;
+    if (blocks <= room) /* blocks are dealt out evenly */
+        return ceil(blocks / multiprocessors) / blocks;
+    const double waves = blocks / room; /* blocks of the last one begin as others end */
+    return (waves + ceil(waves)) / 2 * resident / blocks;
+}

@@ -1,0 +1,39 @@
+#include "cuda_division.h"
+
+#include "base/round.h"
+#include "cuda_estimate.h"
+#include "head/form.h"
+
+cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size)
+{
+    cuda_task task = {
+        .geometry = g,
+        .room = room,
+        .size = size,
+        .chunk = size->form == FORM_CHUNKED ? g->chunk : round_up(size->length, g->query_tokens),
+        .sequences = size->batch * size->heads,
+        .queries = size->batch * size->query_heads,
+    };
+    task.chunks = task.chunk ? divide_up(size->length, task.chunk) : 0;
+    task.walked = task.chunks > 1 || size->state_in || size->state_out;
+    return task;
+}
+
+cuda_division cuda_divide(int64_t chunks, int64_t segments)
+{
+    if (chunks == 0)
+        return (cuda_division){1, 1, 1};
+    const int64_t run = divide_up(chunks, segments);
+    return (cuda_division){divide_up(chunks, run), run, run};
+}
+
+cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
+{
+    const int64_t chunks = task->chunks;
+    if (!task->geometry->fused_total || chunks == 0)
+        return cuda_divide(chunks, segments);
+    const int64_t longer = (int64_t)(cuda_first_share(task, segments) * (double)chunks + 0.5);
+    const int64_t equal = divide_up(chunks, segments), first = longer > equal ? longer : equal;
+    const int64_t rest = chunks - first, run = segments > 1 && rest ? divide_up(rest, segments - 1) : 1;
+    return (cuda_division){1 + divide_up(rest, run), run, first};
+}

@@ -1,0 +1,42 @@
+/* cuda_division: the segments that a sequence is walked in by the parallel and the chunked form. */
+#ifndef FPAC_MACHINE_CUDA_DIVISION_H
+#define FPAC_MACHINE_CUDA_DIVISION_H
+
+#include "candidate.h"
+#include "gpu_room.h"
+
+enum { MOST_SEGMENTS = 64 };
+
+/* What a call of the parallel or chunked form asks of kernels, whatever the mechanism. */
+typedef struct cuda_task {
+    const struct fpa_cuda_geometry *geometry;
+    const fpa_gpu_room *room;
+    const fpa_call_size *size;
+    int64_t chunk, chunks; /* tokens of a chunk; chunks of a sequence */
+    int64_t sequences;     /* batch entries times heads of keys, */
+    int64_t queries;       /* and of queries */
+    bool walked;           /* by NAME_chunk_state, if at all: there is a state, or a chunk that needs one */
+} cuda_task;
+
+cuda_task cuda_task_of(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
+                       const fpa_call_size *size);
+
+/* Runs of whole chunks. */
+typedef struct cuda_division {
+    int64_t segments;       /* at least 1; perhaps fewer than were asked for */
+    int64_t segment_chunks; /* of each, but the last may be shorter, */
+    int64_t first_chunks;   /* and the first longer */
+} cuda_division;
+
+cuda_division cuda_divide(int64_t chunks, int64_t segments);
+
+/* For NAME_fused_chunk: a first segment that has no totals to wait for may be longer. */
+cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments);
+
+/* Blocks of NAME_fused_chunk for one segment of all sequences, with queries. */
+static inline int64_t cuda_fused_blocks(const cuda_task *task)
+{
+    return task->queries * task->geometry->column_blocks;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* Seconds of the recurrent form: one pass over the state. */
+#include <math.h>
+
+#include "cuda_cost.h"
+#include "cuda_estimate.h"
+#include "cuda_slices.h"
+
+/* What is left unused of a multiprocessor's bandwidth from one block to the next, when another one is there: loads of
+ * the next one wait for its features, a part of its round trips. */
+static const double BETWEEN = 0.15;
+
+/* Parts of o are added up by the cluster's blocks, or by a launch of their own. */
+static double parts_seconds(const fpa_gpu_room *room, const fpa_call_size *size, int64_t slices)
+{
+    return slices == 1 ? 0 : cuda_joins(room, size, slices) ? 4 * GPU_HANDOVER : GPU_LAUNCH;
+}
+
+/* Blocks on a multiprocessor share its part of the memory's bandwidth; one by itself waits for memory. Where they come in
+ * several waves, the last one is half full. */
+fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size,
+                              const fpa_candidate *candidate)
+{
+    const cuda_kernel kernel = size->recent ? CUDA_DECODE_RECENT : CUDA_DECODE;
+    const struct fpa_cuda_kernel_work *work = &g->work[kernel];
+    const double blocks = (double)(size->batch * size->heads * candidate->segments) / room->multiprocessors;
+    const double resident = room->occupancy[kernel], busy = blocks < resident ? ceil(blocks) : resident;
+    const double bandwidth = room->gpu->memory / room->multiprocessors;
+    const double mine = (double)work->copy.bytes / (double)candidate->segments / bandwidth;
+    const double start = work->trips * GPU_TRIP;
+    const double alone = start + mine, shared = busy > 1 ? busy * mine + BETWEEN * start : 0;
+    const double waves = blocks > busy ? blocks / busy + 0.5 : 1;
+    const double step = waves * fmax(alone, shared) + parts_seconds(room, size, candidate->segments);
+    return (fpa_cost){step * (double)(size->length > 1 ? size->length : 1),
+                      shared > alone || mine > start ? "device memory" : "round trips to memory"};
+}
+
+/* The copy engine has brought a block's rows when its threads have formed its features; they are read at the rate of all
+ * multiprocessors, and only written back. */
+fpa_cost cuda_estimate_decode_resident(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                                       const fpa_call_size *size, const fpa_candidate *candidate)
+{
+    const struct fpa_cuda_kernel_work *work = &g->work[CUDA_DECODE_RESIDENT];
+    const double bytes = (double)(size->batch * size->heads) * work->copy.bytes;
+    const double blocks = (double)(size->batch * size->heads * candidate->segments);
+    const double used = fmin(blocks / room->multiprocessors, 1);
+    return (fpa_cost){work->trips * GPU_TRIP + bytes / (used * room->gpu->memory) +
+                          parts_seconds(room, size, candidate->segments),
+                      "round trips to memory"};
+}

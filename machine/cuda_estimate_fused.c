@@ -1,0 +1,95 @@
+/* Seconds of one pass: fused_chunk in segments, cluster_scan. */
+#include <math.h>
+
+#include "base/round.h"
+#include "cuda_estimate.h"
+#include "cuda_launches.h"
+
+/* ---- fused_chunk ---- */
+
+static int64_t total_blocks(const cuda_task *task)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    return task->sequences * g->column_blocks * (g->fused_totals ? 1 : g->chunk_state_slices);
+}
+
+/* A walk for a segment's totals over one of it with queries, where nothing else is on the multiprocessor. */
+static double total_ratio(const cuda_task *task)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const double warps = launch_warps(task, CUDA_FUSED_CHUNK, 1);
+    fpa_cuda_sum walk = {0}, totals = {0};
+    cuda_sum_add(&walk, &g->work[CUDA_FUSED_CHUNK].step, 1);
+    cuda_sum_add(&totals, &g->totals.step, 1);
+    return cuda_clocks(task->room->gpu, &totals, g->totals.warpgroups, warps) /
+           cuda_clocks(task->room->gpu, &walk, g->work[CUDA_FUSED_CHUNK].warpgroups, warps);
+}
+
+/* Of two that run at once the first has no totals to wait for, and may take as long as its totals and the other's walk
+ * do: first = ratio first + 1 - first. Of more, all others wait for its totals: three gained nothing. */
+double cuda_first_share(const cuda_task *task, int64_t segments)
+{
+    const int64_t places = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK];
+    if (segments == 2 && cuda_fused_blocks(task) * segments <= places)
+        return 1 / (2 - total_ratio(task));
+    return 1 / (double)segments;
+}
+
+/* A walk of the first segments for their totals, which later ones read before they begin. */
+static fpa_cost totals_cost(const cuda_task *task, int64_t segments)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const double first = cuda_first_share(task, segments), later = (double)(segments - 1);
+    const double walked = segments == 2 ? first : later / (double)segments;
+    const fpa_pass pass = {.kernel = g->fused_totals ? CUDA_FUSED_CHUNK : CUDA_CHUNK_STATE,
+                           .work = &g->totals,
+                           .sequences = (double)task->sequences,
+                           .blocks = (double)total_blocks(task) * later,
+                           .tokens = walked,
+                           .longest = 1};
+    const double total = (double)g->features * g->columns * (double)sizeof(float);
+    fpa_cost cost = pass_cost(task, &pass);
+    cost.seconds += 0.5 * (double)(task->queries * segments) * later * total / task->room->gpu->cache;
+    return cost;
+}
+
+/* The first of two segments goes on while its totals are made for the second: seconds of both are the longer one's. */
+fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candidate)
+{
+    const int64_t segments = candidate->segments;
+    const double first = cuda_first_share(task, segments);
+    const fpa_pass pass = {.kernel = CUDA_FUSED_CHUNK,
+                           .work = &task->geometry->work[CUDA_FUSED_CHUNK],
+                           .sequences = (double)task->queries,
+                           .blocks = (double)(cuda_fused_blocks(task) * segments),
+                           .tokens = 1,
+                           .longest = segments == 2 ? 2 * (1 - first) : 1};
+    const fpa_cost before = before_cost(task, false);
+    fpa_cost cost = pass_cost(task, &pass);
+    if (segments > 1)
+        cost = cost_then(totals_cost(task, segments), cost);
+    return cost_then(before, cost);
+}
+
+/* ---- cluster_scan ---- */
+
+/* A sequence goes from block to block, a span at a time: the blocks' own work is side by side, handing the state on is
+ * not. As many sequences at a time as there is room for clusters; in the last round not all blocks have a span. */
+fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const struct fpa_cuda_kernel_work *work = &g->work[CUDA_CLUSTER_SCAN];
+    const fpa_gpu *gpu = task->room->gpu;
+    const int64_t blocks = candidate->segments, walks = cuda_fused_blocks(task);
+    const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN), places = task->room->cluster_counts[blocks];
+    fpa_cuda_sum span = {0};
+    cuda_sum_add(&span, &work->step, FPA_CUDA_SPAN / 16.0 / g->column_blocks);
+    const double own = cuda_clocks(gpu, &span, work->warpgroups, g->kernel[CUDA_CLUSTER_SCAN].threads / 32.0) / gpu->clock;
+    const double turn = own / (double)blocks + GPU_HANDOVER;
+    const double walked = (double)divide_up(walks, places) * (double)round_up(spans, blocks) * turn;
+    const double memory = (double)(task->queries * spans) * g->column_blocks * span.bytes / gpu->memory;
+    return (fpa_cost){cbrt(walked * walked * walked + memory * memory * memory) + work->trips * GPU_TRIP,
+                      memory > walked ? "device memory"
+                      : own > (double)blocks * GPU_HANDOVER ? "blocks' own work"
+                                                            : "handing the state on"};
+}

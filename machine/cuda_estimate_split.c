@@ -1,0 +1,85 @@
+/* Seconds of chunk_state and chunk_output, one after the other or beside each other. */
+#include <math.h>
+
+#include "base/round.h"
+#include "cuda_estimate.h"
+#include "cuda_launches.h"
+
+static cuda_kernel kernel_of(bool small)
+{
+    return small ? CUDA_CHUNK_STATE_SMALL : CUDA_CHUNK_STATE;
+}
+
+static int64_t blocks_of_head(const cuda_task *task, bool small)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    return (int64_t)(small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
+}
+
+/* Seconds of one multiprocessor for all keys, or for all queries, were it the only one; memory is left out. */
+static double lone_walk(const cuda_task *task, bool small)
+{
+    const cuda_kernel kernel = kernel_of(small);
+    const fpa_cuda_sum sum = walk_sum(task, kernel);
+    return cuda_clocks(task->room->gpu, &sum, task->geometry->work[kernel].warpgroups,
+                       launch_warps(task, kernel, 1)) /
+           task->room->gpu->clock;
+}
+
+static double lone_output(const cuda_task *task)
+{
+    const fpa_cuda_sum sum = output_sum(task);
+    return cuda_clocks(task->room->gpu, &sum, task->geometry->work[CUDA_CHUNK_OUTPUT].warpgroups,
+                       launch_warps(task, CUDA_CHUNK_OUTPUT, 1)) /
+           task->room->gpu->clock;
+}
+
+/* As few as keep up with the queries, which then find copies in the second-level cache: whole rounds of walks in the
+ * time that all multiprocessors take for everything. */
+int64_t cuda_overlapped_blocks(const cuda_task *task, bool small)
+{
+    const int64_t head = blocks_of_head(task, small), walks = task->sequences * head;
+    const double walk = lone_walk(task, small), block = walks ? walk / (double)walks : 0;
+    const double all = (walk + lone_output(task)) / task->room->multiprocessors;
+    const int64_t most = task->room->multiprocessors / head * head;
+    const int64_t rounds = all < block || block <= 0 ? 1 : (int64_t)(all / block);
+    const int64_t blocks = round_up(divide_up(walks, rounds), head);
+    return blocks < most ? blocks : most;
+}
+
+/* No less than the blocks that walk take for their walks, nor than all multiprocessors take for everything. */
+static fpa_cost overlapped_cost(const cuda_task *task, bool small, int64_t blocks)
+{
+    const fpa_gpu *gpu = task->room->gpu;
+    const int64_t walks = task->sequences * blocks_of_head(task, small);
+    const fpa_cuda_sum keys = walk_sum(task, kernel_of(small)), queries = output_sum(task);
+    const double walk = lone_walk(task, small);
+    const double all = (walk + lone_output(task)) / task->room->multiprocessors;
+    const double memory = cuda_memory_ahead(gpu, &keys, true) + cuda_memory_ahead(gpu, &queries, true);
+    const double power = (keys.products + queries.products) / gpu->sustained;
+    const double shared = fmax(cbrt(all * all * all + memory * memory * memory), power);
+    const double walked = walks ? (double)divide_up(walks, blocks) * walk / (double)walks : 0;
+    const double trips = task->geometry->work[CUDA_CHUNK_STATE].trips * GPU_TRIP;
+    if (walked > shared)
+        return (fpa_cost){walked + trips, "blocks that walk"};
+    return (fpa_cost){shared + trips, shared == power  ? "power of the GPU"
+                                      : memory > all ? "device memory"
+                                                     : output_cost(task).limit};
+}
+
+static fpa_cost apart_cost(const cuda_task *task, bool small, int64_t segments)
+{
+    fpa_cost cost = cost_then(walk_cost(task, kernel_of(small), segments), output_cost(task));
+    return segments > 1 ? cost_then(cost, scan_cost(task, segments)) : cost;
+}
+
+fpa_cost cuda_estimate_split(const cuda_task *task, const fpa_candidate *candidate)
+{
+    const bool small = candidate->variant & SPLIT_SMALL;
+    const fpa_cost before = before_cost(task, true);
+    if (!task->walked)
+        return cost_then(before, output_cost(task));
+    if (candidate->variant & SPLIT_OVERLAPPED)
+        return cost_then(before, overlapped_cost(task, small, candidate->blocks));
+    return cost_then(before, apart_cost(task, small, candidate->segments));
+}

@@ -1,0 +1,159 @@
+#include "cuda_launches.h"
+
+#include <math.h>
+
+#include "base/round.h"
+
+static const fpa_gpu *gpu_of(const cuda_task *task)
+{
+    return task->room->gpu;
+}
+
+static bool has(const cuda_task *task, cuda_kernel kernel)
+{
+    return task->geometry->kernel[kernel].threads > 0;
+}
+
+double launch_warps(const cuda_task *task, cuda_kernel kernel, double blocks)
+{
+    const double most = fmax(task->room->occupancy[kernel], 1);
+    const double here = fmin(ceil(blocks / task->room->multiprocessors), most);
+    return fmax(here, 1) * task->geometry->kernel[kernel].threads / 32;
+}
+
+/* ---- chunk_state ---- */
+
+/* A final state needs all tokens; else the last chunk is read by queries only. */
+static double walked_chunks(const cuda_task *task)
+{
+    const int64_t chunks = task->size->state_out ? task->chunks : task->chunks - 1;
+    return (double)(chunks > 0 ? chunks : 0);
+}
+
+fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
+{
+    const struct fpa_cuda_kernel_work *work = &task->geometry->work[kernel];
+    const double chunks = (double)task->sequences * walked_chunks(task);
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &work->step, chunks * (double)task->chunk / 16);
+    cuda_sum_add_copy(&sum, &work->copy, chunks);
+    return sum;
+}
+
+fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const int slices = kernel == CUDA_CHUNK_STATE ? g->chunk_state_slices : g->small_state_slices;
+    const double blocks = (double)(task->sequences * slices * g->column_blocks * segments);
+    /* segments are whole chunks */
+    const double longest =
+        task->chunks ? (double)(divide_up(task->chunks, segments) * segments) / (double)task->chunks : 1;
+    const fpa_cuda_launch_load load = {
+        .all = walk_sum(task, kernel),
+        .share = longest * cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[kernel]),
+        .warps = launch_warps(task, kernel, blocks),
+        .warpgroups = g->work[kernel].warpgroups,
+        .trips = g->work[kernel].trips};
+    return cuda_seconds(gpu_of(task), &load);
+}
+
+/* ---- chunk_output ---- */
+
+/* Tiles of 64 keys before a query in its own chunk, its own among them: half of them, where order counts. */
+static double own_keys(const cuda_task *task)
+{
+    const double chunk = fmin((double)task->chunk, (double)(round_up(task->size->length, 64)));
+    return has(task, CUDA_DECODE) ? (chunk + 64) / 2 / 64 : chunk / 64;
+}
+
+fpa_cuda_sum output_sum(const cuda_task *task)
+{
+    const struct fpa_cuda_kernel_work *work = &task->geometry->work[CUDA_CHUNK_OUTPUT];
+    const double tokens = (double)task->queries * (double)task->size->length, length = (double)task->size->length;
+    const double first = task->size->state_in ? 0 : fmin((double)task->chunk / fmax(length, 1), 1);
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &work->step, tokens / 16);
+    cuda_sum_add(&sum, &work->copy, tokens * (1 - first) / 16);
+    cuda_sum_add(&sum, &work->keys, tokens * own_keys(task) / 16);
+    /* a copy that was written is read once a chunk */
+    sum.copies += (double)task->queries * (double)task->chunks * (1 - first) * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
+    return sum;
+}
+
+fpa_cost output_cost(const cuda_task *task)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const double blocks =
+        (double)(task->queries * divide_up(task->size->length, g->query_tokens) * g->column_blocks);
+    const fpa_cuda_launch_load load = {
+        .all = output_sum(task),
+        .share = cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[CUDA_CHUNK_OUTPUT]),
+        .warps = launch_warps(task, CUDA_CHUNK_OUTPUT, blocks),
+        .warpgroups = g->work[CUDA_CHUNK_OUTPUT].warpgroups,
+        .trips = g->work[CUDA_CHUNK_OUTPUT].trips};
+    return blocks > 0 ? cuda_seconds(gpu_of(task), &load) : (fpa_cost){0, "nothing to do"};
+}
+
+/* ---- before and after ---- */
+
+/* A kernel whose many blocks fill the GPU evenly. */
+static fpa_cost even_cost(const cuda_task *task, cuda_kernel kernel, const fpa_cuda_sum *sum)
+{
+    const fpa_cuda_launch_load load = {.all = *sum,
+                                       .share = 1.0 / task->room->multiprocessors,
+                                       .warps = launch_warps(task, kernel, INFINITY),
+                                       .trips = task->geometry->work[kernel].trips};
+    return cuda_seconds(gpu_of(task), &load);
+}
+
+static fpa_cost gates_cost(const cuda_task *task)
+{
+    const struct fpa_cuda_kernel_work *work = &task->geometry->work[CUDA_GATE_SCAN];
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &work->step, (double)task->sequences * (double)task->size->length / 16);
+    cuda_sum_add(&sum, &work->copy, (double)(task->sequences * task->chunks));
+    return even_cost(task, CUDA_GATE_SCAN, &sum);
+}
+
+static fpa_cost pack_cost(const cuda_task *task)
+{
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &task->geometry->work[CUDA_PACK_ROWS].step,
+                 (double)(task->sequences + task->queries) * (double)task->size->length / 16);
+    return even_cost(task, CUDA_PACK_ROWS, &sum);
+}
+
+fpa_cost before_cost(const cuda_task *task, bool packs)
+{
+    fpa_cost cost = {0, "nothing to do"};
+    if (has(task, CUDA_GATE_SCAN))
+        cost = cost_then(cost, gates_cost(task));
+    if (packs && has(task, CUDA_PACK_ROWS))
+        cost = cost_then(cost, pack_cost(task));
+    return cost;
+}
+
+/* Each segment reads the totals of all before it, from the second-level cache. */
+fpa_cost scan_cost(const cuda_task *task, int64_t segments)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const double later = (double)(segments - 1) / (double)segments;
+    const double total = (double)g->features * g->columns * (double)sizeof(float);
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &g->work[CUDA_SEGMENT_SCAN].copy, (double)(task->sequences * task->chunks) * later);
+    fpa_cost cost = even_cost(task, CUDA_SEGMENT_SCAN, &sum);
+    cost.seconds += GPU_LAUNCH + 0.5 * (double)(task->sequences * segments * (segments - 1)) * total / gpu_of(task)->cache;
+    return cost;
+}
+
+fpa_cost pass_cost(const cuda_task *task, const fpa_pass *pass)
+{
+    const int multiprocessors = task->room->multiprocessors, resident = task->room->occupancy[pass->kernel];
+    fpa_cuda_launch_load load = {.share = pass->longest * cuda_share(pass->blocks, multiprocessors, resident),
+                                 .warps = launch_warps(task, pass->kernel, pass->blocks),
+                                 .warpgroups = pass->work->warpgroups,
+                                 .trips = pass->work->trips};
+    cuda_sum_add(&load.all, &pass->work->step,
+                 pass->sequences * (double)task->size->length * pass->tokens / 16);
+    return cuda_seconds(gpu_of(task), &load);
+}

@@ -1,0 +1,34 @@
+/* cuda_launches: seconds of a mechanism's launches, one function a kernel, from its counts and the size of a call.
+ * Private to cuda_estimate*.c. */
+#ifndef FPAC_MACHINE_CUDA_LAUNCHES_H
+#define FPAC_MACHINE_CUDA_LAUNCHES_H
+
+#include "cuda_cost.h"
+#include "cuda_division.h"
+
+/* Warps of a kernel on one multiprocessor, when there are so many blocks of it. */
+double launch_warps(const cuda_task *task, cuda_kernel kernel, double blocks);
+
+/* chunk_state of all sequences: all its counts together; in so many segments. */
+fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel);
+fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments);
+
+/* chunk_output of all queries. */
+fpa_cuda_sum output_sum(const cuda_task *task);
+fpa_cost output_cost(const cuda_task *task);
+
+/* What comes before them: sums of gates, packed rows; and what segments that were walked apart lack. */
+fpa_cost before_cost(const cuda_task *task, bool packs);
+fpa_cost scan_cost(const cuda_task *task, int64_t segments);
+
+/* A kernel of one pass, by so many blocks: the share `tokens` of all tokens of so many sequences, of which a block does
+ * `longest` times what it would if all were alike. */
+typedef struct fpa_pass {
+    cuda_kernel kernel;
+    const struct fpa_cuda_kernel_work *work;
+    double sequences, blocks, tokens, longest;
+} fpa_pass;
+
+fpa_cost pass_cost(const cuda_task *task, const fpa_pass *pass);
+
+#endif

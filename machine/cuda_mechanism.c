@@ -1,0 +1,81 @@
+#include "cuda_mechanism.h"
+
+#include <string.h>
+
+#include "head/form.h"
+
+cuda_mechanism cuda_mechanism_of(const fpa_candidate *candidate)
+{
+    int mechanism = 0;
+    while (mechanism < MECHANISMS && strcmp(candidate->mechanism, cuda_mechanism_names[mechanism]) != 0)
+        mechanism++;
+    return (cuda_mechanism)mechanism;
+}
+
+/* ---- what suits at all ---- */
+
+static bool has(const struct fpa_cuda_geometry *g, cuda_kernel kernel)
+{
+    return g->kernel[kernel].threads > 0;
+}
+
+static const char *refuse_decode(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
+                                 cuda_mechanism mechanism)
+{
+    static const cuda_kernel kernels[MECHANISMS] = {[MECHANISM_DECODE] = CUDA_DECODE,
+                                                         [MECHANISM_DECODE_RESIDENT] = CUDA_DECODE_RESIDENT,
+                                                         [MECHANISM_DECODE_RECENT] = CUDA_DECODE_RECENT};
+    if (size->form != FORM_RECURRENT)
+        return "carries out the recurrent form";
+    if (!has(g, kernels[mechanism]))
+        return "the module has no such kernel";
+    if (size->recent && mechanism != MECHANISM_DECODE_RECENT)
+        return "has all tokens in the state, and here are recent ones beside it";
+    if (!size->recent && mechanism == MECHANISM_DECODE_RECENT)
+        return "is for recent tokens beside the state, and here are none";
+    if (mechanism == MECHANISM_DECODE_RESIDENT && size->length > 1)
+        return "takes one token, and here are several";
+    return NULL;
+}
+
+static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_call_size *size, int variant)
+{
+    if (size->form == FORM_RECURRENT)
+        return "carries out the parallel and the chunked form";
+    if (size->form == FORM_CHUNKED && has(g, CUDA_FUSED_CHUNK) && size->query_heads > 0)
+        return "the module's kernels of the chunked form are fused_chunk's";
+    if (!has(g, CUDA_CHUNK_OUTPUT))
+        return "the module has no such kernel";
+    if (variant & SPLIT_SMALL && !has(g, CUDA_CHUNK_STATE_SMALL))
+        return "the module has no kernel chunk_state_small";
+    if (variant & SPLIT_OVERLAPPED && !g->persistent)
+        return "the module's chunk_output cannot wait for copies of the state";
+    return NULL;
+}
+
+static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
+                                cuda_mechanism mechanism)
+{
+    if (size->form != FORM_CHUNKED)
+        return "carries out the chunked form";
+    if (!has(g, mechanism == MECHANISM_FUSED_CHUNK ? CUDA_FUSED_CHUNK : CUDA_CLUSTER_SCAN))
+        return "the module has no such kernel";
+    if (size->query_heads == 0)
+        return "answers queries, and here are none";
+    return NULL;
+}
+
+const char *cuda_refusal(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
+                         const fpa_candidate *candidate)
+{
+    const cuda_mechanism mechanism = cuda_mechanism_of(candidate);
+    if (mechanism == MECHANISMS)
+        return "is no mechanism of CUDA kernels";
+    if (candidate->segments < 1)
+        return "needs a number of segments or blocks, at least 1";
+    if (mechanism == MECHANISM_SPLIT)
+        return refuse_split(g, size, candidate->variant);
+    return mechanism == MECHANISM_FUSED_CHUNK || mechanism == MECHANISM_CLUSTER_SCAN
+               ? refuse_fused(g, size, mechanism)
+               : refuse_decode(g, size, mechanism);
+}

@@ -1,0 +1,54 @@
+#include "gpu_room.h"
+
+#include <stddef.h>
+
+#include "cuda_slices.h"
+
+enum { OVERLAPPING = 90 };
+
+/* By threads and shared memory: registers are the compiler's to count. */
+static int count_blocks(const fpa_gpu *gpu, int threads, int64_t bytes)
+{
+    const int64_t by_memory = gpu->shared_memory / (bytes + GPU_BLOCK_OWN);
+    int64_t blocks = gpu->threads / threads;
+    blocks = blocks < by_memory ? blocks : by_memory;
+    return (int)(blocks < 1 ? 1 : blocks < GPU_MOST_BLOCKS ? blocks : GPU_MOST_BLOCKS);
+}
+
+/* Clusters whose blocks have a multiprocessor each, times blocks that one holds. Where nobody has counted:
+ * from parts of 16 multiprocessors, as all GPUs that have clusters are built of at least. */
+static int count_clusters(const fpa_gpu *gpu, int blocks, int resident)
+{
+    enum { PART = 16 };
+    const int counted = gpu->clusters[blocks];
+    return (counted ? counted : gpu->multiprocessors / PART * (PART / blocks)) * resident;
+}
+
+fpa_gpu_room gpu_room_of_target(const struct fpa_cuda_geometry *g, const fpa_target *target,
+                                const char **source)
+{
+    const fpa_gpu *gpu = gpu_of_target(target);
+    const struct fpa_cuda_block *resident = &g->kernel[CUDA_DECODE_RESIDENT];
+    const struct fpa_cuda_block *scan = &g->kernel[CUDA_CLUSTER_SCAN];
+    fpa_gpu_room room = {.gpu = gpu,
+                         .multiprocessors = gpu->multiprocessors,
+                         .shared_memory = target->shared_memory,
+                         .overlaps =
+                             target->capability >= OVERLAPPING && (g->decode_cluster > 1 || g->persistent),
+                         .decode_cluster = 1};
+    *source = gpu->name;
+    for (int i = 0; i < FPA_CUDA_KERNELS; i++)
+        if (g->kernel[i].threads)
+            room.occupancy[i] = count_blocks(gpu, g->kernel[i].threads, g->kernel[i].bytes);
+    if (room.overlaps && g->decode_cluster > 1)
+        room.decode_cluster = g->decode_cluster < MOST_CLUSTER ? g->decode_cluster : MOST_CLUSTER;
+    for (int blocks = 1; blocks <= room.decode_cluster; blocks++) {
+        const int64_t bytes = resident->threads ? cuda_resident_bytes(g, blocks) : 0;
+        if (resident->threads && bytes <= g->decode_resident_most)
+            room.decode_resident_clusters[blocks] =
+                count_clusters(gpu, blocks, count_blocks(gpu, resident->threads, bytes));
+        if (scan->threads && blocks > 1)
+            room.cluster_counts[blocks] = count_clusters(gpu, blocks, 1);
+    }
+    return room;
+}

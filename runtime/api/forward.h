@@ -1,0 +1,15 @@
+/* forward: fpa_forward by a candidate that the caller has chosen; for measurements. */
+#ifndef FPAC_RUNTIME_API_FORWARD_H
+#define FPAC_RUNTIME_API_FORWARD_H
+
+#include "fpa.h"
+#include "machine/candidate.h"
+
+/* fpa_workspace_size and fpa_forward; candidate: of the kernel's module, or NULL: the fastest. INVALID: it
+ * cannot carry this call out. */
+fpa_status workspace_size_by(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
+                             const fpa_tensors *tensors, size_t *bytes, fpa_error *error);
+fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
+                      const fpa_tensors *tensors, void *workspace, size_t workspace_size, fpa_error *error);
+
+#endif

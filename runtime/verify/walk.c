@@ -1,0 +1,103 @@
+#include "walk.h"
+
+#include <string.h>
+
+/* Of a call; what a head of a million features has. */
+enum { MANY_CANDIDATES = 768 };
+
+static int list_candidates(const fpa_module *module, const fpa_call_size *size,
+                           fpa_candidate list[MANY_CANDIDATES])
+{
+    const int count = module->candidates ? module->candidates(module, size, list, MANY_CANDIDATES) : 0;
+    int kept = 0;
+
+    for (int i = 0; i < count && i < MANY_CANDIDATES; i++)
+        if (!list[i].refused)
+            list[kept++] = list[i];
+    return kept;
+}
+
+static bool is_of(const fpa_candidate *candidate, const char *mechanism, int variant)
+{
+    return candidate->variant == variant && strcmp(candidate->mechanism, mechanism) == 0;
+}
+
+static void add_pick(const fpa_candidate *candidate, bool last, fpa_pick picks[MANY_PICKS], int *count)
+{
+    for (int i = 0; i < *count; i++)
+        if (is_of(candidate, picks[i].mechanism, picks[i].variant) && picks[i].last == last)
+            return;
+    if (*count < MANY_PICKS)
+        picks[(*count)++] = (fpa_pick){candidate->mechanism, candidate->variant, last};
+}
+
+/* A candidate that is not the first of its mechanism and variant stands for the last. */
+static void add_picks(const fpa_module *module, const fpa_call_size *size, fpa_pick picks[MANY_PICKS],
+                      int *count)
+{
+    fpa_candidate list[MANY_CANDIDATES];
+    const int candidates = list_candidates(module, size, list);
+
+    for (int i = 0; i < candidates && candidates > 1; i++) {
+        bool first = true;
+        for (int j = 0; j < i; j++)
+            first = first && !is_of(&list[i], list[j].mechanism, list[j].variant);
+        add_pick(&list[i], !first, picks, count);
+    }
+}
+
+static fpa_call_size size_of(const fpa_shape *shape, fpa_form_index form)
+{
+    return (fpa_call_size){.form = form,
+                           .batch = shape->batch,
+                           .length = shape->length,
+                           .query_heads = shape->query_heads,
+                           .heads = shape->heads,
+                           .state_in = true,
+                           .state_out = true};
+}
+
+int walk_list(const fpa_module *module, const fpa_shape *shape, fpa_form_index form,
+              fpa_pick picks[MANY_PICKS])
+{
+    fpa_call_size size = size_of(shape, form);
+    int count = 0;
+
+    add_picks(module, &size, picks, &count);
+    if (form != FORM_RECURRENT || shape->length == 0)
+        return count;
+    size.length = 1;
+    add_picks(module, &size, picks, &count);
+    size.recent = 1;
+    if (shape->checks & CHECK_RECENT && module->decodes_recent)
+        add_picks(module, &size, picks, &count);
+    return count;
+}
+
+bool walk_choose(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                 fpa_candidate *candidate)
+{
+    const fpa_pick *pick = choice;
+    fpa_candidate list[MANY_CANDIDATES];
+    const int count = list_candidates(module, size, list);
+    bool found = false;
+
+    for (int i = 0; i < count && (pick->last || !found); i++)
+        if (is_of(&list[i], pick->mechanism, pick->variant)) {
+            *candidate = list[i];
+            found = true;
+        }
+    return found;
+}
+
+bool walk_has(const fpa_module *module, const fpa_shape *shape, fpa_form_index form, const char *mechanism)
+{
+    const fpa_call_size size = size_of(shape, form);
+    fpa_candidate list[MANY_CANDIDATES];
+    const int count = list_candidates(module, &size, list);
+
+    for (int i = 0; i < count; i++)
+        if (strcmp(list[i].mechanism, mechanism) == 0)
+            return true;
+    return false;
+}

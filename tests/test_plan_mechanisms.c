@@ -1,0 +1,303 @@
+/* The table of mechanisms: its names, what is chosen of it, and what is made when one row is asked for. */
+#include "gen/gen.h"
+#include "gen/plan/cuda/mechanism.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TSPOW "d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }"
+#define LINEAR "d = 64, dv = 64, terms = linear {}"
+#define TAYLOR "d = 16, dv = 16, terms = taylor { degree = 2 }"
+#define MIXED                                                                                                \
+    "d = 64, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 64, seed = 1 }), "                    \
+    "dense(orthogonal { rows = 32, d = 64, seed = 2 }) }"
+
+/* Heads, and what is chosen of each role; NULL: none. */
+static const struct kind {
+    const char *body, *target, *split, *fused, *cluster;
+} kinds[] = {
+    {TSPOW, "cuda:sm_90a", "split_outer", NULL, NULL},
+    {TSPOW, "cuda:sm_80", "split_panel", NULL, NULL},
+    {TSPOW ", causal = false", "cuda:sm_90a", "split_outer", NULL, NULL},
+    {MIXED, "cuda:sm_90a", "split_outer", "fused_packed", NULL},
+    {TAYLOR, "cuda:sm_90a", "split_panel", "fused_packed", NULL},
+    {TAYLOR, "cuda:sm_80", "split_panel", NULL, NULL},
+    {"d = 8, dv = 16, terms = taylor { degree = 2 }", "cuda:sm_80", "split_panel", "fused_panel", NULL},
+    {LINEAR, "cuda:sm_90a", "split_panel", "fused_coordinates", "cluster_scan"},
+    {LINEAR, "cuda:sm_90", "split_panel", "fused_panel", NULL},
+    {LINEAR ", dtype = 'f32'", "cuda:sm_90a", "split_panel", "fused_panel", NULL},
+    {"d = 256, dv = 64, terms = linear {}", "cuda:sm_90a", "split_panel", "fused_coordinates", NULL},
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+struct made {
+    fpa_head_list list;
+    fpa_simplified simple;
+    fpa_plan plan;
+    fpa_status status;
+    fpa_error error;
+};
+
+static void make(const struct kind *kind, const char *mechanism, struct made *m)
+{
+    char spec[512];
+    const char *dtype = strstr(kind->body, "dtype") ? "" : "dtype = 'bf16', ";
+    *m = (struct made){0};
+    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s%s }", dtype, kind->body) <
+                (int)sizeof spec);
+    if (spec_load_text("mechanisms.lua", NULL, spec, strlen(spec), &m->list, &m->error) ||
+        simplify(m->list.heads[0], &m->simple, &m->error))
+        fail_msg("%s: %s: %s", kind->body, m->error.where, m->error.message);
+    m->status = plan_choose_as(&m->simple, m->list.heads[0], target_find(kind->target), mechanism, &m->plan,
+                               &m->error);
+}
+
+static void unmake(struct made *m)
+{
+    plan_free(&m->plan);
+    simplified_free(&m->simple);
+    head_list_free(&m->list);
+}
+
+/* Name of the chosen row of a role. */
+static const char *chosen(const fpa_plan *plan, fpa_role role)
+{
+    const char *name = NULL;
+    for (int m = 0; m < CUDA_MECHANISMS; m++)
+        if (cuda_mechanisms[m].role == role && plan->cuda.chosen[m]) {
+            assert_null(name);
+            name = cuda_mechanisms[m].name;
+        }
+    return name;
+}
+
+static bool equal(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static void names_are_unique(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CUDA_MECHANISMS; i++) {
+        assert_non_null(cuda_mechanisms[i].name);
+        assert_string_equal(cuda_mechanism_name(i), cuda_mechanisms[i].name);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(cuda_mechanisms[i].name, cuda_mechanisms[j].name);
+    }
+    assert_null(cuda_mechanism_name(CUDA_MECHANISMS));
+}
+
+static void each_role_has_one_mechanism_or_none(void **state)
+{
+    bool seen[CUDA_MECHANISMS] = {0};
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        const struct kind *kind = &kinds[i];
+        struct made m;
+        make(kind, NULL, &m);
+        assert_int_equal(m.status, FPA_OK);
+        const char *split = chosen(&m.plan, ROLE_SPLIT), *fused = chosen(&m.plan, ROLE_FUSED);
+        const char *cluster = chosen(&m.plan, ROLE_CLUSTER);
+        if (!equal(split, kind->split) || !equal(fused, kind->fused) || !equal(cluster, kind->cluster))
+            fail_msg("%s for %s: %s, %s, %s", kind->body, kind->target, split, fused, cluster);
+        assert_int_equal(m.plan.cuda.chosen[DECODE], m.plan.head->causal);
+        for (int r = 0; r < CUDA_MECHANISMS; r++)
+            seen[r] |= m.plan.cuda.chosen[r];
+        unmake(&m);
+    }
+    for (int r = 0; r < CUDA_MECHANISMS; r++)
+        if (!seen[r])
+            fail_msg("%s: no head has it", cuda_mechanisms[r].name);
+}
+
+/* Each row has a plan or a reason, and what is chosen has a plan. */
+static void a_mechanism_that_does_not_suit_says_why(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        struct made m;
+        make(&kinds[i], NULL, &m);
+        for (int r = 0; r < CUDA_MECHANISMS; r++) {
+            const fpa_suited *suited = &m.plan.cuda.suited[r];
+            assert_int_equal(suited->plan == NULL, suited->why[0] != '\0');
+            assert_true(suited->plan || !m.plan.cuda.chosen[r]);
+        }
+        unmake(&m);
+    }
+}
+
+/* The geometry has what a launch needs of the chosen ones, and nothing of others. */
+static void the_geometry_has_the_kernels_of_what_is_chosen(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        struct made m;
+        make(&kinds[i], NULL, &m);
+        const struct fpa_cuda_geometry *g = &m.plan.cuda.geometry;
+        assert_int_equal(g->version, FPA_CUDA_VERSION);
+        assert_int_equal(g->chunk, m.plan.facts.chunk);
+        assert_int_equal(g->chunk % g->query_tokens, 0);
+        assert_int_equal(g->state_elements, m.plan.facts.state_elements);
+        assert_int_equal(g->kernel[CUDA_FUSED_CHUNK].threads > 0, kinds[i].fused != NULL);
+        assert_int_equal(g->kernel[CUDA_CLUSTER_SCAN].threads > 0, kinds[i].cluster != NULL);
+        assert_int_equal(g->kernel[CUDA_DECODE].threads > 0, m.plan.head->causal);
+        assert_int_equal(g->persistent, equal(kinds[i].split, "split_outer"));
+        assert_true(g->kernel[CUDA_CHUNK_STATE].bytes <= m.plan.target->shared_memory);
+        unmake(&m);
+    }
+}
+
+/* ---- one that is asked for ---- */
+
+static void check_forced(const struct kind *kind, int r, const fpa_suited *suited)
+{
+    const char *name = cuda_mechanisms[r].name;
+    struct made m;
+    make(kind, name, &m);
+    if (!suited->plan) {
+        assert_int_equal(m.status, FPA_UNSUPPORTED);
+        if (!strstr(m.error.message, name) || !strstr(m.error.message, suited->why))
+            fail_msg("%s for %s by %s: %s", kind->body, kind->target, name, m.error.message);
+    } else {
+        assert_int_equal(m.status, FPA_OK);
+        assert_true(m.plan.cuda.chosen[r]);
+        assert_true(cuda_mechanisms[r].role != ROLE_SPLIT || !m.plan.cuda.fused);
+        char *text = plan_print(&m.plan), line[64];
+        snprintf(line, sizeof line, "mechanism    %s, as asked\n", name);
+        assert_non_null(strstr(text, line));
+        free(text);
+    }
+    unmake(&m);
+}
+
+static void a_mechanism_that_suits_can_be_asked_for_and_others_say_why_not(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        struct made m;
+        make(&kinds[i], NULL, &m);
+        for (int r = 0; r < CUDA_MECHANISMS; r++)
+            check_forced(&kinds[i], r, &m.plan.cuda.suited[r]);
+        unmake(&m);
+    }
+}
+
+/* What is asked for decides the choice; plans that do not depend on it are the same. */
+static void a_plan_is_not_changed_by_what_follows(void **state)
+{
+    static const fpa_cuda_mechanism first[] = {SPLIT_PANEL, FUSED_PANEL, FUSED_COORDINATES};
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        struct made free_one, forced;
+        make(&kinds[i], NULL, &free_one);
+        make(&kinds[i], "split_panel", &forced);
+        for (int r = 0; r < 3; r++) {
+            const fpa_suited *a = &free_one.plan.cuda.suited[first[r]],
+                             *b = &forced.plan.cuda.suited[first[r]];
+            assert_int_equal(a->plan == NULL, b->plan == NULL);
+            if (a->plan)
+                assert_memory_equal(a->plan, b->plan, cuda_mechanisms[first[r]].size);
+        }
+        unmake(&free_one);
+        unmake(&forced);
+    }
+}
+
+/* A planner that is called again, with the plans of all rows there, gives what it gave. */
+static void a_planner_reads_and_gives_one_plan(void **state)
+{
+    static const fpa_cuda_mechanism plain[] = {SPLIT_PANEL, FUSED_PANEL, FUSED_COORDINATES, CLUSTER_SCAN,
+                                               DECODE};
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        struct made m;
+        make(&kinds[i], NULL, &m);
+        const fpa_cuda_plan before = m.plan.cuda;
+        for (int r = 0; r < 5; r++) {
+            const fpa_mechanism *row = &cuda_mechanisms[plain[r]];
+            arena memory = {0};
+            char why[WHY] = "";
+            const fpa_cuda_inputs in = {.plan = &m.plan,
+                                        .rows = before.rows,
+                                        .suited = before.suited,
+                                        .columns = &before.columns,
+                                        .memory = &memory};
+            void *again = arena_alloc(&memory, row->size);
+            assert_non_null(again);
+            assert_int_equal(row->plan(&in, again, why, &m.error), FPA_OK);
+            assert_string_equal(why, before.suited[plain[r]].why);
+            if (!why[0])
+                assert_memory_equal(again, before.suited[plain[r]].plan, row->size);
+            arena_free(&memory);
+        }
+        assert_memory_equal(&before, &m.plan.cuda, sizeof before);
+        unmake(&m);
+    }
+}
+
+static fpa_status generate_as(const struct kind *kind, const char *mechanism, fpa_source *source,
+                              fpa_error *error)
+{
+    struct made m;
+    make(kind, NULL, &m);
+    fpa_status status = source_generate_as(m.list.heads[0], kind->target, mechanism, source, error);
+    unmake(&m);
+    return status;
+}
+
+static void sources_of_what_is_asked_for_have_its_kernels(void **state)
+{
+    const struct kind linear = {LINEAR, "cuda:sm_90a", NULL, NULL, NULL};
+    fpa_source source;
+    fpa_error error;
+    (void)state;
+    assert_int_equal(generate_as(&linear, "split_panel", &source, &error), FPA_OK);
+    assert_null(strstr(source.code, "h_fused_chunk("));
+    assert_non_null(strstr(source.code, "h_chunk_output("));
+    source_free(&source);
+    assert_int_equal(generate_as(&linear, "fused_coordinates", &source, &error), FPA_OK);
+    assert_non_null(strstr(source.code, "h_fused_chunk("));
+    assert_null(strstr(source.code, "h_cluster_scan("));
+    source_free(&source);
+    assert_int_equal(generate_as(&linear, "cluster_scan", &source, &error), FPA_OK);
+    assert_non_null(strstr(source.code, "h_cluster_scan("));
+    source_free(&source);
+}
+
+static void a_name_that_is_none_is_answered_with_all_names(void **state)
+{
+    const struct kind plain_c = {LINEAR, "c:avx2", NULL, NULL, NULL};
+    fpa_source source;
+    fpa_error error;
+    (void)state;
+    assert_int_equal(generate_as(&kinds[0], "split_pane", &source, &error), FPA_INVALID);
+    for (int r = 0; r < CUDA_MECHANISMS; r++)
+        assert_non_null(strstr(error.message, cuda_mechanisms[r].name));
+    assert_int_equal(generate_as(&plain_c, "split_panel", &source, &error), FPA_INVALID);
+    assert_non_null(strstr(error.message, "c:avx2"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_unique),
+        cmocka_unit_test(each_role_has_one_mechanism_or_none),
+        cmocka_unit_test(a_mechanism_that_does_not_suit_says_why),
+        cmocka_unit_test(the_geometry_has_the_kernels_of_what_is_chosen),
+        cmocka_unit_test(a_mechanism_that_suits_can_be_asked_for_and_others_say_why_not),
+        cmocka_unit_test(a_plan_is_not_changed_by_what_follows),
+        cmocka_unit_test(a_planner_reads_and_gives_one_plan),
+        cmocka_unit_test(sources_of_what_is_asked_for_have_its_kernels),
+        cmocka_unit_test(a_name_that_is_none_is_answered_with_all_names),
+    };
+    return cmocka_run_group_tests_name("mechanisms", tests, NULL, NULL);
+}
