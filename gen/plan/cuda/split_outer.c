@@ -27,7 +27,8 @@ enum {
     SLAB = 128,           /* bytes of 64 numbers of a token */
 };
 
-/* Of a thread that multiplies. A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a thread, in steps of 8. */
+/* Of a thread that multiplies. A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a
+ * thread, in steps of 8. */
 static int warpgroup_registers(int groups)
 {
     return groups == 3 ? 160 : 232;
