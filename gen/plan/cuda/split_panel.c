@@ -109,7 +109,7 @@ fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
     fpa_split_panel *split = plan;
     const fpa_head *head = in->plan->head;
     const fpa_target *target = in->plan->target;
-    split->columns = portable_columns(head);
+    split->columns = cuda_columns(head, PORTABLE_COLUMNS);
     split->chunk = head->chunk ? round_up(head->chunk, 16 * CUDA_WARPS) : cuda_chunk(in->plan, 100, 512);
     if (!choose_blocks(in, split)) {
         snprintf(
