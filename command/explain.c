@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "gen/emit/emit.h"
-#include "gen/plan/candidates.h"
+#include "gen/plan/plan.h"
 #include "gen/simplify/simplify.h"
-#include "candidates.h"
 #include "command.h"
+#include "explain_candidates.h"
 #include "json.h"
 #include "options.h"
 
 typedef struct explain_options {
-    const char *head, *target, *dtype, *mechanism, *dump, *form;
-    int64_t length, batch, heads; /* of a call whose candidates are wanted; length 0: none are */
+    const char *head, *target, *dtype, *mechanism, *dump;
+    explain_call call; /* whose candidates are wanted; length 0: none are */
     bool json;
 } explain_options;
 
@@ -169,69 +169,6 @@ static void print_costs(const fpa_facts *facts)
         printf("  %-15s %12s   parallel is the cheapest at every length\n", "crossover", "none");
 }
 
-/* ---- candidates ---- */
-
-/* The one that is asked for; where none is, all, but no sequence token by token. */
-static bool is_wanted(const explain_options *options, const fpa_facts *facts, int form)
-{
-    int named = FPA_FORM_AUTO;
-    fpa_error error;
-    select_form(options->form, &named, &error); /* it was checked */
-    return facts->forms & 1 << form &&
-           (named == form || (named == FPA_FORM_AUTO && (form != FORM_RECURRENT || options->length == 1)));
-}
-
-static fpa_call_size size_of(const explain_options *options, int form)
-{
-    return (fpa_call_size){.form = form,
-                           .batch = options->batch,
-                           .length = options->length,
-                           .query_heads = options->heads,
-                           .heads = options->heads,
-                           .state_in = form == FORM_RECURRENT,
-                           .state_out = form == FORM_RECURRENT};
-}
-
-static void print_form(const fpa_call_size *size, const fpa_candidate_list *list)
-{
-    printf("\n%s form, batch %" PRId64 ", %" PRId64 " heads, %" PRId64 " tokens: * is the fastest\n",
-           form_name((fpa_form_index)size->form), size->batch, size->heads, size->length);
-    candidates_print(size, list->list, list->count, list->fastest);
-}
-
-static void write_form(fpa_json *json, const fpa_call_size *size, const fpa_candidate_list *list)
-{
-    json_object(json, NULL);
-    json_text(json, "form", form_name((fpa_form_index)size->form));
-    json_text(json, "machine", list->machine);
-    candidates_write(json, size, list->list, list->count, list->fastest);
-    json_close(json);
-}
-
-/* json NULL: for people. */
-static fpa_status show_candidates(const stages *all, const explain_options *options, fpa_json *json,
-                                  fpa_error *error)
-{
-    fpa_status status = FPA_OK;
-    const char *machine = NULL;
-    for (int form = 0; form < FORMS && !status; form++) {
-        const fpa_call_size size = size_of(options, form);
-        fpa_candidate_list list;
-        if (!is_wanted(options, &all->plan.facts, form))
-            continue;
-        status = plan_candidates(&all->plan, &size, 1, &list, error);
-        if (!status && json)
-            write_form(json, &size, &list);
-        else if (!status)
-            print_form(&size, &list);
-        machine = list.machine;
-        candidate_list_free(&list);
-    }
-    if (machine && !json)
-        printf("\nof %s%s\n", machine, all->plan.target->backend == BACKEND_C ? ", one thread" : "");
-    return status;
-}
-
 /* Lines of the plan's text that this page has already said, or that go on for long. */
 static bool is_repeated(const char *line)
 {
@@ -265,7 +202,7 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_costs(&all->plan.facts);
     print_plan(plan);
     free(plan);
-    return options->length ? show_candidates(all, options, NULL, error) : FPA_OK;
+    return options->call.length ? explain_candidates(&all->plan, &options->call, NULL, error) : FPA_OK;
 }
 
 static void write_costs(fpa_json *json, const fpa_facts *facts)
@@ -309,9 +246,9 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     for (int i = 0; i < all->simple.warning_count; i++)
         json_text(json, NULL, all->simple.warnings[i]);
     json_close(json);
-    if (options->length) {
+    if (options->call.length) {
         json_array(json, "calls");
-        status = show_candidates(all, options, json, error);
+        status = explain_candidates(&all->plan, &options->call, json, error);
         json_close(json);
     }
     json_close(json);
@@ -400,7 +337,7 @@ static fpa_status explain_spec(const char *spec, const explain_options *options,
 
 int command_explain(int count, char **arguments)
 {
-    explain_options options = {.form = "auto", .batch = 1, .heads = 1};
+    explain_options options = {.call = {.form = "auto", .batch = 1, .heads = 1}};
     const fpa_option table[] = {
         {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of the file", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET",
@@ -410,12 +347,13 @@ int command_explain(int count, char **arguments)
          "plan CUDA kernels by this one, though another one is faster", 0, 0},
         {"--dump", OPTION_TEXT, &options.dump, "STAGE", "only the text of head, simplified, plan or source",
          0, 0},
-        {"--length", OPTION_COUNT, &options.length, "N", "candidates of a call of N tokens", 1,
+        {"--length", OPTION_COUNT, &options.call.length, "N", "candidates of a call of N tokens", 1,
          (int64_t)1 << 32},
-        {"--batch", OPTION_COUNT, &options.batch, "N", "--length: sequences (1)", 1, 1 << 20},
-        {"--heads", OPTION_COUNT, &options.heads, "N", "--length: heads of q, k, v and o (1)", 1, 1 << 16},
-        {"--form", OPTION_TEXT, &options.form, "FORM", "--length: parallel, chunked or recurrent (auto: all)",
-         0, 0},
+        {"--batch", OPTION_COUNT, &options.call.batch, "N", "--length: sequences (1)", 1, 1 << 20},
+        {"--heads", OPTION_COUNT, &options.call.heads, "N", "--length: heads of q, k, v and o (1)", 1,
+         1 << 16},
+        {"--form", OPTION_TEXT, &options.call.form, "FORM",
+         "--length: parallel, chunked or recurrent (auto: all)", 0, 0},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
     };
     const fpa_syntax syntax = {
@@ -440,7 +378,7 @@ int command_explain(int count, char **arguments)
         return EXIT_USAGE;
     }
     int form;
-    if (select_form(options.form, &form, &error))
+    if (select_form(options.call.form, &form, &error))
         return report(&error);
     if (explain_spec(operands.text[0], &options, &error))
         return report(&error);

@@ -12,8 +12,8 @@
 
 /* head -> simplify -> plan -> emit. target is a name that target_find knows. */
 fpa_status source_generate(const fpa_head *head, const char *target, fpa_source *source, fpa_error *error);
-/* The same by one mechanism of the target (docs/glossary.md), NULL: what is fastest. UNSUPPORTED with the reason
- * when it does not suit the head, INVALID with all names when there is none of that name. */
+/* The same by one mechanism of the target (docs/glossary.md), NULL: what is fastest. UNSUPPORTED with the
+ * reason when it does not suit the head, INVALID with all names when there is none of that name. */
 fpa_status source_generate_as(const fpa_head *head, const char *target, const char *mechanism,
                               fpa_source *source, fpa_error *error);
 void source_free(fpa_source *source);

@@ -23,8 +23,8 @@ static const char *refuse_decode(const struct fpa_cuda_geometry *g, const fpa_ca
                                  cuda_mechanism mechanism)
 {
     static const cuda_kernel kernels[MECHANISMS] = {[MECHANISM_DECODE] = CUDA_DECODE,
-                                                         [MECHANISM_DECODE_RESIDENT] = CUDA_DECODE_RESIDENT,
-                                                         [MECHANISM_DECODE_RECENT] = CUDA_DECODE_RECENT};
+                                                    [MECHANISM_DECODE_RESIDENT] = CUDA_DECODE_RESIDENT,
+                                                    [MECHANISM_DECODE_RECENT] = CUDA_DECODE_RECENT};
     if (size->form != FORM_RECURRENT)
         return "carries out the recurrent form";
     if (!has(g, kernels[mechanism]))

@@ -173,6 +173,9 @@ static void bench_on_a_gpu_tells_shares(void **state)
                0, words[i], NULL);
     expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--length", "512"), 0, "of copy", NULL);
     expect(RUN("fpac", "verify", here.spec, "--target", "cuda", "--time"), 0, "verified", NULL);
+    expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--length", "512", "--repeats", "2",
+               "--candidates"),
+           0, "regret of tiny: ", NULL);
     scratch_remove(here.folder);
 }
 

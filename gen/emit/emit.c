@@ -25,15 +25,10 @@ static const char *find_template(const char *name)
 
 static const fpa_field head_fields[] = {
     FIELD(fpa_head, name), FIELD(fpa_head, d),   FIELD(fpa_head, dv),    FIELD(fpa_head, causal),
-    FIELD(fpa_head, gate), FIELD(fpa_head, eps), FIELD(fpa_head, scale), {0},
-};
+    FIELD(fpa_head, gate), FIELD(fpa_head, eps), FIELD(fpa_head, scale), FIELDS_END};
 
-static const fpa_field plan_fields[] = {
-    FIELD(fpa_plan, features),
-    FIELD_AS(fpa_plan, "uses_weights", weighs),
-    FIELD(fpa_plan, chunk),
-    {0},
-};
+static const fpa_field plan_fields[] = {FIELD(fpa_plan, features), FIELD_AS(fpa_plan, "uses_weights", weighs),
+                                        FIELD(fpa_plan, chunk), FIELDS_END};
 
 static void push_head(lua_State *L, const fpa_plan *plan)
 {

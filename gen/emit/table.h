@@ -6,8 +6,8 @@
 
 #include "emit.h"
 
-/* Put the fields of a struct into the table on top of the stack, by their description. Whole doubles go as Lua
- * floats too: templates print them with flt(). */
+/* Put the fields of a struct into the table on top of the stack, by their description. Whole doubles go as
+ * Lua floats too: templates print them with flt(). */
 void set_fields(lua_State *L, const fpa_field *fields, const void *of);
 /* The same, as set->table says. */
 void set_field_set(lua_State *L, const fpa_field_set *set);

@@ -15,19 +15,19 @@ static int find_fastest(const fpa_candidate *list, int count)
 }
 
 static int list_cuda(const fpa_plan *plan, const fpa_call_size *size, int threads, fpa_candidate *out,
-                     int most, const char **machine)
+                     int most, fpa_candidate_list *list)
 {
     (void)threads;
     const struct fpa_cuda_geometry *geometry = &plan->cuda.geometry;
-    const fpa_gpu_room room = gpu_room_of_target(geometry, plan->target, machine);
-    return cuda_candidates(geometry, &room, size, out, most);
+    list->room = gpu_room_of_target(geometry, plan->target, &list->machine);
+    return cuda_candidates(geometry, &list->room, size, out, most);
 }
 
 static int list_c(const fpa_plan *plan, const fpa_call_size *size, int threads, fpa_candidate *out, int most,
-                  const char **machine)
+                  fpa_candidate_list *list)
 {
     const fpa_cpu *cpu = cpu_here(plan->target);
-    *machine = cpu->name;
+    list->machine = cpu->name;
     if (most < FORMS)
         return FORMS;
     const int count = plan_candidates_c(plan, size, out, most);
@@ -38,7 +38,7 @@ static int list_c(const fpa_plan *plan, const fpa_call_size *size, int threads, 
 }
 
 typedef int list_candidates(const fpa_plan *plan, const fpa_call_size *size, int threads, fpa_candidate *out,
-                            int most, const char **machine);
+                            int most, fpa_candidate_list *list);
 
 fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, int threads,
                            fpa_candidate_list *list, fpa_error *error)
@@ -46,11 +46,11 @@ fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, int 
     static list_candidates *const lists[BACKENDS] = {[BACKEND_C] = list_c, [BACKEND_CUDA] = list_cuda};
     list_candidates *own = lists[plan->target->backend];
     *list = (fpa_candidate_list){0};
-    const int count = own(plan, size, threads, NULL, 0, &list->machine);
+    const int count = own(plan, size, threads, NULL, 0, list);
     list->list = calloc((size_t)count, sizeof *list->list);
     if (!list->list)
         return fail_memory(error);
-    list->count = own(plan, size, threads, list->list, count, &list->machine);
+    list->count = own(plan, size, threads, list->list, count, list);
     list->fastest = find_fastest(list->list, list->count);
     return FPA_OK;
 }

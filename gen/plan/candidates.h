@@ -4,6 +4,7 @@
 #define FPAC_GEN_PLAN_CANDIDATES_H
 
 #include "machine/candidate.h"
+#include "machine/gpu_room.h"
 #include "plan.h"
 
 typedef struct fpa_candidate_list {
@@ -11,6 +12,7 @@ typedef struct fpa_candidate_list {
     fpa_candidate *list; /* [count], the refused ones too */
     int fastest;         /* of them; -1: none suits */
     const char *machine; /* which machine, and where its numbers are from */
+    fpa_gpu_room room;   /* on it, of CUDA targets; else zeros */
 } fpa_candidate_list;
 
 /* All candidates of a call, by so many threads of a CPU. candidate_list_free. */

@@ -1,7 +1,7 @@
 /* field: descriptions of structs, so that plans go to templates by the names of their fields.
  *
- * A struct has one table, which ends with an empty row; gen/emit/table.c walks it. A field that a template shall
- * read is a line here and nothing else. */
+ * A struct has one table, which ends with an empty row; gen/emit/table.c walks it. A field that a template
+ * shall read is a line here and nothing else. */
 #ifndef FPAC_GEN_PLAN_FIELD_H
 #define FPAC_GEN_PLAN_FIELD_H
 
@@ -58,19 +58,22 @@ typedef struct fpa_field_set {
         const char **: FIELD_TEXTS)
 
 /* clang-format off */
-#define FIELD_AS(type, name_, member) {.name = name_, .kind = FIELD_KIND(type, member), .offset = offsetof(type, member)}
-#define FIELD(type, member) FIELD_AS(type, #member, member)
-#define FIELD_INDEX(type, member) {.name = #member, .kind = FIELD_KIND(type, member), .offset = offsetof(type, member), .value = 1}
-#define FIELD_ARRAY_AS(type, name_, member, counter, times_, more_) \
-    {.name = name_, .kind = FIELD_KIND(type, member), .offset = offsetof(type, member), \
-     .count = offsetof(type, counter), .times = times_, .more = more_}
-#define FIELD_ARRAY(type, member, counter) FIELD_ARRAY_AS(type, #member, member, counter, 1, 0)
+#define FIELD_AT(type, member) .kind = FIELD_KIND(type, member), .offset = offsetof(type, member)
+/* By its own name; by another one; as Lua counts; of a name that no field has. */
+#define FIELD(type, member) {.name = #member, FIELD_AT(type, member)}
+#define FIELD_AS(type, name_, member) {.name = name_, FIELD_AT(type, member)}
+#define FIELD_INDEX(type, member) {.name = #member, FIELD_AT(type, member), .value = 1}
 #define FIELD_CONSTANT(name_, value_) {.name = name_, .kind = FIELD_VALUE, .value = value_}
+/* `times` elements for each of counter, and `more`. */
+#define FIELD_ARRAY(type, name_, member, counter, times_, more_) \
+    {.name = name_, FIELD_AT(type, member), .count = offsetof(type, counter), .times = times_, .more = more_}
+/* A struct; several, that lie behind a pointer if so. */
 #define FIELD_PART(type, name_, member, fields_) \
     {.name = name_, .kind = FIELD_STRUCT, .offset = offsetof(type, member), .fields = fields_}
 #define FIELD_PARTS(type, name_, member, counter, fields_, pointer_) \
-    {.name = name_, .kind = FIELD_STRUCTS, .offset = offsetof(type, member), .count = offsetof(type, counter), \
-     .times = 1, .fields = fields_, .pointer = pointer_, .size = sizeof *((type *)0)->member}
+    {.name = name_, .kind = FIELD_STRUCTS, .offset = offsetof(type, member), .fields = fields_, \
+     .count = offsetof(type, counter), .times = 1, .pointer = pointer_, .size = sizeof *((type *)0)->member}
+#define FIELDS_END {0}
 /* clang-format on */
 
 #endif

@@ -75,8 +75,8 @@ typedef struct fpa_plan {
  * absurd. plan_free frees what plan_choose made. */
 fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                        fpa_plan *plan, fpa_error *error);
-/* The same by one mechanism (NULL: what is fastest): UNSUPPORTED with the reason when it does not suit, INVALID
- * with all names when there is none of that name. */
+/* The same by one mechanism (NULL: what is fastest): UNSUPPORTED with the reason when it does not suit,
+ * INVALID with all names when there is none of that name. */
 fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                           const char *mechanism, fpa_plan *plan, fpa_error *error);
 void plan_free(fpa_plan *plan);

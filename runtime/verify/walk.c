@@ -5,6 +5,9 @@
 /* Of a call; what a head of a million features has. */
 enum { MANY_CANDIDATES = 768 };
 
+/* A trial of so many is run in parts of which one has a single token. */
+enum { FEW_TOKENS = 5 };
+
 static int list_candidates(const fpa_module *module, const fpa_call_size *size,
                            fpa_candidate list[MANY_CANDIDATES])
 {
@@ -31,18 +34,30 @@ static void add_pick(const fpa_candidate *candidate, bool last, fpa_pick picks[M
         picks[(*count)++] = (fpa_pick){candidate->mechanism, candidate->variant, last};
 }
 
-/* A candidate that is not the first of its mechanism and variant stands for the last. */
+static int find_fastest(const fpa_candidate *list, int count)
+{
+    int best = 0;
+
+    for (int i = 1; i < count; i++)
+        if (list[i].cost.seconds < list[best].cost.seconds)
+            best = i;
+    return best;
+}
+
+/* The first and the last of each mechanism and variant; the fastest of all is asked for anyway. */
 static void add_picks(const fpa_module *module, const fpa_call_size *size, fpa_pick picks[MANY_PICKS],
                       int *count)
 {
     fpa_candidate list[MANY_CANDIDATES];
-    const int candidates = list_candidates(module, size, list);
+    const int candidates = list_candidates(module, size, list), fastest = find_fastest(list, candidates);
 
-    for (int i = 0; i < candidates && candidates > 1; i++) {
-        bool first = true;
-        for (int j = 0; j < i; j++)
-            first = first && !is_of(&list[i], list[j].mechanism, list[j].variant);
-        add_pick(&list[i], !first, picks, count);
+    for (int i = 0; i < candidates; i++) {
+        bool first = true, last = true;
+        for (int j = 0; j < candidates; j++)
+            if (j != i && is_of(&list[i], list[j].mechanism, list[j].variant))
+                *(j < i ? &first : &last) = false;
+        if (i != fastest && (first || last))
+            add_pick(&list[i], !first, picks, count);
     }
 }
 
@@ -64,7 +79,7 @@ int walk_list(const fpa_module *module, const fpa_shape *shape, fpa_form_index f
     int count = 0;
 
     add_picks(module, &size, picks, &count);
-    if (form != FORM_RECURRENT || shape->length == 0)
+    if (form != FORM_RECURRENT || shape->length == 0 || shape->length > FEW_TOKENS)
         return count;
     size.length = 1;
     add_picks(module, &size, picks, &count);

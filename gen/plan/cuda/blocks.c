@@ -1,11 +1,11 @@
 /* What several mechanisms count alike: columns, chunks, blocks on a multiprocessor. */
 #include "parts.h"
 
-fpa_columns portable_columns(const fpa_head *head)
+fpa_columns cuda_columns(const fpa_head *head, int most)
 {
     fpa_columns columns;
-    const int tiles = round_up(head->dv, 8) / 8;
-    columns.blocks = (tiles + 7) / 8;
+    const int tiles = (head->dv + 7) / 8;
+    columns.blocks = (tiles + most - 1) / most;
     columns.tiles = (tiles + columns.blocks - 1) / columns.blocks;
     columns.all = columns.tiles + (head->normalize != FPA_NORMALIZE_NONE);
     return columns;

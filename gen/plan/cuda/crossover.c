@@ -23,8 +23,8 @@ int64_t cuda_crossover(const fpa_plan *plan)
     const char *machine;
     const fpa_gpu_room room = gpu_room_of_target(&plan->cuda.geometry, plan->target, &machine);
     int64_t slower = 0, faster = 64;
-    while (faster < MOST_LENGTH && seconds_of(plan, &room, FORM_CHUNKED, faster) >=
-                                       seconds_of(plan, &room, FORM_PARALLEL, faster))
+    while (faster < MOST_LENGTH &&
+           seconds_of(plan, &room, FORM_CHUNKED, faster) >= seconds_of(plan, &room, FORM_PARALLEL, faster))
         slower = faster, faster *= 2;
     while (faster - slower > 64) {
         const int64_t middle = (slower + faster) / 2 / 64 * 64;

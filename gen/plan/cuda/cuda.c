@@ -150,30 +150,23 @@ const char *cuda_mechanism_name(int i)
 /* ---- what templates read ---- */
 
 #define ROWS(member) FIELD(fpa_cuda_rows, member)
-static const fpa_field dot_fields[] = {
-    FIELD(fpa_cuda_dot, base),
-    FIELD(fpa_cuda_dot, first),
-    FIELD(fpa_cuda_dot, steps),
-    FIELD(fpa_cuda_dot, rows),
-    {0},
-};
+static const fpa_field dot_fields[] = {FIELD(fpa_cuda_dot, base), FIELD(fpa_cuda_dot, first),
+                                       FIELD(fpa_cuda_dot, steps), FIELD(fpa_cuda_dot, rows), FIELDS_END};
 
-static const fpa_field rows_fields[] = {
-    ROWS(element),
-    FIELD_AS(fpa_cuda_rows, "rows", row_count),
-    FIELD_AS(fpa_cuda_rows, "zero", zero_row),
-    FIELD_AS(fpa_cuda_rows, "ones", ones_row),
-    ROWS(factors),
-    ROWS(units),
-    ROWS(warp_units),
-    ROWS(slices),
-    FIELD_AS(fpa_cuda_rows, "padded_features", features),
-    FIELD_ARRAY_AS(fpa_cuda_rows, "feature_weights", weight, features, 1, 0),
-    FIELD_ARRAY(fpa_cuda_rows, shared, factors),
-    FIELD_PARTS(fpa_cuda_rows, "dots", dots, dot_count, dot_fields, true),
-    FIELD_ARRAY_AS(fpa_cuda_rows, "dot_rows", dot_rows, dot_steps, 16, 0),
-    {0},
-};
+static const fpa_field rows_fields[] = {ROWS(element),
+                                        FIELD_AS(fpa_cuda_rows, "rows", row_count),
+                                        FIELD_AS(fpa_cuda_rows, "zero", zero_row),
+                                        FIELD_AS(fpa_cuda_rows, "ones", ones_row),
+                                        ROWS(factors),
+                                        ROWS(units),
+                                        ROWS(warp_units),
+                                        ROWS(slices),
+                                        FIELD_AS(fpa_cuda_rows, "padded_features", features),
+                                        FIELD_ARRAY(fpa_cuda_rows, "feature_weights", weight, features, 1, 0),
+                                        FIELD_ARRAY(fpa_cuda_rows, "shared", shared, factors, 1, 0),
+                                        FIELD_PARTS(fpa_cuda_rows, "dots", dots, dot_count, dot_fields, true),
+                                        FIELD_ARRAY(fpa_cuda_rows, "dot_rows", dot_rows, dot_steps, 16, 0),
+                                        FIELDS_END};
 
 #define CUDA(member) FIELD(fpa_cuda_plan, member)
 static const fpa_field cuda_fields[] = {
@@ -188,8 +181,7 @@ static const fpa_field cuda_fields[] = {
     FIELD_AS(fpa_cuda_plan, "fused_coordinates", chosen[FUSED_COORDINATES]),
     FIELD_PART(fpa_cuda_plan, "chunk_state_memory", chunk_state, cuda_memory_fields),
     CUDA(chunk_state_blocks),
-    {0},
-};
+    FIELDS_END};
 
 bool cuda_field_set(const fpa_plan *plan, int i, fpa_field_set *set)
 {

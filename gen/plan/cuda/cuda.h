@@ -1,12 +1,12 @@
 /* plan_cuda: how a head runs on a GPU. What the CUDA templates print.
  *
- * Each mechanism of the table (mechanism.h) has an immutable plan of its own, or the reason why it does not suit;
- * fpa_cuda_plan is filled once, from those that are chosen.
+ * Each mechanism of the table (mechanism.h) has an immutable plan of its own, or the reason why it does not
+ * suit; fpa_cuda_plan is filled once, from those that are chosen.
  *
- * Vocabulary, beside plan.h's. A *panel* holds packed rows of some tokens in shared memory,
- * x[row][token]. A *unit* is 16 consecutive features: the rows of one factor of a unit are fetched
- * from a panel as one fragment of the matrix instruction (each lane names a row), and the product
- * of the factors' fragments is the unit's feature fragment, which exists in registers only. */
+ * Vocabulary, beside plan.h's. A *panel* holds packed rows of some tokens in shared memory, x[row][token]. A
+ * *unit* is 16 consecutive features: the rows of one factor of a unit are fetched from a panel as one
+ * fragment of the matrix instruction (each lane names a row), and the product of the factors' fragments is
+ * the unit's feature fragment, which exists in registers only. */
 #ifndef FPAC_GEN_PLAN_CUDA_CUDA_H
 #define FPAC_GEN_PLAN_CUDA_CUDA_H
 

@@ -64,18 +64,16 @@ void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     work_decode(plan, g);
 }
 
-const fpa_field decode_fields[] = {
-    FIELD_CONSTANT("decode_threads", CUDA_DECODE_THREADS),
-    FIELD_CONSTANT("decode_room", CUDA_DECODE_ROOM),
-    FIELD_CONSTANT("decode_barriers", CUDA_DECODE_BARRIERS),
-    FIELD_CONSTANT("decode_resident_most", CUDA_DECODE_RESIDENT_MOST),
-    FIELD_CONSTANT("split_reduction_threads", CUDA_SPLIT_REDUCTION_THREADS),
-    FIELD_AS(fpa_decode, "decode_features", features),
-    FIELD_AS(fpa_decode, "decode_stages", stages),
-    FIELD_AS(fpa_decode, "decode_blocks", blocks),
-    FIELD_AS(fpa_decode, "decode_bytes", bytes),
-    FIELD_AS(fpa_decode, "decode_cluster", cluster),
-    FIELD_AS(fpa_decode, "decode_resident_bytes", resident_bytes),
-    FIELD_AS(fpa_decode, "decode_resident_least", resident_least),
-    {0},
-};
+const fpa_field decode_fields[] = {FIELD_CONSTANT("decode_threads", CUDA_DECODE_THREADS),
+                                   FIELD_CONSTANT("decode_room", CUDA_DECODE_ROOM),
+                                   FIELD_CONSTANT("decode_barriers", CUDA_DECODE_BARRIERS),
+                                   FIELD_CONSTANT("decode_resident_most", CUDA_DECODE_RESIDENT_MOST),
+                                   FIELD_CONSTANT("split_reduction_threads", CUDA_SPLIT_REDUCTION_THREADS),
+                                   FIELD_AS(fpa_decode, "decode_features", features),
+                                   FIELD_AS(fpa_decode, "decode_stages", stages),
+                                   FIELD_AS(fpa_decode, "decode_blocks", blocks),
+                                   FIELD_AS(fpa_decode, "decode_bytes", bytes),
+                                   FIELD_AS(fpa_decode, "decode_cluster", cluster),
+                                   FIELD_AS(fpa_decode, "decode_resident_bytes", resident_bytes),
+                                   FIELD_AS(fpa_decode, "decode_resident_least", resident_least),
+                                   FIELDS_END};

@@ -26,8 +26,8 @@ static bool two_blocks_fit(const fpa_plan *plan, const fpa_fused_pass *pass)
 }
 
 /* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth; more
- * blocks have no registers for sums, scores and operands on their way. The state is there twice where its sums
- * leave registers for a second address. */
+ * blocks have no registers for sums, scores and operands on their way. The state is there twice where its
+ * sums leave registers for a second address. */
 fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
     (void)error;

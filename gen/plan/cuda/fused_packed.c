@@ -196,49 +196,21 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 }
 
 #define SHARE(member) FIELD(fpa_fused_share, member)
-static const fpa_field share_fields[] = {
-    SHARE(pack_registers), SHARE(key_registers),  SHARE(query_registers),
-    SHARE(key_together),   SHARE(query_together), {0},
-};
+static const fpa_field share_fields[] = {SHARE(pack_registers), SHARE(key_registers),  SHARE(query_registers),
+                                         SHARE(key_together),   SHARE(query_together), FIELDS_END};
 
 #define FUSED(member) FIELD(fpa_fused_packed, member)
 const fpa_field fused_packed_fields[] = {
-    FUSED(key_groups),
-    FUSED(query_groups),
-    FUSED(key_tiles),
-    FUSED(total_parts),
-    FUSED(total_packers),
+    FUSED(key_groups), FUSED(query_groups), FUSED(key_tiles), FUSED(total_parts), FUSED(total_packers),
     FIELD_PART(fpa_fused_packed, "walk", walk, share_fields),
     FIELD_PART(fpa_fused_packed, "totals", totals, share_fields),
-    FIELD_ARRAY_AS(fpa_fused_packed, "feature", slot_feature, slots, 1, 0),
-    FIELD_ARRAY_AS(fpa_fused_packed, "swapped", slot_swapped, slots, 1, 0),
+    FIELD_ARRAY(fpa_fused_packed, "feature", slot_feature, slots, 1, 0),
+    FIELD_ARRAY(fpa_fused_packed, "swapped", slot_swapped, slots, 1, 0),
     /* rows */
-    FUSED(coordinates),
-    FUSED(row_base),
-    FUSED(rows),
-    FIELD_CONSTANT("row_pitch", FUSED_ROW_PITCH),
-    FUSED(projected_first),
-    FUSED(projected),
-    FUSED(matrix_rows),
-    FUSED(matrix_parts),
+    FUSED(coordinates), FUSED(row_base), FUSED(rows), FIELD_CONSTANT("row_pitch", FUSED_ROW_PITCH),
+    FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts),
     /* places */
-    FUSED(panels),
-    FUSED(values),
-    FUSED(raw_stages),
-    FIELD_CONSTANT("copies", FUSED_COPIES),
-    FUSED(panel_bytes),
-    FUSED(raw_bytes),
-    FUSED(copy_bytes),
-    FUSED(matrix_bytes),
-    FUSED(outputs),
-    FUSED(at_ones),
-    FUSED(at_outputs),
-    FUSED(at_raw_stages),
-    FUSED(at_matrix),
-    FUSED(at_copies),
-    FUSED(at_panels),
-    FUSED(at_barriers),
-    FUSED(at_part),
-    FUSED(bytes),
-    {0},
-};
+    FUSED(panels), FUSED(values), FUSED(raw_stages), FIELD_CONSTANT("copies", FUSED_COPIES),
+    FUSED(panel_bytes), FUSED(raw_bytes), FUSED(copy_bytes), FUSED(matrix_bytes), FUSED(outputs),
+    FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages), FUSED(at_matrix), FUSED(at_copies),
+    FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes), FIELDS_END};

@@ -1,5 +1,5 @@
-/* plan_fused_packed: fused_chunk of packed rows on sm_90a, for heads of some hundred features. A block walks a
- * segment of a sequence, 64 tokens (a *panel*) at a time. Each of its warpgroups has one task:
+/* plan_fused_packed: fused_chunk of packed rows on sm_90a, for heads of some hundred features. A block walks
+ * a segment of a sequence, 64 tokens (a *panel*) at a time. Each of its warpgroups has one task:
  *
  *   the first packs      raw vectors to packed rows x[row][token], a few panels ahead of the others
  *   one or two of keys   hold the state as fp32 sums; before each panel they leave a copy of it, then add

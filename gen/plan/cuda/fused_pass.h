@@ -1,6 +1,6 @@
-/* fused_pass: fused_chunk whose threads all do the same, for heads whose state lies in the registers of one block of
- * four warps. Two mechanisms: fused_panel by mma.sync, of panels or of coordinates as they lie; fused_coordinates
- * by the instructions of a warpgroup, of coordinates as they lie. */
+/* fused_pass: fused_chunk whose threads all do the same, for heads whose state lies in the registers of one
+ * block of four warps. Two mechanisms: fused_panel by mma.sync, of panels or of coordinates as they lie;
+ * fused_coordinates by the instructions of a warpgroup, of coordinates as they lie. */
 #ifndef FPAC_GEN_PLAN_CUDA_FUSED_PASS_H
 #define FPAC_GEN_PLAN_CUDA_FUSED_PASS_H
 

@@ -1,13 +1,12 @@
 /* mechanism: the ways to carry out forms on a GPU, as a table.
  *
- * A row's planner reads the head, the packed rows and the plans of rows before it, and fills a plan of its own,
- * which nobody changes afterwards. What the rows of a role have in common is that one of them is chosen:
+ * A row's planner reads the head, the packed rows and the plans of rows before it, and fills a plan of its
+ * own, which nobody changes afterwards. Of the rows of a role one is chosen, or none:
  *
  *   split    the parallel form, and the chunked one by chunk_state and chunk_output
  *   fused    the chunked form in one pass, where it suits
  *   cluster  the same for few sequences, beside a fused one
- *   decode   the recurrent form
- */
+ *   decode   the recurrent form */
 #ifndef FPAC_GEN_PLAN_CUDA_MECHANISM_H
 #define FPAC_GEN_PLAN_CUDA_MECHANISM_H
 
@@ -43,8 +42,8 @@ typedef struct fpa_mechanism {
 
 extern const fpa_mechanism cuda_mechanisms[CUDA_MECHANISMS];
 
-/* Plans of all rows, in order, into plan->cuda, and which of them are chosen: what is fastest, or `forced` (-1:
- * none) where it suits. */
+/* Plans of all rows, in order, into plan->cuda, and which of them are chosen: what is fastest, or `forced`
+ * (-1: none) where it suits. */
 fpa_status plan_mechanisms(fpa_plan *plan, int forced, fpa_error *error);
 
 /* Says why a mechanism does not suit, which is no error. */

@@ -35,8 +35,8 @@ static bool has_role(int mechanism, fpa_role role)
     return mechanism != NONE && cuda_mechanisms[mechanism].role == role;
 }
 
-/* Outer tiles where they suit, unless the state is small enough for one pass by the portable kernels, which have
- * other columns. */
+/* Outer tiles where they suit, unless the state is small enough for one pass by the portable kernels, which
+ * have other columns. */
 static fpa_cuda_mechanism choose_split(const fpa_cuda_plan *cuda, int forced)
 {
     if (has_role(forced, ROLE_SPLIT))

@@ -71,9 +71,9 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l);
 /* Row of a folded tile's copy that holds slot 8 c + r, or -1: the slot of (r, c) has its features. */
 int outer_fold(int slot);
 
-/* Fills *outer from the rows, pieces and dots of plan, with tables in `lasting`. columns: tiles of 8 of a block.
- * warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles do not suit
- * gives FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
+/* Fills *outer from the rows, pieces and dots of plan, with tables in `lasting`. columns: tiles of 8 of a
+ * block. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles
+ * do not suit gives FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
 fpa_status plan_outer(const struct fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
                       fpa_outer_plan *outer, fpa_error *error);
 

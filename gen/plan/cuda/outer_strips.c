@@ -232,9 +232,10 @@ static double strip_clocks(const fpa_gpu *gpu, int columns, int factors, int str
     enum { WARPS = 16 };
     const int prefixes = held % 2 ? 2 : 4, rounds = 8 / prefixes * strips, tiles = strips * suffixes;
     const int blocks = (strips + 3 * held - 1) / (3 * held);
-    const fpa_cuda_sum sum = {.products = 4.0 * columns * tiles,
-                              .shared = 2.0 * columns * tiles + 2.0 * (suffixes + factors * (1 + prefixes)) * rounds,
-                              .instructions = 6.0 * 4 * tiles + 7.0 * factors * prefixes / 2 * rounds + 19.0 * 12 * blocks};
+    const fpa_cuda_sum sum = {
+        .products = 4.0 * columns * tiles,
+        .shared = 2.0 * columns * tiles + 2.0 * (suffixes + factors * (1 + prefixes)) * rounds,
+        .instructions = 6.0 * 4 * tiles + 7.0 * factors * prefixes / 2 * rounds + 19.0 * 12 * blocks};
     return cuda_clocks(gpu, &sum, true, WARPS);
 }
 

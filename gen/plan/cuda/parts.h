@@ -14,8 +14,10 @@ static inline int largest(int a, int b)
 /* Packed rows, and features and dots by them; NULL: no memory. */
 const fpa_cuda_rows *plan_cuda_rows(const fpa_plan *plan, arena *memory);
 
-/* Columns of portable kernels: up to 8 tiles a block. */
-fpa_columns portable_columns(const fpa_head *head);
+enum { PORTABLE_COLUMNS = 8 }; /* tiles of a block of portable kernels */
+
+/* Blocks of at most so many tiles. */
+fpa_columns cuda_columns(const fpa_head *head, int most);
 /* Blocks that a multiprocessor should have at a time: few sums leave registers for more of them, which hide
  * each other's waits. tiles: of sums, 4 registers each. */
 int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes);

@@ -92,7 +92,8 @@ static void choose_slices(const fpa_plan *plan, fpa_cuda_rows *rows)
     rows->units = (int)((plan->features + CUDA_UNIT - 1) / CUDA_UNIT);
     const int wanted = (rows->units + CUDA_WARPS - 1) / CUDA_WARPS;
     /* fp32 needs registers for addresses of every unit, or for factors in two parts */
-    const bool tight = portable_columns(plan->head).all > 8 || plan->head->products == FPA_PRODUCTS_TF32X3;
+    const bool tight =
+        cuda_columns(plan->head, PORTABLE_COLUMNS).all > 8 || plan->head->products == FPA_PRODUCTS_TF32X3;
     const int most = rows->element == 4 && tight ? 2 : 4;
     /* coordinates of a block that has all of them need not be packed */
     const bool one = plan->target->warpgroups && plan->features == plan->head->d && wanted <= most;

@@ -9,7 +9,7 @@ enum {
     SUMS_OF_TWO = 200,      /* and of two */
     SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
     SHARED_PRODUCER_REGISTERS = 24,
-    MOST_COLUMNS = 16, /* tiles of 8 */
+    MOST_COLUMNS = 16, /* tiles of 8, for which a warpgroup has registers */
     MOST_DOTS = 4,
     SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
@@ -27,7 +27,8 @@ enum {
     SLAB = 128,           /* bytes of 64 numbers of a token */
 };
 
-/* Of a thread that multiplies. A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a thread, in steps of 8. */
+/* Of a thread that multiplies. A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a
+ * thread, in steps of 8. */
 static int warpgroup_registers(int groups)
 {
     return groups == 3 ? 160 : 232;
@@ -36,17 +37,6 @@ static int warpgroup_registers(int groups)
 static int warpgroup_producer_registers(int groups)
 {
     return groups == 3 ? 32 : 40;
-}
-
-/* As many tiles of 8 columns as a warpgroup has registers for. */
-static fpa_columns choose_columns(const fpa_head *head)
-{
-    fpa_columns columns;
-    const int all = (head->dv + 7) / 8;
-    columns.blocks = (all + MOST_COLUMNS - 1) / MOST_COLUMNS;
-    columns.tiles = (all + columns.blocks - 1) / columns.blocks;
-    columns.all = columns.tiles + (head->normalize != FPA_NORMALIZE_NONE);
-    return columns;
 }
 
 /* Warpgroups of a state kernel that multiply: three, which hide each other's waits, unless their registers
@@ -333,7 +323,7 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
         return unsuited(why, "the GPU has no warpgroups");
     if (in->rows->element != 2)
         return unsuited(why, "its products are no 16-bit numbers");
-    split->columns = choose_columns(plan->head);
+    split->columns = cuda_columns(plan->head, MOST_COLUMNS);
     const int tiles = warpgroup_tiles(split->columns.all);
     fpa_status status = plan_outer(plan, split->columns.all, tiles, in->memory, &split->outer, error);
     if (status)

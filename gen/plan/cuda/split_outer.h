@@ -1,5 +1,5 @@
-/* split_outer: chunk_state and chunk_output of sm_90a from outer tiles. Blocks are two or three warpgroups of 4 warps
- * that multiply and one that fetches. */
+/* split_outer: chunk_state and chunk_output of sm_90a from outer tiles. Blocks are two or three warpgroups
+ * of 4 warps that multiply and one that fetches. */
 #ifndef FPAC_GEN_PLAN_CUDA_SPLIT_H
 #define FPAC_GEN_PLAN_CUDA_SPLIT_H
 
@@ -35,8 +35,8 @@ typedef struct fpa_pack_kernel {
 } fpa_pack_kernel;
 
 typedef struct fpa_split_outer {
-    /* wider blocks of columns than portable kernels', and longer chunks: copies of the state are written while the
-     * tensor cores work */
+    /* wider blocks of columns than portable kernels', and longer chunks: copies of the state are written
+     * while the tensor cores work */
     fpa_columns columns;
     int chunk;
     fpa_outer_plan outer;

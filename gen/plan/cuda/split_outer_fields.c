@@ -65,69 +65,49 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 }
 
 #define KERNEL(member) FIELD(fpa_chunk_state_kernel, member)
-static const fpa_field kernel_fields[] = {
-    KERNEL(groups),
-    KERNEL(strips),
-    KERNEL(slices),
-    KERNEL(stages),
-    KERNEL(bytes),
-    KERNEL(places),
-    KERNEL(shares),
-    KERNEL(prefix_blocks),
-    KERNEL(own),
-    KERNEL(portion),
-    KERNEL(threads),
-    KERNEL(registers),
-    KERNEL(producer_registers),
-    {0},
-};
+static const fpa_field kernel_fields[] = {KERNEL(groups),
+                                          KERNEL(strips),
+                                          KERNEL(slices),
+                                          KERNEL(stages),
+                                          KERNEL(bytes),
+                                          KERNEL(places),
+                                          KERNEL(shares),
+                                          KERNEL(prefix_blocks),
+                                          KERNEL(own),
+                                          KERNEL(portion),
+                                          KERNEL(threads),
+                                          KERNEL(registers),
+                                          KERNEL(producer_registers),
+                                          FIELDS_END};
 
 #define SPLIT(member) FIELD(fpa_split_outer, member)
 #define OUTER(member) FIELD_AS(fpa_split_outer, #member, outer.member)
 #define TABLE(name, member, counter, times, more)                                                            \
-    FIELD_ARRAY_AS(fpa_split_outer, name, member, counter, times, more)
+    FIELD_ARRAY(fpa_split_outer, name, member, counter, times, more)
 const fpa_field split_outer_fields[] = {
     OUTER(used),
     /* strips and groups */
-    FIELD_AS(fpa_split_outer, "strip", outer.strip_length),
-    OUTER(strips),
-    OUTER(own_strips),
+    FIELD_AS(fpa_split_outer, "strip", outer.strip_length), OUTER(strips), OUTER(own_strips),
     TABLE("strip_tile", strip_tile, strip_tiles, 1, 0),
-    TABLE("strip_group", outer.strip_group, outer.strips, 1, 0),
-    OUTER(groups),
-    OUTER(prefix_factors),
+    TABLE("strip_group", outer.strip_group, outer.strips, 1, 0), OUTER(groups), OUTER(prefix_factors),
     TABLE("group_first", outer.group_first, outer.groups, 1, 1),
     TABLE("prefix", outer.prefix, prefixes, 1, 0),
     TABLE("prefix_kind", prefix_kind, outer.prefix_factors, 1, 0),
     /* tiles */
-    OUTER(tiles),
-    OUTER(folded),
-    OUTER(copy_rows),
-    TABLE("tile_suffix", outer.tile_suffix, outer.tiles, 1, 0),
+    OUTER(tiles), OUTER(folded), OUTER(copy_rows), TABLE("tile_suffix", outer.tile_suffix, outer.tiles, 1, 0),
     TABLE("feature", outer.feature, outer.tiles, OUTER_TILE, 0),
     TABLE("state_weight", outer.weight, outer.tiles, OUTER_TILE, 0),
-    TABLE("copy_weight", outer.copied, outer.tiles, OUTER_TILE, 0),
-    OUTER(weighted),
-    OUTER(powers),
+    TABLE("copy_weight", outer.copied, outer.tiles, OUTER_TILE, 0), OUTER(weighted), OUTER(powers),
     OUTER(padded),
     /* vectors and dots */
-    OUTER(row_blocks),
-    OUTER(coordinates),
-    TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
-    TABLE("dot_first", outer.dot_first, dots, 1, 1),
-    TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
+    OUTER(row_blocks), OUTER(coordinates), TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
+    TABLE("dot_first", outer.dot_first, dots, 1, 1), TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
     /* kernels */
-    FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false),
-    SPLIT(query_stages),
-    SPLIT(score_places),
-    SPLIT(tile_stages),
-    SPLIT(key_stages),
+    FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
+    SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages),
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
-    FIELD_AS(fpa_split_outer, "pack_tile", pack.tile),
-    FIELD_AS(fpa_split_outer, "pack_pitch", pack.pitch),
-    FIELD_AS(fpa_split_outer, "pack_keeps", pack.keeps_matrices),
-    FIELD_CONSTANT("pack_tokens", PACK_TOKENS),
-    {0},
-};
+    FIELD_AS(fpa_split_outer, "pack_tile", pack.tile), FIELD_AS(fpa_split_outer, "pack_pitch", pack.pitch),
+    FIELD_AS(fpa_split_outer, "pack_keeps", pack.keeps_matrices), FIELD_CONSTANT("pack_tokens", PACK_TOKENS),
+    FIELDS_END};

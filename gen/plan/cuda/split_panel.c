@@ -123,7 +123,7 @@ fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
     fpa_split_panel *split = plan;
     const fpa_head *head = in->plan->head;
     const fpa_target *target = in->plan->target;
-    split->columns = portable_columns(head);
+    split->columns = cuda_columns(head, PORTABLE_COLUMNS);
     split->chunk = choose_chunk(in->plan, split->columns);
     if (!choose_blocks(in, split)) {
         snprintf(
@@ -177,12 +177,10 @@ void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     work_split_panel(plan, plan->cuda.split_panel, g);
 }
 
-const fpa_field cuda_memory_fields[] = {
-    FIELD(fpa_cuda_memory, queries), FIELD(fpa_cuda_memory, keys),
-    FIELD(fpa_cuda_memory, raw),     FIELD(fpa_cuda_memory, values),
-    FIELD(fpa_cuda_memory, tiles),   FIELD(fpa_cuda_memory, gates),
-    FIELD(fpa_cuda_memory, output),  {0},
-};
+const fpa_field cuda_memory_fields[] = {FIELD(fpa_cuda_memory, queries), FIELD(fpa_cuda_memory, keys),
+                                        FIELD(fpa_cuda_memory, raw),     FIELD(fpa_cuda_memory, values),
+                                        FIELD(fpa_cuda_memory, tiles),   FIELD(fpa_cuda_memory, gates),
+                                        FIELD(fpa_cuda_memory, output),  FIELDS_END};
 
 #define PANEL(member) FIELD(fpa_split_panel, member)
 const fpa_field split_panel_fields[] = {
@@ -198,5 +196,4 @@ const fpa_field split_panel_fields[] = {
     PANEL(output_pitch),
     FIELD_PART(fpa_split_panel, "chunk_output_memory", chunk_output, cuda_memory_fields),
     PANEL(chunk_output_blocks),
-    {0},
-};
+    FIELDS_END};

@@ -1,5 +1,5 @@
-/* split_panel: chunk_state and chunk_output by mma.sync, or FMAs of fp32, from panels of packed rows. It suits all
- * heads and GPUs. */
+/* split_panel: chunk_state and chunk_output by mma.sync, or FMAs of fp32, from panels of packed rows. It
+ * suits all heads and GPUs. */
 #ifndef FPAC_GEN_PLAN_CUDA_SPLIT_PANEL_H
 #define FPAC_GEN_PLAN_CUDA_SPLIT_PANEL_H
 

@@ -15,7 +15,8 @@ static int words_of_round(const fpa_outer_plan *outer, const fpa_chunk_state_ker
 /* Sums of all tiles leave through shared memory: written by threads, read by the copy engine. */
 static struct fpa_cuda_work count_copy(const fpa_split_outer *split)
 {
-    const int columns = 8 * split->columns.all * split->columns.blocks, numbers = 64 * split->outer.tiles * columns;
+    const int columns = 8 * split->columns.all * split->columns.blocks,
+              numbers = 64 * split->outer.tiles * columns;
     return (struct fpa_cuda_work){.shared = numbers / 32,
                                   .instructions = numbers / 32 * 2,
                                   .bytes = 2 * split->outer.copy_rows * columns};
@@ -27,7 +28,8 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
                                              const fpa_chunk_state_kernel *kernel)
 {
     const fpa_outer_plan *outer = &split->outer;
-    const int blocks = kernel->slices * split->columns.blocks, strips = blocks * kernel->groups * kernel->strips;
+    const int blocks = kernel->slices * split->columns.blocks,
+              strips = blocks * kernel->groups * kernel->strips;
     const int tiles = strips * outer->strip_length, rounds = 4 * strips / kernel->shares;
     const int warps = 4 * blocks * kernel->groups, columns = split->columns.all;
     return (struct fpa_cuda_kernel_work){
@@ -57,14 +59,16 @@ static struct fpa_cuda_work count_reading(const fpa_split_outer *split)
 {
     const fpa_outer_plan *outer = &split->outer;
     const int whole = outer->tiles - outer->folded, units = 4 * outer->tiles - outer->folded;
-    const int blocks = outer->groups * count_factors(outer, true), others = outer->groups * count_factors(outer, false);
+    const int blocks = outer->groups * count_factors(outer, true),
+              others = outer->groups * count_factors(outer, false);
     const int columns = split->columns.all, query_tiles = split->query_tiles;
     return (struct fpa_cuda_work){
         .products = split->columns.blocks * units * columns,
         .shared = split->columns.blocks *
                   (units * columns / 2 + 3 * whole / 2 + 8 * blocks + 17 * others + 10 * outer->folded),
-        .instructions = split->columns.blocks * (whole * (24 + 67 / query_tiles) +
-                                                 73 * outer->folded / query_tiles + 23 * blocks + 76 * others)};
+        .instructions =
+            split->columns.blocks *
+            (whole * (24 + 67 / query_tiles) + 73 * outer->folded / query_tiles + 23 * blocks + 76 * others)};
 }
 
 static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_split_outer *split)
@@ -88,7 +92,8 @@ static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_
 /* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. */
 static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    const int d = plan->head->d, blocks = split->outer.row_blocks, projected = work_projected_rows(plan) * d / 256;
+    const int d = plan->head->d, blocks = split->outer.row_blocks,
+              projected = work_projected_rows(plan) * d / 256;
     return (struct fpa_cuda_kernel_work){
         .step = {.products = work_projection_products(plan),
                  .shared = 3 * d / 2 + 12 * blocks + 9 * projected / 2 + 7 * plan->weighted_count / 2,

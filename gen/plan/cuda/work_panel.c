@@ -21,9 +21,9 @@ static struct fpa_cuda_work count_packing(const fpa_plan *plan, const fpa_split_
 {
     const fpa_cuda_rows *rows = plan->cuda.rows;
     const int projected = work_projected_rows(plan);
-    struct fpa_cuda_work work = {
-        .shared = rows->row_count / 2,
-        .instructions = rows->row_count + 6 * plan->weighted_count + projected * plan->head->d / 2};
+    struct fpa_cuda_work work = {.shared = rows->row_count / 2,
+                                 .instructions = rows->row_count + 6 * plan->weighted_count +
+                                                 projected * plan->head->d / 2};
     if (projected && rows->element == 2)
         work.products = work_projection_products(plan) * 64 / split->panel;
     return work;

@@ -456,37 +456,37 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    FPA_CUDA_VERSION, /* version */
-    { /* threads and bytes of a block */
+    11, /* version */
+    { /* kernel: threads, bytes */
         { 0, 0 }, /* gate_scan */
         { 0, 0 }, /* pack_rows */
-        { THREADS, 36864 }, /* chunk_state */
+        { 128, 36864 }, /* chunk_state */
         { 0, 0 }, /* chunk_state_small */
         { 256, 0 }, /* segment_scan */
-        { THREADS, 55104 }, /* chunk_output */
-        { THREADS, 73728 }, /* fused_chunk */
+        { 128, 55104 }, /* chunk_output */
+        { 128, 73728 }, /* fused_chunk */
         { 0, 0 }, /* cluster_scan */
         { 256, 73728 }, /* decode */
         { 256, 24576 }, /* decode_resident */
         { 256, 73728 }, /* decode_recent */
         { 64, 0 }, /* split_reduction */
     },
-    COPY_ROWS, /* features */
-    COLUMNS, /* columns */
-    COLUMN_BLOCKS, /* column_blocks */
+    64, /* features */
+    64, /* columns */
+    1, /* column_blocks */
     2, /* copy_bytes */
-    CHUNK, /* chunk */
+    128, /* chunk */
     4096, /* state_elements */
-    (int)sizeof(state_element), /* state_element */
+    4, /* state_element */
     0, /* weights */
     0, /* gate */
     0, /* decays */
     0, /* value_width */
     0, /* vector_rows */
     0, /* pack_tokens */
-    SLICES, /* chunk_state_slices */
+    1, /* chunk_state_slices */
     0, /* small_state_slices */
-    QUERY_TOKENS, /* query_tokens */
+    128, /* query_tokens */
     0, /* persistent */
     0, /* chunk_state_clocks */
     0, /* small_state_clocks */
@@ -499,7 +499,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     16, /* decode_features */
     8, /* decode_cluster */
     36864, /* decode_resident_least */
-    DV * (int)sizeof(state_element), /* decode_resident_row */
+    256, /* decode_resident_row */
     231424, /* decode_resident_most */
 };
 

@@ -491,8 +491,8 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    FPA_CUDA_VERSION, /* version */
-    { /* threads and bytes of a block */
+    11, /* version */
+    { /* kernel: threads, bytes */
         { 0, 0 }, /* gate_scan */
         { 0, 0 }, /* pack_rows */
         { 512, 190136 }, /* chunk_state */
@@ -506,22 +506,22 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { 256, 73216 }, /* decode_recent */
         { 64, 0 }, /* split_reduction */
     },
-    COPY_ROWS, /* features */
-    COLUMNS, /* columns */
-    COLUMN_BLOCKS, /* column_blocks */
+    544, /* features */
+    72, /* columns */
+    1, /* column_blocks */
     2, /* copy_bytes */
-    CHUNK, /* chunk */
+    384, /* chunk */
     35360, /* state_elements */
-    (int)sizeof(state_element), /* state_element */
+    4, /* state_element */
     0, /* weights */
     0, /* gate */
     0, /* decays */
-    DV, /* value_width */
+    64, /* value_width */
     32, /* vector_rows */
     1024, /* pack_tokens */
     2, /* chunk_state_slices */
     3, /* small_state_slices */
-    QUERY_TOKENS, /* query_tokens */
+    384, /* query_tokens */
     1, /* persistent */
     305, /* chunk_state_clocks */
     295, /* small_state_clocks */
@@ -534,7 +534,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     16, /* decode_features */
     8, /* decode_cluster */
     36352, /* decode_resident_least */
-    DV * (int)sizeof(state_element), /* decode_resident_row */
+    256, /* decode_resident_row */
     231424, /* decode_resident_most */
 };
 

@@ -1,0 +1,89 @@
+#include "explain_candidates.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "candidates.h"
+#include "command.h"
+#include "gen/plan/candidates.h"
+
+/* The one that is asked for; where none is, all, but no sequence token by token. */
+static bool is_wanted(const explain_call *call, const fpa_facts *facts, int form)
+{
+    int named = FPA_FORM_AUTO;
+    fpa_error error;
+    select_form(call->form, &named, &error); /* it was checked */
+    return facts->forms & 1 << form &&
+           (named == form || (named == FPA_FORM_AUTO && (form != FORM_RECURRENT || call->length == 1)));
+}
+
+static fpa_call_size size_of(const explain_call *call, int form)
+{
+    return (fpa_call_size){.form = form,
+                           .batch = call->batch,
+                           .length = call->length,
+                           .query_heads = call->heads,
+                           .heads = call->heads,
+                           .state_in = form == FORM_RECURRENT,
+                           .state_out = form == FORM_RECURRENT};
+}
+
+static void print_form(const fpa_call_size *size, const fpa_candidate_list *list)
+{
+    printf("\n%s form, batch %" PRId64 ", %" PRId64 " heads, %" PRId64 " tokens: * is the fastest\n",
+           form_name((fpa_form_index)size->form), size->batch, size->heads, size->length);
+    candidates_print(size, list->list, list->count, list->fastest);
+}
+
+static void write_form(fpa_json *json, const fpa_call_size *size, const fpa_candidate_list *list)
+{
+    json_object(json, NULL);
+    json_text(json, "form", form_name((fpa_form_index)size->form));
+    json_text(json, "machine", list->machine);
+    candidates_write(json, size, list->list, list->count, list->fastest);
+    json_close(json);
+}
+
+/* Whose seconds they are. */
+static void print_machine(const fpa_candidate_list *list)
+{
+    const fpa_gpu_room *room = &list->room;
+    printf("\nof %s; %s\n", list->machine,
+           room->multiprocessors ? "room for a kernel's blocks by threads and "
+                                   "shared memory"
+                                 : "one thread");
+    if (room->cluster_counts[MOST_CLUSTER])
+        printf("cluster_scan: at a time %d clusters of %d blocks\n", room->cluster_counts[MOST_CLUSTER],
+               MOST_CLUSTER);
+    if (room->decode_resident_clusters[MOST_CLUSTER])
+        printf("decode_resident: at a time %d clusters of %d blocks\n",
+               room->decode_resident_clusters[MOST_CLUSTER], MOST_CLUSTER);
+}
+
+static void show_form(const fpa_call_size *size, const fpa_candidate_list *list, fpa_json *json)
+{
+    if (json)
+        write_form(json, size, list);
+    else
+        print_form(size, list);
+}
+
+fpa_status explain_candidates(const fpa_plan *plan, const explain_call *call, fpa_json *json,
+                              fpa_error *error)
+{
+    fpa_candidate_list list = {0};
+    fpa_status status = FPA_OK;
+    for (int form = 0; form < FORMS && !status; form++) {
+        const fpa_call_size size = size_of(call, form);
+        if (!is_wanted(call, &plan->facts, form))
+            continue;
+        candidate_list_free(&list);
+        status = plan_candidates(plan, &size, 1, &list, error);
+        if (!status)
+            show_form(&size, &list, json);
+    }
+    if (!status && list.machine && !json)
+        print_machine(&list);
+    candidate_list_free(&list);
+    return status;
+}

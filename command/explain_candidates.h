@@ -1,0 +1,18 @@
+/* explain_candidates: the ways to carry out a call, in `fpac explain --length`. */
+#ifndef FPAC_COMMAND_EXPLAIN_CANDIDATES_H
+#define FPAC_COMMAND_EXPLAIN_CANDIDATES_H
+
+#include "gen/plan/plan.h"
+#include "json.h"
+
+/* What the command line says of it. */
+typedef struct explain_call {
+    const char *form; /* as select_form knows it; auto: all that suit the length */
+    int64_t length, batch, heads;
+} explain_call;
+
+/* A table a form and the machine that it is of; json NULL: for people. */
+fpa_status explain_candidates(const fpa_plan *plan, const explain_call *call, fpa_json *json,
+                              fpa_error *error);
+
+#endif
