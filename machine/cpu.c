@@ -26,14 +26,14 @@ enum { KIB = 1024, MIB = 1024 * 1024 };
 #define GENOA \
     .vendor = "AuthenticAMD", .family = 25, .first_model = 0x10, .last_model = 0x1f, .clock = 3.694e9 /* M */, \
     .instructions = 6 /* A */, .branch = 13 /* A */, .call = 10 /* M */, .exponential = 19 /* M */, \
-    .cache = {{32 * KIB, 64}, {1 * MIB, 31}, {32 * MIB, 27}} /* D, M */, .between = 6.4 /* M */, .memory = 26e9 /* M */, \
+    .cache = {{32 * KIB, 64}, {1 * MIB, 31}, {32 * MIB, 27}} /* D, M */, .between = 3.8 /* M: 5.7 read, 2.8 taken back */, .memory = 26e9 /* M */, \
     .all_memory = 460e9 /* D: 12 channels of DDR5-4800 */, .region = 0.95e-6, .wait = 0.15e-6 /* M */
 
 #define MILAN \
     .vendor = "AuthenticAMD", .family = 25, .first_model = 0x00, .last_model = 0x0f, \
     .clock = 3.5e9 /* D: EPYC 7763, boost */, .instructions = 6 /* A */, .branch = 13 /* A */, .call = 10 /* M */, .exponential = 19 /* M */, \
     .cache = {{32 * KIB, 64}, {512 * KIB, 32}, {32 * MIB, 27}} /* D, A; the third = Genoa's */, \
-    .between = 6.4 /* = */, .memory = 26e9 /* = */, .all_memory = 204e9 /* D: 8 channels of DDR4-3200 */, .region = 0.95e-6, \
+    .between = 3.8 /* = */, .memory = 26e9 /* = */, .all_memory = 204e9 /* D: 8 channels of DDR4-3200 */, .region = 0.95e-6, \
     .wait = 0.15e-6 /* = */
 
 static const fpa_cpu cpus[] = {
@@ -127,7 +127,7 @@ static const fpa_cpu cpus[] = {
      .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{32 * KIB, 128}, {1 * MIB, 48}, {38.5 * MIB, 10}} /* I: L2 64 at best, 48 lasting; L3 F */,
-     .between = 6.4 /* = */,
+     .between = 3.8 /* = */,
      .memory = 12e9 /* 12 lines under way (I: 12 fill buffers), 64 ns */,
      .all_memory = 128e9 /* D: 6 channels of DDR4-2666 */,
      .region = 0.95e-6,
@@ -157,7 +157,7 @@ static const fpa_cpu cpus[] = {
      .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{48 * KIB, 128}, {2 * MIB, 48}, {105 * MIB, 10}} /* D, I; L3 = */,
-     .between = 6.4 /* = */,
+     .between = 3.8 /* = */,
      .memory = 12e9 /* = */,
      .all_memory = 307e9 /* D: 8 channels of DDR5-4800 */,
      .region = 0.95e-6,
@@ -187,7 +187,7 @@ static const fpa_cpu cpus[] = {
      .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{64 * KIB, 32}, {1 * MIB, 32}, {32 * MIB, 16}} /* D, R */,
-     .between = 6.4 /* = */,
+     .between = 3.8 /* = */,
      .memory = 20e9 /* 20 lines under way (R), 64 ns */,
      .all_memory = 204e9 /* D: 8 channels of DDR4-3200 */,
      .region = 0.95e-6,
@@ -217,7 +217,7 @@ static const fpa_cpu cpus[] = {
      .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{64 * KIB, 48}, {1 * MIB, 32}, {32 * MIB, 16}} /* D, R; L3 = */,
-     .between = 6.4 /* = */,
+     .between = 3.8 /* = */,
      .memory = 20e9 /* = */,
      .all_memory = 307e9 /* D: 8 channels of DDR5-4800 */,
      .region = 0.95e-6,
