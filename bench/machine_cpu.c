@@ -248,8 +248,10 @@ int main(void)
     static const struct {
         const char *name;
         int64_t size;
-    } levels[] = {{"first-level cache", 16 << 10}, {"second-level cache", 512 << 10},
-                  {"third-level cache", 8 << 20}, {"memory", 512 << 20}};
+    } levels[] = {{"first-level cache", 16 << 10},
+                  {"second-level cache", 512 << 10},
+                  {"third-level cache", 8 << 20},
+                  {"memory", 512 << 20}};
     void *memory = NULL;
     if (posix_memalign(&memory, 4096, 512 << 20))
         return 1;

@@ -70,8 +70,8 @@ static void check_row(const fpa_cpu *cpu)
                               cpu->shuffles,  cpu->roundings,     cpu->loads,
                               cpu->stores,    cpu->instructions,  cpu->latency,
                               cpu->forward,   cpu->call,          cpu->exponential,
-                              cpu->registers, cpu->memory,        cpu->all_memory,      cpu->between,
-                              cpu->region,    cpu->wait};
+                              cpu->registers, cpu->memory,        cpu->all_memory,
+                              cpu->between,   cpu->region,        cpu->wait};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         assert_true(figures[i] > 0);
     for (int level = 1; level < CACHES; level++) {
@@ -142,7 +142,8 @@ static void data_come_from_the_nearest_cache_that_holds_what_is_walked(void **st
         assert_true(is_near(cpu_data_cycles(&simple_cpu, &data, 1) + 1, cycles[level] + 1));
     }
     const fpa_cpu_data far = {"data", 6400, 3200, 1e6};
-    assert_true(is_near(cpu_data_cycles(&simple_cpu, &far, 2), 9600 / 4.0)); /* each may have half of 8 GB/s */
+    assert_true(
+        is_near(cpu_data_cycles(&simple_cpu, &far, 2), 9600 / 4.0)); /* each may have half of 8 GB/s */
     assert_true(is_near(cpu_data_cycles(&simple_cpu, &far, 4), 9600 / 2.0));
 }
 
@@ -255,13 +256,14 @@ static void products_are_counted_as_the_text_does_them(void **state)
     const double features = (double)m.plan.features;
     fpa_call_size size = call_of(FORM_CHUNKED, 480);
     work_of_call(&m.plan, 48, &size, 1, &work);
-    assert_true(is_near(multiply_adds(&work, "query"), 9 * 48 * features * 4)); /* not of the first chunk */
+    assert_true(is_near(multiply_adds(&work, "query"), 9 * 48 * features * 4));  /* not of the first chunk */
     assert_true(is_near(multiply_adds(&work, "update"), 9 * 48 * features * 4)); /* not of the last */
     size.state_in = size.state_out = true;
     work_of_call(&m.plan, 48, &size, 1, &work);
     assert_true(is_near(multiply_adds(&work, "query"), 480 * features * 4));
     assert_true(is_near(multiply_adds(&work, "update"), 480 * features * 4));
-    work_of_call(&m.plan, 96, &size, 1, &work); /* five chunks of two panels: a whole square and two halves each */
+    work_of_call(&m.plan, 96, &size, 1,
+                 &work); /* five chunks of two panels: a whole square and two halves each */
     const double dots = multiply_adds(&work, "dots"), square = 48 * 32 * 48 / 8;
     assert_true(dots > 5 * 2 * square && dots < 5 * 3 * square);
     size = call_of(FORM_RECURRENT, 100);
@@ -344,7 +346,8 @@ static void from_the_crossover_on_the_chunked_form_takes_fewer_seconds(void **st
     assert_true(is_sooner_chunked(&m.plan, crossover) && is_sooner_chunked(&m.plan, 2 * crossover));
     assert_false(is_sooner_chunked(&m.plan, crossover - 1) || is_sooner_chunked(&m.plan, crossover / 2));
     unmake(&m);
-    make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2", &m);
+    make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2",
+         &m);
     assert_int_equal(m.plan.facts.crossover, 0);
     unmake(&m);
 }
@@ -382,7 +385,8 @@ static void each_mechanism_is_a_candidate_or_says_why_not(void **state)
         assert_int_equal(plan_candidates_c(&m.plan, &size, rows, 2), 2);
     }
     unmake(&m);
-    make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2", &m);
+    make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2",
+         &m);
     const fpa_call_size size = call_of(FORM_CHUNKED, 512);
     plan_candidates_c(&m.plan, &size, rows, 8);
     assert_string_equal(rows[FORM_CHUNKED].refused, "the head is not causal");

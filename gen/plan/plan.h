@@ -66,9 +66,10 @@ typedef struct fpa_plan {
     /* the score */
     fpa_dot *dots; /* [score->dot_count] */
     /* what the back end chooses */
-    int chunk;            /* tokens between state updates */
-    int pair_queries;     /* that take keys and values together from memory, in the parallel form */
-    double pair_cost;     /* of a FLOP over pairs, compared with one over the state; 0: the back end finds the crossover */
+    int chunk;        /* tokens between state updates */
+    int pair_queries; /* that take keys and values together from memory, in the parallel form */
+    double
+        pair_cost; /* of a FLOP over pairs, compared with one over the state; 0: the back end finds the crossover */
     fpa_c_plan c;         /* of C targets: tiles of features and of registers */
     fpa_cuda_plan cuda;   /* of CUDA targets: all but rows, pieces and dots is there */
     fpa_outer_plan outer; /* of targets with warpgroups: tiles, when the head suits them */

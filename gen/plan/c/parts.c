@@ -83,15 +83,30 @@ static bool is_rows(const fpa_plan *plan, const fpa_tile *tile)
     return true;
 }
 
-static void count_piece(const fpa_plan *plan, const fpa_piece *piece, int prefixes, fpa_forming *f)
+/* Leading factors, the weight counted in, that a piece's prefix has in common with the one before: compilers keep their
+ * product. */
+static int kept_factors(const fpa_piece *piece, const fpa_piece *before)
+{
+    if (!before || piece->weight != before->weight)
+        return 0;
+    int kept = 0;
+    while (kept < piece->prefix_count && kept < before->prefix_count &&
+           piece->prefix[kept] == before->prefix[kept])
+        kept++;
+    return kept + (piece->weight != 1);
+}
+
+static void count_piece(const fpa_plan *plan, const fpa_piece *piece, const fpa_piece *before, int prefixes,
+                        fpa_forming *f)
 {
     const bool table = !plan->c.unrolled, weighs = table || piece->weight != 1;
-    const double factors = table ? prefixes : piece->prefix_count;
+    const double factors = table ? prefixes : piece->prefix_count,
+                 kept = table ? 0 : kept_factors(piece, before);
     f->pieces++;
     f->features += piece->width;
-    f->weights += weighs;
-    f->loads += factors + piece->width;
-    f->products += fmax(0, factors + weighs - 1) + (factors + weighs > 0 ? piece->width : 0);
+    f->weights += weighs && kept == 0;
+    f->loads += fmax(0, factors + weighs - kept) + piece->width;
+    f->products += fmax(0, factors + weighs - fmax(kept, 1)) + (factors + weighs > 0 ? piece->width : 0);
 }
 
 enum { WORD = 64, ROW_WORDS = 1 << 10 }; /* rows' numbers have 16 bits */
@@ -132,8 +147,9 @@ static fpa_forming count_forming(const fpa_plan *plan)
         if (c->unrolled && is_rows(plan, &c->tiles[t]))
             continue;
         f.tiles++;
+        const fpa_piece *piece = &plan->pieces[c->tiles[t].piece];
         for (int i = 0; i < c->tiles[t].piece_count; i++)
-            count_piece(plan, &plan->pieces[c->tiles[t].piece + i], prefixes, &f);
+            count_piece(plan, piece + i, i ? piece + i - 1 : NULL, prefixes, &f);
     }
     return f;
 }
@@ -158,7 +174,8 @@ typedef struct product {
 } product;
 
 /* One shape of tile: so many vectors of columns, some of them narrow. */
-static void count_tiles(const fpa_counting *to, const product *p, int rows, int columns, int narrow, double runs)
+static void count_tiles(const fpa_counting *to, const product *p, int rows, int columns, int narrow,
+                        double runs)
 {
     const double sums = (double)rows * columns;
     add(to, (fpa_cpu_loop){.name = p->name,
@@ -244,7 +261,8 @@ static void count_coordinates(const fpa_counting *to, int tokens)
                            .step.loads = lanes,
                            .step.stores = lanes,
                            .others = lanes});
-    const double alone = (double)(tokens - groups * lanes) * d + (double)groups * lanes * (squares ? d % lanes : 0);
+    const double alone =
+        (double)(tokens - groups * lanes) * d + (double)groups * lanes * (squares ? d % lanes : 0);
     count_numbers(to, alone);
 }
 
@@ -320,7 +338,8 @@ static void count_gates(const fpa_counting *to, int tokens)
 {
     /* two products with the one before, an exp, five stores */
     add(to, (fpa_cpu_loop){.name = "gates", .runs = tokens, .steps = 1, .exponentials = 1});
-    add(to, (fpa_cpu_loop){.name = "gates", .runs = 2.0 * tokens, .steps = 1, .narrow.stores = 2.5, .chain = 1});
+    add(to,
+        (fpa_cpu_loop){.name = "gates", .runs = 2.0 * tokens, .steps = 1, .narrow.stores = 2.5, .chain = 1});
 }
 
 static void count_scaled_rows(const fpa_counting *to, const char *name, double rows)
@@ -385,7 +404,8 @@ static void count_forms(const fpa_counting *to, double count)
     add(to, (fpa_cpu_loop){.name = "features",
                            .runs = runs,
                            .steps = 1,
-                           .step.arithmetic = (f->products + f->weights) / each, /* a weight: one choice by bits */
+                           .step.arithmetic =
+                               (f->products + f->weights) / each, /* a weight: one choice by bits */
                            .step.loads = f->loads / each,
                            .step.stores = f->features / each,
                            .others = table ? 12 : 6});
@@ -395,15 +415,16 @@ static void count_forms(const fpa_counting *to, double count)
 static void count_query_sums(const fpa_counting *to, double count)
 {
     if (normalizes(to->plan))
-        add(to, (fpa_cpu_loop){.name = "sums of queries",
-                               .runs = count * to->plan->c.tile_count,
-                               .steps = steps_of(to->plan, (double)to->plan->features / to->plan->c.tile_count),
-                               .step.multiply_adds = 1,
-                               .step.loads = 2,
-                               .others = 3,
-                               .chain = 1,
-                               .first = 1,
-                               .last = 1});
+        add(to,
+            (fpa_cpu_loop){.name = "sums of queries",
+                           .runs = count * to->plan->c.tile_count,
+                           .steps = steps_of(to->plan, (double)to->plan->features / to->plan->c.tile_count),
+                           .step.multiply_adds = 1,
+                           .step.loads = 2,
+                           .others = 3,
+                           .chain = 1,
+                           .first = 1,
+                           .last = 1});
 }
 
 static void count_key_sums(const fpa_counting *to, double count)
@@ -618,18 +639,20 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
     const fpa_plan *plan = to->plan;
     const double parts = row_vectors(plan), rests = row_rests(plan), scaled = normalizes(plan);
     if (plan->head->dtype == FPA_F32)
-        add(to, (fpa_cpu_loop){.name = "store",
-                               .runs = tokens,
-                               .steps = 1,
-                               .step = {.arithmetic = scaled * parts, .loads = parts, .stores = parts},
-                               .narrow = {.arithmetic = scaled * (rests + 2), .loads = rests, .stores = rests},
-                               .others = 8});
+        add(to,
+            (fpa_cpu_loop){.name = "store",
+                           .runs = tokens,
+                           .steps = 1,
+                           .step = {.arithmetic = scaled * parts, .loads = parts, .stores = parts},
+                           .narrow = {.arithmetic = scaled * (rests + 2), .loads = rests, .stores = rests},
+                           .others = 8});
     else if (converts_vectors(plan))
-        add(to, (fpa_cpu_loop){.name = "store", /* two vectors: rounded, compared with NaN, narrowed, brought together */
-                               .runs = (double)tokens * plan->head->dv / lanes_of(plan) / 2,
-                               .steps = 1,
-                               .step = {.arithmetic = 14 + 2 * scaled, .shuffles = 3, .loads = 2, .stores = 1},
-                               .others = 4});
+        add(to, (fpa_cpu_loop){
+                    .name = "store", /* two vectors: rounded, compared with NaN, narrowed, brought together */
+                    .runs = (double)tokens * plan->head->dv / lanes_of(plan) / 2,
+                    .steps = 1,
+                    .step = {.arithmetic = 14 + 2 * scaled, .shuffles = 3, .loads = 2, .stores = 1},
+                    .others = 4});
     else
         add(to, (fpa_cpu_loop){.name = "store",
                                .runs = (double)tokens * plan->head->dv,
@@ -648,7 +671,7 @@ static void count_token_pack(const fpa_counting *to, int queries, double count)
     count_rows(to, (int)count * lanes_of(plan));
 }
 
-void parts_token(const fpa_counting *to, int queries, double share)
+void parts_token(const fpa_counting *to, int queries, double share, double set)
 {
     const fpa_plan *plan = to->plan;
     const double count = vectors(plan, queries + 1), parts = row_vectors(plan), rests = row_rests(plan);
@@ -670,6 +693,8 @@ void parts_token(const fpa_counting *to, int queries, double share)
                                          .loads = rests,
                                          .stores = rests},
                               .others = 5,
+                              .far = parts_state_bytes(plan) / features,
+                              .set = set,
                               .chain = 1});
     add(&mine, (fpa_cpu_loop){.name = "state, more queries",
                               .runs = features * fmax(0, queries - 1),

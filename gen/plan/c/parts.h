@@ -44,8 +44,9 @@ void parts_decay_outputs(const fpa_counting *to);
 void parts_store_outputs(const fpa_counting *to, int tokens);
 /* The state of one head, cleared. */
 void parts_clear_state(const fpa_counting *to);
-/* One token of the recurrent form, for `queries` query heads; slices of `share` of the features. */
-void parts_token(const fpa_counting *to, int queries, double share);
+/* One token of the recurrent form, for `queries` query heads; slices of `share` of the features. `set`: bytes between
+ * two visits of the state. */
+void parts_token(const fpa_counting *to, int queries, double share, double set);
 
 /* Bytes of what the parts work on. */
 double parts_rows_bytes(const fpa_plan *plan);    /* a panel's packed rows */

@@ -115,7 +115,8 @@ static void count_chunk_data(const call *c, double reads, double writes)
 {
     const fpa_plan *plan = c->to.plan;
     const double tiles = plan->c.tile_count / (double)c->team, queries = (double)c->queries;
-    const double blocks = panel_count(panels_of(plan, c->chunk < c->size->length ? c->chunk : c->size->length));
+    const double blocks =
+        panel_count(panels_of(plan, c->chunk < c->size->length ? c->chunk : c->size->length));
     const double rows = parts_rows_bytes(plan) * blocks, read = parts_read_bytes(&c->to) * blocks / c->team;
     const double values = parts_values_bytes(plan) * blocks * tiles, state = parts_state_bytes(plan);
     const double outputs = parts_outputs_bytes(plan) * blocks * queries * tiles;
@@ -127,10 +128,12 @@ static void count_chunk_data(const call *c, double reads, double writes)
     const double chunks = c->to.times * fmax(reads, writes);
     reads *= c->to.times, writes *= c->to.times;
     work->exchanged += chunks * 2 * shared;
-    cpu_work_data(work, (fpa_cpu_data){"panels of queries", reads * (read * queries + outputs), reads * outputs, walked});
-    cpu_work_data(work, (fpa_cpu_data){"panels of keys", writes * (read + values * (plan->c.pairs ? 1 / 3.0 : 1)), 0, walked});
-    cpu_work_data(work, (fpa_cpu_data){"state", fmax(reads, writes) * state / c->team, writes * state / c->team,
-                                       state + walked});
+    cpu_work_data(work, (fpa_cpu_data){"panels of queries", reads * (read * queries + outputs),
+                                       reads * outputs, walked});
+    cpu_work_data(work, (fpa_cpu_data){"panels of keys",
+                                       writes * (read + values * (plan->c.pairs ? 1 / 3.0 : 1)), 0, walked});
+    cpu_work_data(work, (fpa_cpu_data){"state", fmax(reads, writes) * state / c->team,
+                                       writes * state / c->team, state + walked});
 }
 
 /* q, k, v once from where the caller has them, and o there. */
@@ -139,7 +142,8 @@ static void count_operands(const call *c, double share)
     const fpa_head *head = c->to.plan->head;
     const fpa_call_size *s = c->size;
     const double tokens = (double)(s->batch * s->length), element = (double)dtype_size(head->dtype);
-    const double queries = tokens * (double)s->query_heads * element, keys = tokens * (double)s->heads * element;
+    const double queries = tokens * (double)s->query_heads * element,
+                 keys = tokens * (double)s->heads * element;
     const double read = queries * head->d + keys * (head->d + head->dv), written = queries * head->dv;
     cpu_work_data(c->to.work, (fpa_cpu_data){"operands", share * read, share * written, read + written});
 }
@@ -149,7 +153,8 @@ static void count_chunked(const call *c)
     const fpa_call_size *s = c->size;
     const int64_t whole = s->length / c->chunk, rest = s->length % c->chunk;
     const double first = s->state_in ? 0 : 1, last = s->state_out ? 0 : 1;
-    const double one = whole > 0 ? 1 : 0, tail = rest > 0 ? 1 : 0; /* is there a whole chunk; one that is not */
+    const double one = whole > 0 ? 1 : 0,
+                 tail = rest > 0 ? 1 : 0; /* is there a whole chunk; one that is not */
     fpa_counting to = c->to;
     if (!s->state_in)
         parts_clear_state(&to);
@@ -175,7 +180,8 @@ static void count_parallel(const call *c)
     double packed = 0; /* panels of keys, by all units */
     for (int first = 0; first < count; first += unit)
         packed += plan->head->causal ? (first + unit < count ? first + unit : count) : count;
-    const double last = plan->head->causal || !of.rest ? of.rest > 0 : units; /* that take the panel of the rest */
+    const double last =
+        plan->head->causal || !of.rest ? of.rest > 0 : units; /* that take the panel of the rest */
     to = times(c, packed - last);
     parts_pack_keys(&to, tokens);
     to = times(c, last);
@@ -208,7 +214,8 @@ static void count_parallel(const call *c)
     }
     const double element = (double)dtype_size(plan->head->dtype) * (plan->head->d + plan->head->dv);
     const double all = (double)c->size->length * element;
-    cpu_work_data(c->to.work, (fpa_cpu_data){"keys and values", c->to.times * (packed - count) * tokens * element, 0, all});
+    cpu_work_data(c->to.work, (fpa_cpu_data){"keys and values",
+                                             c->to.times * (packed - count) * tokens * element, 0, all});
 }
 
 /* ---- the recurrent form ---- */
@@ -216,14 +223,14 @@ static void count_parallel(const call *c)
 static void count_recurrent(const call *c)
 {
     const fpa_plan *plan = c->to.plan;
-    const double slices = plan->c.slice_count, tokens = (double)c->size->length, state = parts_state_bytes(plan);
+    const double slices = plan->c.slice_count, tokens = (double)c->size->length,
+                 state = parts_state_bytes(plan);
     fpa_counting to = c->to;
     if (!c->size->state_in)
         parts_clear_state(&to);
     to = times(c, tokens);
-    parts_token(&to, (int)c->queries, share_of(c, slices));
-    cpu_work_data(c->to.work, (fpa_cpu_data){"state", to.times * state / c->team, to.times * state / c->team,
-                                             c->size->length > 1 ? state : state * (double)(c->size->batch * c->size->heads)});
+    const double heads = c->size->length > 1 ? 1 : (double)(c->size->batch * c->size->heads);
+    parts_token(&to, (int)c->queries, share_of(c, slices), state * heads);
     if (c->team > 1)
         c->to.work->waits += to.times;
 }
@@ -267,7 +274,8 @@ void work_of_call(const fpa_plan *plan, int chunk, const fpa_call_size *size, in
     count_operands(&c, 1.0 / threads);
 }
 
-fpa_cost work_cost(const fpa_plan *plan, int chunk, const fpa_cpu *cpu, const fpa_call_size *size, int threads)
+fpa_cost work_cost(const fpa_plan *plan, int chunk, const fpa_cpu *cpu, const fpa_call_size *size,
+                   int threads)
 {
     fpa_cpu_work work;
     work_of_call(plan, chunk, size, threads, &work);
