@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "parts.h"
+#include "scores.h"
 
 /* A call on its way to counts. */
 typedef struct call {
@@ -81,11 +82,11 @@ static void count_own(const call *c, panels of, double count)
     const int tokens = c->to.plan->c.tokens;
     const double each = count * (double)c->queries * fmax(1.0 / c->team, 1.0 / panel_count(of));
     fpa_counting to = times(c, each * of.whole * (of.whole - 1) / 2);
-    parts_score(&to, tokens, tokens);
+    scores_full(&to, tokens, tokens);
     to = times(c, each * of.whole);
     if (of.rest)
-        parts_score(&to, tokens, of.rest);
-    each_panel(c, of, each, parts_score_diagonal);
+        scores_full(&to, tokens, of.rest);
+    each_panel(c, of, each, scores_diagonal);
     each_panel(c, of, each, parts_store_outputs);
 }
 
@@ -117,9 +118,10 @@ static void count_chunk_data(const call *c, double reads, double writes)
     const double tiles = plan->c.tile_count / (double)c->team, queries = (double)c->queries;
     const double blocks =
         panel_count(panels_of(plan, c->chunk < c->size->length ? c->chunk : c->size->length));
-    const double rows = parts_rows_bytes(plan) * blocks, read = parts_read_bytes(&c->to) * blocks / c->team;
-    const double values = parts_values_bytes(plan) * blocks * tiles, state = parts_state_bytes(plan);
-    const double outputs = parts_outputs_bytes(plan) * blocks * queries * tiles;
+    const double rows = counting_rows_bytes(plan) * blocks,
+                 read = counting_read_bytes(&c->to) * blocks / c->team;
+    const double values = counting_values_bytes(plan) * blocks * tiles, state = counting_state_bytes(plan);
+    const double outputs = counting_outputs_bytes(plan) * blocks * queries * tiles;
     const double panel = 4.0 * plan->c.tokens * plan->c.tile_features;
     const double walked = rows * (1 + queries) + (values + outputs) / tiles + 2 * panel;
     fpa_cpu_work *work = c->to.work;
@@ -188,21 +190,21 @@ static void count_parallel(const call *c)
     if (of.rest)
         parts_pack_keys(&to, of.rest);
     if (plan->head->causal) {
-        each_panel(c, of, 1, parts_score_diagonal);
+        each_panel(c, of, 1, scores_diagonal);
         to = times(c, of.whole * (of.whole - 1) / 2.0);
-        parts_score(&to, tokens, tokens);
+        scores_full(&to, tokens, tokens);
         to = times(c, of.whole);
         if (of.rest)
-            parts_score(&to, tokens, of.rest);
+            scores_full(&to, tokens, of.rest);
     } else {
         to = times(c, (double)of.whole * of.whole);
-        parts_score(&to, tokens, tokens);
+        scores_full(&to, tokens, tokens);
         to = times(c, of.whole);
         if (of.rest) {
-            parts_score(&to, tokens, of.rest);
-            parts_score(&to, of.rest, tokens);
+            scores_full(&to, tokens, of.rest);
+            scores_full(&to, of.rest, tokens);
             to = times(c, 1);
-            parts_score(&to, of.rest, of.rest);
+            scores_full(&to, of.rest, of.rest);
         }
     }
     if (c->size->state_in) {
@@ -224,7 +226,7 @@ static void count_recurrent(const call *c)
 {
     const fpa_plan *plan = c->to.plan;
     const double slices = plan->c.slice_count, tokens = (double)c->size->length,
-                 state = parts_state_bytes(plan);
+                 state = counting_state_bytes(plan);
     fpa_counting to = c->to;
     if (!c->size->state_in)
         parts_clear_state(&to);
@@ -257,7 +259,7 @@ static void count_heads(const call *all, int threads, bool teams, void (*form)(c
 
 void work_of_call(const fpa_plan *plan, int chunk, const fpa_call_size *size, int threads, fpa_cpu_work *work)
 {
-    call c = {.to = parts_begin(plan, work), .size = size, .chunk = chunk, .team = 1};
+    call c = {.to = counting_begin(plan, work), .size = size, .chunk = chunk, .team = 1};
     c.queries = size->heads ? size->query_heads / size->heads : 0;
     work->threads = threads;
     if (size->form == FORM_PARALLEL) {
