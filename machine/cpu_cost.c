@@ -37,8 +37,8 @@ static bool is_alike(const fpa_cpu_loop *a, const fpa_cpu_loop *b)
     return strcmp(a->name, b->name) == 0 && operations_equal(&a->step, &b->step) &&
            operations_equal(&a->narrow, &b->narrow) && a->others == b->others && a->chain == b->chain &&
            a->calls == b->calls && a->forwards == b->forwards && a->exponentials == b->exponentials &&
-           a->first == b->first && a->last == b->last && a->steps == b->steps && a->far == b->far &&
-           a->set == b->set;
+           a->first == b->first && a->last == b->last && a->steps == b->steps && a->come == b->come &&
+           a->gone == b->gone && a->set == b->set;
 }
 
 void cpu_work_loop(fpa_cpu_work *work, fpa_cpu_loop loop)
@@ -103,8 +103,8 @@ static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, int thread
     const fpa_cpu_operations *step = &loop->step, *narrow = &loop->narrow;
     const double n = loop->steps, part = 1 / cpu->passes;
     const fpa_cache_level level = level_of(cpu, loop->set);
-    const double far = n * far_cycles(cpu, loop->far, loop->far, loop->set, threads);
-    const double filled = level == CACHE_FIRST ? 0 : n * loop->far / cpu->cache[CACHE_FIRST].bandwidth;
+    const double far = n * far_cycles(cpu, loop->come, loop->gone, loop->set, threads);
+    const double filled = level == CACHE_FIRST ? 0 : n * loop->come / cpu->cache[CACHE_FIRST].bandwidth;
     const double taken[] = {
         [MULTIPLY_ADDS] = n * (step->multiply_adds + part * narrow->multiply_adds) / cpu->multiply_adds,
         [ARITHMETIC] = n * (step->arithmetic + part * narrow->arithmetic) / cpu->arithmetic,

@@ -31,7 +31,7 @@ typedef struct fpa_cpu_loop {
     double exponentials;       /* of a step: exp of a double */
     double chain;              /* of a step: sums that each need the one before */
     double forwards;           /* of a step: stores that the next step waits for to load */
-    double far, set;           /* of a step: bytes that come and go; as of fpa_cpu_data */
+    double come, gone, set;    /* of a step: bytes, as read, written and set of fpa_cpu_data */
     double first, last;        /* of a run: sums that are loaded before its steps, and stored after them */
 } fpa_cpu_loop;
 

@@ -132,6 +132,22 @@ static void vectors_of_half_the_width_take_one_of_two_passes(void **state)
     assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 150));
 }
 
+/* A line that comes takes the first-level cache at its own bandwidth, beside the stores. */
+static void a_state_that_passes_waits_for_its_cache_or_for_stores(void **state)
+{
+    (void)state;
+    fpa_cpu_loop loop = {.runs = 1, .steps = 100, .step = {.stores = 4}, .come = 64, .gone = 64, .set = 5000};
+    assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 100 * (4 + 1)));
+    loop.step.stores = 0; /* 64 bytes at 32 a cycle */
+    assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 100 * 2));
+    loop.set = 1e6; /* 128 bytes at 4 a cycle */
+    assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 100 * 32));
+    loop.gone = 0;
+    assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 100 * 16));
+    loop.set = 500;
+    assert_true(cpu_loop_cycles(&simple_cpu, &loop) == 0);
+}
+
 static void data_come_from_the_nearest_cache_that_holds_what_is_walked(void **state)
 {
     (void)state;
@@ -365,6 +381,22 @@ static void teams_share_heads_whose_work_is_worth_it(void **state)
     unmake(&m);
 }
 
+/* A state that is only read has half of the multiply-adds; recent tokens are scored. */
+static void recent_tokens_are_counted_as_keys_beside_a_state_that_is_read(void **state)
+{
+    struct made m;
+    fpa_cpu_work work;
+    (void)state;
+    make(power2, "c:avx2", &m);
+    fpa_call_size size = call_of(FORM_RECURRENT, 1);
+    size.state_in = true;
+    size.recent = 60;
+    work_of_call(&m.plan, 48, &size, 1, &work);
+    assert_true(is_near(multiply_adds(&work, "state"), (double)m.plan.features * 4));
+    assert_true(is_near(multiply_adds(&work, "dots"), (48 + 18) * 32)); /* 61 keys in tiles of 6, two lanes */
+    unmake(&m);
+}
+
 /* ---- candidates ---- */
 
 static void each_mechanism_is_a_candidate_or_says_why_not(void **state)
@@ -400,6 +432,7 @@ int main(void)
         cmocka_unit_test(rows_have_all_figures_and_registers_as_their_targets_have),
         cmocka_unit_test(the_busiest_kind_of_operations_is_what_a_run_takes),
         cmocka_unit_test(vectors_of_half_the_width_take_one_of_two_passes),
+        cmocka_unit_test(a_state_that_passes_waits_for_its_cache_or_for_stores),
         cmocka_unit_test(data_come_from_the_nearest_cache_that_holds_what_is_walked),
         cmocka_unit_test(seconds_add_up_and_the_limit_is_what_takes_most),
         cmocka_unit_test(seconds_grow_with_every_count),
@@ -408,6 +441,7 @@ int main(void)
         cmocka_unit_test(the_chunk_is_the_one_with_the_fewest_seconds_a_token),
         cmocka_unit_test(from_the_crossover_on_the_chunked_form_takes_fewer_seconds),
         cmocka_unit_test(teams_share_heads_whose_work_is_worth_it),
+        cmocka_unit_test(recent_tokens_are_counted_as_keys_beside_a_state_that_is_read),
         cmocka_unit_test(each_mechanism_is_a_candidate_or_says_why_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -348,53 +348,68 @@ static void count_token_pack(const fpa_counting *to, int queries, double count)
     count_rows(to, (int)count * counting_lanes(plan));
 }
 
-void parts_token(const fpa_counting *to, int queries, double share, double set)
+/* The state goes by once: a token that enters it is one multiply-add a vector, what its first query reads another. */
+static void count_state(const fpa_counting *to, int queries, double set, bool enters)
 {
     const fpa_plan *plan = to->plan;
-    const double count = counting_vectors(plan, queries + 1), parts = counting_row_vectors(plan),
-                 rests = counting_row_rests(plan);
-    count_token_pack(to, queries, count);
+    const double parts = counting_row_vectors(plan), rests = counting_row_rests(plan), first = enters ? 2 : 1;
+    const double row = counting_state_bytes(plan) / (double)plan->features;
+    const double decayed = plan->head->gate && enters;
+    counting_loop(to, (fpa_cpu_loop){.name = "state",
+                                     .runs = (double)plan->features,
+                                     .steps = 1,
+                                     .step = {.multiply_adds = first * parts,
+                                              .arithmetic = decayed * parts,
+                                              .broadcasts = first,
+                                              .loads = parts,
+                                              .stores = enters * parts},
+                                     .narrow = {.multiply_adds = first * rests,
+                                                .arithmetic = decayed * rests,
+                                                .loads = rests,
+                                                .stores = enters * rests},
+                                     .others = 5,
+                                     .come = row,
+                                     .gone = enters * row,
+                                     .set = set,
+                                     .chain = 1});
+    counting_loop(to, (fpa_cpu_loop){.name = "state, more queries",
+                                     .runs = (double)plan->features * fmax(0, queries - 1),
+                                     .steps = 1,
+                                     .step = {.multiply_adds = parts, .broadcasts = 1, .loads = parts},
+                                     .narrow = {.multiply_adds = rests, .loads = rests},
+                                     .others = 4,
+                                     .chain = 1});
+}
+
+/* Sums of features are in memory from one feature to the next. */
+static void count_token_sums(const fpa_counting *to, double count)
+{
+    if (counting_normalizes(to->plan))
+        counting_loop(to, (fpa_cpu_loop){.name = "sums",
+                                         .runs = (double)to->plan->features,
+                                         .steps = 1,
+                                         .step.multiply_adds = count,
+                                         .step.arithmetic = 1,
+                                         .step.loads = 2 + 2 * count,
+                                         .step.stores = 1 + count,
+                                         .others = 5,
+                                         .chain = 1,
+                                         .forwards = 1});
+}
+
+void parts_token(const fpa_counting *to, int queries, double share, double set, bool enters)
+{
+    const fpa_plan *plan = to->plan;
+    const double count = counting_vectors(plan, queries + 1);
     fpa_counting mine = *to;
     mine.times *= share;
+    count_token_pack(to, queries, count);
     count_forms(&mine, count);
-    const double features = (double)plan->features;
-    counting_loop(&mine, (fpa_cpu_loop){.name = "state",
-                                        .runs = features,
-                                        .steps = 1,
-                                        .step = {.multiply_adds = 2 * parts,
-                                                 .arithmetic = plan->head->gate ? parts : 0,
-                                                 .broadcasts = 2,
-                                                 .loads = parts,
-                                                 .stores = parts},
-                                        .narrow = {.multiply_adds = 2 * rests,
-                                                   .arithmetic = plan->head->gate ? rests : 0,
-                                                   .loads = rests,
-                                                   .stores = rests},
-                                        .others = 5,
-                                        .far = counting_state_bytes(plan) / features,
-                                        .set = set,
-                                        .chain = 1});
-    counting_loop(&mine, (fpa_cpu_loop){.name = "state, more queries",
-                                        .runs = features * fmax(0, queries - 1),
-                                        .steps = 1,
-                                        .step = {.multiply_adds = parts, .broadcasts = 1, .loads = parts},
-                                        .narrow = {.multiply_adds = rests, .loads = rests},
-                                        .others = 4,
-                                        .chain = 1});
-    if (counting_normalizes(plan))
-        counting_loop(&mine, (fpa_cpu_loop){.name = "sums",
-                                            .runs = features,
-                                            .steps = 1,
-                                            .step.multiply_adds = count,
-                                            .step.arithmetic = 1,
-                                            .step.loads = 2 + 2 * count,
-                                            .step.stores = 1 + count,
-                                            .others = 5,
-                                            .chain = 1,
-                                            .forwards = 1});
-    const double slices = plan->c.slice_count;
+    count_state(&mine, queries, set, enters);
+    count_token_sums(&mine, count);
     counting_loop(to, (fpa_cpu_loop){.name = "slices",
-                                     .runs = slices * queries * (parts + rests),
+                                     .runs = plan->c.slice_count * queries *
+                                             (counting_row_vectors(plan) + counting_row_rests(plan)),
                                      .steps = 1,
                                      .step.arithmetic = 1,
                                      .step.loads = 2,

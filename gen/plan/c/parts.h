@@ -23,7 +23,7 @@ void parts_store_outputs(const fpa_counting *to, int tokens);
 /* The state of one head, cleared. */
 void parts_clear_state(const fpa_counting *to);
 /* One token of the recurrent form, for `queries` query heads; slices of `share` of the features. `set`: bytes between
- * two visits of the state. */
-void parts_token(const fpa_counting *to, int queries, double share, double set);
+ * two visits of the state, which the token enters, or which is only read. */
+void parts_token(const fpa_counting *to, int queries, double share, double set, bool enters);
 
 #endif

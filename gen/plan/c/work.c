@@ -222,17 +222,32 @@ static void count_parallel(const call *c)
 
 /* ---- the recurrent form ---- */
 
+/* Recent tokens, the newest among them, are still keys and values: panel by panel, for all queries at once. */
+static void count_recent(const call *c)
+{
+    const int count = (int)c->queries + 1 < c->to.plan->c.tokens ? (int)c->queries + 1 : c->to.plan->c.tokens;
+    const panels of = panels_of(c->to.plan, c->size->recent + 1);
+    fpa_counting to = times(c, of.whole);
+    parts_pack_keys(&to, c->to.plan->c.tokens);
+    scores_full(&to, c->to.plan->c.tokens, count);
+    to = times(c, of.rest > 0);
+    parts_pack_keys(&to, of.rest);
+    scores_full(&to, of.rest, count);
+}
+
 static void count_recurrent(const call *c)
 {
-    const fpa_plan *plan = c->to.plan;
-    const double slices = plan->c.slice_count, tokens = (double)c->size->length,
-                 state = counting_state_bytes(plan);
+    const fpa_call_size *s = c->size;
+    const double heads =
+        s->length > 1 ? 1 : (double)(s->batch * s->heads); /* between two visits of a state */
     fpa_counting to = c->to;
-    if (!c->size->state_in)
+    if (!s->state_in)
         parts_clear_state(&to);
-    to = times(c, tokens);
-    const double heads = c->size->length > 1 ? 1 : (double)(c->size->batch * c->size->heads);
-    parts_token(&to, (int)c->queries, share_of(c, slices), state * heads);
+    to = times(c, (double)s->length);
+    parts_token(&to, (int)c->queries, share_of(c, c->to.plan->c.slice_count),
+                counting_state_bytes(c->to.plan) * heads, s->recent == 0);
+    if (s->recent)
+        count_recent(c);
     if (c->team > 1)
         c->to.work->waits += to.times;
 }
