@@ -7,6 +7,7 @@
  * of dependent additions of whole numbers, one a cycle on every core that has a row. */
 #include <math.h>
 #include <omp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,25 +220,27 @@ static double region_seconds(int waits)
 
 enum { SHARED = 64 << 10 };
 
-/* Bytes a second that a thread reads of what another has just written. */
-static double exchange_rate(char *memory)
+/* Bytes a second that a thread reads of what another has just written, and that it takes back to write again. */
+static void exchange_rates(char *memory, double *read, double *taken_back)
 {
-    double least = 1e9;
+    double reading = 1e9, writing = 1e9;
     bytes = SHARED;
 #pragma omp parallel num_threads(2)
     for (int i = 0; i < 1000; i++) {
-        if (omp_get_thread_num() == 0)
+        const bool writes_now = omp_get_thread_num() == 0;
+        const double begin = now();
+        if (writes_now)
             writes(memory, SHARED / (int64_t)sizeof(vector));
+        writing = writes_now && now() - begin < writing ? now() - begin : writing;
         meet(2);
-        if (omp_get_thread_num() == 1) {
-            const double begin = now();
+        const double second = now();
+        if (!writes_now)
             reads(memory, SHARED / (int64_t)sizeof(vector));
-            const double taken = now() - begin;
-            least = taken < least ? taken : least;
-        }
+        reading = !writes_now && now() - second < reading ? now() - second : reading;
         meet(2);
     }
-    return SHARED / least;
+    *read = SHARED / reading;
+    *taken_back = SHARED / writing;
 }
 
 int main(void)
@@ -245,8 +248,10 @@ int main(void)
     static const struct {
         const char *name;
         int64_t size;
-    } levels[] = {{"first-level cache", 16 << 10}, {"second-level cache", 512 << 10},
-                  {"third-level cache", 8 << 20}, {"memory", 512 << 20}};
+    } levels[] = {{"first-level cache", 16 << 10},
+                  {"second-level cache", 512 << 10},
+                  {"third-level cache", 8 << 20},
+                  {"memory", 512 << 20}};
     void *memory = NULL;
     if (posix_memalign(&memory, 4096, 512 << 20))
         return 1;
@@ -272,8 +277,12 @@ int main(void)
     const double region = region_seconds(0);
     printf("parallel region           %.2f us, a meeting in it %.2f us, %d threads\n", 1e6 * region,
            1e6 * (region_seconds(100) - region) / 100, omp_get_max_threads());
-    if (omp_get_max_threads() > 1)
-        printf("another core's cache      %.1f read, bytes a cycle\n", exchange_rate(memory) * cycle);
+    if (omp_get_max_threads() > 1) {
+        double read, taken_back;
+        exchange_rates(memory, &read, &taken_back);
+        printf("another core's cache      %.1f read, %.1f taken back, bytes a cycle\n", read * cycle,
+               taken_back * cycle);
+    }
     free(memory);
     return 0;
 }

@@ -76,7 +76,8 @@ int main(int count, char **argument)
         return 2;
     }
     int code = spec_load(argument[1], &list, &error) ||
-               head_list_find(&list, argument[2], argument[1], &head, &error) || predict(head, argument, &error);
+               head_list_find(&list, argument[2], argument[1], &head, &error) ||
+               predict(head, argument, &error);
     if (code)
         fprintf(stderr, "%s: %s\n", error.where, error.message);
     head_list_free(&list);

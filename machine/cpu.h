@@ -30,17 +30,16 @@ typedef struct fpa_cpu {
     double product_instructions;         /* that a multiply-add takes: 1, or a copy, a product and a sum */
     double broadcast_instructions;       /* that bring a number into all lanes */
     double passes;                       /* of a vector through units and ports; one of half a vector */
-    double arithmetic;                   /* vectors a cycle that are multiplied, added or combined bit by bit */
-    double shuffles;                     /* vectors a cycle whose lanes move */
-    double roundings;                    /* vectors of bf16 a cycle, each of two of floats; no matter without pairs */
-    double loads, stores;                /* vectors, or numbers, a cycle */
-    double instructions;                 /* a cycle */
-    double latency;                      /* cycles until a sum can be added to again */
-    double forward;                      /* cycles until what was stored can be loaded */
-    double branch;                       /* cycles that a loop's unforeseen end costs */
-    double call;                         /* cycles of a call of memset for a vector */
-    double exponential;                  /* cycles of exp of a double */
-    int registers;                       /* vectors */
+    double arithmetic;    /* vectors a cycle that are multiplied, added or combined bit by bit */
+    double shuffles;      /* vectors a cycle whose lanes move */
+    double roundings;     /* vectors of bf16 a cycle, each of two of floats; no matter without pairs */
+    double loads, stores; /* vectors, or numbers, a cycle */
+    double instructions;  /* a cycle */
+    double latency;       /* cycles until a sum can be added to again */
+    double forward;       /* cycles until what was stored can be loaded */
+    double call;          /* cycles of a call of memset for a vector */
+    double exponential;   /* cycles of exp of a double */
+    int registers;        /* vectors */
     fpa_cache cache[CACHES];
     double between;    /* bytes a cycle that come from another core's cache, or are taken back from it */
     double memory;     /* bytes a second that one core moves */

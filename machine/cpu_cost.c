@@ -20,15 +20,15 @@ typedef enum resource {
     RESOURCES
 } resource;
 
-static const char *const resource_names[RESOURCES] = {
-    "multiply-adds", "arithmetic", "shuffles", "loads",  "stores",
-    "instructions",  "latency",       "calls",      "caches",   "memory", "waits"};
+static const char *const resource_names[RESOURCES] = {"multiply-adds", "arithmetic",   "shuffles", "loads",
+                                                      "stores",        "instructions", "latency",  "calls",
+                                                      "caches",        "memory",       "waits"};
 
 static bool operations_equal(const fpa_cpu_operations *a, const fpa_cpu_operations *b)
 {
-    return a->multiply_adds == b->multiply_adds && a->arithmetic == b->arithmetic && a->shuffles == b->shuffles &&
-           a->roundings == b->roundings && a->broadcasts == b->broadcasts && a->loads == b->loads &&
-           a->stores == b->stores;
+    return a->multiply_adds == b->multiply_adds && a->arithmetic == b->arithmetic &&
+           a->shuffles == b->shuffles && a->roundings == b->roundings && a->broadcasts == b->broadcasts &&
+           a->loads == b->loads && a->stores == b->stores;
 }
 
 /* Loops that do the same in a step, and before and after their steps, differ in runs and steps only. */
@@ -37,7 +37,8 @@ static bool is_alike(const fpa_cpu_loop *a, const fpa_cpu_loop *b)
     return strcmp(a->name, b->name) == 0 && operations_equal(&a->step, &b->step) &&
            operations_equal(&a->narrow, &b->narrow) && a->others == b->others && a->chain == b->chain &&
            a->calls == b->calls && a->forwards == b->forwards && a->exponentials == b->exponentials &&
-           a->first == b->first && a->last == b->last && a->steps == b->steps;
+           a->first == b->first && a->last == b->last && a->steps == b->steps && a->come == b->come &&
+           a->gone == b->gone && a->set == b->set;
 }
 
 void cpu_work_loop(fpa_cpu_work *work, fpa_cpu_loop loop)
@@ -63,43 +64,6 @@ void cpu_work_data(fpa_cpu_work *work, fpa_cpu_data data)
     work->data[work->data_count++] = data;
 }
 
-static double instructions(const fpa_cpu *cpu, const fpa_cpu_operations *of)
-{
-    return of->multiply_adds * cpu->product_instructions + of->broadcasts * cpu->broadcast_instructions +
-           of->arithmetic + of->shuffles + of->roundings + of->stores;
-}
-
-/* Cycles of a run by each kind of its operations; the most of them are the run's. */
-static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, double *cycles)
-{
-    const fpa_cpu_operations *step = &loop->step, *narrow = &loop->narrow;
-    const double n = loop->steps, part = 1 / cpu->passes;
-    const double taken[] = {
-        [MULTIPLY_ADDS] = n * (step->multiply_adds + part * narrow->multiply_adds) / cpu->multiply_adds,
-        [ARITHMETIC] = n * (step->arithmetic + part * narrow->arithmetic) / cpu->arithmetic,
-        [SHUFFLES] = n * (step->shuffles / cpu->shuffles + step->roundings / cpu->roundings),
-        [LOADS] = (n * (step->loads + step->broadcasts + part * narrow->loads) + loop->first) / cpu->loads,
-        [STORES] = (n * (step->stores + part * narrow->stores) + loop->last) / cpu->stores,
-        [INSTRUCTIONS] = (n * (instructions(cpu, step) + instructions(cpu, narrow) + loop->others) + loop->first +
-                          loop->last) /
-                         cpu->instructions,
-        [LATENCY] = n * (loop->chain * cpu->latency + loop->forwards * cpu->forward),
-        [CALLS] = n * (loop->calls * cpu->call + loop->exponentials * cpu->exponential),
-    };
-    resource most = MULTIPLY_ADDS;
-    for (int i = 0; i <= CALLS; i++)
-        most = taken[i] > taken[most] ? (resource)i : most;
-    *cycles = taken[most];
-    return most;
-}
-
-double cpu_loop_cycles(const fpa_cpu *cpu, const fpa_cpu_loop *loop)
-{
-    double run;
-    busiest(cpu, loop, &run);
-    return loop->runs * run;
-}
-
 /* The nearest cache that holds what is walked. */
 static fpa_cache_level level_of(const fpa_cpu *cpu, double bytes)
 {
@@ -109,14 +73,69 @@ static fpa_cache_level level_of(const fpa_cpu *cpu, double bytes)
     return (fpa_cache_level)level;
 }
 
+/* Bytes a cycle that one of so many threads has of the memory. */
+static double memory_bandwidth(const fpa_cpu *cpu, int threads)
+{
+    return fmin(cpu->memory, cpu->all_memory / threads) / cpu->clock;
+}
+
+/* Cycles until bytes have come, and others have gone meanwhile, from where `set` bytes lie. */
+static double far_cycles(const fpa_cpu *cpu, double read, double written, double set, int threads)
+{
+    const fpa_cache_level level = level_of(cpu, set);
+    if (level == CACHE_FIRST)
+        return 0; /* loads and stores are counted by themselves */
+    if (level == CACHES)
+        return (read + written) / memory_bandwidth(cpu, threads);
+    return fmax(read, written) / cpu->cache[level].bandwidth;
+}
+
+static double instructions(const fpa_cpu *cpu, const fpa_cpu_operations *of)
+{
+    return of->multiply_adds * cpu->product_instructions + of->broadcasts * cpu->broadcast_instructions +
+           of->arithmetic + of->shuffles + of->roundings + of->stores;
+}
+
+/* Cycles of a run by each kind of its operations; the most of them are the run's. What comes from far takes the
+ * first-level cache as well, which has no other time for stores. */
+static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, int threads, double *cycles)
+{
+    const fpa_cpu_operations *step = &loop->step, *narrow = &loop->narrow;
+    const double n = loop->steps, part = 1 / cpu->passes;
+    const fpa_cache_level level = level_of(cpu, loop->set);
+    const double far = n * far_cycles(cpu, loop->come, loop->gone, loop->set, threads);
+    const double filled = level == CACHE_FIRST ? 0 : n * loop->come / cpu->cache[CACHE_FIRST].bandwidth;
+    const double taken[] = {
+        [MULTIPLY_ADDS] = n * (step->multiply_adds + part * narrow->multiply_adds) / cpu->multiply_adds,
+        [ARITHMETIC] = n * (step->arithmetic + part * narrow->arithmetic) / cpu->arithmetic,
+        [SHUFFLES] = n * (step->shuffles / cpu->shuffles + step->roundings / cpu->roundings),
+        [LOADS] = (n * (step->loads + step->broadcasts + part * narrow->loads) + loop->first) / cpu->loads,
+        [STORES] = (n * (step->stores + part * narrow->stores) + loop->last) / cpu->stores + filled,
+        [INSTRUCTIONS] = (n * (instructions(cpu, step) + instructions(cpu, narrow) + loop->others) +
+                          loop->first + loop->last) /
+                         cpu->instructions,
+        [LATENCY] = n * (loop->chain * cpu->latency + loop->forwards * cpu->forward),
+        [CALLS] = n * (loop->calls * cpu->call + loop->exponentials * cpu->exponential),
+        [CACHE] = level < CACHES ? far : 0,
+        [MEMORY] = level < CACHES ? 0 : far,
+    };
+    resource most = MULTIPLY_ADDS;
+    for (int i = 0; i <= MEMORY; i++)
+        most = taken[i] > taken[most] ? (resource)i : most;
+    *cycles = taken[most];
+    return most;
+}
+
+double cpu_loop_cycles(const fpa_cpu *cpu, const fpa_cpu_loop *loop)
+{
+    double run;
+    busiest(cpu, loop, 1, &run);
+    return loop->runs * run;
+}
+
 double cpu_data_cycles(const fpa_cpu *cpu, const fpa_cpu_data *data, int threads)
 {
-    const fpa_cache_level level = level_of(cpu, data->set);
-    if (level == CACHE_FIRST)
-        return 0; /* loads and stores are the loops' */
-    if (level == CACHES)
-        return (data->read + data->written) / fmin(cpu->memory, cpu->all_memory / threads) * cpu->clock;
-    return fmax(data->read, data->written) / cpu->cache[level].bandwidth;
+    return far_cycles(cpu, data->read, data->written, data->set, threads);
 }
 
 fpa_cost cpu_cost(const fpa_cpu *cpu, const fpa_cpu_work *work)
@@ -125,7 +144,7 @@ fpa_cost cpu_cost(const fpa_cpu *cpu, const fpa_cpu_work *work)
     for (int i = 0; i < work->loop_count; i++) {
         const fpa_cpu_loop *loop = &work->loop[i];
         double run;
-        const resource most = busiest(cpu, loop, &run);
+        const resource most = busiest(cpu, loop, work->threads, &run);
         spent[most] += loop->runs * run / cpu->clock;
     }
     for (int i = 0; i < work->data_count; i++) {

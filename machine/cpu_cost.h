@@ -22,16 +22,17 @@ typedef struct fpa_cpu_operations {
 /* A loop and how often it runs. The operations of a run overlap, so that the busiest kind of them decides. */
 typedef struct fpa_cpu_loop {
     const char *name;
-    double runs;                 /* times that it is entered */
-    double steps;                /* of a run */
-    fpa_cpu_operations step;     /* of one step, on whole vectors */
-    fpa_cpu_operations narrow;   /* of one step, on half a vector at most */
-    double others;               /* instructions of a step beside those and beside loads */
-    double calls;                /* of a step: of memset and its like, for a vector */
-    double exponentials;         /* of a step: exp of a double */
-    double chain;                /* of a step: sums that each need the one before */
-    double forwards;             /* of a step: stores that the next step waits for to load */
-    double first, last;          /* of a run: sums that are loaded before its steps, and stored after them */
+    double runs;               /* times that it is entered */
+    double steps;              /* of a run */
+    fpa_cpu_operations step;   /* of one step, on whole vectors */
+    fpa_cpu_operations narrow; /* of one step, on half a vector at most */
+    double others;             /* instructions of a step beside those and beside loads */
+    double calls;              /* of a step: of memset and its like, for a vector */
+    double exponentials;       /* of a step: exp of a double */
+    double chain;              /* of a step: sums that each need the one before */
+    double forwards;           /* of a step: stores that the next step waits for to load */
+    double come, gone, set;    /* of a step: bytes, as read, written and set of fpa_cpu_data */
+    double first, last;        /* of a run: sums that are loaded before its steps, and stored after them */
 } fpa_cpu_loop;
 
 /* Data that are walked again and again: what was walked since decides which cache still has them. */
@@ -48,15 +49,16 @@ typedef struct fpa_cpu_work {
     fpa_cpu_loop loop[CPU_LOOPS];
     fpa_cpu_data data[CPU_DATA];
     double exchanged; /* bytes that come from another core's cache, or that it gives back */
-    double regions; /* parallel regions of several threads */
-    double waits;   /* of a team for its slowest member */
-    int threads;    /* that share the memory */
+    double regions;   /* parallel regions of several threads */
+    double waits;     /* of a team for its slowest member */
+    int threads;      /* that share the memory */
 } fpa_cpu_work;
 
 /* Nothing is added that runs never. The caller keeps to CPU_LOOPS and CPU_DATA. */
 void cpu_work_loop(fpa_cpu_work *work, fpa_cpu_loop loop);
 void cpu_work_data(fpa_cpu_work *work, fpa_cpu_data data);
 
+/* For a thread that has the memory for itself. */
 double cpu_loop_cycles(const fpa_cpu *cpu, const fpa_cpu_loop *loop);
 /* Cycles until the data have come, and gone where they are written. */
 double cpu_data_cycles(const fpa_cpu *cpu, const fpa_cpu_data *data, int threads);

@@ -70,8 +70,8 @@ static void check_row(const fpa_cpu *cpu)
                               cpu->shuffles,  cpu->roundings,     cpu->loads,
                               cpu->stores,    cpu->instructions,  cpu->latency,
                               cpu->forward,   cpu->call,          cpu->exponential,
-                              cpu->registers, cpu->memory,        cpu->all_memory,      cpu->between,
-                              cpu->region,    cpu->wait};
+                              cpu->registers, cpu->memory,        cpu->all_memory,
+                              cpu->between,   cpu->region,        cpu->wait};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         assert_true(figures[i] > 0);
     for (int level = 1; level < CACHES; level++) {
@@ -132,6 +132,22 @@ static void vectors_of_half_the_width_take_one_of_two_passes(void **state)
     assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 150));
 }
 
+/* A line that comes takes the first-level cache at its own bandwidth, beside the stores. */
+static void a_state_that_passes_waits_for_its_cache_or_for_stores(void **state)
+{
+    (void)state;
+    fpa_cpu_loop loop = {.runs = 1, .steps = 100, .step = {.stores = 4}, .come = 64, .gone = 64, .set = 5000};
+    assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 100 * (4 + 1)));
+    loop.step.stores = 0; /* 64 bytes at 32 a cycle */
+    assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 100 * 2));
+    loop.set = 1e6; /* 128 bytes at 4 a cycle */
+    assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 100 * 32));
+    loop.gone = 0;
+    assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 100 * 16));
+    loop.set = 500;
+    assert_true(cpu_loop_cycles(&simple_cpu, &loop) == 0);
+}
+
 static void data_come_from_the_nearest_cache_that_holds_what_is_walked(void **state)
 {
     (void)state;
@@ -142,7 +158,8 @@ static void data_come_from_the_nearest_cache_that_holds_what_is_walked(void **st
         assert_true(is_near(cpu_data_cycles(&simple_cpu, &data, 1) + 1, cycles[level] + 1));
     }
     const fpa_cpu_data far = {"data", 6400, 3200, 1e6};
-    assert_true(is_near(cpu_data_cycles(&simple_cpu, &far, 2), 9600 / 4.0)); /* each may have half of 8 GB/s */
+    assert_true(
+        is_near(cpu_data_cycles(&simple_cpu, &far, 2), 9600 / 4.0)); /* each may have half of 8 GB/s */
     assert_true(is_near(cpu_data_cycles(&simple_cpu, &far, 4), 9600 / 2.0));
 }
 
@@ -255,13 +272,14 @@ static void products_are_counted_as_the_text_does_them(void **state)
     const double features = (double)m.plan.features;
     fpa_call_size size = call_of(FORM_CHUNKED, 480);
     work_of_call(&m.plan, 48, &size, 1, &work);
-    assert_true(is_near(multiply_adds(&work, "query"), 9 * 48 * features * 4)); /* not of the first chunk */
+    assert_true(is_near(multiply_adds(&work, "query"), 9 * 48 * features * 4));  /* not of the first chunk */
     assert_true(is_near(multiply_adds(&work, "update"), 9 * 48 * features * 4)); /* not of the last */
     size.state_in = size.state_out = true;
     work_of_call(&m.plan, 48, &size, 1, &work);
     assert_true(is_near(multiply_adds(&work, "query"), 480 * features * 4));
     assert_true(is_near(multiply_adds(&work, "update"), 480 * features * 4));
-    work_of_call(&m.plan, 96, &size, 1, &work); /* five chunks of two panels: a whole square and two halves each */
+    work_of_call(&m.plan, 96, &size, 1,
+                 &work); /* five chunks of two panels: a whole square and two halves each */
     const double dots = multiply_adds(&work, "dots"), square = 48 * 32 * 48 / 8;
     assert_true(dots > 5 * 2 * square && dots < 5 * 3 * square);
     size = call_of(FORM_RECURRENT, 100);
@@ -344,7 +362,8 @@ static void from_the_crossover_on_the_chunked_form_takes_fewer_seconds(void **st
     assert_true(is_sooner_chunked(&m.plan, crossover) && is_sooner_chunked(&m.plan, 2 * crossover));
     assert_false(is_sooner_chunked(&m.plan, crossover - 1) || is_sooner_chunked(&m.plan, crossover / 2));
     unmake(&m);
-    make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2", &m);
+    make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2",
+         &m);
     assert_int_equal(m.plan.facts.crossover, 0);
     unmake(&m);
 }
@@ -359,6 +378,22 @@ static void teams_share_heads_whose_work_is_worth_it(void **state)
     unmake(&m);
     make("return head { name = 'p', d = 64, dv = 64, terms = power { degree = 2 } }", "c:avx512", &m);
     assert_true(m.plan.c.team_by_chunk && m.plan.c.team_by_token);
+    unmake(&m);
+}
+
+/* A state that is only read has half of the multiply-adds; recent tokens are scored. */
+static void recent_tokens_are_counted_as_keys_beside_a_state_that_is_read(void **state)
+{
+    struct made m;
+    fpa_cpu_work work;
+    (void)state;
+    make(power2, "c:avx2", &m);
+    fpa_call_size size = call_of(FORM_RECURRENT, 1);
+    size.state_in = true;
+    size.recent = 60;
+    work_of_call(&m.plan, 48, &size, 1, &work);
+    assert_true(is_near(multiply_adds(&work, "state"), (double)m.plan.features * 4));
+    assert_true(is_near(multiply_adds(&work, "dots"), (48 + 18) * 32)); /* 61 keys in tiles of 6, two lanes */
     unmake(&m);
 }
 
@@ -382,7 +417,8 @@ static void each_mechanism_is_a_candidate_or_says_why_not(void **state)
         assert_int_equal(plan_candidates_c(&m.plan, &size, rows, 2), 2);
     }
     unmake(&m);
-    make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2", &m);
+    make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2",
+         &m);
     const fpa_call_size size = call_of(FORM_CHUNKED, 512);
     plan_candidates_c(&m.plan, &size, rows, 8);
     assert_string_equal(rows[FORM_CHUNKED].refused, "the head is not causal");
@@ -396,6 +432,7 @@ int main(void)
         cmocka_unit_test(rows_have_all_figures_and_registers_as_their_targets_have),
         cmocka_unit_test(the_busiest_kind_of_operations_is_what_a_run_takes),
         cmocka_unit_test(vectors_of_half_the_width_take_one_of_two_passes),
+        cmocka_unit_test(a_state_that_passes_waits_for_its_cache_or_for_stores),
         cmocka_unit_test(data_come_from_the_nearest_cache_that_holds_what_is_walked),
         cmocka_unit_test(seconds_add_up_and_the_limit_is_what_takes_most),
         cmocka_unit_test(seconds_grow_with_every_count),
@@ -404,6 +441,7 @@ int main(void)
         cmocka_unit_test(the_chunk_is_the_one_with_the_fewest_seconds_a_token),
         cmocka_unit_test(from_the_crossover_on_the_chunked_form_takes_fewer_seconds),
         cmocka_unit_test(teams_share_heads_whose_work_is_worth_it),
+        cmocka_unit_test(recent_tokens_are_counted_as_keys_beside_a_state_that_is_read),
         cmocka_unit_test(each_mechanism_is_a_candidate_or_says_why_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

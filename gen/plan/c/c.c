@@ -79,7 +79,8 @@ static fpa_status place_slices(fpa_plan *plan, fpa_error *error)
 /* Seconds of one more chunk of one head: on one thread, or by a team of two. */
 static double chunk_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, int chunk, int threads)
 {
-    fpa_call_size size = {.form = form, .batch = 1, .length = 2 * (int64_t)chunk, .query_heads = 1, .heads = 1};
+    fpa_call_size size = {
+        .form = form, .batch = 1, .length = 2 * (int64_t)chunk, .query_heads = 1, .heads = 1};
     const double both = work_cost(plan, chunk, cpu, &size, threads).seconds;
     size.length = chunk;
     return both - work_cost(plan, chunk, cpu, &size, threads).seconds;
@@ -88,7 +89,8 @@ static double chunk_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, 
 /* Of three heads on two threads: one each, then one that they share, or that one has where sharing costs more. */
 static double step_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, int step, bool *shared)
 {
-    const double alone = chunk_seconds(plan, cpu, form, step, 1), both = chunk_seconds(plan, cpu, form, step, 2);
+    const double alone = chunk_seconds(plan, cpu, form, step, 1),
+                 both = chunk_seconds(plan, cpu, form, step, 2);
     *shared = both < alone;
     return alone + (*shared ? both : alone);
 }

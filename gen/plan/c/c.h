@@ -29,8 +29,8 @@ typedef struct fpa_c_plan {
     int query_blocks;         /* panels of queries that one unit of the parallel form takes */
     fpa_register_tile values; /* of products whose columns are values */
     fpa_register_tile scores; /* of products whose columns are a panel's tokens */
-    bool team_by_chunk; /* threads that are left over share a head: of the chunked form */
-    bool team_by_token; /* of the recurrent form */
+    bool team_by_chunk;       /* threads that are left over share a head: of the chunked form */
+    bool team_by_token;       /* of the recurrent form */
     double code_bytes;        /* of the compiled kernel, an estimate */
 } fpa_c_plan;
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "parts.h"
+#include "scores.h"
 
 /* A call on its way to counts. */
 typedef struct call {
@@ -81,11 +82,11 @@ static void count_own(const call *c, panels of, double count)
     const int tokens = c->to.plan->c.tokens;
     const double each = count * (double)c->queries * fmax(1.0 / c->team, 1.0 / panel_count(of));
     fpa_counting to = times(c, each * of.whole * (of.whole - 1) / 2);
-    parts_score(&to, tokens, tokens);
+    scores_full(&to, tokens, tokens);
     to = times(c, each * of.whole);
     if (of.rest)
-        parts_score(&to, tokens, of.rest);
-    each_panel(c, of, each, parts_score_diagonal);
+        scores_full(&to, tokens, of.rest);
+    each_panel(c, of, each, scores_diagonal);
     each_panel(c, of, each, parts_store_outputs);
 }
 
@@ -115,10 +116,12 @@ static void count_chunk_data(const call *c, double reads, double writes)
 {
     const fpa_plan *plan = c->to.plan;
     const double tiles = plan->c.tile_count / (double)c->team, queries = (double)c->queries;
-    const double blocks = panel_count(panels_of(plan, c->chunk < c->size->length ? c->chunk : c->size->length));
-    const double rows = parts_rows_bytes(plan) * blocks, read = parts_read_bytes(&c->to) * blocks / c->team;
-    const double values = parts_values_bytes(plan) * blocks * tiles, state = parts_state_bytes(plan);
-    const double outputs = parts_outputs_bytes(plan) * blocks * queries * tiles;
+    const double blocks =
+        panel_count(panels_of(plan, c->chunk < c->size->length ? c->chunk : c->size->length));
+    const double rows = counting_rows_bytes(plan) * blocks,
+                 read = counting_read_bytes(&c->to) * blocks / c->team;
+    const double values = counting_values_bytes(plan) * blocks * tiles, state = counting_state_bytes(plan);
+    const double outputs = counting_outputs_bytes(plan) * blocks * queries * tiles;
     const double panel = 4.0 * plan->c.tokens * plan->c.tile_features;
     const double walked = rows * (1 + queries) + (values + outputs) / tiles + 2 * panel;
     fpa_cpu_work *work = c->to.work;
@@ -127,10 +130,12 @@ static void count_chunk_data(const call *c, double reads, double writes)
     const double chunks = c->to.times * fmax(reads, writes);
     reads *= c->to.times, writes *= c->to.times;
     work->exchanged += chunks * 2 * shared;
-    cpu_work_data(work, (fpa_cpu_data){"panels of queries", reads * (read * queries + outputs), reads * outputs, walked});
-    cpu_work_data(work, (fpa_cpu_data){"panels of keys", writes * (read + values * (plan->c.pairs ? 1 / 3.0 : 1)), 0, walked});
-    cpu_work_data(work, (fpa_cpu_data){"state", fmax(reads, writes) * state / c->team, writes * state / c->team,
-                                       state + walked});
+    cpu_work_data(work, (fpa_cpu_data){"panels of queries", reads * (read * queries + outputs),
+                                       reads * outputs, walked});
+    cpu_work_data(work, (fpa_cpu_data){"panels of keys",
+                                       writes * (read + values * (plan->c.pairs ? 1 / 3.0 : 1)), 0, walked});
+    cpu_work_data(work, (fpa_cpu_data){"state", fmax(reads, writes) * state / c->team,
+                                       writes * state / c->team, state + walked});
 }
 
 /* q, k, v once from where the caller has them, and o there. */
@@ -139,7 +144,8 @@ static void count_operands(const call *c, double share)
     const fpa_head *head = c->to.plan->head;
     const fpa_call_size *s = c->size;
     const double tokens = (double)(s->batch * s->length), element = (double)dtype_size(head->dtype);
-    const double queries = tokens * (double)s->query_heads * element, keys = tokens * (double)s->heads * element;
+    const double queries = tokens * (double)s->query_heads * element,
+                 keys = tokens * (double)s->heads * element;
     const double read = queries * head->d + keys * (head->d + head->dv), written = queries * head->dv;
     cpu_work_data(c->to.work, (fpa_cpu_data){"operands", share * read, share * written, read + written});
 }
@@ -149,7 +155,8 @@ static void count_chunked(const call *c)
     const fpa_call_size *s = c->size;
     const int64_t whole = s->length / c->chunk, rest = s->length % c->chunk;
     const double first = s->state_in ? 0 : 1, last = s->state_out ? 0 : 1;
-    const double one = whole > 0 ? 1 : 0, tail = rest > 0 ? 1 : 0; /* is there a whole chunk; one that is not */
+    const double one = whole > 0 ? 1 : 0,
+                 tail = rest > 0 ? 1 : 0; /* is there a whole chunk; one that is not */
     fpa_counting to = c->to;
     if (!s->state_in)
         parts_clear_state(&to);
@@ -175,28 +182,29 @@ static void count_parallel(const call *c)
     double packed = 0; /* panels of keys, by all units */
     for (int first = 0; first < count; first += unit)
         packed += plan->head->causal ? (first + unit < count ? first + unit : count) : count;
-    const double last = plan->head->causal || !of.rest ? of.rest > 0 : units; /* that take the panel of the rest */
+    const double last =
+        plan->head->causal || !of.rest ? of.rest > 0 : units; /* that take the panel of the rest */
     to = times(c, packed - last);
     parts_pack_keys(&to, tokens);
     to = times(c, last);
     if (of.rest)
         parts_pack_keys(&to, of.rest);
     if (plan->head->causal) {
-        each_panel(c, of, 1, parts_score_diagonal);
+        each_panel(c, of, 1, scores_diagonal);
         to = times(c, of.whole * (of.whole - 1) / 2.0);
-        parts_score(&to, tokens, tokens);
+        scores_full(&to, tokens, tokens);
         to = times(c, of.whole);
         if (of.rest)
-            parts_score(&to, tokens, of.rest);
+            scores_full(&to, tokens, of.rest);
     } else {
         to = times(c, (double)of.whole * of.whole);
-        parts_score(&to, tokens, tokens);
+        scores_full(&to, tokens, tokens);
         to = times(c, of.whole);
         if (of.rest) {
-            parts_score(&to, tokens, of.rest);
-            parts_score(&to, of.rest, tokens);
+            scores_full(&to, tokens, of.rest);
+            scores_full(&to, of.rest, tokens);
             to = times(c, 1);
-            parts_score(&to, of.rest, of.rest);
+            scores_full(&to, of.rest, of.rest);
         }
     }
     if (c->size->state_in) {
@@ -208,22 +216,38 @@ static void count_parallel(const call *c)
     }
     const double element = (double)dtype_size(plan->head->dtype) * (plan->head->d + plan->head->dv);
     const double all = (double)c->size->length * element;
-    cpu_work_data(c->to.work, (fpa_cpu_data){"keys and values", c->to.times * (packed - count) * tokens * element, 0, all});
+    cpu_work_data(c->to.work, (fpa_cpu_data){"keys and values",
+                                             c->to.times * (packed - count) * tokens * element, 0, all});
 }
 
 /* ---- the recurrent form ---- */
 
+/* Recent tokens, the newest among them, are still keys and values: panel by panel, for all queries at once. */
+static void count_recent(const call *c)
+{
+    const int count = (int)c->queries + 1 < c->to.plan->c.tokens ? (int)c->queries + 1 : c->to.plan->c.tokens;
+    const panels of = panels_of(c->to.plan, c->size->recent + 1);
+    fpa_counting to = times(c, of.whole);
+    parts_pack_keys(&to, c->to.plan->c.tokens);
+    scores_full(&to, c->to.plan->c.tokens, count);
+    to = times(c, of.rest > 0);
+    parts_pack_keys(&to, of.rest);
+    scores_full(&to, of.rest, count);
+}
+
 static void count_recurrent(const call *c)
 {
-    const fpa_plan *plan = c->to.plan;
-    const double slices = plan->c.slice_count, tokens = (double)c->size->length, state = parts_state_bytes(plan);
+    const fpa_call_size *s = c->size;
+    const double heads =
+        s->length > 1 ? 1 : (double)(s->batch * s->heads); /* between two visits of a state */
     fpa_counting to = c->to;
-    if (!c->size->state_in)
+    if (!s->state_in)
         parts_clear_state(&to);
-    to = times(c, tokens);
-    parts_token(&to, (int)c->queries, share_of(c, slices));
-    cpu_work_data(c->to.work, (fpa_cpu_data){"state", to.times * state / c->team, to.times * state / c->team,
-                                             c->size->length > 1 ? state : state * (double)(c->size->batch * c->size->heads)});
+    to = times(c, (double)s->length);
+    parts_token(&to, (int)c->queries, share_of(c, c->to.plan->c.slice_count),
+                counting_state_bytes(c->to.plan) * heads, s->recent == 0);
+    if (s->recent)
+        count_recent(c);
     if (c->team > 1)
         c->to.work->waits += to.times;
 }
@@ -250,7 +274,7 @@ static void count_heads(const call *all, int threads, bool teams, void (*form)(c
 
 void work_of_call(const fpa_plan *plan, int chunk, const fpa_call_size *size, int threads, fpa_cpu_work *work)
 {
-    call c = {.to = parts_begin(plan, work), .size = size, .chunk = chunk, .team = 1};
+    call c = {.to = counting_begin(plan, work), .size = size, .chunk = chunk, .team = 1};
     c.queries = size->heads ? size->query_heads / size->heads : 0;
     work->threads = threads;
     if (size->form == FORM_PARALLEL) {
@@ -267,7 +291,8 @@ void work_of_call(const fpa_plan *plan, int chunk, const fpa_call_size *size, in
     count_operands(&c, 1.0 / threads);
 }
 
-fpa_cost work_cost(const fpa_plan *plan, int chunk, const fpa_cpu *cpu, const fpa_call_size *size, int threads)
+fpa_cost work_cost(const fpa_plan *plan, int chunk, const fpa_cpu *cpu, const fpa_call_size *size,
+                   int threads)
 {
     fpa_cpu_work work;
     work_of_call(plan, chunk, size, threads, &work);

@@ -1,0 +1,97 @@
+#include "scores.h"
+
+#include <math.h>
+
+/* Products and sums of the polynomial for one vector (templates/c/score.c.in, Horner in the first dot). */
+static double kernel_operations(const fpa_plan *plan)
+{
+    const fpa_score *score = plan->score;
+    double operations = 0;
+    for (int i = 0; i < score->monomial_count; i++) {
+        for (int f = 0; f < score->dot_count; f++)
+            operations += score->monomials[i].power[f];
+        operations += score->monomials[i].weight.value != 1;
+    }
+    return fmax(0, operations - 1);
+}
+
+static void count_kernel(const fpa_counting *to, double count, double more)
+{
+    counting_loop(to, (fpa_cpu_loop){.name = "kernel",
+                                     .runs = count,
+                                     .steps = 1,
+                                     .step.arithmetic = kernel_operations(to->plan) + more,
+                                     .step.loads = to->plan->score->dot_count + more / 2,
+                                     .step.stores = 1,
+                                     .others = 3});
+}
+
+static void count_dots(const fpa_counting *to, int keys, int columns, double times)
+{
+    const fpa_plan *plan = to->plan;
+    for (int i = 0; i < plan->score->dot_count; i++)
+        counting_product(to, (fpa_product){.name = "dots",
+                                           .rows = counting_whole_rows(keys, plan->c.scores),
+                                           .columns = columns,
+                                           .tile = plan->c.scores,
+                                           .steps = counting_steps(plan, plan->dots[i].row_count),
+                                           .times = times,
+                                           .clears = true});
+}
+
+/* Scores times values: `steps` keys a row. */
+static void count_values(const fpa_counting *to, int keys, int tokens, double steps)
+{
+    const fpa_plan *plan = to->plan;
+    const double count = counting_vectors(plan, tokens);
+    if (plan->c.pairs)
+        counting_pairing(to, "pairs of scores", keys, count);
+    counting_product(to, (fpa_product){.name = "scores by values",
+                                       .rows = counting_whole_rows(tokens, plan->c.values),
+                                       .columns = plan->head->dv,
+                                       .tile = plan->c.values,
+                                       .steps = counting_steps(plan, steps),
+                                       .times = 1,
+                                       .fetches = true});
+    if (counting_normalizes(plan))
+        counting_loop(to, (fpa_cpu_loop){.name = "sums of scores",
+                                         .runs = count,
+                                         .steps = counting_steps(plan, keys),
+                                         .step.arithmetic = 1,
+                                         .step.loads = 1,
+                                         .others = 2,
+                                         .chain = 1,
+                                         .first = 1,
+                                         .last = 1});
+}
+
+void scores_full(const fpa_counting *to, int keys, int tokens)
+{
+    const fpa_plan *plan = to->plan;
+    count_dots(to, keys, counting_whole_vectors(plan, tokens), 1);
+    count_kernel(to, keys * counting_vectors(plan, tokens), plan->head->gate ? 2 : 0);
+    count_values(to, keys, tokens, keys);
+}
+
+void scores_diagonal(const fpa_counting *to, int tokens)
+{
+    const fpa_plan *plan = to->plan;
+    const int lanes = counting_lanes(plan), rows = plan->c.scores.rows,
+              count = counting_whole_vectors(plan, tokens);
+    for (int j = 0; j < tokens; j += rows)
+        count_dots(to, rows, count - j / lanes * lanes, 1);
+    double seen = 0;
+    for (int t = 0; t < count; t += lanes)
+        seen += t + lanes < tokens ? t + lanes : tokens;
+    count_kernel(to, seen, plan->head->gate ? 6 : 1);
+    counting_loop(to, (fpa_cpu_loop){.name = "clear",
+                                     .runs = (double)tokens * count / lanes - seen,
+                                     .steps = 1,
+                                     .step.stores = 1,
+                                     .others = 1});
+    double steps = 0;
+    const int value_rows = plan->c.values.rows;
+    for (int m = 0; m < tokens; m += value_rows)
+        steps += m + value_rows < tokens ? m + value_rows : tokens;
+    count_values(to, tokens, tokens, steps / ceil((double)tokens / value_rows));
+}
