@@ -44,10 +44,11 @@
 #endif
 
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
- * memory. In the order of abi/cuda_kernels.h. */
+ * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
+ * abi/cuda_kernels.h. */
 #define FPA_CUDA_KERNELS 12
 struct fpa_cuda_block {
-    int threads, bytes;
+    int threads, bytes, resident;
 };
 
 /* What a kernel does, counted for one head: all blocks that share it, together. The model of a machine makes seconds
@@ -60,7 +61,8 @@ struct fpa_cuda_work {
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy of the state that is written; NAME_chunk_output: 16 queries that read one */
+    struct fpa_cuda_work
+        copy; /* a copy of the state that is written; NAME_chunk_output: 16 queries that read one */
     struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
     int warpgroups;            /* 1: products are by wgmma */
     int trips;                 /* to memory and back, one after the other, before a block's first step */

@@ -9,7 +9,8 @@ enum { WARPS = 12 };
 
 double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int chunk)
 {
-    const struct fpa_cuda_kernel_work *state = &g->work[CUDA_CHUNK_STATE], *output = &g->work[CUDA_CHUNK_OUTPUT];
+    const struct fpa_cuda_kernel_work *state = &g->work[CUDA_CHUNK_STATE],
+                                      *output = &g->work[CUDA_CHUNK_OUTPUT];
     fpa_cuda_sum keys = {0}, queries = {0};
     cuda_sum_add(&keys, &state->step, 1.0 / 16);
     cuda_sum_add_copy(&keys, &state->copy, 1.0 / chunk);
@@ -20,8 +21,10 @@ double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g,
                           cuda_clocks(gpu, &queries, output->warpgroups, WARPS);
     queries.copies = keys.copies; /* what was written is read again */
     const bool warpgroups = state->warpgroups;
-    const double memory = cuda_memory_ahead(gpu, &keys, warpgroups) + cuda_memory_ahead(gpu, &queries, warpgroups);
-    const double alone = cuda_memory_alone(gpu, &keys, warpgroups) + cuda_memory_alone(gpu, &queries, warpgroups);
+    const double memory =
+        cuda_memory_ahead(gpu, &keys, warpgroups) + cuda_memory_ahead(gpu, &queries, warpgroups);
+    const double alone =
+        cuda_memory_alone(gpu, &keys, warpgroups) + cuda_memory_alone(gpu, &queries, warpgroups);
     const double own = clocks / gpu->multiprocessors / gpu->clock;
     return cbrt(own * own * own + memory * memory * memory) + alone;
 }

@@ -72,7 +72,8 @@ fpa_cost cuda_seconds(const fpa_gpu *gpu, const fpa_cuda_launch_load *load)
                                   .shared = all->shared * load->share,
                                   .instructions = all->instructions * load->share};
     const part_clocks parts = parts_of(gpu, &busiest, load->warpgroups, load->warps);
-    const double memory = cuda_memory_ahead(gpu, all, load->warpgroups) * gpu->clock; /* in clocks, as the others */
+    const double memory =
+        cuda_memory_ahead(gpu, all, load->warpgroups) * gpu->clock; /* in clocks, as the others */
     const double own = joined(parts);
     const double clocks = cbrt(own * own * own + memory * memory * memory);
     const double power = all->products / gpu->sustained, trips = load->trips * GPU_TRIP;

@@ -17,8 +17,8 @@ static double parts_seconds(const fpa_gpu_room *room, const fpa_call_size *size,
 
 /* Blocks on a multiprocessor share its part of the memory's bandwidth; one by itself waits for memory. Where they come in
  * several waves, the last one is half full. */
-fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size,
-                              const fpa_candidate *candidate)
+fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                              const fpa_call_size *size, const fpa_candidate *candidate)
 {
     const cuda_kernel kernel = size->recent ? CUDA_DECODE_RECENT : CUDA_DECODE;
     const struct fpa_cuda_kernel_work *work = &g->work[kernel];

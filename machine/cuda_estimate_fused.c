@@ -81,15 +81,17 @@ fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_CLUSTER_SCAN];
     const fpa_gpu *gpu = task->room->gpu;
     const int64_t blocks = candidate->segments, walks = cuda_fused_blocks(task);
-    const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN), places = task->room->cluster_counts[blocks];
+    const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN),
+                  places = task->room->cluster_counts[blocks];
     fpa_cuda_sum span = {0};
     cuda_sum_add(&span, &work->step, FPA_CUDA_SPAN / 16.0 / g->column_blocks);
-    const double own = cuda_clocks(gpu, &span, work->warpgroups, g->kernel[CUDA_CLUSTER_SCAN].threads / 32.0) / gpu->clock;
+    const double own =
+        cuda_clocks(gpu, &span, work->warpgroups, g->kernel[CUDA_CLUSTER_SCAN].threads / 32.0) / gpu->clock;
     const double turn = own / (double)blocks + GPU_HANDOVER;
     const double walked = (double)divide_up(walks, places) * (double)round_up(spans, blocks) * turn;
     const double memory = (double)(task->queries * spans) * g->column_blocks * span.bytes / gpu->memory;
     return (fpa_cost){cbrt(walked * walked * walked + memory * memory * memory) + work->trips * GPU_TRIP,
-                      memory > walked ? "device memory"
+                      memory > walked                       ? "device memory"
                       : own > (double)blocks * GPU_HANDOVER ? "blocks' own work"
                                                             : "handing the state on"};
 }

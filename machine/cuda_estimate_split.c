@@ -62,9 +62,9 @@ static fpa_cost overlapped_cost(const cuda_task *task, bool small, int64_t block
     const double trips = task->geometry->work[CUDA_CHUNK_STATE].trips * GPU_TRIP;
     if (walked > shared)
         return (fpa_cost){walked + trips, "blocks that walk"};
-    return (fpa_cost){shared + trips, shared == power  ? "power of the GPU"
-                                      : memory > all ? "device memory"
-                                                     : output_cost(task).limit};
+    return (fpa_cost){shared + trips, shared == power ? "power of the GPU"
+                                      : memory > all  ? "device memory"
+                                                      : output_cost(task).limit};
 }
 
 static fpa_cost apart_cost(const cuda_task *task, bool small, int64_t segments)

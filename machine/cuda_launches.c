@@ -69,14 +69,16 @@ static double own_keys(const cuda_task *task)
 fpa_cuda_sum output_sum(const cuda_task *task)
 {
     const struct fpa_cuda_kernel_work *work = &task->geometry->work[CUDA_CHUNK_OUTPUT];
-    const double tokens = (double)task->queries * (double)task->size->length, length = (double)task->size->length;
+    const double tokens = (double)task->queries * (double)task->size->length,
+                 length = (double)task->size->length;
     const double first = task->size->state_in ? 0 : fmin((double)task->chunk / fmax(length, 1), 1);
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &work->step, tokens / 16);
     cuda_sum_add(&sum, &work->copy, tokens * (1 - first) / 16);
     cuda_sum_add(&sum, &work->keys, tokens * own_keys(task) / 16);
     /* a copy that was written is read once a chunk */
-    sum.copies += (double)task->queries * (double)task->chunks * (1 - first) * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
+    sum.copies += (double)task->queries * (double)task->chunks * (1 - first) *
+                  task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
     return sum;
 }
 
@@ -142,7 +144,8 @@ fpa_cost scan_cost(const cuda_task *task, int64_t segments)
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &g->work[CUDA_SEGMENT_SCAN].copy, (double)(task->sequences * task->chunks) * later);
     fpa_cost cost = even_cost(task, CUDA_SEGMENT_SCAN, &sum);
-    cost.seconds += GPU_LAUNCH + 0.5 * (double)(task->sequences * segments * (segments - 1)) * total / gpu_of(task)->cache;
+    cost.seconds += GPU_LAUNCH +
+                    0.5 * (double)(task->sequences * segments * (segments - 1)) * total / gpu_of(task)->cache;
     return cost;
 }
 

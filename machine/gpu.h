@@ -26,11 +26,11 @@ typedef struct fpa_gpu {
     double products;           /* m16n8k16 products of 16-bit numbers, a clock and multiprocessor: mma.sync */
     double warpgroup_products; /* the same by wgmma; 0: it has none */
     double sustained;          /* products a second of the whole GPU, as long as its power limit allows */
-    int shared_memory;         /* bytes of a multiprocessor; of each block that is there GPU_BLOCK_OWN are not its own */
-    int threads;               /* of a multiprocessor, at a time */
-    double memory;             /* bytes a second, of a large copy: read plus written */
-    double cache;              /* bytes a second of the second-level cache */
-    int clusters[9];           /* of so many blocks that have a multiprocessor each: at a time; 0: unknown */
+    int shared_memory; /* bytes of a multiprocessor; of each block that is there GPU_BLOCK_OWN are not its own */
+    int threads;       /* of a multiprocessor, at a time */
+    double memory;     /* bytes a second, of a large copy: read plus written */
+    double cache;      /* bytes a second of the second-level cache */
+    int clusters[9]; /* of so many blocks that have a multiprocessor each: at a time; 0: unknown */
 } fpa_gpu;
 
 int gpu_count(void);

@@ -6,12 +6,13 @@
 
 enum { OVERLAPPING = 90 };
 
-/* By threads and shared memory: registers are the compiler's to count. */
-static int count_blocks(const fpa_gpu *gpu, int threads, int64_t bytes)
+/* By threads, shared memory, and the registers that the plan leaves each. */
+static int count_blocks(const fpa_gpu *gpu, const struct fpa_cuda_block *block, int64_t bytes)
 {
     const int64_t by_memory = gpu->shared_memory / (bytes + GPU_BLOCK_OWN);
-    int64_t blocks = gpu->threads / threads;
+    int64_t blocks = gpu->threads / block->threads;
     blocks = blocks < by_memory ? blocks : by_memory;
+    blocks = block->resident && block->resident < blocks ? block->resident : blocks;
     return (int)(blocks < 1 ? 1 : blocks < GPU_MOST_BLOCKS ? blocks : GPU_MOST_BLOCKS);
 }
 
@@ -39,14 +40,14 @@ fpa_gpu_room gpu_room_of_target(const struct fpa_cuda_geometry *g, const fpa_tar
     *source = gpu->name;
     for (int i = 0; i < FPA_CUDA_KERNELS; i++)
         if (g->kernel[i].threads)
-            room.occupancy[i] = count_blocks(gpu, g->kernel[i].threads, g->kernel[i].bytes);
+            room.occupancy[i] = count_blocks(gpu, &g->kernel[i], g->kernel[i].bytes);
     if (room.overlaps && g->decode_cluster > 1)
         room.decode_cluster = g->decode_cluster < MOST_CLUSTER ? g->decode_cluster : MOST_CLUSTER;
     for (int blocks = 1; blocks <= room.decode_cluster; blocks++) {
         const int64_t bytes = resident->threads ? cuda_resident_bytes(g, blocks) : 0;
         if (resident->threads && bytes <= g->decode_resident_most)
             room.decode_resident_clusters[blocks] =
-                count_clusters(gpu, blocks, count_blocks(gpu, resident->threads, bytes));
+                count_clusters(gpu, blocks, count_blocks(gpu, resident, bytes));
         if (scan->threads && blocks > 1)
             room.cluster_counts[blocks] = count_clusters(gpu, blocks, 1);
     }

@@ -87,7 +87,7 @@ void print_cluster_scan(FILE *out, const fpa_plan *plan)
 void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     g->kernel[CUDA_CLUSTER_SCAN] =
-        (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->bytes};
+        (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->bytes, 1};
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
     work_cluster_scan(plan, g);

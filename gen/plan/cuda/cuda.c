@@ -93,8 +93,8 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->gate = plan->head->gate;
     g->query_tokens = cuda->query_tokens;
     if (plan->head->gate)
-        g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0};
-    g->kernel[CUDA_SEGMENT_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0};
+        g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
+    g->kernel[CUDA_SEGMENT_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
     g->segment_scan_elements = CUDA_SCAN_ELEMENTS;
     work_scans(plan, g);
     for (int m = 0; m < CUDA_MECHANISMS; m++)

@@ -50,12 +50,12 @@ fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_err
 void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_decode *decode = plan->cuda.decode;
-    const struct fpa_cuda_block block = {CUDA_DECODE_THREADS, decode->bytes};
+    const struct fpa_cuda_block block = {CUDA_DECODE_THREADS, decode->bytes, decode->blocks};
     g->kernel[CUDA_DECODE] = g->kernel[CUDA_DECODE_RECENT] = block;
     if (decode->resident_bytes)
         g->kernel[CUDA_DECODE_RESIDENT] =
-            (struct fpa_cuda_block){CUDA_DECODE_THREADS, decode->resident_bytes};
-    g->kernel[CUDA_SPLIT_REDUCTION] = (struct fpa_cuda_block){CUDA_SPLIT_REDUCTION_THREADS, 0};
+            (struct fpa_cuda_block){CUDA_DECODE_THREADS, decode->resident_bytes, 0};
+    g->kernel[CUDA_SPLIT_REDUCTION] = (struct fpa_cuda_block){CUDA_SPLIT_REDUCTION_THREADS, 0, 0};
     g->decode_features = decode->features;
     g->decode_cluster = decode->cluster;
     g->decode_resident_least = decode->resident_least;

@@ -65,8 +65,8 @@ void print_fused_coordinates(FILE *out, const fpa_plan *plan)
 
 void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
-    g->kernel[CUDA_FUSED_CHUNK] =
-        (struct fpa_cuda_block){CUDA_THREADS, plan->cuda.fused_coordinates->memory.size};
+    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){
+        CUDA_THREADS, plan->cuda.fused_coordinates->memory.size, plan->cuda.fused_coordinates->blocks};
     g->fused_totals = 1;
     work_fused_coordinates(plan, g);
 }

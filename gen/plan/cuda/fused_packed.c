@@ -187,7 +187,7 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     const fpa_fused_packed *fused = plan->cuda.fused_packed;
     const fpa_columns *columns = &plan->cuda.columns;
     g->kernel[CUDA_FUSED_CHUNK] =
-        (struct fpa_cuda_block){128 * (1 + fused->key_groups + fused->query_groups), fused->bytes};
+        (struct fpa_cuda_block){128 * (1 + fused->key_groups + fused->query_groups), fused->bytes, 1};
     g->fused_totals = 1;
     g->fused_total = fused->slots * columns->all * 8 * columns->blocks;
     g->fused_vector = plan->head->d;

@@ -60,6 +60,7 @@ fpa_status plan_fused_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
 
 void geometry_fused_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
-    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){CUDA_THREADS, plan->cuda.fused_panel->memory.size};
+    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){CUDA_THREADS, plan->cuda.fused_panel->memory.size,
+                                                          plan->cuda.fused_panel->blocks};
     work_fused_panel(plan, g);
 }

@@ -47,13 +47,13 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_split_outer *split = plan->cuda.split_outer;
     const fpa_chunk_state_kernel *large = &split->state[0], *small = &split->state[1];
-    g->kernel[CUDA_CHUNK_STATE] = (struct fpa_cuda_block){large->threads, large->bytes};
+    g->kernel[CUDA_CHUNK_STATE] = (struct fpa_cuda_block){large->threads, large->bytes, 1};
     if (split->kernels > 1)
-        g->kernel[CUDA_CHUNK_STATE_SMALL] = (struct fpa_cuda_block){small->threads, small->bytes};
+        g->kernel[CUDA_CHUNK_STATE_SMALL] = (struct fpa_cuda_block){small->threads, small->bytes, 1};
     g->kernel[CUDA_CHUNK_OUTPUT] =
-        (struct fpa_cuda_block){WARPGROUP_THREADS * (split->output_groups + 1), split->output_bytes};
+        (struct fpa_cuda_block){WARPGROUP_THREADS * (split->output_groups + 1), split->output_bytes, 1};
     if (!split->outer.coordinates)
-        g->kernel[CUDA_PACK_ROWS] = (struct fpa_cuda_block){CUDA_THREADS, split->pack.bytes};
+        g->kernel[CUDA_PACK_ROWS] = (struct fpa_cuda_block){CUDA_THREADS, split->pack.bytes, 0};
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
     g->vector_rows = OUTER_BLOCK * split->outer.row_blocks;

@@ -170,9 +170,10 @@ void print_split_panel(FILE *out, const fpa_plan *plan)
 void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
-    g->kernel[CUDA_CHUNK_STATE] = (struct fpa_cuda_block){CUDA_THREADS, cuda->chunk_state.size};
-    g->kernel[CUDA_CHUNK_OUTPUT] =
-        (struct fpa_cuda_block){CUDA_THREADS, cuda->split_panel->chunk_output.size};
+    g->kernel[CUDA_CHUNK_STATE] =
+        (struct fpa_cuda_block){CUDA_THREADS, cuda->chunk_state.size, cuda->chunk_state_blocks};
+    g->kernel[CUDA_CHUNK_OUTPUT] = (struct fpa_cuda_block){CUDA_THREADS, cuda->split_panel->chunk_output.size,
+                                                           cuda->split_panel->chunk_output_blocks};
     g->chunk_state_slices = cuda->rows->slices;
     work_split_panel(plan, plan->cuda.split_panel, g);
 }

@@ -56,24 +56,26 @@ static struct fpa_cuda_kernel_work count_state(const fpa_plan *plan, const fpa_s
     return work;
 }
 
-/* Keys are packed by every block of queries, for all of which they are. */
+/* 16 queries: o leaves by tiles of 8 columns. Against a copy each factor of a unit is fetched once for all tiles of queries
+ * that a warp has, and the copy's values for each product. Keys are packed by every block of queries, for all of which
+ * they are. */
 static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_split_panel *split)
 {
     const fpa_cuda_rows *rows = plan->cuda.rows;
     const struct fpa_cuda_work packing = count_packing(plan, split);
-    const int blocks = split->columns.blocks, columns = split->columns.all, tiles = split->query_tiles;
-    const int units = rows->units, scores = work_score_products(rows->dot_steps, columns);
+    const int blocks = split->columns.blocks, products = blocks * rows->units * split->columns.all;
+    const int tiles = split->query_tiles, factors = blocks * rows->units * rows->factors / tiles;
+    const int scores = blocks * work_score_products(rows->dot_steps, split->columns.all);
     struct fpa_cuda_kernel_work work = {
         .step = {.shared = 60 * blocks,
-                 .instructions = 900 * blocks,
+                 .instructions = 75 * split->columns.tiles * blocks,
                  .bytes = work_operand_bytes(plan, 2 * (plan->head->d + plan->head->dv))},
-        .copy = {.shared = blocks * units * (2 * columns / 3 + rows->factors * (3 + 5 / tiles)),
-                 .instructions = blocks * units * (5 * columns / 2 + 22 * rows->factors / tiles)},
-        .keys = {.shared = blocks * 2 * scores,
-                 .instructions = blocks * (6 * scores + (plan->head->gate ? 180 : 0))},
+        .copy = {.shared = products + 12 * factors, .instructions = 4 * products / 3 + 28 * factors},
+        .keys = {.shared = 3 * scores,
+                 .instructions = 10 * scores / 3 + (150 + (plan->head->gate ? 175 : 0)) * blocks},
         .trips = 3};
-    add_products(plan, &work.copy, blocks * units * columns);
-    add_products(plan, &work.keys, blocks * scores);
+    add_products(plan, &work.copy, products);
+    add_products(plan, &work.keys, scores);
     add_work(&work.step, &packing, blocks);
     add_work(&work.keys, &packing, (double)blocks * 4 / (CUDA_WARPS * tiles));
     return work;
