@@ -61,8 +61,7 @@ struct fpa_cuda_work {
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work
-        copy; /* a copy of the state that is written; NAME_chunk_output: 16 queries that read one */
+    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one */
     struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
     int warpgroups;            /* 1: products are by wgmma */
     int trips;                 /* to memory and back, one after the other, before a block's first step */

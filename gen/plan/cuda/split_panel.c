@@ -113,8 +113,7 @@ static int choose_chunk(const fpa_plan *plan, fpa_columns columns)
     if (plan->head->chunk)
         return round_up(plan->head->chunk, 16 * CUDA_WARPS);
     work_split_panel(plan, &medium, &geometry);
-    const int best = work_best_chunk(plan, &geometry, STEP, MOST);
-    return best == 3 * STEP ? 2 * STEP : best;
+    return work_best_chunk(plan, &geometry, STEP, MOST);
 }
 
 fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)

@@ -82,7 +82,7 @@ int work_best_chunk(const fpa_plan *plan, const struct fpa_cuda_geometry *geomet
 {
     const fpa_gpu *gpu = gpu_of_target(plan->target);
     int best = step;
-    for (int chunk = 2 * step; chunk <= most; chunk += step)
+    for (int chunk = 2 * step; chunk <= most; chunk *= 2)
         if (cuda_chunk_seconds(gpu, geometry, chunk) < ENOUGH * cuda_chunk_seconds(gpu, geometry, best))
             best = chunk;
     return best;

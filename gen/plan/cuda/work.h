@@ -35,7 +35,7 @@ int work_operand_bytes(const fpa_plan *plan, int numbers);
 /* Dots and monomials beyond the first one: each takes a pass over the scores. */
 int work_more_scores(const fpa_plan *plan);
 
-/* Tokens between copies of the state that take the least time: a multiple of `step`, at most `most`, so that sequences of
+/* Tokens between copies of the state that take the least time: `step`, doubled or not, at most `most`, so that sequences of
  * some thousand tokens have several. geometry has the work of chunk_state and chunk_output. */
 int work_best_chunk(const fpa_plan *plan, const struct fpa_cuda_geometry *geometry, int step, int most);
 

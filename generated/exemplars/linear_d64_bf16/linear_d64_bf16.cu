@@ -114,10 +114,27 @@ enum {
 #endif
 
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
- * memory. In the order of abi/cuda_kernels.h. */
+ * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
+ * abi/cuda_kernels.h. */
 #define FPA_CUDA_KERNELS 12
 struct fpa_cuda_block {
-    int threads, bytes;
+    int threads, bytes, resident;
+};
+
+/* What a kernel does, counted for one head: all blocks that share it, together. The model of a machine makes seconds
+ * of it (machine/cuda_cost.h). */
+struct fpa_cuda_work {
+    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
+    int shared;       /* passes of 128 bytes of shared memory */
+    int instructions; /* of warps */
+    int bytes;        /* of device memory, read or written */
+};
+struct fpa_cuda_kernel_work {
+    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
+    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one */
+    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
+    int warpgroups;            /* 1: products are by wgmma */
+    int trips;                 /* to memory and back, one after the other, before a block's first step */
 };
 
 /* The kernels' own constants; NAME_geometry in the module, filled by these names. */
@@ -142,9 +159,6 @@ struct fpa_cuda_geometry {
     int query_tokens;          /* NAME_chunk_output: that a block takes */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
-    int chunk_state_clocks;    /* estimates, when blocks are persistent: of a block for 16 tokens, */
-    int small_state_clocks;    /* the same, */
-    int chunk_output_clocks;   /* and of NAME_chunk_output for 16 queries and a block of columns */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
@@ -156,6 +170,8 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
+    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
+    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
 #define FPA_CUDA_VERSION 11
@@ -457,19 +473,19 @@ __device__ __forceinline__ float power_of_two(float a)
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
     11, /* version */
-    { /* kernel: threads, bytes */
-        { 0, 0 }, /* gate_scan */
-        { 0, 0 }, /* pack_rows */
-        { 128, 36864 }, /* chunk_state */
-        { 0, 0 }, /* chunk_state_small */
-        { 256, 0 }, /* segment_scan */
-        { 128, 55104 }, /* chunk_output */
-        { 128, 73728 }, /* fused_chunk */
-        { 0, 0 }, /* cluster_scan */
-        { 256, 73728 }, /* decode */
-        { 256, 24576 }, /* decode_resident */
-        { 256, 73728 }, /* decode_recent */
-        { 64, 0 }, /* split_reduction */
+    { /* kernel: threads, bytes, resident */
+        { 0, 0, 0 }, /* gate_scan */
+        { 0, 0, 0 }, /* pack_rows */
+        { 128, 36864, 4 }, /* chunk_state */
+        { 0, 0, 0 }, /* chunk_state_small */
+        { 256, 0, 0 }, /* segment_scan */
+        { 128, 55104, 2 }, /* chunk_output */
+        { 128, 73728, 3 }, /* fused_chunk */
+        { 0, 0, 0 }, /* cluster_scan */
+        { 256, 73728, 3 }, /* decode */
+        { 256, 24576, 0 }, /* decode_resident */
+        { 256, 73728, 3 }, /* decode_recent */
+        { 64, 0, 0 }, /* split_reduction */
     },
     64, /* features */
     64, /* columns */
@@ -488,9 +504,6 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     0, /* small_state_slices */
     128, /* query_tokens */
     0, /* persistent */
-    0, /* chunk_state_clocks */
-    0, /* small_state_clocks */
-    0, /* chunk_output_clocks */
     2048, /* segment_scan_elements */
     0, /* fused_totals */
     0, /* fused_total */
@@ -501,6 +514,21 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     36864, /* decode_resident_least */
     256, /* decode_resident_row */
     231424, /* decode_resident_most */
+    { /* work: step, copy, keys, warpgroups, trips */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
+        { { 32, 81, 242, 4096 }, { 0, 0, 256, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* chunk_state */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
+        { { 0, 0, 0, 0 }, { 0, 0, 320, 16384 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
+        { { 0, 93, 666, 8192 }, { 32, 56, 98, 0 }, { 64, 208, 396, 0 }, 0, 3 }, /* chunk_output */
+        { { 104, 345, 1036, 8192 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 4 }, /* fused_chunk */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 768, 32768 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
+        { { 0, 0, 0, 0 }, { 0, 0, 768, 32768 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0 }, { 0, 0, 768, 16384 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+    },
+    { { 32, 81, 242, 4096 }, { 0, 0, 256, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* totals */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
