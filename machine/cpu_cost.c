@@ -1,7 +1,7 @@
 #include "cpu_cost.h"
 
-#include <assert.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 /* What a cycle is spent on. */
@@ -41,27 +41,78 @@ static bool is_alike(const fpa_cpu_loop *a, const fpa_cpu_loop *b)
            a->gone == b->gone && a->set == b->set;
 }
 
+/* The mean of two counts that are of so many steps, or runs. */
+static void mix(double *to, double from, double share)
+{
+    *to += share * (from - *to);
+}
+
+static void mix_operations(fpa_cpu_operations *to, const fpa_cpu_operations *from, double share)
+{
+    mix(&to->multiply_adds, from->multiply_adds, share);
+    mix(&to->arithmetic, from->arithmetic, share);
+    mix(&to->shuffles, from->shuffles, share);
+    mix(&to->roundings, from->roundings, share);
+    mix(&to->broadcasts, from->broadcasts, share);
+    mix(&to->loads, from->loads, share);
+    mix(&to->stores, from->stores, share);
+}
+
+/* One loop that does what two did. */
+static void unite(fpa_cpu_loop *to, const fpa_cpu_loop *from)
+{
+    const double steps = to->runs * to->steps + from->runs * from->steps, runs = to->runs + from->runs;
+    const double share = steps > 0 ? from->runs * from->steps / steps : 0, edge = from->runs / runs;
+    mix_operations(&to->step, &from->step, share);
+    mix_operations(&to->narrow, &from->narrow, share);
+    double *const counts[] = {&to->others,   &to->calls, &to->exponentials, &to->chain,
+                              &to->forwards, &to->come,  &to->gone};
+    const double more[] = {from->others,   from->calls, from->exponentials, from->chain,
+                           from->forwards, from->come,  from->gone};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        mix(counts[i], more[i], share);
+    mix(&to->first, from->first, edge);
+    mix(&to->last, from->last, edge);
+    to->set = fmax(to->set, from->set);
+    to->runs = runs;
+    to->steps = steps / runs;
+}
+
+static fpa_cpu_loop *last_of_name(fpa_cpu_work *work, const char *name)
+{
+    for (int i = work->loop_count - 1; i >= 0; i--)
+        if (strcmp(work->loop[i].name, name) == 0)
+            return &work->loop[i];
+    return &work->loop[work->loop_count - 1];
+}
+
 void cpu_work_loop(fpa_cpu_work *work, fpa_cpu_loop loop)
 {
     if (loop.runs <= 0)
         return;
-    for (int i = 0; i < work->loop_count; i++) {
-        fpa_cpu_loop *known = &work->loop[i];
-        if (!is_alike(known, &loop))
-            continue;
-        known->runs += loop.runs;
-        return;
-    }
-    assert(work->loop_count < CPU_LOOPS);
-    work->loop[work->loop_count++] = loop;
+    for (int i = 0; i < work->loop_count; i++)
+        if (is_alike(&work->loop[i], &loop)) {
+            work->loop[i].runs += loop.runs;
+            return;
+        }
+    if (work->loop_count < CPU_LOOPS)
+        work->loop[work->loop_count++] = loop;
+    else
+        unite(last_of_name(work, loop.name), &loop);
 }
 
 void cpu_work_data(fpa_cpu_work *work, fpa_cpu_data data)
 {
     if (data.read <= 0 && data.written <= 0)
         return;
-    assert(work->data_count < CPU_DATA);
-    work->data[work->data_count++] = data;
+    if (work->data_count < CPU_DATA) {
+        work->data[work->data_count++] = data;
+        return;
+    }
+    fpa_cpu_data *last = &work->data[CPU_DATA - 1];
+    last->read += data.read;
+    last->written += data.written;
+    last->set = fmax(last->set, data.set);
 }
 
 /* The nearest cache that holds what is walked. */

@@ -42,7 +42,7 @@ typedef struct fpa_cpu_data {
     double set;           /* bytes that lie between two visits */
 } fpa_cpu_data;
 
-enum { CPU_LOOPS = 160, CPU_DATA = 16 };
+enum { CPU_LOOPS = 256, CPU_DATA = 16 };
 
 typedef struct fpa_cpu_work {
     int loop_count, data_count;
@@ -54,7 +54,8 @@ typedef struct fpa_cpu_work {
     int threads;      /* that share the memory */
 } fpa_cpu_work;
 
-/* Nothing is added that runs never. The caller keeps to CPU_LOOPS and CPU_DATA. */
+/* Nothing is added that runs never. Where there is no more room a loop is one with another of its name, or with the
+ * last, whose steps then have the mean of both counts; data are one with the last. */
 void cpu_work_loop(fpa_cpu_work *work, fpa_cpu_loop loop);
 void cpu_work_data(fpa_cpu_work *work, fpa_cpu_data data);
 

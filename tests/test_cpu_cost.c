@@ -183,6 +183,28 @@ static void seconds_add_up_and_the_limit_is_what_takes_most(void **state)
     assert_string_equal(cost.limit, "waits");
 }
 
+static void loops_without_room_are_united_and_take_as_long(void **state)
+{
+    fpa_cpu_work work = {.threads = 1};
+    double cycles = 0;
+    (void)state;
+    for (int i = 0; i < 2 * CPU_LOOPS; i++) {
+        const fpa_cpu_loop loop = {.name = i % 2 ? "odd" : "even",
+                                   .runs = 1 + i % 3,
+                                   .steps = 1 + i,
+                                   .step = {.multiply_adds = 1 + i % 5},
+                                   .last = i % 2};
+        cycles += cpu_loop_cycles(&simple_cpu, &loop);
+        cpu_work_loop(&work, loop);
+    }
+    assert_int_equal(work.loop_count, CPU_LOOPS);
+    assert_true(is_near(cpu_cost(&simple_cpu, &work).seconds, 1e-9 * cycles));
+    for (int i = 0; i < 2 * CPU_DATA; i++)
+        cpu_work_data(&work, (fpa_cpu_data){"data", 32, 0, 5000});
+    assert_int_equal(work.data_count, CPU_DATA);
+    assert_true(is_near(cpu_cost(&simple_cpu, &work).seconds, 1e-9 * (cycles + 2 * CPU_DATA)));
+}
+
 /* Ten times as much of any count, in a loop that has of each kind: never less, and more in the end. */
 static void seconds_grow_with_every_count(void **state)
 {
@@ -435,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_state_that_passes_waits_for_its_cache_or_for_stores),
         cmocka_unit_test(data_come_from_the_nearest_cache_that_holds_what_is_walked),
         cmocka_unit_test(seconds_add_up_and_the_limit_is_what_takes_most),
+        cmocka_unit_test(loops_without_room_are_united_and_take_as_long),
         cmocka_unit_test(seconds_grow_with_every_count),
         cmocka_unit_test(products_are_counted_as_the_text_does_them),
         cmocka_unit_test(seconds_grow_with_the_call),
