@@ -1,6 +1,6 @@
 # fpac: head spec (Lua) -> verified, specialised C kernel.
 #
-#   make demo      install what is missing, build, compile and verify every head in specs/, use them
+#   make demo      install what is missing, build, compile and verify heads of every kind, use them
 #   make test      install what is missing, build, run the tests, one summing line at the end
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
