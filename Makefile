@@ -1,6 +1,6 @@
 # fpac: head spec (Lua) -> verified, specialised C kernel.
 #
-#   make demo      install what is missing, build, compile and verify every head in specs/, use them
+#   make demo      install what is missing, build, compile and verify heads of every kind, use them
 #   make test      install what is missing, build, run the tests, one summing line at the end
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
@@ -87,8 +87,8 @@ libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources))
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
-long_tests      := $(patsubst %,tests/test_%.c,cuda_compile cuda_emulated cuda_faults shipped emit parity \
-                   bundle_cuda random mutation command_cuda properties)
+long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper cuda_compile cuda_emulated \
+                   shipped cuda_emulated_fused emit parity bundle_cuda random mutation command_cuda properties)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 fuzz_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(fuzz_sources))

@@ -401,8 +401,8 @@ static bool degree_occurs(const fpa_head *head, int degree)
     return false;
 }
 
-/* C(d+n-1, n): monomials of degree n in d symbols. Every partial product is a binomial. */
-static double monomials(int d, int n)
+/* Every partial product is a binomial. */
+double monomial_count(int d, int n)
 {
     double count = 1;
 
@@ -417,7 +417,7 @@ double head_features_bound(const fpa_head *head)
 
     for (int n = 0; n <= head_degree(head); n++)
         if (degree_occurs(head, n))
-            features += monomials(head->d, n);
+            features += monomial_count(head->d, n);
     return features;
 }
 

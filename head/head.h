@@ -130,6 +130,9 @@ fpa_status head_parse(const char *text, size_t size, fpa_head **head, fpa_error 
 enum { DIGEST_TEXT = 65 };
 fpa_status head_digest(const fpa_head *head, char digest[DIGEST_TEXT], fpa_error *error);
 
+/* C(d+n-1, n): monomials of degree n in d symbols; non-decreasing tuples of n out of d. */
+double monomial_count(int d, int n);
+
 /* Figures of a head as it stands. */
 int head_degree(const fpa_head *head);      /* largest branch count */
 double head_features(const fpa_head *head); /* D = sum over terms of prod widths */

@@ -27,6 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const char version_line[] = "fpac head 1";
 /* By fpa_matrix_kind; head_parse.c reads the same words. */
 static const char *const matrix_words[] = {"constant", "trainable", "trainable_diagonal"};
@@ -162,13 +164,10 @@ char *head_print(const fpa_head *head)
     for (int t = 0; t < head->term_count && !failed; t++)
         failed = !print_term(out, &head->terms[t]);
     fputs("end\n", out);
-    failed = ferror(out) != 0 || failed;
-    failed = fclose(out) != 0 || failed;
-    if (failed) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    if (text_finish(out, &text) && !failed)
+        return text;
+    free(text);
+    return NULL;
 }
 
 fpa_status head_digest(const fpa_head *head, char digest[DIGEST_TEXT], fpa_error *error)

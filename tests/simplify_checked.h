@@ -71,4 +71,21 @@ static inline bool has_text(char **lines, int count, const char *part)
     return false;
 }
 
+static inline void random_rows(double *w, int rows, int d)
+{
+    for (int i = 0; i < rows * d; i++)
+        w[i] = random_unit();
+}
+
+/* product = a (rows x inner) b (inner x d) */
+static inline void multiply(const double *a, const double *b, int rows, int inner, int d, double *product)
+{
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < d; c++) {
+            product[r * d + c] = 0;
+            for (int i = 0; i < inner; i++)
+                product[r * d + c] += a[r * inner + i] * b[i * d + c];
+        }
+}
+
 #endif

@@ -2,9 +2,10 @@
  * they end.
  *
  * make test: the heads of emulated_fixed (emulate/heads.h), which have every function that is emitted for any
- * head, in every call, with every kernel and form; make test-all: all heads. */
+ * head, in every call, with every kernel and form; make test-all: all heads. Those with fused_chunk run in
+ * test_cuda_emulated_fused.c. */
 #include "dear.h"
-#include "emulate/trials.h"
+#include "emulate/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,11 +18,6 @@
 
 enum { FIXED = sizeof emulated_fixed / sizeof *emulated_fixed };
 
-static bool is_fixed(const fpa_head *head)
-{
-    return is_one_of(emulated_fixed, FIXED, head->name);
-}
-
 /* ---- what the fixed part has ---- */
 
 static void the_fixed_part_has_every_function_that_is_emitted_for_any_head(void **state)
@@ -33,7 +29,7 @@ static void the_fixed_part_has_every_function_that_is_emitted_for_any_head(void 
     for (int i = 0; i < f->list.count; i++) {
         const fpa_head *head = f->list.heads[i];
         function_set_add(&all, f->source[i].code, head->name);
-        if (is_fixed(head))
+        if (emulated_is_fixed(head))
             function_set_add(&fixed, f->source[i].code, head->name);
     }
     const char *lacks = function_set_lacks(&fixed, &all);
@@ -112,46 +108,30 @@ static void the_fixed_part_has_every_trait(void **state)
     for (size_t t = 0; t < sizeof traits / sizeof *traits; t++) {
         bool found = false;
         for (int i = 0; i < f->list.count; i++)
-            found = found || (is_fixed(f->list.heads[i]) && traits[t].has(f->list.heads[i]));
+            found = found || (emulated_is_fixed(f->list.heads[i]) && traits[t].has(f->list.heads[i]));
         if (!found)
             fail_msg("no head of emulated_fixed has %s", traits[t].what);
     }
+}
+
+/* What one part leaves out, the other has. */
+static void the_parts_have_every_kernel_and_every_call(void **state)
+{
+    unsigned kernels = 0, calls = 0;
+    (void)state;
+    for (int part = 0; part < EMULATED_PARTS; part++) {
+        kernels |= emulated_part_kernels((emulated_part)part);
+        calls |= emulated_part_calls((emulated_part)part);
+    }
+    assert_int_equal(kernels, (1u << FPA_CUDA_KERNELS) - 1);
+    assert_int_equal(calls, (1u << EMULATED_CALLS) - 1);
 }
 
 /* ---- the formula ---- */
 
 static void emitted_kernels_compute_the_formula(void **state)
 {
-    const emulated_fixture *f = *state;
-    static emulated_job jobs[EMULATED_MOST_HEADS];
-    unsigned launched = 0, called = 0, forms = 0;
-    int count = 0, wrong = 0;
-    if (!f->ready)
-        skip();
-    for (int i = 0; i < f->list.count; i++) {
-        const bool large = f->source[i].facts.features > 2000;
-        if (!dear_tests() && !is_fixed(f->list.heads[i]))
-            continue;
-        jobs[count++] = (emulated_job){.fixture = f,
-                                       .head = i,
-                                       .code = f->source[i].code,
-                                       .number = i,
-                                       .first = large ? LONG_CALL : 0,
-                                       .end = large ? LONG_CALL + 4 : EMULATED_CALLS};
-    }
-    dear_report("heads", count, f->list.count);
-    emulated_run(count, jobs);
-    for (int i = 0; i < count; i++) {
-        emulated_report(&jobs[i], "");
-        wrong += jobs[i].status != FPA_OK;
-        launched |= jobs[i].launched, called |= jobs[i].called, forms |= jobs[i].forms;
-    }
-    assert_int_equal(wrong, 0);
-    for (int i = 0; i < FPA_CUDA_KERNELS; i++)
-        if (!(launched >> i & 1))
-            fail_msg("no head launches NAME_%s", cuda_kernel_names[i]);
-    assert_int_equal(called, (1u << EMULATED_CALLS) - 1);
-    assert_int_equal(forms, (1u << FORMS) - 1);
+    emulated_expect_formula(*state, PART_OTHERS);
 }
 
 int main(void)
@@ -159,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fixed_part_has_every_function_that_is_emitted_for_any_head),
         cmocka_unit_test(the_fixed_part_has_every_trait),
+        cmocka_unit_test(the_parts_have_every_kernel_and_every_call),
         cmocka_unit_test(emitted_kernels_compute_the_formula),
     };
     return cmocka_run_group_tests_name("cuda emulated", tests, emulated_setup, emulated_teardown);

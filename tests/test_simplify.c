@@ -387,47 +387,6 @@ static void a_denominator_that_the_proof_cannot_see_is_refused(void **state)
 
 /* --- what is refused, said and survived --- */
 
-static void a_kernel_whose_terms_cancel_is_refused(void **state)
-{
-    (void)state;
-    fpa_head *head = construct(add_power, 8, 2, 0, 0);
-    fpa_simplified simple;
-    fpa_error error;
-    add_tspow_full(head, 2, 4);
-    for (int t = 1; t < head->term_count; t++)
-        head->terms[t].weight = number_sub(&head->memory, number_int(0), head->terms[t].weight);
-    assert_int_equal(simplify(head, &simple, &error), FPA_INVALID);
-    assert_non_null(strstr(error.message, "cancel"));
-    head_free(head);
-}
-
-static void a_negative_weight_under_a_normaliser_is_warned_of(void **state)
-{
-    (void)state;
-    for (int normalize = 0; normalize < 2; normalize++) {
-        fpa_head *head = construct(add_power, 8, 2, 0, 0);
-        head->normalize = normalize ? FPA_NORMALIZE_SUM : FPA_NORMALIZE_NONE;
-        head->terms[0].weight = number_int(-1);
-        fpa_simplified simple = simplify_checked(head);
-        assert_int_equal(has_text(simple.warnings, simple.warning_count, "may vanish"), normalize);
-        simplified_free(&simple);
-        head_free(head);
-    }
-}
-
-/* Blocks of cubes stay whole: 16^3. */
-static void more_features_than_any_kernel_needs_are_warned_of(void **state)
-{
-    (void)state;
-    fpa_head *head = construct(add_power, 16, 3, 0, 16);
-    fpa_simplified simple = simplify_checked(head);
-    assert_true(has_text(simple.warnings, simple.warning_count,
-                         "D 4096 is above 816, which suffices for any kernel of these "
-                         "degrees on d = 16: take a smaller block"));
-    simplified_free(&simple);
-    head_free(head);
-}
-
 static void an_identity_that_does_not_hold_is_refused(void **state)
 {
     (void)state;
@@ -493,9 +452,6 @@ int main(void)
         cmocka_unit_test(long_weights_cancel_to_the_last_bit),
         cmocka_unit_test(weights_at_both_ends_of_the_doubles_are_kept_apart),
         cmocka_unit_test(a_denominator_that_the_proof_cannot_see_is_refused),
-        cmocka_unit_test(a_kernel_whose_terms_cancel_is_refused),
-        cmocka_unit_test(a_negative_weight_under_a_normaliser_is_warned_of),
-        cmocka_unit_test(more_features_than_any_kernel_needs_are_warned_of),
         cmocka_unit_test(an_identity_that_does_not_hold_is_refused),
         cmocka_unit_test(the_dump_names_terms_score_and_notes),
     };

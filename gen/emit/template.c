@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "gen/fault.h"
 
 /* ---- points: lines that end with ` $@ name` ---- */
@@ -151,12 +152,10 @@ char *template_translate(const char *text, const fpa_fault *fault, int *bad_line
         fputc('\n', t.out);
         text = *end ? end + 1 : end;
     }
-    bool written = !ferror(t.out);
-    if (fclose(t.out) != 0 || !written || *bad_line) {
-        free(lua);
-        return NULL;
-    }
-    return lua;
+    if (text_finish(t.out, &lua) && !*bad_line)
+        return lua;
+    free(lua);
+    return NULL;
 }
 
 /* ---- running ---- */

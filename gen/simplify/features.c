@@ -57,23 +57,14 @@ static int split_factors(const fpa_expression *e, int monomial, int block, featu
     return count;
 }
 
-/* C(n+m-1, m): non-decreasing tuples of m out of n. */
-static double tuple_count(int n, int m)
-{
-    double count = 1;
-    for (int i = 1; i <= m; i++)
-        count = count * (n + i - 1) / i;
-    return count;
-}
-
 /* Sum over the tuples of the product of the blocks' widths: j of the full blocks, the others the
  * last one, which has the rest of the rows. */
 static fpa_feature_count tuples_count(int width, int block, int power)
 {
     const int full = width / block, rest = width % block;
-    fpa_feature_count sum = {0, tuple_count(full + (rest > 0), power)};
+    fpa_feature_count sum = {0, monomial_count(full + (rest > 0), power)};
     for (int j = 0; j <= power; j++) {
-        double features = tuple_count(full, j);
+        double features = monomial_count(full, j);
         for (int i = 0; i < power; i++)
             features *= i < j ? block : rest;
         sum.features += features;

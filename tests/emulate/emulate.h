@@ -9,8 +9,8 @@
 #define FPAC_TESTS_EMULATE_H
 
 #include <sys/mman.h>
-#include <ucontext.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdarg>
@@ -21,6 +21,8 @@
 #include <map>
 #include <string>
 #include <vector>
+
+#include "fibers.h"
 
 #define __device__
 #define __global__
@@ -61,7 +63,8 @@ enum {
     MOST_THREADS = 1024,
     MOST_BLOCKS = 8, /* of a cluster */
     NAMED_BARRIERS = 16,
-    STACK = 256 << 10, /* bytes of a fiber's */
+    STACK = (256 << 10) +
+            17 * 64, /* bytes of a fiber's; odd lines: else all stacks fight for the same lines of a cache */
     SHARED = 227 << 10,
     BASE = 1024, /* address of the first byte of shared memory */
 };
@@ -107,14 +110,9 @@ struct copy {
     std::vector<char> read;     /* what somebody waited to be read, and is not written yet */
 };
 
-/* Where a fiber goes on. The compiler's own setjmp keeps no signal mask and no registers but the frame's;
- * most of what setjmp does would be in vain here, a million times. */
-typedef void *place[5];
-
 struct thread {
-    place here;
-    ucontext_t start;
-    bool started, done;
+    fiber here;
+    bool done;
     const group *meets; /* waits there; NULL: for the barrier; both NULL: can go on */
     unsigned generation;
     const barrier *waits;
@@ -168,7 +166,7 @@ static struct {
 } unfinished;
 static unsigned char *stacks;
 static int current, count; /* number of the thread that runs; threads of the block */
-static place scheduler;
+static fiber scheduler;
 static char message[2048];
 
 /* ---- blocks ---- */
@@ -214,12 +212,6 @@ static void enter(int next)
 
 /* ---- fibers ---- */
 
-/* Not in the function that has set the place. */
-[[noreturn]] static __attribute__((noinline)) void go_on(place there)
-{
-    __builtin_longjmp(there, 1);
-}
-
 /* Back to the scheduler, for good. */
 [[noreturn]] static void stop(const char *format, ...)
 {
@@ -230,13 +222,8 @@ static void enter(int next)
     va_end(arguments);
     snprintf(where, sizeof where, " (block %u, thread %d)", blockIdx.x, current);
     strncat(message, where, sizeof message - strlen(message) - 1);
-    go_on(scheduler);
-}
-
-__attribute__((noinline)) static void leave(void)
-{
-    if (!__builtin_setjmp(threads[current].here))
-        go_on(scheduler);
+    change_fiber(&threads[current].here, &scheduler);
+    __builtin_unreachable();
 }
 
 static void show_unfinished(bool shown)
@@ -250,19 +237,6 @@ static void show_unfinished(bool shown)
         memset(unfinished.at, 0xff, unfinished.left.size());
 }
 
-__attribute__((noinline)) static void resume(int next)
-{
-    show_unfinished(unfinished.left.empty() || threads[next].beside == thread::SEEN);
-    current = next;
-    threadIdx.x = next;
-    if (__builtin_setjmp(scheduler))
-        return;
-    if (threads[next].started)
-        go_on(threads[next].here);
-    threads[next].started = true;
-    setcontext(&threads[next].start);
-}
-
 static bool is_ready(thread &t)
 {
     if (t.patient || (t.meets && t.meets->generation == t.generation) ||
@@ -271,6 +245,34 @@ static bool is_ready(thread &t)
     t.meets = NULL;
     t.waits = NULL;
     return true;
+}
+
+/* Thread `next` is the one that runs. */
+static void enter_thread(int next)
+{
+    show_unfinished(unfinished.left.empty() || threads[next].beside == thread::SEEN);
+    current = next;
+    threadIdx.x = next;
+}
+
+/* It runs, and those of its warp behind it, until none of them can go on: `current` is the last. */
+static void resume(int next)
+{
+    enter_thread(next);
+    change_fiber(&scheduler, &threads[next].here);
+}
+
+/* The next lane that can go on has its turn, without the scheduler; behind the last one, the scheduler. */
+__attribute__((noinline)) static void leave(void)
+{
+    thread &left = threads[current];
+    const int end = std::min((current / WARP + 1) * WARP, count);
+    for (int next = current + 1; next < end; next++)
+        if (!threads[next].done && is_ready(threads[next])) {
+            enter_thread(next);
+            return change_fiber(&left.here, &threads[next].here);
+        }
+    change_fiber(&left.here, &scheduler);
 }
 
 /* The last of a group does act() for all; what each brought lies in argument[]. */
@@ -421,84 +423,6 @@ static void tell_deadlock(void)
 
 } // namespace emulate
 
-/* ---- CUDA's own functions ---- */
-
-#define shared_memory emulate::memory
-
-static inline unsigned __cvta_generic_to_shared(const void *place)
-{
-    return (unsigned)((const unsigned char *)place - emulate::memory) + emulate::BASE;
-}
-
-static inline float __uint_as_float(unsigned a)
-{
-    float b;
-    memcpy(&b, &a, sizeof b);
-    return b;
-}
-
-static inline unsigned __float_as_uint(float a)
-{
-    unsigned b;
-    memcpy(&b, &a, sizeof b);
-    return b;
-}
-
-static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector)
-{
-    const unsigned long long bytes = low | (unsigned long long)high << 32;
-    unsigned result = 0;
-    for (int i = 0; i < 4; i++)
-        result |= (unsigned)(bytes >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
-    return result;
-}
-
-static inline void __syncwarp(void)
-{
-    emulate::meet_warp("__syncwarp");
-}
-
-static inline void __syncthreads(void)
-{
-    emulate::meet(emulate::named[0], "__syncthreads", emulate::current, NULL, [] {});
-}
-
-namespace emulate
-{
-
-/* The number that another lane has. */
-template <typename number> static number shuffle(const char *what, number mine, int source)
-{
-    struct lane {
-        number value, result;
-        int source;
-    } own = {mine, mine, source};
-    group &g = own_warp().lanes;
-    meet(g, what, current % WARP, &own, [&g] {
-        for (int i = 0; i < WARP; i++) {
-            lane *one = (lane *)g.argument[i];
-            one->result = ((lane *)g.argument[one->source & 31])->value;
-        }
-    });
-    return own.result;
-}
-
-} // namespace emulate
-
-template <typename number> static number __shfl_sync(unsigned, number a, int lane)
-{
-    return emulate::shuffle("__shfl_sync", a, lane);
-}
-
-template <typename number> static number __shfl_up_sync(unsigned, number a, int step)
-{
-    const int lane = threadIdx.x & 31;
-    return emulate::shuffle("__shfl_up_sync", a, lane >= step ? lane - step : lane);
-}
-
-template <typename number> static number __shfl_xor_sync(unsigned, number a, int mask)
-{
-    return emulate::shuffle("__shfl_xor_sync", a, (threadIdx.x & 31) ^ mask);
-}
+#include "cuda.h"
 
 #endif

@@ -31,7 +31,7 @@ static void run_thread(void)
     else
         ((void (*)(call_type))kernel)(*parameters);
     threads[current].done = true;
-    go_on(scheduler);
+    leave();
 }
 
 static void clear(group &g, int size)
@@ -56,7 +56,7 @@ static void start_block(unsigned number)
         clear(named[i], count);
     for (int i = 0; i < count; i++) {
         thread &t = threads[i];
-        t.started = t.done = false;
+        t.done = false;
         t.meets = NULL;
         t.waits = NULL;
         t.fences = 0;
@@ -64,10 +64,7 @@ static void start_block(unsigned number)
         t.beside = thread::NOTHING;
         t.arrived = t.met = false;
         t.open.clear(), t.copies.clear(), t.open_out.clear(), t.out.clear();
-        getcontext(&t.start);
-        t.start.uc_stack.ss_sp = stacks + ((size_t)rank * MOST_THREADS + i) * STACK;
-        t.start.uc_stack.ss_size = STACK;
-        makecontext(&t.start, run_thread, 0);
+        make_fiber(&t.here, stacks + ((size_t)rank * MOST_THREADS + i) * STACK, STACK, run_thread);
         clear(warpgroups[i / WARPGROUP], WARPGROUP);
         warp &w = warps[i / WARP];
         clear(w.lanes, WARP);
@@ -105,6 +102,7 @@ static bool run_warp(int warp, bool *unfinished)
             continue;
         moved = true;
         resume(i);
+        i = current;
     }
     return moved;
 }

@@ -1,0 +1,267 @@
+#include "compile_modules.h"
+
+#include "dear.h"
+#include "base/parallel.h"
+#include "runtime/cuda/nvrtc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+/* One of each kind: plain, gated, normalised, dense, trainable (whole and diagonal), stored in bf16 and
+ * f16, of degree 3 and 4, odd widths. */
+const char *const module_kinds[MODULE_KINDS] = {
+    "linear_d24_v48",     "gated_power2_d64",      "inhomogeneous2_d48", "dense_16x32_d64", "trainable_dense",
+    "trainable_diagonal", "tspow2_d32_bf16_state", "tspow2_d32_f16",     "mixed_3x7x5",     "tspow4_d8",
+};
+
+/* Each is one of the modules that are added below; together nearly the least time in which what
+ * test_cuda_sources.c asks of them can be compiled. */
+const module_name module_fixed[MODULE_FIXED] = {
+    {"dense_16x32_d64", "bf16", "cuda:sm_90a"}, /* fused_chunk of packed rows */
+    {"half", "f16", "cuda:sm_90a"},             /* a cluster that takes turns */
+    {"gated_power2_d64", "bf16", "cuda:sm_90a"},
+    {"trainable_dense", "f16", "cuda:sm_90a"},
+    {"inhomogeneous2_d48", "f16", "cuda:sm_90a"}, /* a second walk */
+    {"ones", "f16", "cuda:sm_90a"},
+    {"some", "bf16", "cuda:sm_90a"},
+    {"linear_d64_bf16", "bf16", "cuda:sm_90a"},
+    {"linear_d64_bf16", "bf16", "cuda:sm_90"},
+    {"linear_d24_v48", "bf16", "cuda:sm_90"},
+    {"mixed_3x7x5", "bf16", "cuda:sm_90"},
+    {"diagonal_factors", "f32", "cuda:sm_90"},
+    {"tspow2_d64_tf32x3", "f32", "cuda:sm_90"},
+    {"gated_linear_d32", "f32", "cuda:sm_80"}, /* portable, in one pass */
+    {"wide_bf16", "bf16", "cuda:sm_86"},
+    {"thin", "f32", "cuda:sm_86"},
+    {"tspow2_d32_f16", "f16", "cuda:sm_89"},
+    {"tspow4_d8", "f32", "cuda:sm_100"},
+    {"trainable_diagonal", "f32", "cuda:sm_103"},
+    {"tspow2_d32_bf16_state", "bf16", "cuda:sm_120"},
+};
+
+static const char widths[] =
+    "return {\n"
+    "  head { name = 'wide', d = 256, dv = 256, terms = linear {} },\n"
+    "  head { name = 'wide_bf16', d = 256, dv = 256, dtype = 'bf16', gate = true, normalize = 'sum',\n"
+    "         terms = linear {} },\n"
+    "  head { name = 'thin', d = 1, dv = 1, terms = power { degree = 2 } },\n"
+    "}";
+
+static const char states[] =
+    "local function rows(seed) return dense(orthogonal { rows = 8, d = 64, seed = seed }) end\n"
+    "return {\n"
+    "  head { name = 'three', d = 64, dv = 64, dtype = 'bf16',\n"
+    "         terms = term { rows(1), rows(2), rows(3) } },\n"
+    "  head { name = 'ones', d = 16, dv = 64, dtype = 'f16', normalize = 'sum',\n"
+    "         terms = taylor { degree = 2 } },\n"
+    "  head { name = 'all', d = 256, dv = 64, dtype = 'bf16', terms = linear {} },\n"
+    "  head { name = 'some', d = 160, dv = 64, dtype = 'bf16', normalize = 'sum', terms = linear {} },\n"
+    "  head { name = 'narrow', d = 64, dv = 32, dtype = 'bf16', terms = power { degree = 2 } },\n"
+    "  head { name = 'wide', d = 96, dv = 96, dtype = 'f16', terms = power { degree = 2 } },\n"
+    "  head { name = 'half', d = 128, dv = 128, dtype = 'f16', gate = true, terms = linear {} },\n"
+    "}";
+
+static void load_heads(const char *text, fpa_head_list *list)
+{
+    fpa_error error;
+    if (spec_load_text("wide.lua", NULL, text, strlen(text), list, &error))
+        fail_msg("%s: %s", error.where, error.message);
+}
+
+/* Loaded again, because the types are set in the heads. */
+static void load_narrow(compile_fixture *f)
+{
+    static const fpa_dtype dtypes[] = {FPA_BF16, FPA_F16};
+    for (int n = 0; n < 2; n++) {
+        shipped_load(&f->narrow[n]);
+        for (int i = 0; i < f->narrow[n].count; i++) {
+            f->narrow[n].item[i].head->dtype = dtypes[n];
+            f->narrow[n].item[i].head->products = FPA_PRODUCTS_PLAIN;
+        }
+    }
+}
+
+const fpa_head *module_head(const shipped_heads *heads, const char *name)
+{
+    for (int i = 0; i < heads->count; i++)
+        if (strcmp(heads->item[i].head->name, name) == 0)
+            return heads->item[i].head;
+    fail_msg("specs/ has no head %s", name);
+    return NULL;
+}
+
+bool is_module(const compile_job *job, const module_name *name)
+{
+    return strcmp(name->head, job->head->name) == 0 && strcmp(name->dtype, dtype_name(job->dtype)) == 0 &&
+           strcmp(name->target, job->target->name) == 0;
+}
+
+bool is_fixed_module(const compile_job *job)
+{
+    for (int i = 0; i < MODULE_FIXED; i++)
+        if (is_module(job, &module_fixed[i]))
+            return true;
+    return false;
+}
+
+/* ---- what is compiled ---- */
+
+static void add_job(compile_fixture *f, module_group group, const fpa_head *head, const char *target)
+{
+    assert_true(f->count < MOST_MODULES);
+    f->jobs[f->count++] =
+        (compile_job){.head = head, .target = target_find(target), .group = (int)group, .dtype = head->dtype};
+}
+
+static void add_shipped(compile_fixture *f)
+{
+    for (int i = 0; i < f->heads.count; i++) {
+        add_job(f, SHIPPED, f->heads.item[i].head, "cuda:sm_80");
+        add_job(f, SHIPPED, f->heads.item[i].head, "cuda:sm_90");
+    }
+}
+
+/* Each target gets some of the kinds, each kind two of the targets; sm_80 and sm_90 had them all. */
+static void add_targets(compile_fixture *f)
+{
+    enum { EACH = 4 };
+    int next = 0;
+    for (int t = 0; t < target_count(); t++) {
+        const fpa_target *target = target_at(t);
+        if (target->backend != BACKEND_CUDA || target->capability == 80 || target->capability == 90)
+            continue;
+        for (int i = 0; i < EACH; i++)
+            add_job(f, TARGETS, module_head(&f->heads, module_kinds[next++ % MODULE_KINDS]), target->name);
+    }
+}
+
+static void add_narrow(compile_fixture *f)
+{
+    for (int n = 0; n < 2; n++)
+        for (int k = 0; k < MODULE_KINDS; k++)
+            add_job(f, NARROW, module_head(&f->narrow[n], module_kinds[k]),
+                    (k + n) % 2 ? "cuda:sm_90a" : "cuda:sm_90");
+}
+
+/* All heads that are stored in 16 bits, most of which run on warpgroups. */
+static void add_warpgroups(compile_fixture *f)
+{
+    for (int i = 0; i < f->heads.count; i++)
+        if (f->heads.item[i].head->dtype != FPA_F32)
+            add_job(f, WARPGROUPS, f->heads.item[i].head, "cuda:sm_90a");
+}
+
+static void add_widths(compile_fixture *f)
+{
+    for (int i = 0; i < f->widths.count; i++) {
+        add_job(f, WIDTHS, f->widths.heads[i], "cuda:sm_80");
+        add_job(f, WIDTHS, f->widths.heads[i], "cuda:sm_86");
+    }
+}
+
+static void add_states(compile_fixture *f)
+{
+    for (int i = 0; i < f->states.count; i++)
+        add_job(f, STATES, f->states.heads[i], "cuda:sm_90a");
+}
+
+static const struct {
+    void (*add)(compile_fixture *f);
+    int too_large; /* so many may be refused as that */
+} groups[MODULE_GROUPS] = {
+    [STATES] = {add_states, 0},   [NARROW] = {add_narrow, 0},   [WARPGROUPS] = {add_warpgroups, 0},
+    [TARGETS] = {add_targets, 0}, [SHIPPED] = {add_shipped, 1}, [WIDTHS] = {add_widths, 1},
+};
+
+/* Of kernels of warpgroups or of the others. Those that are to run to the front. */
+static void choose_jobs(compile_fixture *f, bool warpgroups)
+{
+    for (int i = 0; i < f->count; i++)
+        if ((dear_tests() || is_fixed_module(&f->jobs[i])) && f->jobs[i].target->warpgroups == warpgroups) {
+            const compile_job job = f->jobs[i];
+            f->jobs[i] = f->jobs[f->running];
+            f->jobs[f->running++] = job;
+        }
+}
+
+void modules_compile(compile_fixture *f, bool warpgroups)
+{
+    struct timespec start, end;
+    int all = 0;
+    for (int i = 0; i < f->count; i++)
+        all += f->jobs[i].target->warpgroups == warpgroups;
+    choose_jobs(f, warpgroups);
+    dear_report("modules", f->running, all);
+    if (!f->ready)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    parallel_run(f->running, compile_job_run, f->jobs);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    print_message("compiled in %.1f s\n",
+                  (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+}
+
+int modules_setup(void **state)
+{
+    static compile_fixture f;
+    const char *version;
+    fpa_error error;
+    f.ready = nvrtc_find(&version, &error) == FPA_OK;
+    if (!f.ready)
+        fprintf(stderr, "%s: %s\n", error.where, error.message);
+    shipped_load(&f.heads);
+    load_narrow(&f);
+    load_heads(widths, &f.widths);
+    load_heads(states, &f.states);
+    for (int g = 0; g < MODULE_GROUPS; g++)
+        groups[g].add(&f);
+    *state = &f;
+    return 0;
+}
+
+int modules_teardown(void **state)
+{
+    compile_fixture *f = *state;
+    shipped_free(&f->heads);
+    for (int n = 0; n < 2; n++)
+        shipped_free(&f->narrow[n]);
+    head_list_free(&f->widths);
+    head_list_free(&f->states);
+    return 0;
+}
+
+void modules_need_nvrtc(const compile_fixture *f)
+{
+    if (!f->ready)
+        skip();
+}
+
+/* Every job of the group that went wrong is named. */
+void modules_expect(const compile_fixture *f, module_group group)
+{
+    int wrong = 0, refused = 0, count = 0;
+    modules_need_nvrtc(f);
+    for (int i = 0; i < f->running; i++) {
+        const compile_job *job = &f->jobs[i];
+        if (job->group != (int)group)
+            continue;
+        count++;
+        refused += job->too_large;
+        wrong += job->problem[0] != 0;
+        if (job->problem[0])
+            print_error("%s, %s, %s: %s\n", job->head->name, dtype_name(job->dtype), job->target->name,
+                        job->problem);
+    }
+    print_message("%d modules, %d refused as too large\n", count, refused);
+    assert_int_equal(wrong, 0);
+    assert_true(count > refused);
+    assert_true(refused <= groups[group].too_large);
+}

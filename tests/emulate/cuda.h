@@ -1,0 +1,85 @@
+/* cuda: CUDA's own functions that emitted files call; a part of emulate.h. */
+#ifndef FPAC_TESTS_EMULATE_CUDA_H
+#define FPAC_TESTS_EMULATE_CUDA_H
+
+#include "emulate.h"
+
+#define shared_memory emulate::memory
+
+static inline unsigned __cvta_generic_to_shared(const void *place)
+{
+    return (unsigned)((const unsigned char *)place - emulate::memory) + emulate::BASE;
+}
+
+static inline float __uint_as_float(unsigned a)
+{
+    float b;
+    memcpy(&b, &a, sizeof b);
+    return b;
+}
+
+static inline unsigned __float_as_uint(float a)
+{
+    unsigned b;
+    memcpy(&b, &a, sizeof b);
+    return b;
+}
+
+static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector)
+{
+    const unsigned long long bytes = low | (unsigned long long)high << 32;
+    unsigned result = 0;
+    for (int i = 0; i < 4; i++)
+        result |= (unsigned)(bytes >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return result;
+}
+
+static inline void __syncwarp(void)
+{
+    emulate::meet_warp("__syncwarp");
+}
+
+static inline void __syncthreads(void)
+{
+    emulate::meet(emulate::named[0], "__syncthreads", emulate::current, NULL, [] {});
+}
+
+namespace emulate
+{
+
+/* The number that another lane has. */
+template <typename number> static number shuffle(const char *what, number mine, int source)
+{
+    struct lane {
+        number value, result;
+        int source;
+    } own = {mine, mine, source};
+    group &g = own_warp().lanes;
+    meet(g, what, current % WARP, &own, [&g] {
+        for (int i = 0; i < WARP; i++) {
+            lane *one = (lane *)g.argument[i];
+            one->result = ((lane *)g.argument[one->source & 31])->value;
+        }
+    });
+    return own.result;
+}
+
+} // namespace emulate
+
+template <typename number> static number __shfl_sync(unsigned, number a, int lane)
+{
+    return emulate::shuffle("__shfl_sync", a, lane);
+}
+
+template <typename number> static number __shfl_up_sync(unsigned, number a, int step)
+{
+    const int lane = threadIdx.x & 31;
+    return emulate::shuffle("__shfl_up_sync", a, lane >= step ? lane - step : lane);
+}
+
+template <typename number> static number __shfl_xor_sync(unsigned, number a, int mask)
+{
+    return emulate::shuffle("__shfl_xor_sync", a, (threadIdx.x & 31) ^ mask);
+}
+
+#endif

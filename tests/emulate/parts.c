@@ -1,0 +1,88 @@
+#include "parts.h"
+
+#include "../dear.h"
+#include "abi/cuda_kernels.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { FIXED = sizeof emulated_fixed / sizeof *emulated_fixed, LARGE = 2000 /* features */ };
+
+bool emulated_is_fixed(const fpa_head *head)
+{
+    return is_one_of(emulated_fixed, FIXED, head->name);
+}
+
+static bool has_kernel(const fpa_source *source, cuda_kernel kernel)
+{
+    char symbol[HEAD_MAX_NAME + 32];
+    snprintf(symbol, sizeof symbol, "%s_%s(", source->facts.name, cuda_kernel_names[kernel]);
+    return strstr(source->code, symbol) != NULL;
+}
+
+static emulated_part part_of(const fpa_source *source)
+{
+    return has_kernel(source, CUDA_FUSED_CHUNK) && !has_kernel(source, CUDA_CLUSTER_SCAN) ? PART_FUSED
+                                                                                          : PART_OTHERS;
+}
+
+unsigned emulated_part_kernels(emulated_part part)
+{
+    const unsigned all = (1u << FPA_CUDA_KERNELS) - 1;
+    return part == PART_FUSED ? all & ~(1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN)
+                              : all & ~(1u << CUDA_PACK_ROWS);
+}
+
+unsigned emulated_part_calls(emulated_part part)
+{
+    return (1u << (part == PART_FUSED ? (int)CLUSTER_CALL : (int)EMULATED_CALLS)) - 1;
+}
+
+/* Large heads take long: their long calls only. */
+static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_job *jobs)
+{
+    int count = 0, all = 0;
+    for (int i = 0; i < f->list.count; i++) {
+        const bool large = f->source[i].facts.features > LARGE;
+        if (part_of(&f->source[i]) != part)
+            continue;
+        all++;
+        if (dear_tests() || emulated_is_fixed(f->list.heads[i]))
+            jobs[count++] = (emulated_job){.fixture = f,
+                                           .head = i,
+                                           .code = f->source[i].code,
+                                           .number = i,
+                                           .first = large ? LONG_CALL : 0,
+                                           .end = large ? LONG_CALL + 4 : EMULATED_CALLS};
+    }
+    dear_report("heads", count, all);
+    return count;
+}
+
+void emulated_expect_formula(const emulated_fixture *f, emulated_part part)
+{
+    static emulated_job jobs[EMULATED_MOST_HEADS];
+    unsigned launched = 0, called = 0, forms = 0;
+    int wrong = 0;
+    if (!f->ready)
+        skip();
+    const int count = choose_jobs(f, part, jobs);
+    emulated_run(count, jobs);
+    for (int i = 0; i < count; i++) {
+        emulated_report(&jobs[i], "");
+        wrong += jobs[i].status != FPA_OK;
+        launched |= jobs[i].launched, called |= jobs[i].called, forms |= jobs[i].forms;
+    }
+    assert_int_equal(wrong, 0);
+    for (int i = 0; i < FPA_CUDA_KERNELS; i++)
+        if (emulated_part_kernels(part) & ~launched & 1u << i)
+            fail_msg("no head launches NAME_%s", cuda_kernel_names[i]);
+    assert_int_equal(emulated_part_calls(part) & ~called, 0);
+    assert_int_equal(forms, (1u << FORMS) - 1);
+}

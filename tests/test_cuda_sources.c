@@ -1,0 +1,177 @@
+/* CUDA sources of the heads and targets of compile_modules.h: that they stand alone, what the part of them has
+ * that make test compiles, and which heads are refused. Nothing is compiled. */
+#include "compile_modules.h"
+#include "dear.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+/* ---- what the fixed part has ---- */
+
+static void the_fixed_part_is_a_part(void **state)
+{
+    const compile_fixture *f = *state;
+    for (int i = 0; i < MODULE_FIXED; i++) {
+        bool found = false;
+        for (int j = 0; j < f->count; j++)
+            found = found || is_module(&f->jobs[j], &module_fixed[i]);
+        if (!found)
+            fail_msg("no test compiles %s, %s, %s", module_fixed[i].head, module_fixed[i].dtype,
+                     module_fixed[i].target);
+    }
+}
+
+/* In each of the two programs that compile some of it. */
+static void the_fixed_part_has_every_group(void **state)
+{
+    const compile_fixture *f = *state;
+    bool added[MODULE_GROUPS][2] = {{false}}, fixed[MODULE_GROUPS][2] = {{false}};
+    for (int i = 0; i < f->count; i++) {
+        const compile_job *job = &f->jobs[i];
+        added[job->group][job->target->warpgroups] = true;
+        fixed[job->group][job->target->warpgroups] |= is_fixed_module(job);
+    }
+    for (int g = 0; g < MODULE_GROUPS; g++)
+        for (int w = 0; w < 2; w++)
+            assert_true(fixed[g][w] == added[g][w]);
+}
+
+static void the_fixed_part_has_every_target_kind_and_type(void **state)
+{
+    bool types[FPA_DTYPES] = {false};
+    (void)state;
+    for (int t = 0; t < target_count(); t++) {
+        bool found = target_at(t)->backend != BACKEND_CUDA;
+        for (int i = 0; i < MODULE_FIXED; i++)
+            found = found || strcmp(module_fixed[i].target, target_at(t)->name) == 0;
+        if (!found)
+            fail_msg("the table has no module for %s", target_at(t)->name);
+    }
+    for (int k = 0; k < MODULE_KINDS; k++) {
+        bool found = false;
+        for (int i = 0; i < MODULE_FIXED; i++)
+            found = found || strcmp(module_fixed[i].head, module_kinds[k]) == 0;
+        if (!found)
+            fail_msg("the table has no module of %s", module_kinds[k]);
+    }
+    for (int i = 0; i < MODULE_FIXED; i++)
+        for (int d = 0; d < FPA_DTYPES; d++)
+            types[d] = types[d] || strcmp(module_fixed[i].dtype, dtype_name((fpa_dtype)d)) == 0;
+    for (int d = 0; d < FPA_DTYPES; d++)
+        assert_true(types[d]);
+}
+
+static void add_functions(function_set *set, const compile_job *job)
+{
+    fpa_source source;
+    fpa_error error;
+    if (source_generate(job->head, job->target->name, &source, &error))
+        return; /* too large: a test of its own */
+    function_set_add(set, source.code, job->head->name);
+    source_free(&source);
+}
+
+/* Kernels of warpgroups and portable ones may have functions of one name. */
+static void the_fixed_part_has_every_function_that_is_emitted_for_any_module(void **state)
+{
+    const compile_fixture *f = *state;
+    function_set all[2] = {0}, chosen[2] = {0};
+    for (int i = 0; i < f->count; i++) {
+        const bool warpgroups = f->jobs[i].target->warpgroups;
+        add_functions(&all[warpgroups], &f->jobs[i]);
+        if (is_fixed_module(&f->jobs[i]))
+            add_functions(&chosen[warpgroups], &f->jobs[i]);
+    }
+    for (int w = 0; w < 2; w++) {
+        const char *lacks = function_set_lacks(&chosen[w], &all[w]);
+        if (lacks)
+            fail_msg("no %s module of the table has %s: add one that has", w ? "sm_90a" : "portable", lacks);
+        print_message("%s: %zu functions\n", w ? "sm_90a" : "portable", all[w].count);
+        assert_true(all[w].count > 150);
+        function_set_free(&all[w]);
+        function_set_free(&chosen[w]);
+    }
+}
+
+/* ---- sources ---- */
+
+/* True when the target refuses the head as too large. */
+static bool generate_twice(const fpa_head *head, const fpa_target *target)
+{
+    fpa_source first, second;
+    fpa_error error;
+    fpa_status status = source_generate(head, target->name, &first, &error);
+    if (compile_too_large(target, status, &error))
+        return true;
+    if (status || source_generate(head, target->name, &second, &error))
+        fail_msg("%s, %s: %s: %s", head->name, target->name, error.where, error.message);
+    assert_string_equal(first.code, second.code);
+    assert_string_equal(first.facts.target, target->name);
+    assert_null(first.header);
+    if (strstr(first.code, "#include"))
+        fail_msg("%s, %s: the source includes something", head->name, target->name);
+    source_free(&first);
+    source_free(&second);
+    return false;
+}
+
+static void sources_stand_alone_and_are_the_same_every_time(void **state)
+{
+    compile_fixture *f = *state;
+    for (int t = 0; t < target_count(); t++) {
+        int too_large = 0;
+        if (target_at(t)->backend != BACKEND_CUDA)
+            continue;
+        for (int i = 0; i < f->heads.count; i++)
+            too_large += generate_twice(f->heads.item[i].head, target_at(t));
+        print_message("%s: %d heads, %d refused as too large\n", target_at(t)->name,
+                      f->heads.count - too_large, too_large);
+        assert_true(too_large <= 1);
+    }
+}
+
+/* ---- heads that CUDA does not serve ---- */
+
+static void expect_refused(const char *fields, const char *figure, const char *limit)
+{
+    char text[256];
+    fpa_head_list list;
+    fpa_source source;
+    fpa_error error;
+    int length = snprintf(text, sizeof text, "return head { name = 'wide', %s }", fields);
+    if (spec_load_text("wide.lua", NULL, text, (size_t)length, &list, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    assert_int_equal(source_generate(list.heads[0], "cuda:sm_90", &source, &error), FPA_UNSUPPORTED);
+    if (!strstr(error.message, figure) || !strstr(error.message, limit))
+        fail_msg("'%s: %s' does not name %s and %s", error.where, error.message, figure, limit);
+    assert_null(source.code);
+    head_list_free(&list);
+}
+
+static void a_head_that_is_too_large_for_cuda_is_refused_with_its_figure(void **state)
+{
+    (void)state;
+    expect_refused("d = 257, dv = 64, terms = linear {}", "257", "256");
+    expect_refused("d = 64, dv = 257, terms = linear {}", "257", "256");
+    expect_refused("d = 128, dv = 64, terms = power { degree = 3 }", "features", "262144");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fixed_part_is_a_part),
+        cmocka_unit_test(the_fixed_part_has_every_group),
+        cmocka_unit_test(the_fixed_part_has_every_target_kind_and_type),
+        cmocka_unit_test(the_fixed_part_has_every_function_that_is_emitted_for_any_module),
+        cmocka_unit_test(sources_stand_alone_and_are_the_same_every_time),
+        cmocka_unit_test(a_head_that_is_too_large_for_cuda_is_refused_with_its_figure),
+    };
+    return cmocka_run_group_tests_name("cuda sources", tests, modules_setup, modules_teardown);
+}
