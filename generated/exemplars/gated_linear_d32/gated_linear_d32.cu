@@ -636,8 +636,7 @@ __device__ __forceinline__ int value_column(int block, int n)
 }
 
 /* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are.
- * together: rows at a time; addresses of both may have no registers. */
+ * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
 template <int together, typename features>
 __device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
 {
@@ -744,8 +743,7 @@ __device__ __forceinline__ void fence_shared(void)
 /* ---- clusters of blocks ---- */
 
 /* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that
- * takes
- * a fence for all of device memory. */
+ * takes a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
@@ -1056,8 +1054,7 @@ __device__ __forceinline__ int dot_row(int i)
 }
 
 /* d[query tile][key tile] += the dot product over `steps` times 16 rows from `first` on, of 16 keys; rows of queries
- * are `pitch` bytes
- * apart. */
+ * are `pitch` bytes apart. */
 template <int tiles, int pitch, int steps>
 __device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys, int first)
 {
@@ -1600,8 +1597,7 @@ __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const floa
 }
 
 /* The state after the last segment goes to the caller, or to launches that come later: other blocks may still have to
- * read
- * the initial state, which may lie where the final one goes. */
+ * read the initial state, which may lie where the final one goes. */
 __device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4], i64 b,
                                             i64 head, int unit, int block)
 {
@@ -1771,8 +1767,7 @@ template <int count> __device__ __forceinline__ void registers_lower(void)
  * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
  * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
  * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
- * and
- * values in slabs. */
+ * and values in slabs. */
 
 __device__ __forceinline__ void multiply_begin(void)
 {
@@ -1798,8 +1793,7 @@ template <int count> __device__ __forceinline__ void make_opaque(float *c)
 }
 
 /* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
- * serialises
- * those. */
+ * serialises those. */
 template <int count> __device__ __forceinline__ void take(float *c)
 {
 #pragma unroll
@@ -1810,16 +1804,14 @@ template <int count> __device__ __forceinline__ void take(float *c)
 }
 
 /* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
- * the
- * next. Blocks may run along either. */
+ * the next. Blocks may run along either. */
 __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
 /* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of
- * values, and
- * of ones, those that one operand has. */
+ * values, and of ones, those that one operand has. */
 __device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
@@ -1892,9 +1884,8 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
 /* ---- slabs ----
  *
  * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
- * matrix
- * instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory is read
- * by whole lines. */
+ * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
+ * is read by whole lines. */
 __device__ __forceinline__ u32 slab_place(int row, int place)
 {
     return row * 128 + ((place ^ (row & 7)) << 4);
@@ -1928,6 +1919,19 @@ enum {
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
+/* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
+ * numbers. */
+template <int blocks>
+__device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
+{
+#pragma unroll 1
+    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+        const int token = piece / blocks, block = piece % blocks;
+        fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
+                    first + token < limit ? width - block * 8 : 0, false);
+    }
+}
+
 /* x, of which the compiler knows nothing: addresses of all tokens, worked out ahead, would take registers from sums. */
 __device__ __forceinline__ const element *unknown(const element *x)
 {
@@ -1935,23 +1939,17 @@ __device__ __forceinline__ const element *unknown(const element *x)
     return x;
 }
 
-/* Slabs at to = x[first + token][], zeros from token limit and number width on; blocks: of 8 numbers. */
+/* The same, asynchronous when aligned. */
 template <int blocks>
 __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                              bool aligned)
 {
-    enum { PIECES = FUSED_PANEL * blocks, LANES = blocks > 16 ? 32 : blocks > 8 ? 16 : blocks > 4 ? 8 : blocks > 2 ? 4
-          : blocks, TOKENS = THREADS / LANES };
+    enum { LANES = blocks > 16 ? 32 : blocks > 8 ? 16 : blocks > 4 ? 8 : blocks > 2 ? 4 : blocks,
+          TOKENS = THREADS / LANES };
     const int count = limit - first, lane_token = threadIdx.x / LANES, lane_block = threadIdx.x % LANES;
+    if (!aligned)
+        return load_pieces<blocks>(to, x, stride, first, limit, width);
     x += (i64)first * stride;
-    if (!aligned) {
-        for (int piece = threadIdx.x; piece < PIECES; piece += THREADS) {
-            const int token = piece / blocks, block = piece % blocks;
-            fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + token * stride + block * 8,
-                        token < count ? width - block * 8 : 0, false);
-        }
-        return;
-    }
     if (lane_block >= blocks)
         return;
     const int bytes = lane_block * 8 < width ? 16 : 0;
@@ -2087,8 +2085,7 @@ __device__ __forceinline__ void form_scores(u32 *a, float (*s)[4], int warp_quer
 }
 
 /* out = what a panel's queries read of the state, where there is one, and of the panel's own keys. The last products
- * may still
- * be on their way. before: the sum of gates up to the panel. */
+ * may still be on their way. before: the sum of gates up to the panel. */
 __device__ __forceinline__ void read_panel(float (*out)[ALL_TILES][4], u32 queries, u32 keys, u32 values, u32 tile,
                                            bool reads, int warp_query, u32 gates, float2 before)
 {
@@ -2216,16 +2213,13 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
 /* ---- cluster_scan ----
  *
  * As NAME_fused_chunk, where sequences are few: a sequence's blocks are a cluster, and take spans of 128 tokens in
- * turn. What the
- * keys of a span add to the state needs no state before them. So all that a block waits for is one sum: the state
- * before its span comes from the block before, in fp32, and goes on to the next with these keys. A thread hears of and
- * sends the sums that are its own. Nobody has to tell that a place is free: the state that comes has been through all
- * other
- * blocks, which had to read what lay there first.
+ * turn. What the keys of a span add to the state needs no state before them. So all that a block waits for is one sum:
+ * the state before its span comes from the block before, in fp32, and goes on to the next with these keys. A thread
+ * hears of and sends the sums that are its own. Nobody has to tell that a place is free: the state that comes has been
+ * through all other blocks, which had to read what lay there first.
  *
  * One warpgroup adds keys and hands the state on, two read it and write o, a half of the span each; one thread of the
- * last
- * has the copy engine fetch, and one warp adds gates up. */
+ * last has the copy engine fetch, and one warp adds gates up. */
 
 enum {
     CLUSTER_SCAN_THREADS = 512,
@@ -2501,8 +2495,7 @@ __device__ __forceinline__ void cluster_scan_store(float (*out)[ALL_TILES][4], c
 }
 
 /* Scores of queries of the second half and 16 keys of the first: what a key keeps until the half's end, and factor of
- * that
- * for each of the lane's two queries. */
+ * that for each of the lane's two queries. */
 __device__ __forceinline__ void form_earlier(u32 *a, const float (*s)[4], const float *factor, u32 keys)
 {
 #pragma unroll
@@ -2672,8 +2665,7 @@ enum {
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
 /* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows
- * of the key and the queries,
- * STEP_ROOM, the ring. */
+ * of the key and the queries, STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
@@ -2782,9 +2774,8 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
 };
 
 /* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
- * under a
- * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear.
- * */
+ * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
+ * are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -2886,8 +2877,7 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 
 /* The packed rows that the first features of a block are products of, number threadIdx.x and, in the upper half,
  * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0:
- * where there
- * are no registers for them, none. */
+ * where there are no registers for them, none. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
 };
@@ -2962,8 +2952,7 @@ template <typename number> struct step_type<false, number> {
 };
 
 /* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
- * rows lie
- * in shared memory, in the ring's place. */
+ * rows lie in shared memory, in the ring's place. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -3215,8 +3204,7 @@ __device__ __forceinline__ float step_sum(const struct step_task &task, int g, i
 /* ---- parts of o, joined ---- */
 
 /* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it
- * has
- * come. Nobody waits for what this thread wrote elsewhere. */
+ * has come. Nobody waits for what this thread wrote elsewhere. */
 __device__ __forceinline__ void join_send(float *own, int rank, float a)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
@@ -3235,8 +3223,7 @@ __device__ __forceinline__ void join_begin(void)
 }
 
 /* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they
- * go to
- * wait for them. */
+ * go to wait for them. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
@@ -3493,11 +3480,9 @@ gated_linear_d32_decode(const __grid_constant__ struct fpa_cuda_call call)
 /* ---- one token of few heads ----
  *
  * As gated_linear_d32_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster,
- * and each has
- * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a
- * barrier
- * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie.
- * */
+ * and each has room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds
+ * with a barrier each, before anything else is waited for but the vectors of the token. Several passes read the rows
+ * where they lie. */
 
 enum {
     TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
@@ -3544,9 +3529,8 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
 }
 
 /* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the
- * first
- * bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks for
- * rows. */
+ * first bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks
+ * for rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -3609,8 +3593,7 @@ gated_linear_d32_decode_resident(const __grid_constant__ struct fpa_cuda_call ca
  * ----
  *
  * Blocks share a head's features as in gated_linear_d32_decode, and read their rows once; recent tokens are theirs by
- * turns. A
- * block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
 
 enum {
     DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */

@@ -560,8 +560,7 @@ __device__ __forceinline__ int value_column(int block, int n)
 }
 
 /* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are.
- * together: rows at a time; addresses of both may have no registers. */
+ * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
 template <int together, typename features>
 __device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
 {
@@ -655,8 +654,7 @@ __device__ __forceinline__ void fence_shared(void)
 /* ---- clusters of blocks ---- */
 
 /* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that
- * takes
- * a fence for all of device memory. */
+ * takes a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
@@ -905,8 +903,7 @@ __device__ __forceinline__ int dot_row(int i)
 }
 
 /* d[query tile][key tile] += the dot product over `steps` times 16 rows from `first` on, of 16 keys; rows of queries
- * are `pitch` bytes
- * apart. */
+ * are `pitch` bytes apart. */
 template <int tiles, int pitch, int steps>
 __device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys, int first)
 {
@@ -1391,8 +1388,7 @@ __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const floa
 }
 
 /* The state after the last segment goes to the caller, or to launches that come later: other blocks may still have to
- * read
- * the initial state, which may lie where the final one goes. */
+ * read the initial state, which may lie where the final one goes. */
 __device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4], i64 b,
                                             i64 head, int unit, int block)
 {
@@ -1570,8 +1566,7 @@ enum {
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
 /* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows
- * of the key and the queries,
- * STEP_ROOM, the ring. */
+ * of the key and the queries, STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
@@ -1679,9 +1674,8 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
 };
 
 /* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
- * under a
- * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear.
- * */
+ * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
+ * are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -1778,8 +1772,7 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 
 /* The packed rows that the first features of a block are products of, number threadIdx.x and, in the upper half,
  * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0:
- * where there
- * are no registers for them, none. */
+ * where there are no registers for them, none. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
 };
@@ -1854,8 +1847,7 @@ template <typename number> struct step_type<false, number> {
 };
 
 /* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
- * rows lie
- * in shared memory, in the ring's place. */
+ * rows lie in shared memory, in the ring's place. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -2106,8 +2098,7 @@ __device__ __forceinline__ float step_sum(const struct step_task &task, int g, i
 /* ---- parts of o, joined ---- */
 
 /* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it
- * has
- * come. Nobody waits for what this thread wrote elsewhere. */
+ * has come. Nobody waits for what this thread wrote elsewhere. */
 __device__ __forceinline__ void join_send(float *own, int rank, float a)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
@@ -2126,8 +2117,7 @@ __device__ __forceinline__ void join_begin(void)
 }
 
 /* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they
- * go to
- * wait for them. */
+ * go to wait for them. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
@@ -2383,11 +2373,9 @@ linear_d64_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
 /* ---- one token of few heads ----
  *
  * As linear_d64_bf16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and
- * each has
- * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a
- * barrier
- * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie.
- * */
+ * each has room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with
+ * a barrier each, before anything else is waited for but the vectors of the token. Several passes read the rows where
+ * they lie. */
 
 enum {
     TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
@@ -2434,9 +2422,8 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
 }
 
 /* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the
- * first
- * bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks for
- * rows. */
+ * first bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks
+ * for rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -2499,8 +2486,7 @@ linear_d64_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call cal
  * ----
  *
  * Blocks share a head's features as in linear_d64_bf16_decode, and read their rows once; recent tokens are theirs by
- * turns. A
- * block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
 
 enum {
     DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */

@@ -797,8 +797,7 @@ __device__ __forceinline__ int value_column(int block, int n)
 }
 
 /* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are.
- * together: rows at a time; addresses of both may have no registers. */
+ * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
 template <int together, typename features>
 __device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
 {
@@ -1053,8 +1052,7 @@ __device__ __forceinline__ int dot_row(int i)
 }
 
 /* d[query tile][key tile] += the dot product over `steps` times 16 rows from `first` on, of 16 keys; rows of queries
- * are `pitch` bytes
- * apart. */
+ * are `pitch` bytes apart. */
 template <int tiles, int pitch, int steps>
 __device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys, int first)
 {
@@ -1619,9 +1617,8 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
 };
 
 /* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
- * under a
- * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear.
- * */
+ * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
+ * are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -1717,10 +1714,8 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 /* ---- features ---- */
 
 /* The packed rows that the first features of a block are products of and their weights, number threadIdx.x and, in the
- * upper half,
- * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0:
- * where there
- * are no registers for them, none. */
+ * upper half, threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait.
+ * AHEAD: 2, or 0: where there are no registers for them, none. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
     float weights[2];
@@ -1798,8 +1793,7 @@ template <typename number> struct step_type<false, number> {
 };
 
 /* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
- * rows lie
- * in shared memory, in the ring's place. */
+ * rows lie in shared memory, in the ring's place. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -2225,8 +2219,7 @@ power3_d16_decode(const __grid_constant__ struct fpa_cuda_call call)
  * ----
  *
  * Blocks share a head's features as in power3_d16_decode, and read their rows once; recent tokens are theirs by turns.
- * A
- * block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * A block's first rows of the state are on their way while it computes the scores of its tokens. */
 
 enum {
     DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */

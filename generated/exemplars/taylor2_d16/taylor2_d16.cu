@@ -653,8 +653,7 @@ __device__ __forceinline__ int value_column(int block, int n)
 }
 
 /* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are.
- * together: rows at a time; addresses of both may have no registers. */
+ * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
 template <int together, typename features>
 __device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
 {
@@ -788,8 +787,7 @@ __device__ __forceinline__ void fence_shared(void)
 /* ---- clusters of blocks ---- */
 
 /* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that
- * takes
- * a fence for all of device memory. */
+ * takes a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
@@ -1024,8 +1022,7 @@ __device__ __forceinline__ int dot_row(int i)
 }
 
 /* d[query tile][key tile] += the dot product over `steps` times 16 rows from `first` on, of 16 keys; rows of queries
- * are `pitch` bytes
- * apart. */
+ * are `pitch` bytes apart. */
 template <int tiles, int pitch, int steps>
 __device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys, int first)
 {
@@ -1586,8 +1583,7 @@ template <int count> __device__ __forceinline__ void registers_lower(void)
  * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
  * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
  * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
- * and
- * values in slabs. */
+ * and values in slabs. */
 
 __device__ __forceinline__ void multiply_begin(void)
 {
@@ -1613,8 +1609,7 @@ template <int count> __device__ __forceinline__ void make_opaque(float *c)
 }
 
 /* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
- * serialises
- * those. */
+ * serialises those. */
 template <int count> __device__ __forceinline__ void take(float *c)
 {
 #pragma unroll
@@ -1625,16 +1620,14 @@ template <int count> __device__ __forceinline__ void take(float *c)
 }
 
 /* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
- * the
- * next. Blocks may run along either. */
+ * the next. Blocks may run along either. */
 __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
 /* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of
- * values, and
- * of ones, those that one operand has. */
+ * values, and of ones, those that one operand has. */
 __device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
@@ -1678,9 +1671,8 @@ __device__ __forceinline__ void multiply_values(float *c, const u32 *a, u64 b)
 /* ---- slabs ----
  *
  * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
- * matrix
- * instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory is read
- * by whole lines. */
+ * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
+ * is read by whole lines. */
 __device__ __forceinline__ u32 slab_place(int row, int place)
 {
     return row * 128 + ((place ^ (row & 7)) << 4);
@@ -1761,17 +1753,27 @@ enum {
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
+/* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
+ * numbers. */
+template <int blocks>
+__device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
+{
+#pragma unroll 1
+    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+        const int token = piece / blocks, block = piece % blocks;
+        fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
+                    first + token < limit ? width - block * 8 : 0, false);
+    }
+}
+
 /* ---- fused_chunk ----
  *
  * A block walks one segment of a query head's sequence, a panel of 64 tokens after the other. The first warpgroup
- * packs:
- * it turns vectors of queries and keys into packed rows x[row][token], some panels ahead. Warpgroups of keys hold the
- * state as fp32 sums:
- * before a panel they leave a copy of it, then add the panel's keys. Warpgroups of queries read the copy and the
- * panel's own keys, and write o. For totals of segments there are no queries: their warpgroups
+ * packs: it turns vectors of queries and keys into packed rows x[row][token], some panels ahead. Warpgroups of keys
+ * hold the state as fp32 sums: before a panel they leave a copy of it, then add the panel's keys. Warpgroups of queries
+ * read the copy and the panel's own keys, and write o. For totals of segments there are no queries: their warpgroups
  * add up keys (not of gated heads, whose panels depend on the ones before) or pack (where places for vectors are of an
- * even
- * number), every second panel each. */
+ * even number), every second panel each. */
 enum {
     KEY_GROUPS = 1,         /* warpgroups of keys */
     QUERY_GROUPS = 2,       /* and of queries, which take panels in turn */
@@ -1927,8 +1929,7 @@ __device__ __forceinline__ bool is_query(bool totals, int item)
 }
 
 /* Threads that start boxes, by which they are held up for as long as a warp packs: one of a warp of its own each of
- * queries,
- * keys and values. Packing of coordinates does not mind. */
+ * queries, keys and values. Packing of coordinates does not mind. */
 enum {
     VALUE_STARTER = 32,
     KEY_STARTER = 64,
@@ -1958,30 +1959,17 @@ __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, cons
     }
 }
 
-/* A panel of one operand, from token first on, by all threads: where addresses or strides are no multiples of 16 bytes.
- * */
-template <int blocks>
-__device__ __forceinline__ void load_panel(u32 to, const void *base, const long long *stride,
-                                           const struct fused_part &part, i64 head, int first, int column, int width)
-{
-    const element *x = (const element *)base + part.b * stride[0] + head * stride[2] + column;
-#pragma unroll 1
-    for (int piece = own_thread(); piece < FUSED_PANEL * blocks; piece += THREADS) {
-        const int token = piece / blocks, block = piece % blocks;
-        fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride[1] + block * 8,
-                    first + token < part.end ? width - block * 8 : 0, false);
-    }
-}
-
+/* By all threads: where addresses or strides are no multiples of 16 bytes. */
 __device__ __forceinline__ void load_item(const struct fpa_cuda_call &call, const struct fused_part &part, u32 raw,
                                           u32 value, bool queries, int first)
 {
     const int column = part.block * COLUMN_TILES * 8;
     if (queries) {
-        load_panel<2>(raw, call.q, call.q_stride, part, part.query_head, first, 0, D_IN);
+        load_pieces<2>(raw, queries_of(call, part.b, part.query_head), call.q_stride[1], first, part.end, D_IN);
     } else {
-        load_panel<2>(raw, call.k, call.k_stride, part, part.head, first, 0, D_IN);
-        load_panel<COLUMN_TILES>(value, call.v, call.v_stride, part, part.head, first, column, DV - column);
+        load_pieces<2>(raw, keys_of(call, part.b, part.head), call.k_stride[1], first, part.end, D_IN);
+        load_pieces<COLUMN_TILES>(value, values_of(call, part.b, part.head) + column, call.v_stride[1], first, part.end,
+                                  DV - column);
     }
 }
 
@@ -2506,8 +2494,7 @@ __device__ __forceinline__ void score_panel_keys(float (*s)[4], const u32 (*a)[4
 }
 
 /* p[16 keys][4]: scores of the warp's queries, as operand of the values. Later keys have none; all are formed, because
- * the
- * panel waits for the warp that needs them, whose loads shall not wait behind branches. */
+ * the panel waits for the warp that needs them, whose loads shall not wait behind branches. */
 __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 queries, u32 keys)
 {
     /* key that the lane's first query sees, less its own first */
@@ -2549,8 +2536,7 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 }
 
 /* The panel's sums -> o, by the copy engine, from the warp's own rows of a slab. The lane that sends them waits until
- * those before have
- * been read. */
+ * those before have been read. */
 __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_maps &maps, const struct fused_part &part,
                                            int first, u32 rows)
 {
@@ -2761,8 +2747,7 @@ enum {
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
 /* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows
- * of the key and the queries,
- * STEP_ROOM, the ring. */
+ * of the key and the queries, STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
@@ -2870,9 +2855,8 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
 };
 
 /* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
- * under a
- * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear.
- * */
+ * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
+ * are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -2968,10 +2952,8 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 /* ---- features ---- */
 
 /* The packed rows that the first features of a block are products of and their weights, number threadIdx.x and, in the
- * upper half,
- * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0:
- * where there
- * are no registers for them, none. */
+ * upper half, threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait.
+ * AHEAD: 2, or 0: where there are no registers for them, none. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
     float weights[2];
@@ -3049,8 +3031,7 @@ template <typename number> struct step_type<false, number> {
 };
 
 /* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
- * rows lie
- * in shared memory, in the ring's place. */
+ * rows lie in shared memory, in the ring's place. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -3359,8 +3340,7 @@ __device__ __forceinline__ float step_sum_weights(const struct step_task &task, 
 /* ---- parts of o, joined ---- */
 
 /* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it
- * has
- * come. Nobody waits for what this thread wrote elsewhere. */
+ * has come. Nobody waits for what this thread wrote elsewhere. */
 __device__ __forceinline__ void join_send(float *own, int rank, float a)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
@@ -3379,8 +3359,7 @@ __device__ __forceinline__ void join_begin(void)
 }
 
 /* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they
- * go to
- * wait for them. */
+ * go to wait for them. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
@@ -3646,11 +3625,9 @@ taylor2_d16_decode(const __grid_constant__ struct fpa_cuda_call call)
 /* ---- one token of few heads ----
  *
  * As taylor2_d16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and
- * each has
- * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a
- * barrier
- * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie.
- * */
+ * each has room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with
+ * a barrier each, before anything else is waited for but the vectors of the token. Several passes read the rows where
+ * they lie. */
 
 enum {
     TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
@@ -3697,9 +3674,8 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
 }
 
 /* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the
- * first
- * bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks for
- * rows. */
+ * first bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks
+ * for rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -3763,8 +3739,7 @@ taylor2_d16_decode_resident(const __grid_constant__ struct fpa_cuda_call call)
  * ----
  *
  * Blocks share a head's features as in taylor2_d16_decode, and read their rows once; recent tokens are theirs by turns.
- * A
- * block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * A block's first rows of the state are on their way while it computes the scores of its tokens. */
 
 enum {
     DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */

@@ -31,8 +31,7 @@
  *   0..191: g[1-24] x[1-8]
  *
  * How it runs. Two or three warpgroups of a block multiply, one more fetches. Features are formed in registers, tile by
- * tile:
- * 8 prefixes times 8 rows, 64 at a time for a matrix instruction of the whole warpgroup. Sums stay in registers.
+ * tile: 8 prefixes times 8 rows, 64 at a time for a matrix instruction of the whole warpgroup. Sums stay in registers.
  */
 enum {
     D_IN = 24,            /* width of q and k */
@@ -271,6 +270,13 @@ __device__ __forceinline__ float low_of(u32 a)
 __device__ __forceinline__ float high_of(u32 a)
 {
     return to_float((element)(a >> 16));
+}
+
+/* Two numbers of fp32 as a pair, and the pair that is missing to twice its precision. */
+__device__ __forceinline__ void split_pair(float a, float b, u32 *high, u32 *low)
+{
+    *high = pair_of(a, b);
+    *low = pair_of(a - low_of(*high), b - high_of(*high));
 }
 
 __device__ __forceinline__ u32 times(u32 a, u32 b)
@@ -619,8 +625,7 @@ __device__ __forceinline__ int value_column(int block, int n)
 }
 
 /* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are.
- * together: rows at a time; addresses of both may have no registers. */
+ * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
 template <int together, typename features>
 __device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
 {
@@ -727,8 +732,7 @@ __device__ __forceinline__ void fence_shared(void)
 /* ---- clusters of blocks ---- */
 
 /* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that
- * takes
- * a fence for all of device memory. */
+ * takes a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
@@ -777,8 +781,7 @@ __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &ma
 }
 
 /* Out of shared memory: started by one thread, which commits what it started and waits until shared memory has been
- * read,
- * or until all is written. */
+ * read, or until all is written. */
 __device__ __forceinline__ void copy_out(void *to, u32 from, u32 bytes)
 {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" : : "l"(to), "r"(from), "r"(bytes)
@@ -890,8 +893,7 @@ template <int count> __device__ __forceinline__ void registers_lower(void)
  * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
  * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
  * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
- * and
- * values in slabs. */
+ * and values in slabs. */
 
 __device__ __forceinline__ void multiply_begin(void)
 {
@@ -917,8 +919,7 @@ template <int count> __device__ __forceinline__ void make_opaque(float *c)
 }
 
 /* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
- * serialises
- * those. */
+ * serialises those. */
 template <int count> __device__ __forceinline__ void take(float *c)
 {
 #pragma unroll
@@ -929,16 +930,14 @@ template <int count> __device__ __forceinline__ void take(float *c)
 }
 
 /* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
- * the
- * next. Blocks may run along either. */
+ * the next. Blocks may run along either. */
 __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
 /* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of
- * values, and
- * of ones, those that one operand has. */
+ * values, and of ones, those that one operand has. */
 __device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
@@ -1179,9 +1178,8 @@ trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
 /* ---- slabs ----
  *
  * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
- * matrix
- * instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory is read
- * by whole lines. */
+ * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
+ * is read by whole lines. */
 __device__ __forceinline__ u32 slab_place(int row, int place)
 {
     return row * 128 + ((place ^ (row & 7)) << 4);
@@ -1234,8 +1232,7 @@ __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_te
 /* ---- by threads, where the copy engine cannot ---- */
 
 /* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a
- * line of 4
- * tokens at a time. */
+ * line of 4 tokens at a time. */
 template <int tokens, int blocks>
 __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                               bool aligned)
@@ -1277,10 +1274,9 @@ __device__ __forceinline__ u64 tile_operand(u32 address)
 /* ---- strips ----
  *
  * A warpgroup holds several strips. Its warps have SHARES of them side by side: so many times as many prefixes of one
- * strip each, and
- * less to read for a product. Warp w has the strip w / (4 / SHARES) of a round and Prefixes of its prefixes; a sum has
- * two of them,
- * as rows g and g + 8 of the warp's part. Sums of a round come by pairs of prefixes, then by suffixes. */
+ * strip each, and less to read for a product. Warp w has the strip w / (4 / SHARES) of a round and Prefixes of its
+ * prefixes; a sum has two of them, as rows g and g + 8 of the warp's part. Sums of a round come by pairs of prefixes,
+ * then by suffixes. */
 enum {
     STAGE_VALUES = ROW_SLABS * SLAB64, /* bytes of a stage before its values */
     COPIED = TILE_NUMBERS * 2          /* bytes of a tile of a copy */
@@ -1436,12 +1432,10 @@ __device__ __forceinline__ void form_features(u32 *a, const u32 (*prefix)[2], co
 /* ---- queries behind the walk ----
  *
  * NAME_chunk_output may run beside NAME_chunk_state. Blocks of both then have multiprocessors of their own: queries of
- * a chunk are read
- * as soon as all copies of the state before it are there, mostly while they are in the second-level cache. Who waits,
- * waits for
- * blocks that have begun. progress[0] counts the items that blocks of NAME_chunk_output have taken; behind it, for each
- * chunk of each
- * head and block of columns, blocks of NAME_chunk_state that have written their part of the copy. */
+ * a chunk are read as soon as all copies of the state before it are there, mostly while they are in the second-level
+ * cache. Who waits, waits for blocks that have begun. progress[0] counts the items that blocks of NAME_chunk_output
+ * have taken; behind it, for each chunk of each head and block of columns, blocks of NAME_chunk_state that have written
+ * their part of the copy. */
 
 /* A block's part of a copy is written. */
 __device__ __forceinline__ void tell_copied(const struct fpa_cuda_call &call, i64 copy)
@@ -1475,8 +1469,7 @@ __device__ __forceinline__ u32 take_item(const struct fpa_cuda_call &call)
  *
  * S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks segments of
  * sequences, one after the other, with the tiles of its warpgroups' strips as fp32 sums; one more warpgroup fetches
- * keys and values. Sums are of bare
- * products; weights enter where a state or a copy leaves. */
+ * keys and values. Sums are of bare products; weights enter where a state or a copy leaves. */
 
 /* Which of a warpgroup's tiles the warp has in sum j, and the first of its 16 rows there. */
 template <class sizes> __device__ __forceinline__ int sum_tile(int j)
@@ -1510,8 +1503,7 @@ __device__ __forceinline__ u32 copied_pair(const float *c)
 }
 
 /* Sums -> 16 rows of a tile of a copy, from row first on, in shared memory: four blocks of 8 x 8 at a time, rows g and
- * g + 8 of
- * two times 8 columns. */
+ * g + 8 of two times 8 columns. */
 __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first)
 {
     const u32 row = tile + (first + (threadIdx.x & 15)) * 16 + (threadIdx.x >> 4 & 1) * 1024;
@@ -1632,8 +1624,7 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
 }
 
 /* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all
- * phases
- * of their barriers. */
+ * phases of their barriers. */
 template <class sizes>
 __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                u32 ring)
@@ -1746,8 +1737,7 @@ __device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const s
 }
 
 /* The portion's features have been formed. Prefixes that no later portion needs become those of the next step; behind
- * the last
- * portion come its suffixes, and factors of the step after it. */
+ * the last portion come its suffixes, and factors of the step after it. */
 template <class sizes, bool own>
 __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring,
                                         int slot, int next_slot, int step, int portion)
@@ -1765,10 +1755,8 @@ __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const str
 }
 
 /* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody
- * uses. The
- * chunk's first stage has none before it to free, but arrives as all others do: beside an arrival under a condition
- * ptxas
- * serialises the products of some heads (C7511). */
+ * uses. The chunk's first stage has none before it to free, but arrives as all others do: beside an arrival under a
+ * condition ptxas serialises the products of some heads (C7511). */
 template <class sizes, bool own>
 __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_lane<sizes> *strip, u32 ring,
                                           struct turn &at, int stages)
@@ -2115,16 +2103,14 @@ __device__ __forceinline__ void producer_copy(const struct fpa_cuda_call &call, 
 }
 
 /* Three warps fetch tiles of keys and values. Each has slots of its own: it sees all phases of their barriers, one
- * after the
- * other, and cannot take one for the one before the last. */
+ * after the other, and cannot take one for the one before the last. */
 __device__ __forceinline__ bool is_mine(int slot)
 {
     return slot % 3 == (int)own_warp() - 1;
 }
 
 /* Queries are fetched by the first warp when it takes their item; if there is one place, which is free late, by another
- * one,
- * so that tiles need not wait. */
+ * one, so that tiles need not wait. */
 enum { QUERY_WARP = QUERY_STAGES > 1 ? 0 : 1 };
 
 __device__ __forceinline__ bool fetches_queries(void)
@@ -2185,8 +2171,7 @@ __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &cal
 }
 
 /* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for
- * all
- * tiles of the one before, so that all blocks end at about the same time. */
+ * all tiles of the one before, so that all blocks end at about the same time. */
 __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                u32 shared)
 {
@@ -2379,9 +2364,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
     multiply_wait<0>();
     if (is_first_lane())
         barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
-#pragma unroll
-    for (int m = 0; m < QUERY_TILES64; m++)
-        make_opaque<N / 2>(c[m]);
+    make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
 /* ---- the chunk's own keys ---- */
@@ -2466,10 +2449,8 @@ __device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, in
 enum { SCORE_PLACES = 2 };
 
 /* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
- * the
- * values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of the
- * first tile sees; masked: not
- * all queries of that tile see all keys. */
+ * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
+ * the first tile sees; masked: not all queries of that tile see all keys. */
 template <int first, int end>
 __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key)
 {
@@ -2520,9 +2501,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
-#pragma unroll
-    for (int m = 0; m < QUERY_TILES64; m++)
-        make_opaque<N / 2>(c[m]);
+    make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
 /* word[n] of lane t of four <- word[t] of lane n. */
@@ -2643,8 +2622,7 @@ trainable_diagonal_chunk_output(const __grid_constant__ struct fpa_cuda_call cal
     const u32 shared = shared_address();
     if (threadIdx.x == 0) {
         /* where lanes read what lanes have written, each arrives itself, which racecheck can follow; a warp's first one
-         * where
-         * the other side is the copy engine's or a product's */
+         * where the other side is the copy engine's or a product's */
         init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 128 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
@@ -2668,17 +2646,27 @@ enum {
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
+/* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
+ * numbers. */
+template <int blocks>
+__device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
+{
+#pragma unroll 1
+    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+        const int token = piece / blocks, block = piece % blocks;
+        fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
+                    first + token < limit ? width - block * 8 : 0, false);
+    }
+}
+
 /* ---- fused_chunk ----
  *
  * A block walks one segment of a query head's sequence, a panel of 64 tokens after the other. The first warpgroup
- * packs:
- * it turns vectors of queries and keys into packed rows x[row][token], some panels ahead. Warpgroups of keys hold the
- * state as fp32 sums:
- * before a panel they leave a copy of it, then add the panel's keys. Warpgroups of queries read the copy and the
- * panel's own keys, and write o. For totals of segments there are no queries: their warpgroups
+ * packs: it turns vectors of queries and keys into packed rows x[row][token], some panels ahead. Warpgroups of keys
+ * hold the state as fp32 sums: before a panel they leave a copy of it, then add the panel's keys. Warpgroups of queries
+ * read the copy and the panel's own keys, and write o. For totals of segments there are no queries: their warpgroups
  * add up keys (not of gated heads, whose panels depend on the ones before) or pack (where places for vectors are of an
- * even
- * number), every second panel each. */
+ * even number), every second panel each. */
 enum {
     KEY_GROUPS = 1,         /* warpgroups of keys */
     QUERY_GROUPS = 2,       /* and of queries, which take panels in turn */
@@ -2802,9 +2790,10 @@ enum {
 __device__ __forceinline__ void put_matrix(u32 matrix, int row, int column, float a, float b)
 {
     const u32 to = matrix + column / 64 * MATRIX_SLAB + slab_place(row, column % 64 / 8) + column % 8 * 2;
-    const u32 high = pair_of(a, b);
+    u32 high, low;
+    split_pair(a, b, &high, &low);
     put_word(to, high);
-    put_word(to + MATRIX_LOW, pair_of(a - low_of(high), b - high_of(high)));
+    put_word(to + MATRIX_LOW, low);
 }
 
 __device__ __forceinline__ void load_matrix_rows(u32 matrix, i64 head, const struct run_time_weights &weights)
@@ -2918,8 +2907,7 @@ __device__ __forceinline__ bool is_query(bool totals, int item)
 }
 
 /* Threads that start boxes, by which they are held up for as long as a warp packs: one of a warp of its own each of
- * queries,
- * keys and values. Here all are one: projections wait for the slowest warp. */
+ * queries, keys and values. Here all are one: projections wait for the slowest warp. */
 enum {
     VALUE_STARTER = 32,
     KEY_STARTER = VALUE_STARTER,
@@ -2949,30 +2937,17 @@ __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, cons
     }
 }
 
-/* A panel of one operand, from token first on, by all threads: where addresses or strides are no multiples of 16 bytes.
- * */
-template <int blocks>
-__device__ __forceinline__ void load_panel(u32 to, const void *base, const long long *stride,
-                                           const struct fused_part &part, i64 head, int first, int column, int width)
-{
-    const element *x = (const element *)base + part.b * stride[0] + head * stride[2] + column;
-#pragma unroll 1
-    for (int piece = own_thread(); piece < FUSED_PANEL * blocks; piece += THREADS) {
-        const int token = piece / blocks, block = piece % blocks;
-        fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride[1] + block * 8,
-                    first + token < part.end ? width - block * 8 : 0, false);
-    }
-}
-
+/* By all threads: where addresses or strides are no multiples of 16 bytes. */
 __device__ __forceinline__ void load_item(const struct fpa_cuda_call &call, const struct fused_part &part, u32 raw,
                                           u32 value, bool queries, int first)
 {
     const int column = part.block * COLUMN_TILES * 8;
     if (queries) {
-        load_panel<4>(raw, call.q, call.q_stride, part, part.query_head, first, 0, D_IN);
+        load_pieces<4>(raw, queries_of(call, part.b, part.query_head), call.q_stride[1], first, part.end, D_IN);
     } else {
-        load_panel<4>(raw, call.k, call.k_stride, part, part.head, first, 0, D_IN);
-        load_panel<COLUMN_TILES>(value, call.v, call.v_stride, part, part.head, first, column, DV - column);
+        load_pieces<4>(raw, keys_of(call, part.b, part.head), call.k_stride[1], first, part.end, D_IN);
+        load_pieces<COLUMN_TILES>(value, values_of(call, part.b, part.head) + column, call.v_stride[1], first, part.end,
+                                  DV - column);
     }
 }
 
@@ -3477,8 +3452,7 @@ __device__ __forceinline__ void score_panel_keys(float (*s)[4], const u32 (*a)[4
 }
 
 /* p[16 keys][4]: scores of the warp's queries, as operand of the values. Later keys have none; all are formed, because
- * the
- * panel waits for the warp that needs them, whose loads shall not wait behind branches. */
+ * the panel waits for the warp that needs them, whose loads shall not wait behind branches. */
 __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 queries, u32 keys)
 {
     /* key that the lane's first query sees, less its own first */
@@ -3520,8 +3494,7 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 }
 
 /* The panel's sums -> o, by the copy engine, from the warp's own rows of a slab. The lane that sends them waits until
- * those before have
- * been read. */
+ * those before have been read. */
 __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_maps &maps, const struct fused_part &part,
                                            int first, u32 rows)
 {
@@ -3726,8 +3699,7 @@ enum {
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
 /* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows
- * of the key and the queries,
- * STEP_ROOM, the ring. */
+ * of the key and the queries, STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
@@ -3835,9 +3807,8 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
 };
 
 /* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
- * under a
- * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear.
- * */
+ * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
+ * are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -3942,8 +3913,7 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 
 /* The packed rows that the first features of a block are products of, number threadIdx.x and, in the upper half,
  * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0:
- * where there
- * are no registers for them, none. */
+ * where there are no registers for them, none. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
 };
@@ -4018,8 +3988,7 @@ template <typename number> struct step_type<false, number> {
 };
 
 /* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
- * rows lie
- * in shared memory, in the ring's place. */
+ * rows lie in shared memory, in the ring's place. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -4270,8 +4239,7 @@ __device__ __forceinline__ float step_sum(const struct step_task &task, int g, i
 /* ---- parts of o, joined ---- */
 
 /* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it
- * has
- * come. Nobody waits for what this thread wrote elsewhere. */
+ * has come. Nobody waits for what this thread wrote elsewhere. */
 __device__ __forceinline__ void join_send(float *own, int rank, float a)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
@@ -4290,8 +4258,7 @@ __device__ __forceinline__ void join_begin(void)
 }
 
 /* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they
- * go to
- * wait for them. */
+ * go to wait for them. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
@@ -4549,11 +4516,9 @@ trainable_diagonal_decode(const __grid_constant__ struct fpa_cuda_call call,
 /* ---- one token of few heads ----
  *
  * As trainable_diagonal_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster,
- * and each has
- * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a
- * barrier
- * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie.
- * */
+ * and each has room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds
+ * with a barrier each, before anything else is waited for but the vectors of the token. Several passes read the rows
+ * where they lie. */
 
 enum {
     TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
@@ -4600,9 +4565,8 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
 }
 
 /* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the
- * first
- * bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks for
- * rows. */
+ * first bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks
+ * for rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -4666,8 +4630,7 @@ trainable_diagonal_decode_resident(const __grid_constant__ struct fpa_cuda_call 
  * ----
  *
  * Blocks share a head's features as in trainable_diagonal_decode, and read their rows once; recent tokens are theirs by
- * turns. A
- * block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
 
 enum {
     DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */

@@ -72,8 +72,7 @@
  *   540..543: x[31-32] x[31-32]
  *
  * How it runs. Two or three warpgroups of a block multiply, one more fetches. Features are formed in registers, tile by
- * tile:
- * 8 prefixes times 8 rows, 64 at a time for a matrix instruction of the whole warpgroup. Sums stay in registers.
+ * tile: 8 prefixes times 8 rows, 64 at a time for a matrix instruction of the whole warpgroup. Sums stay in registers.
  */
 enum {
     D_IN = 32,            /* width of q and k */
@@ -720,8 +719,8 @@ __device__ __forceinline__ int value_column(int block, int n)
 }
 
 /* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are.
- * together: rows at a time; addresses of both may have no registers. Sums are of features without their weights. */
+ * last) stay as they are. together: rows at a time; addresses of both may have no registers. Sums are of features
+ * without their weights. */
 template <int together, typename features, typename weights>
 __device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature,
                                           const weights &weight)
@@ -843,8 +842,7 @@ __device__ __forceinline__ void fence_shared(void)
 /* ---- clusters of blocks ---- */
 
 /* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that
- * takes
- * a fence for all of device memory. */
+ * takes a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
@@ -893,8 +891,7 @@ __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &ma
 }
 
 /* Out of shared memory: started by one thread, which commits what it started and waits until shared memory has been
- * read,
- * or until all is written. */
+ * read, or until all is written. */
 __device__ __forceinline__ void copy_out(void *to, u32 from, u32 bytes)
 {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" : : "l"(to), "r"(from), "r"(bytes)
@@ -986,8 +983,7 @@ template <int count> __device__ __forceinline__ void registers_lower(void)
  * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
  * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
  * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
- * and
- * values in slabs. */
+ * and values in slabs. */
 
 __device__ __forceinline__ void multiply_begin(void)
 {
@@ -1013,8 +1009,7 @@ template <int count> __device__ __forceinline__ void make_opaque(float *c)
 }
 
 /* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
- * serialises
- * those. */
+ * serialises those. */
 template <int count> __device__ __forceinline__ void take(float *c)
 {
 #pragma unroll
@@ -1025,16 +1020,14 @@ template <int count> __device__ __forceinline__ void take(float *c)
 }
 
 /* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
- * the
- * next. Blocks may run along either. */
+ * the next. Blocks may run along either. */
 __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
 /* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of
- * values, and
- * of ones, those that one operand has. */
+ * values, and of ones, those that one operand has. */
 __device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
@@ -1357,9 +1350,8 @@ static __device__ const int tile_feature[TILES * 64] = {
 /* ---- slabs ----
  *
  * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
- * matrix
- * instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory is read
- * by whole lines. */
+ * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
+ * is read by whole lines. */
 __device__ __forceinline__ u32 slab_place(int row, int place)
 {
     return row * 128 + ((place ^ (row & 7)) << 4);
@@ -1412,8 +1404,7 @@ __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_te
 /* ---- by threads, where the copy engine cannot ---- */
 
 /* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a
- * line of 4
- * tokens at a time. */
+ * line of 4 tokens at a time. */
 template <int tokens, int blocks>
 __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                               bool aligned)
@@ -1462,10 +1453,9 @@ __device__ __forceinline__ u64 tile_operand(u32 address)
 /* ---- strips ----
  *
  * A warpgroup holds several strips. Its warps have SHARES of them side by side: so many times as many prefixes of one
- * strip each, and
- * less to read for a product. Warp w has the strip w / (4 / SHARES) of a round and Prefixes of its prefixes; a sum has
- * two of them,
- * as rows g and g + 8 of the warp's part. Sums of a round come by pairs of prefixes, then by suffixes. */
+ * strip each, and less to read for a product. Warp w has the strip w / (4 / SHARES) of a round and Prefixes of its
+ * prefixes; a sum has two of them, as rows g and g + 8 of the warp's part. Sums of a round come by pairs of prefixes,
+ * then by suffixes. */
 enum {
     STAGE_VALUES = ROW_SLABS * SLAB64, /* bytes of a stage before its values */
     COPIED = TILE_NUMBERS * 2          /* bytes of a tile of a copy */
@@ -1621,12 +1611,10 @@ __device__ __forceinline__ void form_features(u32 *a, const u32 (*prefix)[2], co
 /* ---- queries behind the walk ----
  *
  * NAME_chunk_output may run beside NAME_chunk_state. Blocks of both then have multiprocessors of their own: queries of
- * a chunk are read
- * as soon as all copies of the state before it are there, mostly while they are in the second-level cache. Who waits,
- * waits for
- * blocks that have begun. progress[0] counts the items that blocks of NAME_chunk_output have taken; behind it, for each
- * chunk of each
- * head and block of columns, blocks of NAME_chunk_state that have written their part of the copy. */
+ * a chunk are read as soon as all copies of the state before it are there, mostly while they are in the second-level
+ * cache. Who waits, waits for blocks that have begun. progress[0] counts the items that blocks of NAME_chunk_output
+ * have taken; behind it, for each chunk of each head and block of columns, blocks of NAME_chunk_state that have written
+ * their part of the copy. */
 
 /* A block's part of a copy is written. */
 __device__ __forceinline__ void tell_copied(const struct fpa_cuda_call &call, i64 copy)
@@ -1660,8 +1648,7 @@ __device__ __forceinline__ u32 take_item(const struct fpa_cuda_call &call)
  *
  * S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks segments of
  * sequences, one after the other, with the tiles of its warpgroups' strips as fp32 sums; one more warpgroup fetches
- * keys and values. Sums are of bare
- * products; weights enter where a state or a copy leaves. */
+ * keys and values. Sums are of bare products; weights enter where a state or a copy leaves. */
 
 /* Which of a warpgroup's tiles the warp has in sum j, and the first of its 16 rows there. */
 template <class sizes> __device__ __forceinline__ int sum_tile(int j)
@@ -1704,8 +1691,7 @@ __device__ __forceinline__ bool is_folded(int tile)
 }
 
 /* Sums -> 16 rows of a tile of a copy, from row first on, in shared memory: four blocks of 8 x 8 at a time, rows g and
- * g + 8 of
- * two times 8 columns. What a folded tile does not keep goes behind its last row. */
+ * g + 8 of two times 8 columns. What a folded tile does not keep goes behind its last row. */
 __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, u32 weights, bool folded)
 {
     u32 row = tile + (first + (threadIdx.x & 15)) * 16 + (threadIdx.x >> 4 & 1) * 1024, pitch = 1024;
@@ -1840,8 +1826,7 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
 }
 
 /* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all
- * phases
- * of their barriers. */
+ * phases of their barriers. */
 template <class sizes>
 __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                u32 ring)
@@ -1954,8 +1939,7 @@ __device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const s
 }
 
 /* The portion's features have been formed. Prefixes that no later portion needs become those of the next step; behind
- * the last
- * portion come its suffixes, and factors of the step after it. */
+ * the last portion come its suffixes, and factors of the step after it. */
 template <class sizes, bool own>
 __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring,
                                         int slot, int next_slot, int step, int portion)
@@ -1973,10 +1957,8 @@ __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const str
 }
 
 /* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody
- * uses. The
- * chunk's first stage has none before it to free, but arrives as all others do: beside an arrival under a condition
- * ptxas
- * serialises the products of some heads (C7511). */
+ * uses. The chunk's first stage has none before it to free, but arrives as all others do: beside an arrival under a
+ * condition ptxas serialises the products of some heads (C7511). */
 template <class sizes, bool own>
 __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_lane<sizes> *strip, u32 ring,
                                           struct turn &at, int stages)
@@ -2347,16 +2329,14 @@ __device__ __forceinline__ void producer_copy(const struct fpa_cuda_call &call, 
 }
 
 /* Three warps fetch tiles of keys and values. Each has slots of its own: it sees all phases of their barriers, one
- * after the
- * other, and cannot take one for the one before the last. */
+ * after the other, and cannot take one for the one before the last. */
 __device__ __forceinline__ bool is_mine(int slot)
 {
     return slot % 3 == (int)own_warp() - 1;
 }
 
 /* Queries are fetched by the first warp when it takes their item; if there is one place, which is free late, by another
- * one,
- * so that tiles need not wait. */
+ * one, so that tiles need not wait. */
 enum { QUERY_WARP = QUERY_STAGES > 1 ? 0 : 1 };
 
 __device__ __forceinline__ bool fetches_queries(void)
@@ -2417,8 +2397,7 @@ __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &cal
 }
 
 /* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for
- * all
- * tiles of the one before, so that all blocks end at about the same time. */
+ * all tiles of the one before, so that all blocks end at about the same time. */
 __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                u32 shared)
 {
@@ -2674,13 +2653,9 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
     multiply_wait<0>();
     if (is_first_lane())
         barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
-#pragma unroll
-    for (int m = 0; m < QUERY_TILES64; m++)
-        make_opaque<N / 2>(c[m]);
+    make_opaque<QUERY_TILES64 * N / 2>(c[0]);
     read_folded(c, shared, queries, at);
-#pragma unroll
-    for (int m = 0; m < QUERY_TILES64; m++)
-        make_opaque<N / 2>(c[m]);
+    make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
 /* ---- the chunk's own keys ---- */
@@ -2764,10 +2739,8 @@ __device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, in
 enum { SCORE_PLACES = 1 };
 
 /* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
- * the
- * values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of the
- * first tile sees; masked: not
- * all queries of that tile see all keys. */
+ * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
+ * the first tile sees; masked: not all queries of that tile see all keys. */
 template <int first, int end>
 __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
                                               u32 ones)
@@ -2819,9 +2792,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
-#pragma unroll
-    for (int m = 0; m < QUERY_TILES64; m++)
-        make_opaque<N / 2>(c[m]);
+    make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
 /* word[n] of lane t of four <- word[t] of lane n. */
@@ -2942,8 +2913,7 @@ tspow2_d32_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
     const u32 shared = shared_address();
     if (threadIdx.x == 0) {
         /* where lanes read what lanes have written, each arrives itself, which racecheck can follow; a warp's first one
-         * where
-         * the other side is the copy engine's or a product's */
+         * where the other side is the copy engine's or a product's */
         init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 128 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
@@ -2992,8 +2962,7 @@ enum {
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
 /* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows
- * of the key and the queries,
- * STEP_ROOM, the ring. */
+ * of the key and the queries, STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
@@ -3101,9 +3070,8 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
 };
 
 /* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
- * under a
- * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear.
- * */
+ * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
+ * are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -3199,10 +3167,8 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 /* ---- features ---- */
 
 /* The packed rows that the first features of a block are products of and their weights, number threadIdx.x and, in the
- * upper half,
- * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0:
- * where there
- * are no registers for them, none. */
+ * upper half, threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait.
+ * AHEAD: 2, or 0: where there are no registers for them, none. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
     float weights[2];
@@ -3280,8 +3246,7 @@ template <typename number> struct step_type<false, number> {
 };
 
 /* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
- * rows lie
- * in shared memory, in the ring's place. */
+ * rows lie in shared memory, in the ring's place. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -3590,8 +3555,7 @@ __device__ __forceinline__ float step_sum_weights(const struct step_task &task, 
 /* ---- parts of o, joined ---- */
 
 /* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it
- * has
- * come. Nobody waits for what this thread wrote elsewhere. */
+ * has come. Nobody waits for what this thread wrote elsewhere. */
 __device__ __forceinline__ void join_send(float *own, int rank, float a)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
@@ -3610,8 +3574,7 @@ __device__ __forceinline__ void join_begin(void)
 }
 
 /* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they
- * go to
- * wait for them. */
+ * go to wait for them. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
@@ -3877,11 +3840,9 @@ tspow2_d32_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
 /* ---- one token of few heads ----
  *
  * As tspow2_d32_bf16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and
- * each has
- * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a
- * barrier
- * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie.
- * */
+ * each has room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with
+ * a barrier each, before anything else is waited for but the vectors of the token. Several passes read the rows where
+ * they lie. */
 
 enum {
     TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
@@ -3928,9 +3889,8 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
 }
 
 /* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the
- * first
- * bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks for
- * rows. */
+ * first bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks
+ * for rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -3994,8 +3954,7 @@ tspow2_d32_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call cal
  * ----
  *
  * Blocks share a head's features as in tspow2_d32_bf16_decode, and read their rows once; recent tokens are theirs by
- * turns. A
- * block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
 
 enum {
     DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
