@@ -112,7 +112,7 @@ static char last_of(const char *code)
 
 static void wrong(struct text *t, const struct line *line, const char *what)
 {
-    if (t->wrong++ < 100000)
+    if (t->wrong++ < 10)
         print_message("%s:%d: %s: %.100s\n", t->about, line->number, what, line->text);
 }
 
@@ -337,11 +337,34 @@ static void check_comments(struct text *t)
     }
 }
 
-/* Comments do not speak of what the head has not. */
+/* Whether a text has a word that begins so, as a name or as a part of words in comments. */
+static bool has_word(const char *text, const char *begin)
+{
+    for (const char *at = text; (at = strstr(at, begin)) != NULL; at++)
+        if (at == text || !is_name(at[-1]))
+            return true;
+    return false;
+}
+
+/* Comments do not speak of what the head has not. Before its first section a CUDA text has what all heads' launches
+ * have in common. */
 static void check_words(struct text *t, const fpa_head *head)
 {
-    (void)head;
-    (void)t;
+    static const char *const gates[] = {"gate", "Gate", "fade", "decay", "exp(G"};
+    static const char *const sums[] = {"normalis", "ones of z", "column of z", "sum of weights"};
+    bool sections = false;
+    for (int i = 0; i < t->count; i++) {
+        const struct line *line = &t->line[i];
+        sections = sections || !strncmp(line->text, "/* ---- storage", 15);
+        if (!sections || !line->comment)
+            continue;
+        for (int w = 0; w < 5 && !head->gate; w++)
+            if (has_word(line->text, gates[w]))
+                wrong(t, line, "a word about gates, which the head has not");
+        for (int w = 0; w < 4 && head->normalize == FPA_NORMALIZE_NONE; w++)
+            if (has_word(line->text, sums[w]))
+                wrong(t, line, "a word about a normaliser, which the head has not");
+    }
 }
 
 /* ---- all heads ---- */

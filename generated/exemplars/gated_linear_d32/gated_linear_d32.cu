@@ -1121,7 +1121,7 @@ __device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float
 
 /* ---- state ----
  *
- * S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). Each warp owns WARP_UNITS
+ * S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (the chunked form). Each warp owns WARP_UNITS
  * units of features and all columns of its block in fp32; each block walks one segment of the sequence.
  * Before each chunk but those that carry fills a copy is written for the queries. */
 
@@ -1314,7 +1314,7 @@ __device__ __forceinline__ void add_base(copy_element *copy, const float *base, 
     *at = uint4{word[0], word[1], word[2], word[3]};
 }
 
-/* Elements of a copy to those of a state: a feature's columns of all blocks, then one of z. */
+/* Elements of a copy to those of a state: a feature's columns of all blocks. */
 __device__ __forceinline__ void store_final(state_element *s, const float *base, int element)
 {
 #pragma unroll
@@ -1364,8 +1364,8 @@ gated_linear_d32_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- chunk_output ----
  *
- * o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
- * same sum with v = 1 when the head is normalised. A block takes QUERY_TOKENS queries of one head. */
+ * o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j. A block takes
+ * QUERY_TOKENS queries of one head. */
 
 __device__ __forceinline__ void fetch_tile(u32 tile, const copy_element *s, int group)
 {
@@ -1747,8 +1747,8 @@ __device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
 
 __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
 {
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" : : "r"(address), "r"(a[0]),
-                 "r"(a[1]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};"
+                 : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
 /* Registers of the calling warpgroup from here on. */
@@ -2664,8 +2664,8 @@ enum {
 
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
-/* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows
- * of the key and the queries, STEP_ROOM, the ring. */
+/* Shared memory: a token's value, the cluster's parts of a query's o, barriers, packed rows of the key and the queries,
+ * STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
@@ -3589,9 +3589,9 @@ gated_linear_d32_decode_resident(const __grid_constant__ struct fpa_cuda_call ca
 }
 #endif
 
-/* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j
- * ----
+/* ---- recall ----
  *
+ * o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j.
  * Blocks share a head's features as in gated_linear_d32_decode, and read their rows once; recent tokens are theirs by
  * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
 

@@ -1119,7 +1119,7 @@ __device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float
 
 /* ---- state ----
  *
- * S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). Each warp owns WARP_UNITS
+ * S <- S + sum_j phi(k_j) v_j' (the chunked form). Each warp owns WARP_UNITS
  * units of features and all columns of its block in fp32; each block walks one segment of the sequence.
  * Before each chunk but those that carry fills a copy is written for the queries. */
 
@@ -1250,8 +1250,8 @@ power3_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
 /* ---- carry ----
  *
  * Segments of a sequence were walked side by side, each from zero. With
- *     base_s = exp(G of segment s - 1) base_{s-1} + total_{s-1},  base_0 = 0,
- * the state before a chunk of segment s is its copy plus exp(G from the segment's start) base_s. A
+ *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
+ * the state before a chunk of segment s is its copy plus base_s. A
  * block takes 2048 elements of one segment; the block of the last one writes the final state. */
 
 enum { CARRIED = 8 }; /* elements a thread */
@@ -1277,7 +1277,7 @@ __device__ __forceinline__ void add_base(copy_element *copy, const float *base, 
     *at = uint4{word[0], word[1], word[2], word[3]};
 }
 
-/* Elements of a copy to those of a state: a feature's columns of all blocks, then one of z. */
+/* Elements of a copy to those of a state: a feature's columns of all blocks. */
 __device__ __forceinline__ void store_final(state_element *s, const float *base, int element)
 {
 #pragma unroll
@@ -1325,8 +1325,8 @@ power3_d16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- chunk_output ----
  *
- * o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
- * same sum with v = 1 when the head is normalised. A block takes QUERY_TOKENS queries of one head. */
+ * o_t = phi(q_t)' S + sum over the chunk's visible j of k(q_t, k_j) v_j. A block takes QUERY_TOKENS queries of one
+ * head. */
 
 __device__ __forceinline__ void fetch_tile(u32 tile, const copy_element *s, int group)
 {
@@ -1524,7 +1524,7 @@ enum {
 
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
-/* Shared memory: a token's value, the warps' sums of weights, packed rows of the key and the queries,
+/* Shared memory: a token's value, packed rows of the key and the queries,
  * STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
@@ -2215,9 +2215,9 @@ power3_d16_decode(const __grid_constant__ struct fpa_cuda_call call)
 }
 #endif
 
-/* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j
- * ----
+/* ---- recall ----
  *
+ * o = phi(q)'S + sum over recent tokens, the query's own the last, of k(q, k_j) v_j.
  * Blocks share a head's features as in power3_d16_decode, and read their rows once; recent tokens are theirs by turns.
  * A block's first rows of the state are on their way while it computes the scores of its tokens. */
 

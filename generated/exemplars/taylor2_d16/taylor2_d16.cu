@@ -1090,7 +1090,7 @@ __device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float
 
 /* ---- state ----
  *
- * S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). Each warp owns WARP_UNITS
+ * S <- S + sum_j phi(k_j) v_j' (the chunked form). Each warp owns WARP_UNITS
  * units of features and all columns of its block in fp32; each block walks one segment of the sequence.
  * Before each chunk but those that carry fills a copy is written for the queries. */
 
@@ -1221,8 +1221,8 @@ taylor2_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
 /* ---- carry ----
  *
  * Segments of a sequence were walked side by side, each from zero. With
- *     base_s = exp(G of segment s - 1) base_{s-1} + total_{s-1},  base_0 = 0,
- * the state before a chunk of segment s is its copy plus exp(G from the segment's start) base_s. A
+ *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
+ * the state before a chunk of segment s is its copy plus base_s. A
  * block takes 2048 elements of one segment; the block of the last one writes the final state. */
 
 enum { CARRIED = 8 }; /* elements a thread */
@@ -1299,8 +1299,8 @@ taylor2_d16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- chunk_output ----
  *
- * o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
- * same sum with v = 1 when the head is normalised. A block takes QUERY_TOKENS queries of one head. */
+ * o_t = phi(q_t)' S + sum over the chunk's visible j of k(q_t, k_j) v_j, divided by the same sum with v = 1. A block
+ * takes QUERY_TOKENS queries of one head. */
 
 __device__ __forceinline__ void fetch_tile(u32 tile, const copy_element *s, int group)
 {
@@ -1556,8 +1556,8 @@ __device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
 
 __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
 {
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" : : "r"(address), "r"(a[0]),
-                 "r"(a[1]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};"
+                 : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
 /* The same of blocks that are stored transposed: row r of a block in shared memory has what lanes hold of column r. */
@@ -3735,9 +3735,9 @@ taylor2_d16_decode_resident(const __grid_constant__ struct fpa_cuda_call call)
 }
 #endif
 
-/* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j
- * ----
+/* ---- recall ----
  *
+ * o = phi(q)'S + sum over recent tokens, the query's own the last, of k(q, k_j) v_j.
  * Blocks share a head's features as in taylor2_d16_decode, and read their rows once; recent tokens are theirs by turns.
  * A block's first rows of the state are on their way while it computes the scores of its tokens. */
 

@@ -1737,7 +1737,7 @@ static int dealt_to(int64_t n, int team)
     return n / team % 2 ? team - 1 - place : place;
 }
 
-/* Add the partial results and the chunk's own part, normalise, store. The last blocks see most keys. */
+/* Add the partial results and the chunk's own part, store. The last blocks see most keys. */
 static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c,
                          int rank, int team)
 {

@@ -784,8 +784,8 @@ __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &ma
  * read, or until all is written. */
 __device__ __forceinline__ void copy_out(void *to, u32 from, u32 bytes)
 {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" : : "l"(to), "r"(from), "r"(bytes)
-                 : "memory");
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                 : : "l"(to), "r"(from), "r"(bytes) : "memory");
 }
 
 /* The same, of a box: 64 numbers of 16 tokens, out of rows as a box comes in. What is outside of the tensor is left
@@ -860,8 +860,8 @@ __device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
 
 __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
 {
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" : : "r"(address), "r"(a[0]),
-                 "r"(a[1]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};"
+                 : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
 /* The same of blocks that are stored transposed: row r of a block in shared memory has what lanes hold of column r. */
@@ -873,8 +873,8 @@ __device__ __forceinline__ void store_transposed(u32 address, const u32 *a)
 
 __device__ __forceinline__ void store_transposed2(u32 address, const u32 *a)
 {
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1,%2};" : : "r"(address), "r"(a[0]),
-                 "r"(a[1]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1,%2};"
+                 : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
 /* Registers of the calling warpgroup from here on. */
@@ -1467,9 +1467,9 @@ __device__ __forceinline__ u32 take_item(const struct fpa_cuda_call &call)
 
 /* ---- state ----
  *
- * S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks segments of
+ * S <- S + sum_j phi(k_j) v_j' (the chunked form). A block walks segments of
  * sequences, one after the other, with the tiles of its warpgroups' strips as fp32 sums; one more warpgroup fetches
- * keys and values. Sums are of bare products; weights enter where a state or a copy leaves. */
+ * keys and values. */
 
 /* Which of a warpgroup's tiles the warp has in sum j, and the first of its 16 rows there. */
 template <class sizes> __device__ __forceinline__ int sum_tile(int j)
@@ -1922,8 +1922,8 @@ trainable_diagonal_chunk_state(const __grid_constant__ struct fpa_cuda_call call
 /* ---- carry ----
  *
  * Segments of a sequence were walked side by side, each from zero. With
- *     base_s = exp(G of segment s - 1) base_{s-1} + total_{s-1},  base_0 = 0,
- * the state before a chunk of segment s is its copy plus exp(G from the segment's start) base_s. A
+ *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
+ * the state before a chunk of segment s is its copy plus base_s. A
  * block takes 2048 elements of one segment; the block of the last one writes the final state. */
 
 enum { CARRIED = 8 }; /* elements a thread */
@@ -1961,7 +1961,7 @@ __device__ __forceinline__ int copied_columns(int element)
     return element / 512 % ALL_TILES;
 }
 
-/* A row's 8 columns, of values or of z, to those of a state. */
+/* A row's 8 columns to those of a state. */
 __device__ __forceinline__ void store_final(state_element *s, const float *base, int element)
 {
     const int f = tile_feature[copied_row(element)], block = element / COPY_NUMBERS, n = copied_columns(element);
@@ -2007,10 +2007,9 @@ trainable_diagonal_segment_scan(const __grid_constant__ struct fpa_cuda_call cal
 
 /* ---- chunk_output ----
  *
- * o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
- * same sum with v = 1 when the head is normalised. Blocks stay and take QUERY_TOKENS queries of one head after the
- * other. Their tiles of 64 go to the warpgroups in turn, so that all see about equally many keys; one more warpgroup
- * fetches: one warp queries and tiles of the state, three warps keys and values. */
+ * o_t = phi(q_t)' S + sum over the chunk's visible j of k(q_t, k_j) v_j. Blocks stay and take QUERY_TOKENS queries of
+ * one head after the other. Their tiles of 64 go to the warpgroups in turn, so that all see about equally many keys;
+ * one more warpgroup fetches: one warp queries and tiles of the state, three warps keys and values. */
 enum {
     CHUNK_OUTPUT_GROUPS = 3,       /* warpgroups that multiply */
     QUERY_TILES64 = QUERY_TOKENS / 64 / CHUNK_OUTPUT_GROUPS, /* of a warpgroup */
@@ -3698,8 +3697,8 @@ enum {
 
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
-/* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows
- * of the key and the queries, STEP_ROOM, the ring. */
+/* Shared memory: a token's value, the cluster's parts of a query's o, barriers, packed rows of the key and the queries,
+ * STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
@@ -4626,9 +4625,9 @@ trainable_diagonal_decode_resident(const __grid_constant__ struct fpa_cuda_call 
 }
 #endif
 
-/* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j
- * ----
+/* ---- recall ----
  *
+ * o = phi(q)'S + sum over recent tokens, the query's own the last, of k(q, k_j) v_j.
  * Blocks share a head's features as in trainable_diagonal_decode, and read their rows once; recent tokens are theirs by
  * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
 

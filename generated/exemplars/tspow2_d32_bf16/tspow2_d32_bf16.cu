@@ -894,8 +894,8 @@ __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &ma
  * read, or until all is written. */
 __device__ __forceinline__ void copy_out(void *to, u32 from, u32 bytes)
 {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" : : "l"(to), "r"(from), "r"(bytes)
-                 : "memory");
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                 : : "l"(to), "r"(from), "r"(bytes) : "memory");
 }
 
 __device__ __forceinline__ void bulk_commit(void)
@@ -955,8 +955,8 @@ __device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
 
 __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
 {
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" : : "r"(address), "r"(a[0]),
-                 "r"(a[1]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};"
+                 : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
 /* Of pairs in a copy. */
@@ -1646,7 +1646,7 @@ __device__ __forceinline__ u32 take_item(const struct fpa_cuda_call &call)
 
 /* ---- state ----
  *
- * S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks segments of
+ * S <- S + sum_j phi(k_j) v_j' (the chunked form). A block walks segments of
  * sequences, one after the other, with the tiles of its warpgroups' strips as fp32 sums; one more warpgroup fetches
  * keys and values. Sums are of bare products; weights enter where a state or a copy leaves. */
 
@@ -2141,8 +2141,8 @@ tspow2_d32_bf16_chunk_state_small(const __grid_constant__ struct fpa_cuda_call c
 /* ---- carry ----
  *
  * Segments of a sequence were walked side by side, each from zero. With
- *     base_s = exp(G of segment s - 1) base_{s-1} + total_{s-1},  base_0 = 0,
- * the state before a chunk of segment s is its copy plus exp(G from the segment's start) base_s. A
+ *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
+ * the state before a chunk of segment s is its copy plus base_s. A
  * block takes 2048 elements of one segment; the block of the last one writes the final state. */
 
 enum { CARRIED = 8 }; /* elements a thread */
@@ -2233,10 +2233,10 @@ tspow2_d32_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- chunk_output ----
  *
- * o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
- * same sum with v = 1 when the head is normalised. Blocks stay and take QUERY_TOKENS queries of one head after the
- * other. Their tiles of 64 go to the warpgroups in turn, so that all see about equally many keys; one more warpgroup
- * fetches: one warp queries and tiles of the state, three warps keys and values. */
+ * o_t = phi(q_t)' S + sum over the chunk's visible j of k(q_t, k_j) v_j, divided by the same sum with v = 1. Blocks
+ * stay and take QUERY_TOKENS queries of one head after the other. Their tiles of 64 go to the warpgroups in turn, so
+ * that all see about equally many keys; one more warpgroup fetches: one warp queries and tiles of the state, three
+ * warps keys and values. */
 enum {
     CHUNK_OUTPUT_GROUPS = 3,       /* warpgroups that multiply */
     QUERY_TILES64 = QUERY_TOKENS / 64 / CHUNK_OUTPUT_GROUPS, /* of a warpgroup */
@@ -3950,9 +3950,9 @@ tspow2_d32_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call cal
 }
 #endif
 
-/* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j
- * ----
+/* ---- recall ----
  *
+ * o = phi(q)'S + sum over recent tokens, the query's own the last, of k(q, k_j) v_j.
  * Blocks share a head's features as in tspow2_d32_bf16_decode, and read their rows once; recent tokens are theirs by
  * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
 
