@@ -2664,8 +2664,7 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
  * packs: it turns vectors of queries and keys into packed rows x[row][token], some panels ahead. Warpgroups of keys
  * hold the state as fp32 sums: before a panel they leave a copy of it, then add the panel's keys. Warpgroups of queries
  * read the copy and the panel's own keys, and write o. For totals of segments there are no queries: their warpgroups
- * add up keys (not of gated heads, whose panels depend on the ones before) or pack (where places for vectors are of an
- * even number), every second panel each. */
+ * add up keys, or pack (where places for vectors are of an even number), every second panel each. */
 enum {
     KEY_GROUPS = 1,         /* warpgroups of keys */
     QUERY_GROUPS = 2,       /* and of queries, which take panels in turn */
