@@ -332,6 +332,10 @@ static void check_comments(struct text *t)
             first--;
         const char *begins = t->line[first].text;
         begins += strspn(begins, " ");
+        if (i > first && !strcmp(line->text + indent_of(line), "* */"))
+            wrong(t, line, "an end of a comment alone");
+        if (first > 0 && !strncmp(begins, "/* ----", 7) && t->line[first - 1].size)
+            wrong(t, line, "a section that no empty line sets apart");
         if (first == 0 || strncmp(begins, "/*", 2) || !strncmp(begins, "/* ----", 7))
             continue;
         if (!t->line[i + 1].size)

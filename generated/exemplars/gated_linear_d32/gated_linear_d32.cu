@@ -557,6 +557,30 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
+/* to[token][] = x[first + token][], of which there are `width` numbers, by all threads of a block; zeros behind them up
+ * to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned. */
+template <int tokens, int parts, int pitch>
+__device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
+                                           bool aligned)
+{
+    enum { NUMBERS = 16 / (int)sizeof(element), ROW = parts * NUMBERS };
+    if (aligned) {
+        for (int i = threadIdx.x; i < tokens * parts; i += THREADS) {
+            const int token = i / parts, part = i % parts;
+            const bool there = first + token < limit && part * NUMBERS < width;
+            copy_async(to + token * pitch + part * 16, x + (there ? (i64)(first + token) * stride + part * NUMBERS : 0),
+                       there ? 16 : 0);
+        }
+        return;
+    }
+    for (int i = threadIdx.x; i < tokens * ROW; i += THREADS) {
+        const int token = i / ROW, column = i % ROW;
+        const bool there = first + token < limit && column < width;
+        put_element(to + token * pitch + column * (int)sizeof(element),
+                    there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
+    }
+}
+
 /* ---- tensors and heads of a call ---- */
 
 __device__ __forceinline__ const element *queries_of(const struct fpa_cuda_call &call, i64 b, i64 head)
@@ -782,8 +806,8 @@ __device__ __forceinline__ float gate_between(float2 late, float2 early)
     return power_of_two((late.x - early.x) + (late.y - early.y));
 }
 
-/* A log-gate times log2(e). Below -1e6 nothing of the past is left; minus infinity would become a NaN in differences.
- * */
+/* A log-gate times log2(e). Below -1e6 nothing of the past is left; minus infinity would become a NaN in
+ * differences. */
 __device__ __forceinline__ double gate_exponent(float log_gate)
 {
     return (double)fmaxf(log_gate, -1e6f) * 1.4426950408889634;
@@ -857,43 +881,15 @@ gated_linear_d32_gate_scan(const __grid_constant__ struct fpa_cuda_call call)
 template <int tokens>
 __device__ __forceinline__ void fetch_raw(u32 raw, const element *x, i64 stride, int first, int limit, bool aligned)
 {
-    if (aligned) {
-        for (int i = threadIdx.x; i < tokens * 4; i += THREADS) {
-            const int token = i / 4, part = i % 4;
-            const bool there = first + token < limit;
-            copy_async(raw + token * RAW_PITCH + part * 16, x + (there ? (i64)(first + token) * stride + part * 8 : 0),
-                       there ? 16 : 0);
-        }
-    } else {
-        for (int i = threadIdx.x; i < tokens * 32; i += THREADS) {
-            const int token = i / 32, column = i % 32;
-            const bool there = first + token < limit && column < D_IN;
-            put_element(raw + token * RAW_PITCH + column * ELEMENT,
-                        there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
-        }
-    }
+    fetch_rows<tokens, 4, RAW_PITCH>(raw, x, stride, first, limit, D_IN, aligned);
 }
 
 /* values[token][] = v[first + token][columns of this block], zero behind limit and width. */
-__device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit,
-                                                    int column, bool aligned)
+__device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit, int column,
+                                             bool aligned)
 {
-    enum { NUMBERS = 16 / ELEMENT, PARTS = 8 * COLUMN_TILES / NUMBERS };
-    if (aligned) {
-        for (int i = threadIdx.x; i < PANEL * PARTS; i += THREADS) {
-            const int token = i / PARTS, part = i % PARTS;
-            const bool there = first + token < limit && column + part * NUMBERS < DV;
-            copy_async(values + token * VALUE_PITCH + part * 16,
-                       v + (there ? (i64)(first + token) * stride + column + part * NUMBERS : 0), there ? 16 : 0);
-        }
-    } else {
-        for (int i = threadIdx.x; i < PANEL * 8 * COLUMN_TILES; i += THREADS) {
-            const int token = i / (8 * COLUMN_TILES), c = i % (8 * COLUMN_TILES);
-            const bool there = first + token < limit && column + c < DV;
-            put_element(values + token * VALUE_PITCH + c * ELEMENT,
-                        there ? v[(i64)(first + token) * stride + column + c] : from_float(0.0f));
-        }
-    }
+    fetch_rows<PANEL, 8 * COLUMN_TILES * ELEMENT / 16, VALUE_PITCH>(values, v + column, stride, first, limit,
+                                                                    DV - column, aligned);
 }
 
 /* The rows that nobody fills stay zero. */
@@ -1652,12 +1648,12 @@ __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cu
     return w;
 }
 
-/* The state before the segment: the call's, and the totals of the segments before. */
+/* The state before the segment: the call's, and the totals of the segments before. factor: room for gates of
+ * segments. */
 __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
-                                            const struct fused_walk &w)
+                                            const struct fused_walk &w, float *factor)
 {
     const int before = w.totals ? 0 : w.segment; /* segments whose totals are added */
-    __shared__ float factor[64]; /* at most as many segments */
     segment_gates(call, w.bh, w.segment, factor);
     if (w.segment == 0 && call.state_in)
         load_state(c, given_state(call, w.b, w.head), w.unit, w.block);
@@ -2036,8 +2032,8 @@ __device__ __forceinline__ void dot_keys(float *s, u32 queries, u32 keys)
     multiply_commit();
 }
 
-/* out += phi(q) S for the warp's 16 queries; queries: address of the panel's. The products may still be on their way.
- * */
+/* out += phi(q) S for the warp's 16 queries; queries: address of the panel's. The products may still be on their
+ * way. */
 __device__ __forceinline__ void read_shared(float *out, u32 queries, u32 tile)
 {
     u32 a[RING][4];
@@ -2163,7 +2159,8 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
     }
     /* the first panels are on their way */
     float c[WARP_UNITS][ALL_TILES][4] = {};
-    begin_fused(c, call, w);
+    __shared__ float factor[64]; /* at most as many segments */
+    begin_fused(c, call, w, factor);
     int stage = 0;
     for (int i = 0; i < panels; i++, stage = stage + 1 < FUSED_STAGES ? stage + 1 : 0) {
         const int first = panel_token(w, i, panels);
@@ -2193,8 +2190,8 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
         float out[1][ALL_TILES][4] = {};
         make_opaque<4 * ALL_TILES>(&out[0][0][0]);
         if (!w.totals)
-            read_panel(out, queries, keys, here, tile, reads, w.warp_query, gates, first > chunk_start ? sums[first - 1]
-                       : float2{0.0f, 0.0f});
+            read_panel(out, queries, keys, here, tile, reads, w.warp_query, gates,
+                       first > chunk_start ? sums[first - 1] : float2{0.0f, 0.0f});
         add_keys(c, keys, here, decay);
         if (!w.totals)
             finish_panel(out, output);
@@ -2210,6 +2207,7 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
     end_fused(c, call, w);
 }
 #endif
+
 /* ---- cluster_scan ----
  *
  * As NAME_fused_chunk, where sequences are few: a sequence's blocks are a cluster, and take spans of 128 tokens in
@@ -2369,8 +2367,8 @@ __device__ __forceinline__ void cluster_scan_gates(const struct fpa_cuda_call &c
 
 __device__ __forceinline__ void get_four(u32 address, float *a)
 {
-    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(a[0]), "=f"(a[1]), "=f"(a[2]), "=f"(a[3]) : "r"(address)
-                 : "memory");
+    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(a[0]), "=f"(a[1]), "=f"(a[2]),
+                 "=f"(a[3]) : "r"(address) : "memory");
 }
 
 __device__ __forceinline__ void cluster_scan_receive(float (*c)[ALL_TILES][4], u32 place)
@@ -2506,8 +2504,8 @@ __device__ __forceinline__ void form_earlier(u32 *a, const float (*s)[4], const 
     }
 }
 
-/* Dots of queries of half `own` and keys of another half, or their own -> operands a of their products with the values.
- * */
+/* Dots of queries of half `own` and keys of another half, or their own -> operands a of their products with the
+ * values. */
 template <int own, int half> __device__ __forceinline__ void cluster_scan_scores(u32 (*p)[4], float (*s)[4], u32 gates)
 {
     const int warp_query = own_warp() * 16;
@@ -2637,6 +2635,7 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
     }
 }
 #endif
+
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
  * A block owns a run of features of one head for all tokens. Its rows of the state stream through it: a thread has
@@ -3298,8 +3297,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        step_each_feature<QUERIES == 1 ? 4
-            : 1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count,
+                                                [&](int i, const u32 *row, float weight) {
             step_feature<QUERIES>(key, query, i, row, weight);
         });
         __syncthreads();
@@ -3489,8 +3488,8 @@ enum {
     TOKEN_MOST = 231424 /* bytes of shared memory that a launch asks for, at most */
 };
 
-/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen too.
- * */
+/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen
+ * too. */
 __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     enum { LINE = 32 / (int)sizeof(element) };

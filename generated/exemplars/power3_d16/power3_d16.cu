@@ -735,6 +735,30 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
+/* to[token][] = x[first + token][], of which there are `width` numbers, by all threads of a block; zeros behind them up
+ * to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned. */
+template <int tokens, int parts, int pitch>
+__device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
+                                           bool aligned)
+{
+    enum { NUMBERS = 16 / (int)sizeof(element), ROW = parts * NUMBERS };
+    if (aligned) {
+        for (int i = threadIdx.x; i < tokens * parts; i += THREADS) {
+            const int token = i / parts, part = i % parts;
+            const bool there = first + token < limit && part * NUMBERS < width;
+            copy_async(to + token * pitch + part * 16, x + (there ? (i64)(first + token) * stride + part * NUMBERS : 0),
+                       there ? 16 : 0);
+        }
+        return;
+    }
+    for (int i = threadIdx.x; i < tokens * ROW; i += THREADS) {
+        const int token = i / ROW, column = i % ROW;
+        const bool there = first + token < limit && column < width;
+        put_element(to + token * pitch + column * (int)sizeof(element),
+                    there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
+    }
+}
+
 /* ---- tensors and heads of a call ---- */
 
 __device__ __forceinline__ const element *queries_of(const struct fpa_cuda_call &call, i64 b, i64 head)
@@ -856,43 +880,15 @@ __device__ __forceinline__ float kernel_of(float d0)
 template <int tokens>
 __device__ __forceinline__ void fetch_raw(u32 raw, const element *x, i64 stride, int first, int limit, bool aligned)
 {
-    if (aligned) {
-        for (int i = threadIdx.x; i < tokens * 2; i += THREADS) {
-            const int token = i / 2, part = i % 2;
-            const bool there = first + token < limit;
-            copy_async(raw + token * RAW_PITCH + part * 16, x + (there ? (i64)(first + token) * stride + part * 8 : 0),
-                       there ? 16 : 0);
-        }
-    } else {
-        for (int i = threadIdx.x; i < tokens * 16; i += THREADS) {
-            const int token = i / 16, column = i % 16;
-            const bool there = first + token < limit && column < D_IN;
-            put_element(raw + token * RAW_PITCH + column * ELEMENT,
-                        there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
-        }
-    }
+    fetch_rows<tokens, 2, RAW_PITCH>(raw, x, stride, first, limit, D_IN, aligned);
 }
 
 /* values[token][] = v[first + token][columns of this block], zero behind limit and width. */
-__device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit,
-                                                    int column, bool aligned)
+__device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit, int column,
+                                             bool aligned)
 {
-    enum { NUMBERS = 16 / ELEMENT, PARTS = 8 * COLUMN_TILES / NUMBERS };
-    if (aligned) {
-        for (int i = threadIdx.x; i < PANEL * PARTS; i += THREADS) {
-            const int token = i / PARTS, part = i % PARTS;
-            const bool there = first + token < limit && column + part * NUMBERS < DV;
-            copy_async(values + token * VALUE_PITCH + part * 16,
-                       v + (there ? (i64)(first + token) * stride + column + part * NUMBERS : 0), there ? 16 : 0);
-        }
-    } else {
-        for (int i = threadIdx.x; i < PANEL * 8 * COLUMN_TILES; i += THREADS) {
-            const int token = i / (8 * COLUMN_TILES), c = i % (8 * COLUMN_TILES);
-            const bool there = first + token < limit && column + c < DV;
-            put_element(values + token * VALUE_PITCH + c * ELEMENT,
-                        there ? v[(i64)(first + token) * stride + column + c] : from_float(0.0f));
-        }
-    }
+    fetch_rows<PANEL, 8 * COLUMN_TILES * ELEMENT / 16, VALUE_PITCH>(values, v + column, stride, first, limit,
+                                                                    DV - column, aligned);
 }
 
 /* The rows that nobody fills stay zero. */
@@ -2055,8 +2051,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        step_each_feature<QUERIES == 1 ? 4
-            : 1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count,
+                                                [&](int i, const u32 *row, float weight) {
             step_feature<QUERIES>(key, query, i, row, weight);
         });
         __syncthreads();

@@ -585,6 +585,30 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
+/* to[token][] = x[first + token][], of which there are `width` numbers, by all threads of a block; zeros behind them up
+ * to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned. */
+template <int tokens, int parts, int pitch>
+__device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
+                                           bool aligned)
+{
+    enum { NUMBERS = 16 / (int)sizeof(element), ROW = parts * NUMBERS };
+    if (aligned) {
+        for (int i = threadIdx.x; i < tokens * parts; i += THREADS) {
+            const int token = i / parts, part = i % parts;
+            const bool there = first + token < limit && part * NUMBERS < width;
+            copy_async(to + token * pitch + part * 16, x + (there ? (i64)(first + token) * stride + part * NUMBERS : 0),
+                       there ? 16 : 0);
+        }
+        return;
+    }
+    for (int i = threadIdx.x; i < tokens * ROW; i += THREADS) {
+        const int token = i / ROW, column = i % ROW;
+        const bool there = first + token < limit && column < width;
+        put_element(to + token * pitch + column * (int)sizeof(element),
+                    there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
+    }
+}
+
 /* ---- tensors and heads of a call ---- */
 
 __device__ __forceinline__ const element *queries_of(const struct fpa_cuda_call &call, i64 b, i64 head)
@@ -824,43 +848,15 @@ __device__ __forceinline__ float kernel_of(float d0)
 template <int tokens>
 __device__ __forceinline__ void fetch_raw(u32 raw, const element *x, i64 stride, int first, int limit, bool aligned)
 {
-    if (aligned) {
-        for (int i = threadIdx.x; i < tokens * 2; i += THREADS) {
-            const int token = i / 2, part = i % 2;
-            const bool there = first + token < limit;
-            copy_async(raw + token * RAW_PITCH + part * 16, x + (there ? (i64)(first + token) * stride + part * 8 : 0),
-                       there ? 16 : 0);
-        }
-    } else {
-        for (int i = threadIdx.x; i < tokens * 16; i += THREADS) {
-            const int token = i / 16, column = i % 16;
-            const bool there = first + token < limit && column < D_IN;
-            put_element(raw + token * RAW_PITCH + column * ELEMENT,
-                        there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
-        }
-    }
+    fetch_rows<tokens, 2, RAW_PITCH>(raw, x, stride, first, limit, D_IN, aligned);
 }
 
 /* values[token][] = v[first + token][columns of this block], zero behind limit and width. */
-__device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit,
-                                                    int column, bool aligned)
+__device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit, int column,
+                                             bool aligned)
 {
-    enum { NUMBERS = 16 / ELEMENT, PARTS = 8 * COLUMN_TILES / NUMBERS };
-    if (aligned) {
-        for (int i = threadIdx.x; i < PANEL * PARTS; i += THREADS) {
-            const int token = i / PARTS, part = i % PARTS;
-            const bool there = first + token < limit && column + part * NUMBERS < DV;
-            copy_async(values + token * VALUE_PITCH + part * 16,
-                       v + (there ? (i64)(first + token) * stride + column + part * NUMBERS : 0), there ? 16 : 0);
-        }
-    } else {
-        for (int i = threadIdx.x; i < PANEL * 8 * COLUMN_TILES; i += THREADS) {
-            const int token = i / (8 * COLUMN_TILES), c = i % (8 * COLUMN_TILES);
-            const bool there = first + token < limit && column + c < DV;
-            put_element(values + token * VALUE_PITCH + c * ELEMENT,
-                        there ? v[(i64)(first + token) * stride + column + c] : from_float(0.0f));
-        }
-    }
+    fetch_rows<PANEL, 8 * COLUMN_TILES * ELEMENT / 16, VALUE_PITCH>(values, v + column, stride, first, limit,
+                                                                    DV - column, aligned);
 }
 
 /* The rows that nobody fills stay zero. */
@@ -1915,8 +1911,8 @@ template <bool keys, bool totals> __device__ __forceinline__ void pack_rows(u32 
     pack_coordinates<keys>(panel, raw);
     if (own_thread() < FUSED_PANEL / 2) {
         const int left = count - 2 * own_thread();
-        put_word(panel + (ONES_ROW - ROW_BASE) * ROW_PITCH + own_thread() * 4, left > 1 ? 0x3f803f80u : left > 0
-                 ? 0x3f803f80u & 0xffff : 0);
+        put_word(panel + (ONES_ROW - ROW_BASE) * ROW_PITCH + own_thread() * 4,
+                 left > 1 ? 0x3f803f80u : left > 0 ? 0x3f803f80u & 0xffff : 0);
     }
 }
 
@@ -2049,6 +2045,7 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         advance_by<VALUES>(packed, turns);
     }
 }
+
 /* ---- fused_chunk: keys ---- */
 
 /* Features in the order of the sums, -1: none. */
@@ -2356,8 +2353,8 @@ static __device__ const u16 query_fragment_rows[FUSED_FRAGMENTS][16] = {
     {144, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153},
 };
 
-/* Where a lane finds its part of 16 rows of the warp's 16 queries, from their address in the first row of a panel on.
- * */
+/* Where a lane finds its part of 16 rows of the warp's 16 queries, from their address in the first row of a panel
+ * on. */
 struct query_lane {
     u32 one, run; /* of a row that all features have; of rows that follow each other */
     u32 rows[(FUSED_FRAGMENTS + 1) / 2]; /* of other rows, by 16 bytes, two a word */
@@ -2371,8 +2368,8 @@ __device__ __forceinline__ struct query_lane find_query_lane(void)
     lane.run = row * ROW_PITCH + (threadIdx.x >> 3 & 1) * 16;
 #pragma unroll
     for (int j = 0; j < FUSED_FRAGMENTS; j += 2)
-        lane.rows[j / 2] = query_fragment_rows[j][row] | (j + 1 < FUSED_FRAGMENTS
-                                                          ? query_fragment_rows[j + 1][row] << 16 : 0);
+        lane.rows[j / 2] =
+            query_fragment_rows[j][row] | (j + 1 < FUSED_FRAGMENTS ? query_fragment_rows[j + 1][row] << 16 : 0);
     return lane;
 }
 
@@ -2718,6 +2715,7 @@ taylor2_d16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call,
         walk_segment(call, maps, part, shared);
 }
 #endif
+
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
  * A block owns a run of features of one head for all tokens. Its rows of the state stream through it: a thread has
@@ -3438,8 +3436,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        step_each_feature<QUERIES == 1 ? 4
-            : 1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count,
+                                                [&](int i, const u32 *row, float weight) {
             step_feature<QUERIES>(key, query, i, row, weight);
         });
         __syncthreads();
@@ -3633,8 +3631,8 @@ enum {
     TOKEN_MOST = 231424 /* bytes of shared memory that a launch asks for, at most */
 };
 
-/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen too.
- * */
+/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen
+ * too. */
 __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     enum { LINE = 32 / (int)sizeof(element) };

@@ -1175,6 +1175,7 @@ trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
     }
 }
 #endif
+
 /* ---- slabs ----
  *
  * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
@@ -1243,8 +1244,8 @@ __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stri
     for (int token = threadIdx.x >> 3 & 3; token < tokens; token += 4)
 #pragma unroll 1
         for (int block = place; block < blocks; block += 8)
-            fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place), token < count
-                        ? x + token * stride + block * 8 : x,
+            fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place),
+                        token < count ? x + token * stride + block * 8 : x,
                         token < count ? width - block * 8 : 0, aligned);
 }
 
@@ -1271,6 +1272,7 @@ __device__ __forceinline__ u64 tile_operand(u32 address)
 {
     return operand(address, 128, 1024);
 }
+
 /* ---- strips ----
  *
  * A warpgroup holds several strips. Its warps have SHARES of them side by side: so many times as many prefixes of one
@@ -1377,8 +1379,8 @@ template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_
     return lane;
 }
 
-/* True when all strips of a warpgroup are of the first ones: no block is then read both as a suffix and for prefixes.
- * */
+/* True when all strips of a warpgroup are of the first ones: no block is then read both as a suffix and for
+ * prefixes. */
 template <class sizes> __device__ __forceinline__ bool are_own(int first_strip)
 {
     return sizes::OWN && first_strip + sizes::GROUP_STRIPS <= OWN_STRIPS;
@@ -2891,8 +2893,8 @@ template <bool keys, bool totals> __device__ __forceinline__ void pack_rows(u32 
     pack_coordinates<keys>(panel, raw);
     if (own_thread() < FUSED_PANEL / 2) {
         const int left = count - 2 * own_thread();
-        put_word(panel + (ONES_ROW - ROW_BASE) * ROW_PITCH + own_thread() * 4, left > 1 ? 0x3f803f80u : left > 0
-                 ? 0x3f803f80u & 0xffff : 0);
+        put_word(panel + (ONES_ROW - ROW_BASE) * ROW_PITCH + own_thread() * 4,
+                 left > 1 ? 0x3f803f80u : left > 0 ? 0x3f803f80u & 0xffff : 0);
     }
     project_panel<keys>(panel, raw, matrix);
 }
@@ -3027,6 +3029,7 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         advance_by<VALUES>(packed, turns);
     }
 }
+
 /* ---- fused_chunk: keys ---- */
 
 /* Features in the order of the sums, -1: none. */
@@ -3315,8 +3318,8 @@ static __device__ const u16 query_fragment_rows[FUSED_FRAGMENTS][16] = {
     {504, 504, 504, 504, 504, 504, 504, 504, 513, 513, 513, 513, 513, 513, 513, 513},
 };
 
-/* Where a lane finds its part of 16 rows of the warp's 16 queries, from their address in the first row of a panel on.
- * */
+/* Where a lane finds its part of 16 rows of the warp's 16 queries, from their address in the first row of a panel
+ * on. */
 struct query_lane {
     u32 one, run; /* of a row that all features have; of rows that follow each other */
     u32 rows[(FUSED_FRAGMENTS + 1) / 2]; /* of other rows, by 16 bytes, two a word */
@@ -3330,8 +3333,8 @@ __device__ __forceinline__ struct query_lane find_query_lane(void)
     lane.run = row * ROW_PITCH + (threadIdx.x >> 3 & 1) * 16;
 #pragma unroll
     for (int j = 0; j < FUSED_FRAGMENTS; j += 2)
-        lane.rows[j / 2] = query_fragment_rows[j][row] | (j + 1 < FUSED_FRAGMENTS
-                                                          ? query_fragment_rows[j + 1][row] << 16 : 0);
+        lane.rows[j / 2] =
+            query_fragment_rows[j][row] | (j + 1 < FUSED_FRAGMENTS ? query_fragment_rows[j + 1][row] << 16 : 0);
     return lane;
 }
 
@@ -3669,6 +3672,7 @@ trainable_diagonal_fused_chunk(const __grid_constant__ struct fpa_cuda_call call
         walk_segment(call, maps, part, shared);
 }
 #endif
+
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
  * A block owns a run of features of one head for all tokens. Its rows of the state stream through it: a thread has
@@ -4330,8 +4334,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        step_each_feature<QUERIES == 1 ? 4
-            : 1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count,
+                                                [&](int i, const u32 *row, float weight) {
             step_feature<QUERIES>(key, query, i, row, weight);
         });
         __syncthreads();
@@ -4523,8 +4527,8 @@ enum {
     TOKEN_MOST = 231424 /* bytes of shared memory that a launch asks for, at most */
 };
 
-/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen too.
- * */
+/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen
+ * too. */
 __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     enum { LINE = 32 / (int)sizeof(element) };

@@ -1415,8 +1415,8 @@ __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stri
     for (int token = threadIdx.x >> 3 & 3; token < tokens; token += 4)
 #pragma unroll 1
         for (int block = place; block < blocks; block += 8)
-            fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place), token < count
-                        ? x + token * stride + block * 8 : x,
+            fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place),
+                        token < count ? x + token * stride + block * 8 : x,
                         token < count ? width - block * 8 : 0, aligned);
 }
 
@@ -1450,6 +1450,7 @@ __device__ __forceinline__ u64 tile_operand(u32 address)
 {
     return operand(address, 128, 1024);
 }
+
 /* ---- strips ----
  *
  * A warpgroup holds several strips. Its warps have SHARES of them side by side: so many times as many prefixes of one
@@ -1556,8 +1557,8 @@ template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_
     return lane;
 }
 
-/* True when all strips of a warpgroup are of the first ones: no block is then read both as a suffix and for prefixes.
- * */
+/* True when all strips of a warpgroup are of the first ones: no block is then read both as a suffix and for
+ * prefixes. */
 template <class sizes> __device__ __forceinline__ bool are_own(int first_strip)
 {
     return sizes::OWN && first_strip + sizes::GROUP_STRIPS <= OWN_STRIPS;
@@ -2570,8 +2571,8 @@ __device__ __forceinline__ void form_folded(u32 (*a)[4], const u32 (*suffix)[2],
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const u32 own = suffix[m][i];
-            const u32 low = k == 0 ? own : neighbour(own, k == 1 ? 1 : 3), high = k == 0 ? turned(own, 1)
-                : neighbour(own, 2);
+            const u32 low = k == 0 ? own : neighbour(own, k == 1 ? 1 : 3);
+            const u32 high = k == 0 ? turned(own, 1) : neighbour(own, 2);
             const u32 product[2] = {times(own, low), k == 2 ? 0 : times(own, high)};
             a[m][i] = product[0];
             a[m][2 + i] = product[1];
@@ -2934,6 +2935,7 @@ tspow2_d32_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
     }
 }
 #endif
+
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
  * A block owns a run of features of one head for all tokens. Its rows of the state stream through it: a thread has
@@ -3654,8 +3656,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        step_each_feature<QUERIES == 1 ? 4
-            : 1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count,
+                                                [&](int i, const u32 *row, float weight) {
             step_feature<QUERIES>(key, query, i, row, weight);
         });
         __syncthreads();
@@ -3849,8 +3851,8 @@ enum {
     TOKEN_MOST = 231424 /* bytes of shared memory that a launch asks for, at most */
 };
 
-/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen too.
- * */
+/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen
+ * too. */
 __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     enum { LINE = 32 / (int)sizeof(element) };
