@@ -18,10 +18,15 @@ trainable trainable_dense c:neon
 storage tspow2_d32_bf16 c:avx512bf16
 LIST
 # CUDA kernels as text only: the bytes of a cubin are NVRTC's and change with its version.
-while read -r head target; do
+while read -r spec head target dtype; do
     mkdir -p "$folder/$head"
-    "$fpac" explain specs/storage.lua --head "$head" --target "$target" --dump=source >"$folder/$head/$head.cu"
+    "$fpac" explain "specs/$spec.lua" --head "$head" --target "$target" --dtype "$dtype" --dump=source \
+        </dev/null >"$folder/$head/$head.cu"
 done <<'LIST'
-linear_d64_bf16 sm_90
-tspow2_d32_bf16 sm_90a
+storage linear_d64_bf16 sm_90 bf16
+power power3_d16 sm_80 bf16
+gated gated_linear_d32 sm_90a bf16
+taylor taylor2_d16 sm_90a bf16
+storage tspow2_d32_bf16 sm_90a bf16
+trainable trainable_diagonal sm_90a bf16
 LIST

@@ -138,7 +138,7 @@ static const struct emulated_fault {
     {BY_BOXES,
      NO_FADE,
      {"keys that keep what the first 16 do", "chunked form ... but the formula gives", "step_decays",
-      "__device__ __forceinline__ u32 decays(u32 ring) const { return ring + stage_decays<sizes>(slot); }"}},
+      "return ring + stage_decays<sizes>(slot);"}},
     {BY_BOXES, LEFT_OUT, {"items that nobody takes", "was not written", "item_taken", "index += 1;"}},
     {BY_BOXES,
      OTHER_COUNT,

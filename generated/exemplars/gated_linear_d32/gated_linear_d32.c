@@ -126,8 +126,8 @@ struct fpa_launch {
 /* One token's coordinates into its lane. */
 static void pack_lane(const stored *restrict from, float scale, float *restrict x)
 {
-    x[0 * T] = scale * from_stored(from[0]);
-    x[1 * T] = scale * from_stored(from[1]);
+    x[0] = scale * from_stored(from[0]);
+    x[T] = scale * from_stored(from[1]);
     x[2 * T] = scale * from_stored(from[2]);
     x[3 * T] = scale * from_stored(from[3]);
     x[4 * T] = scale * from_stored(from[4]);
@@ -192,8 +192,8 @@ static inline void exchange_1(vf *a, vf *b)
 /* 8 coordinates of 8 tokens. */
 static inline void pack_square(const float *restrict from, int64_t stride, float scale, float *restrict x)
 {
-    vf r0 = scale * get8(from + 0 * stride);
-    vf r1 = scale * get8(from + 1 * stride);
+    vf r0 = scale * get8(from);
+    vf r1 = scale * get8(from + stride);
     vf r2 = scale * get8(from + 2 * stride);
     vf r3 = scale * get8(from + 3 * stride);
     vf r4 = scale * get8(from + 4 * stride);
@@ -212,8 +212,8 @@ static inline void pack_square(const float *restrict from, int64_t stride, float
     exchange_1(&r2, &r3);
     exchange_1(&r4, &r5);
     exchange_1(&r6, &r7);
-    set8(x + 0 * T, r0);
-    set8(x + 1 * T, r1);
+    set8(x, r0);
+    set8(x + T, r1);
     set8(x + 2 * T, r2);
     set8(x + 3 * T, r3);
     set8(x + 4 * T, r4);
@@ -231,7 +231,7 @@ static void pack_tokens(const stored *restrict from, int64_t stride, int tokens,
 #ifdef HAS_SQUARES
     for (; t + VL <= tokens; t += VL) {
         const float *tokens_at = from + t * stride;
-        pack_square(tokens_at + 0, stride, scale, x + 0 * T + t);
+        pack_square(tokens_at, stride, scale, x + t);
         pack_square(tokens_at + 8, stride, scale, x + 8 * T + t);
         pack_square(tokens_at + 16, stride, scale, x + 16 * T + t);
         pack_square(tokens_at + 24, stride, scale, x + 24 * T + t);
@@ -302,20 +302,22 @@ static inline void fetch_lines(struct fetch *f)
 
 /* ---- products: register tiles of 6 rows by at most 2 vectors of values, 6 by 2 of tokens ---- */
 
-static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal, struct fetch *fetch)
+static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal,
+                      struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
-        vec8 c0_0 = get8(c + 0 * DV + 0);
-        vec8 c0_1 = get8(c + 0 * DV + 8);
-        vec8 c1_0 = get8(c + 1 * DV + 0);
-        vec8 c1_1 = get8(c + 1 * DV + 8);
-        vec8 c2_0 = get8(c + 2 * DV + 0);
+        /* 6 x 2 sums */
+        vec8 c0_0 = get8(c);
+        vec8 c0_1 = get8(c + 8);
+        vec8 c1_0 = get8(c + DV);
+        vec8 c1_1 = get8(c + DV + 8);
+        vec8 c2_0 = get8(c + 2 * DV);
         vec8 c2_1 = get8(c + 2 * DV + 8);
-        vec8 c3_0 = get8(c + 3 * DV + 0);
+        vec8 c3_0 = get8(c + 3 * DV);
         vec8 c3_1 = get8(c + 3 * DV + 8);
-        vec8 c4_0 = get8(c + 4 * DV + 0);
+        vec8 c4_0 = get8(c + 4 * DV);
         vec8 c4_1 = get8(c + 4 * DV + 8);
-        vec8 c5_0 = get8(c + 5 * DV + 0);
+        vec8 c5_0 = get8(c + 5 * DV);
         vec8 c5_1 = get8(c + 5 * DV + 8);
         const int last = causal && m + 6 < n ? m + 6 : n;
         int k = 0;
@@ -323,7 +325,7 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
-            const vec8 b0 = get8(bk + 0);
+            const vec8 b0 = get8(bk);
             const vec8 b1 = get8(bk + 8);
             c0_0 += ak[0] * b0;
             c0_1 += ak[0] * b1;
@@ -338,49 +340,52 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
         } while (++k < last);
-        set8(c + 0 * DV + 0, c0_0);
-        set8(c + 0 * DV + 8, c0_1);
-        set8(c + 1 * DV + 0, c1_0);
-        set8(c + 1 * DV + 8, c1_1);
-        set8(c + 2 * DV + 0, c2_0);
+        /* the sums back */
+        set8(c, c0_0);
+        set8(c + 8, c0_1);
+        set8(c + DV, c1_0);
+        set8(c + DV + 8, c1_1);
+        set8(c + 2 * DV, c2_0);
         set8(c + 2 * DV + 8, c2_1);
-        set8(c + 3 * DV + 0, c3_0);
+        set8(c + 3 * DV, c3_0);
         set8(c + 3 * DV + 8, c3_1);
-        set8(c + 4 * DV + 0, c4_0);
+        set8(c + 4 * DV, c4_0);
         set8(c + 4 * DV + 8, c4_1);
-        set8(c + 5 * DV + 0, c5_0);
+        set8(c + 5 * DV, c5_0);
         set8(c + 5 * DV + 8, c5_1);
     }
 }
 
 /* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
-static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal, struct fetch *fetch)
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
+                  struct fetch *fetch)
 {
-    query_8_8(p, s + 0, o + 0, tokens, n, causal, fetch);
+    query_8_8(p, s, o, tokens, n, causal, fetch);
     query_8_8(p, s + 16, o + 16, tokens, n, causal, fetch);
 }
 
 static void update6_8_8(const float *restrict p, const float *restrict v, float *restrict s, int tokens, float decay)
 {
-    vec8 s0_0 = decay * get8(s + 0 * DV + 0);
-    vec8 s0_1 = decay * get8(s + 0 * DV + 8);
-    vec8 s1_0 = decay * get8(s + 1 * DV + 0);
-    vec8 s1_1 = decay * get8(s + 1 * DV + 8);
-    vec8 s2_0 = decay * get8(s + 2 * DV + 0);
+    /* 6 x 2 sums */
+    vec8 s0_0 = decay * get8(s);
+    vec8 s0_1 = decay * get8(s + 8);
+    vec8 s1_0 = decay * get8(s + DV);
+    vec8 s1_1 = decay * get8(s + DV + 8);
+    vec8 s2_0 = decay * get8(s + 2 * DV);
     vec8 s2_1 = decay * get8(s + 2 * DV + 8);
-    vec8 s3_0 = decay * get8(s + 3 * DV + 0);
+    vec8 s3_0 = decay * get8(s + 3 * DV);
     vec8 s3_1 = decay * get8(s + 3 * DV + 8);
-    vec8 s4_0 = decay * get8(s + 4 * DV + 0);
+    vec8 s4_0 = decay * get8(s + 4 * DV);
     vec8 s4_1 = decay * get8(s + 4 * DV + 8);
-    vec8 s5_0 = decay * get8(s + 5 * DV + 0);
+    vec8 s5_0 = decay * get8(s + 5 * DV);
     vec8 s5_1 = decay * get8(s + 5 * DV + 8);
     for (int t = 0; t < tokens; t++, p++, v += DV) {
-        const vec8 v0 = get8(v + 0);
+        const vec8 v0 = get8(v);
         const vec8 v1 = get8(v + 8);
-        s0_0 += p[0 * T] * v0;
-        s0_1 += p[0 * T] * v1;
-        s1_0 += p[1 * T] * v0;
-        s1_1 += p[1 * T] * v1;
+        s0_0 += p[0] * v0;
+        s0_1 += p[0] * v1;
+        s1_0 += p[T] * v0;
+        s1_1 += p[T] * v1;
         s2_0 += p[2 * T] * v0;
         s2_1 += p[2 * T] * v1;
         s3_0 += p[3 * T] * v0;
@@ -390,50 +395,53 @@ static void update6_8_8(const float *restrict p, const float *restrict v, float 
         s5_0 += p[5 * T] * v0;
         s5_1 += p[5 * T] * v1;
     }
-    set8(s + 0 * DV + 0, s0_0);
-    set8(s + 0 * DV + 8, s0_1);
-    set8(s + 1 * DV + 0, s1_0);
-    set8(s + 1 * DV + 8, s1_1);
-    set8(s + 2 * DV + 0, s2_0);
+    /* the sums back */
+    set8(s, s0_0);
+    set8(s + 8, s0_1);
+    set8(s + DV, s1_0);
+    set8(s + DV + 8, s1_1);
+    set8(s + 2 * DV, s2_0);
     set8(s + 2 * DV + 8, s2_1);
-    set8(s + 3 * DV + 0, s3_0);
+    set8(s + 3 * DV, s3_0);
     set8(s + 3 * DV + 8, s3_1);
-    set8(s + 4 * DV + 0, s4_0);
+    set8(s + 4 * DV, s4_0);
     set8(s + 4 * DV + 8, s4_1);
-    set8(s + 5 * DV + 0, s5_0);
+    set8(s + 5 * DV, s5_0);
     set8(s + 5 * DV + 8, s5_1);
 }
 
 static void update2_8_8(const float *restrict p, const float *restrict v, float *restrict s, int tokens, float decay)
 {
-    vec8 s0_0 = decay * get8(s + 0 * DV + 0);
-    vec8 s0_1 = decay * get8(s + 0 * DV + 8);
-    vec8 s1_0 = decay * get8(s + 1 * DV + 0);
-    vec8 s1_1 = decay * get8(s + 1 * DV + 8);
+    /* 2 x 2 sums */
+    vec8 s0_0 = decay * get8(s);
+    vec8 s0_1 = decay * get8(s + 8);
+    vec8 s1_0 = decay * get8(s + DV);
+    vec8 s1_1 = decay * get8(s + DV + 8);
     for (int t = 0; t < tokens; t++, p++, v += DV) {
-        const vec8 v0 = get8(v + 0);
+        const vec8 v0 = get8(v);
         const vec8 v1 = get8(v + 8);
-        s0_0 += p[0 * T] * v0;
-        s0_1 += p[0 * T] * v1;
-        s1_0 += p[1 * T] * v0;
-        s1_1 += p[1 * T] * v1;
+        s0_0 += p[0] * v0;
+        s0_1 += p[0] * v1;
+        s1_0 += p[T] * v0;
+        s1_1 += p[T] * v1;
     }
-    set8(s + 0 * DV + 0, s0_0);
-    set8(s + 0 * DV + 8, s0_1);
-    set8(s + 1 * DV + 0, s1_0);
-    set8(s + 1 * DV + 8, s1_1);
+    /* the sums back */
+    set8(s, s0_0);
+    set8(s + 8, s0_1);
+    set8(s + DV, s1_0);
+    set8(s + DV + 8, s1_1);
 }
 
-/* s[f][e] = decay s[f][e] + sum over tokens of p[f][t] v[t][e], n features */
+/* s[f][e] = decay s[f][e] + sum over tokens p[f][t] v[t][e], n features */
 static void update(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n, float decay)
 {
     for (; n >= 6; n -= 6, p += 6 * T, s += 6 * DV) {
-        update6_8_8(p, v + 0, s + 0, tokens, decay);
+        update6_8_8(p, v, s, tokens, decay);
         update6_8_8(p, v + 16, s + 16, tokens, decay);
     }
     switch (n) {
     case 2:
-        update2_8_8(p, v + 0, s + 0, tokens, decay);
+        update2_8_8(p, v, s, tokens, decay);
         update2_8_8(p, v + 16, s + 16, tokens, decay);
         break;
     }
@@ -444,6 +452,7 @@ static void update(const float *restrict p, const float *restrict v, float *rest
 static void dot0_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        /* 6 x 2 sums */
         vec8 c0_0 = {0};
         vec8 c0_1 = {0};
         vec8 c1_0 = {0};
@@ -459,7 +468,7 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec8 b0 = get8(bk + 0);
+            const vec8 b0 = get8(bk);
             const vec8 b1 = get8(bk + 8);
             c0_0 += ak[0] * b0;
             c0_1 += ak[0] * b1;
@@ -474,17 +483,18 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
         } while (++k < n);
-        set8(c + 0 * T + 0, c0_0);
-        set8(c + 0 * T + 8, c0_1);
-        set8(c + 1 * T + 0, c1_0);
-        set8(c + 1 * T + 8, c1_1);
-        set8(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set8(c, c0_0);
+        set8(c + 8, c0_1);
+        set8(c + T, c1_0);
+        set8(c + T + 8, c1_1);
+        set8(c + 2 * T, c2_0);
         set8(c + 2 * T + 8, c2_1);
-        set8(c + 3 * T + 0, c3_0);
+        set8(c + 3 * T, c3_0);
         set8(c + 3 * T + 8, c3_1);
-        set8(c + 4 * T + 0, c4_0);
+        set8(c + 4 * T, c4_0);
         set8(c + 4 * T + 8, c4_1);
-        set8(c + 5 * T + 0, c5_0);
+        set8(c + 5 * T, c5_0);
         set8(c + 5 * T + 8, c5_1);
     }
 }
@@ -492,6 +502,7 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
 static void dot0_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        /* 6 x 1 sums */
         vec8 c0_0 = {0};
         vec8 c1_0 = {0};
         vec8 c2_0 = {0};
@@ -501,7 +512,7 @@ static void dot0_8(const float *restrict a, const float *restrict b, float *rest
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec8 b0 = get8(bk + 0);
+            const vec8 b0 = get8(bk);
             c0_0 += ak[0] * b0;
             c1_0 += ak[1] * b0;
             c2_0 += ak[2] * b0;
@@ -509,19 +520,21 @@ static void dot0_8(const float *restrict a, const float *restrict b, float *rest
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
         } while (++k < n);
-        set8(c + 0 * T + 0, c0_0);
-        set8(c + 1 * T + 0, c1_0);
-        set8(c + 2 * T + 0, c2_0);
-        set8(c + 3 * T + 0, c3_0);
-        set8(c + 4 * T + 0, c4_0);
-        set8(c + 5 * T + 0, c5_0);
+        /* the sums back */
+        set8(c, c0_0);
+        set8(c + T, c1_0);
+        set8(c + 2 * T, c2_0);
+        set8(c + 3 * T, c3_0);
+        set8(c + 4 * T, c4_0);
+        set8(c + 5 * T, c5_0);
     }
 }
 
 /* d[j][t] = the dot product over 32 rows, of key j and query t, for 'keys' keys and tokens first..tokens-1 */
-static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first, int tokens)
+static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first,
+                  int tokens)
 {
-    kx += 0 * T, qx += 0 * T;
+    kx += 0, qx += 0;
     int t = first;
     for (; t + 2 * VL <= tokens; t += 2 * VL)
         dot0_8_8(kx, qx + t, d + t, keys, 32);
@@ -541,7 +554,7 @@ static inline vf kernel_of(vf d0)
 /* The dots' panels: d[dot][key][token], of tokens first..tokens-1; the first becomes the score. */
 static void dots(const float *qx, const float *kx, float *d, int keys, int first, int tokens)
 {
-    dot_0(qx, kx, d + 0 * T * T, keys, first, tokens);
+    dot_0(qx, kx, d, keys, first, tokens);
 }
 
 /* Scores of keys that all queries see, each decayed from its key to the end of the
@@ -553,7 +566,7 @@ static void scores_full(const float *qx, const float *kx, float *p, int keys, in
     for (int j = 0; j < keys; j++)
         for (int t = 0; t < tokens; t += VL) {
             float *d = p + j * T + t;
-            set8(d, kernel_of(get8(d + 0 * T * T)) * key_decay[j] * get8(token_decay + t));
+            set8(d, kernel_of(get8(d)) * key_decay[j] * get8(token_decay + t));
         }
 }
 
@@ -577,7 +590,7 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
             const vi age = lane + (t - j);
             decay = (vf)(((vi)(decay * step[j + 1]) & (age > 0)) | ((vi)splat(1.0f) & (age == 0)));
             float *d = p + j * T + t;
-            set8(d, kernel_of(get8(d + 0 * T * T)) * decay);
+            set8(d, kernel_of(get8(d)) * decay);
         }
         for (int j = seen; j < keys; j++)
             set8(p + j * T + t, (vf){0});
@@ -617,7 +630,7 @@ static void gates_read(const float *log_gate, int64_t stride, int tokens, struct
 /* One token's output. */
 static void store_token(const float *restrict o, stored *restrict to)
 {
-    set8(to + 0, get8(o + 0));
+    set8(to, get8(o));
     set8(to + 8, get8(o + 8));
     set8(to + 16, get8(o + 16));
     set8(to + 24, get8(o + 24));
@@ -629,11 +642,11 @@ enum {
     PANEL = ROWS * T,                 /* packed input of a panel */
     VALUES = T * DV,                  /* outputs of a panel */
     VALUE_PANEL = T * DV,             /* values of a panel */
-    OUT = T * (DV + 0),             /* the same with no sums of weights */
+    OUT = T * (DV),             /* the same with no sums of weights */
     SLICES = 1,                   /* partial results, added in a fixed order */
     WAITING = 1,                  /* of them at a time, for a thread alone */
     QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
-    STATE = FEATURES * (DV + 0),    /* of one (batch, head) */
+    STATE = FEATURES * (DV),    /* of one (batch, head) */
     SCRATCH = T * 48         /* a panel of features, or of dots */
 };
 
@@ -839,7 +852,8 @@ static void tile(const struct pass *c, const struct tile_place *place)
         for (int b = 0; b * T < c->tokens; b++) {
             const int tokens = block_tokens(c->tokens, b);
             float *out = c->out + (g * BLOCKS + b) * OUT;
-            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens), query_lanes);
+            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
+                                        query_lanes);
             query(p, s, out, tokens, n, 0, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
@@ -905,7 +919,7 @@ static double gates_between(const struct gates *g, int from, int to)
 /* to[e] = factor from[e] */
 static void scale_row(float *to, const float *from, float factor)
 {
-    set8(to + 0, factor * get8(from + 0));
+    set8(to, factor * get8(from));
     set8(to + 8, factor * get8(from + 8));
     set8(to + 16, factor * get8(from + 16));
     set8(to + 24, factor * get8(from + 24));
@@ -993,7 +1007,8 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 }
 
 /* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
-static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal, struct fetch *fetch)
+static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
+                       struct fetch *fetch)
 {
     query(p, v, out, tokens, keys, causal, fetch);
 }
@@ -1041,7 +1056,7 @@ static int dealt_to(int64_t n, int team)
     return n / team % 2 ? team - 1 - place : place;
 }
 
-/* Add the partial results and the chunk's own part, normalise, store. The last blocks see most keys. */
+/* Add the partial results and the chunk's own part, store. The last blocks see most keys. */
 static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c,
                          int rank, int team)
 {
@@ -1130,7 +1145,8 @@ static void unit_pack(const struct fpa_launch *a, const struct unit *u, const st
 }
 
 /* Add panel `at` of keys to the queries that see it; between[i]: the gates from its end to block i. */
-static void unit_add(const struct unit *u, const struct work *w, int64_t at, int keys, const struct gates *key_gates, double *between)
+static void unit_add(const struct unit *u, const struct work *w, int64_t at, int keys, const struct gates *key_gates,
+                     double *between)
 {
     for (int i = 0; i < u->blocks; i++) {
         const int64_t mine = u->first + i * T;
@@ -1228,10 +1244,11 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 enum { QUERY_LANES = T - 1 };
 
 /* s[f] = decay s[f] + k[f] v; o += q[f] s[f], for n features */
-static void advance_8_8_8_8(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o, int n, float decay)
+static void advance_8_8_8_8(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o,
+                            int n, float decay)
 {
-    const vec8 v0 = get8(v + 0);
-    vec8 o0 = get8(o + 0);
+    const vec8 v0 = get8(v);
+    vec8 o0 = get8(o);
     const vec8 v1 = get8(v + 8);
     vec8 o1 = get8(o + 8);
     const vec8 v2 = get8(v + 16);
@@ -1239,8 +1256,8 @@ static void advance_8_8_8_8(const float *restrict p, const float *restrict v, fl
     const vec8 v3 = get8(v + 24);
     vec8 o3 = get8(o + 24);
     for (int f = 0; f < n; f++, p += T, s += DV) {
-        const vec8 s0 = decay * get8(s + 0) + p[0] * v0;
-        set8(s + 0, s0);
+        const vec8 s0 = decay * get8(s) + p[0] * v0;
+        set8(s, s0);
         o0 += p[1] * s0;
         const vec8 s1 = decay * get8(s + 8) + p[0] * v1;
         set8(s + 8, s1);
@@ -1252,7 +1269,7 @@ static void advance_8_8_8_8(const float *restrict p, const float *restrict v, fl
         set8(s + 24, s3);
         o3 += p[1] * s3;
     }
-    set8(o + 0, o0);
+    set8(o, o0);
     set8(o + 8, o1);
     set8(o + 16, o2);
     set8(o + 24, o3);
@@ -1261,17 +1278,17 @@ static void advance_8_8_8_8(const float *restrict p, const float *restrict v, fl
 /* o += q[f] s[f] for one more query head, in lane `lane` */
 static void recall_8_8_8_8(const float *restrict p, const float *restrict s, float *restrict o, int n, int lane)
 {
-    vec8 o0 = get8(o + 0);
+    vec8 o0 = get8(o);
     vec8 o1 = get8(o + 8);
     vec8 o2 = get8(o + 16);
     vec8 o3 = get8(o + 24);
     for (int f = 0; f < n; f++, p += T, s += DV) {
-        o0 += p[lane] * get8(s + 0);
+        o0 += p[lane] * get8(s);
         o1 += p[lane] * get8(s + 8);
         o2 += p[lane] * get8(s + 16);
         o3 += p[lane] * get8(s + 24);
     }
-    set8(o + 0, o0);
+    set8(o, o0);
     set8(o + 8, o1);
     set8(o + 16, o2);
     set8(o + 24, o3);
@@ -1295,11 +1312,11 @@ static void token_tile(const struct token *c, const float *p, int64_t first, int
     float *s = c->s + first * DV;
     int g = 0;
     if (c->write) {
-        advance_8_8_8_8(p, c->v + 0, s + 0, c->out + 0, n, c->decay);
+        advance_8_8_8_8(p, c->v, s, c->out, n, c->decay);
         g = 1;
     }
     for (; g < c->queries; g++) {
-        recall_8_8_8_8(p, s + 0, c->out + g * DV + 0, n, g + 1);
+        recall_8_8_8_8(p, s, c->out + g * DV, n, g + 1);
     }
 }
 
@@ -1352,7 +1369,8 @@ static void token_queries(const struct fpa_launch *a, int64_t b, int64_t token, 
     struct token c = {.x = mine->qx, .v = mine->v, .s = s, .z = s + (int64_t)FEATURES * DV, .p = mine->p};
     c.queries = queries;
     c.write = write;
-    c.decay = (float)exp((double)a->log_gate[b * a->gate_stride[0] + token * a->gate_stride[1] + h * a->gate_stride[2]]);
+    c.decay =
+        (float)exp((double)a->log_gate[b * a->gate_stride[0] + token * a->gate_stride[1] + h * a->gate_stride[2]]);
     token_pack(a, b, token, h, first_query, queries, mine);
     for (int i = rank; i < SLICES; i += team) {
         c.out = partial + i * size;
@@ -1391,7 +1409,8 @@ static void recurrent_tokens(const struct fpa_launch *a, int64_t index, const st
 
 /* The newest panel of recent keys first; the first of them may be the smaller one. Adds to out what queries
  * (lanes as token_pack has them) find there; returns what is left of the state. */
-static double recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w, float *out)
+static double recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w,
+                            float *out)
 {
     float key_decay[T], ones[T];
     double between = 1;

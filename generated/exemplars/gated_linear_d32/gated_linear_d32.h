@@ -38,7 +38,6 @@ struct fpa_launch {
 
 #endif
 
-
 #ifdef __cplusplus
 extern "C" {
 #endif

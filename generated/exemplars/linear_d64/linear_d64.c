@@ -126,8 +126,8 @@ struct fpa_launch {
 /* One token's coordinates into its lane. */
 static void pack_lane(const stored *restrict from, float scale, float *restrict x)
 {
-    x[0 * T] = scale * from_stored(from[0]);
-    x[1 * T] = scale * from_stored(from[1]);
+    x[0] = scale * from_stored(from[0]);
+    x[T] = scale * from_stored(from[1]);
     x[2 * T] = scale * from_stored(from[2]);
     x[3 * T] = scale * from_stored(from[3]);
     x[4 * T] = scale * from_stored(from[4]);
@@ -232,8 +232,8 @@ static inline void exchange_1(vf *a, vf *b)
 /* 16 coordinates of 16 tokens. */
 static inline void pack_square(const float *restrict from, int64_t stride, float scale, float *restrict x)
 {
-    vf r0 = scale * get16(from + 0 * stride);
-    vf r1 = scale * get16(from + 1 * stride);
+    vf r0 = scale * get16(from);
+    vf r1 = scale * get16(from + stride);
     vf r2 = scale * get16(from + 2 * stride);
     vf r3 = scale * get16(from + 3 * stride);
     vf r4 = scale * get16(from + 4 * stride);
@@ -280,8 +280,8 @@ static inline void pack_square(const float *restrict from, int64_t stride, float
     exchange_1(&r10, &r11);
     exchange_1(&r12, &r13);
     exchange_1(&r14, &r15);
-    set16(x + 0 * T, r0);
-    set16(x + 1 * T, r1);
+    set16(x, r0);
+    set16(x + T, r1);
     set16(x + 2 * T, r2);
     set16(x + 3 * T, r3);
     set16(x + 4 * T, r4);
@@ -307,7 +307,7 @@ static void pack_tokens(const stored *restrict from, int64_t stride, int tokens,
 #ifdef HAS_SQUARES
     for (; t + VL <= tokens; t += VL) {
         const float *tokens_at = from + t * stride;
-        pack_square(tokens_at + 0, stride, scale, x + 0 * T + t);
+        pack_square(tokens_at, stride, scale, x + t);
         pack_square(tokens_at + 16, stride, scale, x + 16 * T + t);
         pack_square(tokens_at + 32, stride, scale, x + 32 * T + t);
         pack_square(tokens_at + 48, stride, scale, x + 48 * T + t);
@@ -378,30 +378,32 @@ static inline void fetch_lines(struct fetch *f)
 
 /* ---- products: register tiles of 6 rows by at most 4 vectors of values, 8 by 3 of tokens ---- */
 
-static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal, struct fetch *fetch)
+static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
+                              int causal, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
-        vec16 c0_0 = get16(c + 0 * DV + 0);
-        vec16 c0_1 = get16(c + 0 * DV + 16);
-        vec16 c0_2 = get16(c + 0 * DV + 32);
-        vec16 c0_3 = get16(c + 0 * DV + 48);
-        vec16 c1_0 = get16(c + 1 * DV + 0);
-        vec16 c1_1 = get16(c + 1 * DV + 16);
-        vec16 c1_2 = get16(c + 1 * DV + 32);
-        vec16 c1_3 = get16(c + 1 * DV + 48);
-        vec16 c2_0 = get16(c + 2 * DV + 0);
+        /* 6 x 4 sums */
+        vec16 c0_0 = get16(c);
+        vec16 c0_1 = get16(c + 16);
+        vec16 c0_2 = get16(c + 32);
+        vec16 c0_3 = get16(c + 48);
+        vec16 c1_0 = get16(c + DV);
+        vec16 c1_1 = get16(c + DV + 16);
+        vec16 c1_2 = get16(c + DV + 32);
+        vec16 c1_3 = get16(c + DV + 48);
+        vec16 c2_0 = get16(c + 2 * DV);
         vec16 c2_1 = get16(c + 2 * DV + 16);
         vec16 c2_2 = get16(c + 2 * DV + 32);
         vec16 c2_3 = get16(c + 2 * DV + 48);
-        vec16 c3_0 = get16(c + 3 * DV + 0);
+        vec16 c3_0 = get16(c + 3 * DV);
         vec16 c3_1 = get16(c + 3 * DV + 16);
         vec16 c3_2 = get16(c + 3 * DV + 32);
         vec16 c3_3 = get16(c + 3 * DV + 48);
-        vec16 c4_0 = get16(c + 4 * DV + 0);
+        vec16 c4_0 = get16(c + 4 * DV);
         vec16 c4_1 = get16(c + 4 * DV + 16);
         vec16 c4_2 = get16(c + 4 * DV + 32);
         vec16 c4_3 = get16(c + 4 * DV + 48);
-        vec16 c5_0 = get16(c + 5 * DV + 0);
+        vec16 c5_0 = get16(c + 5 * DV);
         vec16 c5_1 = get16(c + 5 * DV + 16);
         vec16 c5_2 = get16(c + 5 * DV + 32);
         vec16 c5_3 = get16(c + 5 * DV + 48);
@@ -411,7 +413,7 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             const vec16 b2 = get16(bk + 32);
             const vec16 b3 = get16(bk + 48);
@@ -440,27 +442,28 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
         } while (++k < last);
-        set16(c + 0 * DV + 0, c0_0);
-        set16(c + 0 * DV + 16, c0_1);
-        set16(c + 0 * DV + 32, c0_2);
-        set16(c + 0 * DV + 48, c0_3);
-        set16(c + 1 * DV + 0, c1_0);
-        set16(c + 1 * DV + 16, c1_1);
-        set16(c + 1 * DV + 32, c1_2);
-        set16(c + 1 * DV + 48, c1_3);
-        set16(c + 2 * DV + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + 48, c0_3);
+        set16(c + DV, c1_0);
+        set16(c + DV + 16, c1_1);
+        set16(c + DV + 32, c1_2);
+        set16(c + DV + 48, c1_3);
+        set16(c + 2 * DV, c2_0);
         set16(c + 2 * DV + 16, c2_1);
         set16(c + 2 * DV + 32, c2_2);
         set16(c + 2 * DV + 48, c2_3);
-        set16(c + 3 * DV + 0, c3_0);
+        set16(c + 3 * DV, c3_0);
         set16(c + 3 * DV + 16, c3_1);
         set16(c + 3 * DV + 32, c3_2);
         set16(c + 3 * DV + 48, c3_3);
-        set16(c + 4 * DV + 0, c4_0);
+        set16(c + 4 * DV, c4_0);
         set16(c + 4 * DV + 16, c4_1);
         set16(c + 4 * DV + 32, c4_2);
         set16(c + 4 * DV + 48, c4_3);
-        set16(c + 5 * DV + 0, c5_0);
+        set16(c + 5 * DV, c5_0);
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
@@ -468,50 +471,52 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
 }
 
 /* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
-static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal, struct fetch *fetch)
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
+                  struct fetch *fetch)
 {
-    query_16_16_16_16(p, s + 0, o + 0, tokens, n, causal, fetch);
+    query_16_16_16_16(p, s, o, tokens, n, causal, fetch);
 }
 
 static void update6_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
 {
-    vec16 s0_0 = get16(s + 0 * DV + 0);
-    vec16 s0_1 = get16(s + 0 * DV + 16);
-    vec16 s0_2 = get16(s + 0 * DV + 32);
-    vec16 s0_3 = get16(s + 0 * DV + 48);
-    vec16 s1_0 = get16(s + 1 * DV + 0);
-    vec16 s1_1 = get16(s + 1 * DV + 16);
-    vec16 s1_2 = get16(s + 1 * DV + 32);
-    vec16 s1_3 = get16(s + 1 * DV + 48);
-    vec16 s2_0 = get16(s + 2 * DV + 0);
+    /* 6 x 4 sums */
+    vec16 s0_0 = get16(s);
+    vec16 s0_1 = get16(s + 16);
+    vec16 s0_2 = get16(s + 32);
+    vec16 s0_3 = get16(s + 48);
+    vec16 s1_0 = get16(s + DV);
+    vec16 s1_1 = get16(s + DV + 16);
+    vec16 s1_2 = get16(s + DV + 32);
+    vec16 s1_3 = get16(s + DV + 48);
+    vec16 s2_0 = get16(s + 2 * DV);
     vec16 s2_1 = get16(s + 2 * DV + 16);
     vec16 s2_2 = get16(s + 2 * DV + 32);
     vec16 s2_3 = get16(s + 2 * DV + 48);
-    vec16 s3_0 = get16(s + 3 * DV + 0);
+    vec16 s3_0 = get16(s + 3 * DV);
     vec16 s3_1 = get16(s + 3 * DV + 16);
     vec16 s3_2 = get16(s + 3 * DV + 32);
     vec16 s3_3 = get16(s + 3 * DV + 48);
-    vec16 s4_0 = get16(s + 4 * DV + 0);
+    vec16 s4_0 = get16(s + 4 * DV);
     vec16 s4_1 = get16(s + 4 * DV + 16);
     vec16 s4_2 = get16(s + 4 * DV + 32);
     vec16 s4_3 = get16(s + 4 * DV + 48);
-    vec16 s5_0 = get16(s + 5 * DV + 0);
+    vec16 s5_0 = get16(s + 5 * DV);
     vec16 s5_1 = get16(s + 5 * DV + 16);
     vec16 s5_2 = get16(s + 5 * DV + 32);
     vec16 s5_3 = get16(s + 5 * DV + 48);
     for (int t = 0; t < tokens; t++, p++, v += DV) {
-        const vec16 v0 = get16(v + 0);
+        const vec16 v0 = get16(v);
         const vec16 v1 = get16(v + 16);
         const vec16 v2 = get16(v + 32);
         const vec16 v3 = get16(v + 48);
-        s0_0 += p[0 * T] * v0;
-        s0_1 += p[0 * T] * v1;
-        s0_2 += p[0 * T] * v2;
-        s0_3 += p[0 * T] * v3;
-        s1_0 += p[1 * T] * v0;
-        s1_1 += p[1 * T] * v1;
-        s1_2 += p[1 * T] * v2;
-        s1_3 += p[1 * T] * v3;
+        s0_0 += p[0] * v0;
+        s0_1 += p[0] * v1;
+        s0_2 += p[0] * v2;
+        s0_3 += p[0] * v3;
+        s1_0 += p[T] * v0;
+        s1_1 += p[T] * v1;
+        s1_2 += p[T] * v2;
+        s1_3 += p[T] * v3;
         s2_0 += p[2 * T] * v0;
         s2_1 += p[2 * T] * v1;
         s2_2 += p[2 * T] * v2;
@@ -529,27 +534,28 @@ static void update6_16_16_16_16(const float *restrict p, const float *restrict v
         s5_2 += p[5 * T] * v2;
         s5_3 += p[5 * T] * v3;
     }
-    set16(s + 0 * DV + 0, s0_0);
-    set16(s + 0 * DV + 16, s0_1);
-    set16(s + 0 * DV + 32, s0_2);
-    set16(s + 0 * DV + 48, s0_3);
-    set16(s + 1 * DV + 0, s1_0);
-    set16(s + 1 * DV + 16, s1_1);
-    set16(s + 1 * DV + 32, s1_2);
-    set16(s + 1 * DV + 48, s1_3);
-    set16(s + 2 * DV + 0, s2_0);
+    /* the sums back */
+    set16(s, s0_0);
+    set16(s + 16, s0_1);
+    set16(s + 32, s0_2);
+    set16(s + 48, s0_3);
+    set16(s + DV, s1_0);
+    set16(s + DV + 16, s1_1);
+    set16(s + DV + 32, s1_2);
+    set16(s + DV + 48, s1_3);
+    set16(s + 2 * DV, s2_0);
     set16(s + 2 * DV + 16, s2_1);
     set16(s + 2 * DV + 32, s2_2);
     set16(s + 2 * DV + 48, s2_3);
-    set16(s + 3 * DV + 0, s3_0);
+    set16(s + 3 * DV, s3_0);
     set16(s + 3 * DV + 16, s3_1);
     set16(s + 3 * DV + 32, s3_2);
     set16(s + 3 * DV + 48, s3_3);
-    set16(s + 4 * DV + 0, s4_0);
+    set16(s + 4 * DV, s4_0);
     set16(s + 4 * DV + 16, s4_1);
     set16(s + 4 * DV + 32, s4_2);
     set16(s + 4 * DV + 48, s4_3);
-    set16(s + 5 * DV + 0, s5_0);
+    set16(s + 5 * DV, s5_0);
     set16(s + 5 * DV + 16, s5_1);
     set16(s + 5 * DV + 32, s5_2);
     set16(s + 5 * DV + 48, s5_3);
@@ -557,35 +563,36 @@ static void update6_16_16_16_16(const float *restrict p, const float *restrict v
 
 static void update4_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
 {
-    vec16 s0_0 = get16(s + 0 * DV + 0);
-    vec16 s0_1 = get16(s + 0 * DV + 16);
-    vec16 s0_2 = get16(s + 0 * DV + 32);
-    vec16 s0_3 = get16(s + 0 * DV + 48);
-    vec16 s1_0 = get16(s + 1 * DV + 0);
-    vec16 s1_1 = get16(s + 1 * DV + 16);
-    vec16 s1_2 = get16(s + 1 * DV + 32);
-    vec16 s1_3 = get16(s + 1 * DV + 48);
-    vec16 s2_0 = get16(s + 2 * DV + 0);
+    /* 4 x 4 sums */
+    vec16 s0_0 = get16(s);
+    vec16 s0_1 = get16(s + 16);
+    vec16 s0_2 = get16(s + 32);
+    vec16 s0_3 = get16(s + 48);
+    vec16 s1_0 = get16(s + DV);
+    vec16 s1_1 = get16(s + DV + 16);
+    vec16 s1_2 = get16(s + DV + 32);
+    vec16 s1_3 = get16(s + DV + 48);
+    vec16 s2_0 = get16(s + 2 * DV);
     vec16 s2_1 = get16(s + 2 * DV + 16);
     vec16 s2_2 = get16(s + 2 * DV + 32);
     vec16 s2_3 = get16(s + 2 * DV + 48);
-    vec16 s3_0 = get16(s + 3 * DV + 0);
+    vec16 s3_0 = get16(s + 3 * DV);
     vec16 s3_1 = get16(s + 3 * DV + 16);
     vec16 s3_2 = get16(s + 3 * DV + 32);
     vec16 s3_3 = get16(s + 3 * DV + 48);
     for (int t = 0; t < tokens; t++, p++, v += DV) {
-        const vec16 v0 = get16(v + 0);
+        const vec16 v0 = get16(v);
         const vec16 v1 = get16(v + 16);
         const vec16 v2 = get16(v + 32);
         const vec16 v3 = get16(v + 48);
-        s0_0 += p[0 * T] * v0;
-        s0_1 += p[0 * T] * v1;
-        s0_2 += p[0 * T] * v2;
-        s0_3 += p[0 * T] * v3;
-        s1_0 += p[1 * T] * v0;
-        s1_1 += p[1 * T] * v1;
-        s1_2 += p[1 * T] * v2;
-        s1_3 += p[1 * T] * v3;
+        s0_0 += p[0] * v0;
+        s0_1 += p[0] * v1;
+        s0_2 += p[0] * v2;
+        s0_3 += p[0] * v3;
+        s1_0 += p[T] * v0;
+        s1_1 += p[T] * v1;
+        s1_2 += p[T] * v2;
+        s1_3 += p[T] * v3;
         s2_0 += p[2 * T] * v0;
         s2_1 += p[2 * T] * v1;
         s2_2 += p[2 * T] * v2;
@@ -595,33 +602,34 @@ static void update4_16_16_16_16(const float *restrict p, const float *restrict v
         s3_2 += p[3 * T] * v2;
         s3_3 += p[3 * T] * v3;
     }
-    set16(s + 0 * DV + 0, s0_0);
-    set16(s + 0 * DV + 16, s0_1);
-    set16(s + 0 * DV + 32, s0_2);
-    set16(s + 0 * DV + 48, s0_3);
-    set16(s + 1 * DV + 0, s1_0);
-    set16(s + 1 * DV + 16, s1_1);
-    set16(s + 1 * DV + 32, s1_2);
-    set16(s + 1 * DV + 48, s1_3);
-    set16(s + 2 * DV + 0, s2_0);
+    /* the sums back */
+    set16(s, s0_0);
+    set16(s + 16, s0_1);
+    set16(s + 32, s0_2);
+    set16(s + 48, s0_3);
+    set16(s + DV, s1_0);
+    set16(s + DV + 16, s1_1);
+    set16(s + DV + 32, s1_2);
+    set16(s + DV + 48, s1_3);
+    set16(s + 2 * DV, s2_0);
     set16(s + 2 * DV + 16, s2_1);
     set16(s + 2 * DV + 32, s2_2);
     set16(s + 2 * DV + 48, s2_3);
-    set16(s + 3 * DV + 0, s3_0);
+    set16(s + 3 * DV, s3_0);
     set16(s + 3 * DV + 16, s3_1);
     set16(s + 3 * DV + 32, s3_2);
     set16(s + 3 * DV + 48, s3_3);
 }
 
-/* s[f][e] = s[f][e] + sum over tokens of p[f][t] v[t][e], n features */
+/* s[f][e] = s[f][e] + sum over tokens p[f][t] v[t][e], n features */
 static void update(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n)
 {
     for (; n >= 6; n -= 6, p += 6 * T, s += 6 * DV) {
-        update6_16_16_16_16(p, v + 0, s + 0, tokens);
+        update6_16_16_16_16(p, v, s, tokens);
     }
     switch (n) {
     case 4:
-        update4_16_16_16_16(p, v + 0, s + 0, tokens);
+        update4_16_16_16_16(p, v, s, tokens);
         break;
     }
 }
@@ -631,6 +639,7 @@ static void update(const float *restrict p, const float *restrict v, float *rest
 static void dot0_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
+        /* 8 x 3 sums */
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
         vec16 c0_2 = {0};
@@ -658,7 +667,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             const vec16 b2 = get16(bk + 32);
             c0_0 += ak[0] * b0;
@@ -686,28 +695,29 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
             c7_1 += ak[7] * b1;
             c7_2 += ak[7] * b2;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 0 * T + 32, c0_2);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 1 * T + 32, c1_2);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + T + 32, c1_2);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
         set16(c + 2 * T + 32, c2_2);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
         set16(c + 3 * T + 32, c3_2);
-        set16(c + 4 * T + 0, c4_0);
+        set16(c + 4 * T, c4_0);
         set16(c + 4 * T + 16, c4_1);
         set16(c + 4 * T + 32, c4_2);
-        set16(c + 5 * T + 0, c5_0);
+        set16(c + 5 * T, c5_0);
         set16(c + 5 * T + 16, c5_1);
         set16(c + 5 * T + 32, c5_2);
-        set16(c + 6 * T + 0, c6_0);
+        set16(c + 6 * T, c6_0);
         set16(c + 6 * T + 16, c6_1);
         set16(c + 6 * T + 32, c6_2);
-        set16(c + 7 * T + 0, c7_0);
+        set16(c + 7 * T, c7_0);
         set16(c + 7 * T + 16, c7_1);
         set16(c + 7 * T + 32, c7_2);
     }
@@ -716,6 +726,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
 static void dot0_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
+        /* 8 x 2 sums */
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
         vec16 c1_0 = {0};
@@ -735,7 +746,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             c0_0 += ak[0] * b0;
             c0_1 += ak[0] * b1;
@@ -754,21 +765,22 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
             c7_0 += ak[7] * b0;
             c7_1 += ak[7] * b1;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
-        set16(c + 4 * T + 0, c4_0);
+        set16(c + 4 * T, c4_0);
         set16(c + 4 * T + 16, c4_1);
-        set16(c + 5 * T + 0, c5_0);
+        set16(c + 5 * T, c5_0);
         set16(c + 5 * T + 16, c5_1);
-        set16(c + 6 * T + 0, c6_0);
+        set16(c + 6 * T, c6_0);
         set16(c + 6 * T + 16, c6_1);
-        set16(c + 7 * T + 0, c7_0);
+        set16(c + 7 * T, c7_0);
         set16(c + 7 * T + 16, c7_1);
     }
 }
@@ -776,6 +788,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
 static void dot0_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
+        /* 8 x 1 sums */
         vec16 c0_0 = {0};
         vec16 c1_0 = {0};
         vec16 c2_0 = {0};
@@ -787,7 +800,7 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             c0_0 += ak[0] * b0;
             c1_0 += ak[1] * b0;
             c2_0 += ak[2] * b0;
@@ -797,21 +810,23 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
             c6_0 += ak[6] * b0;
             c7_0 += ak[7] * b0;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 2 * T + 0, c2_0);
-        set16(c + 3 * T + 0, c3_0);
-        set16(c + 4 * T + 0, c4_0);
-        set16(c + 5 * T + 0, c5_0);
-        set16(c + 6 * T + 0, c6_0);
-        set16(c + 7 * T + 0, c7_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + T, c1_0);
+        set16(c + 2 * T, c2_0);
+        set16(c + 3 * T, c3_0);
+        set16(c + 4 * T, c4_0);
+        set16(c + 5 * T, c5_0);
+        set16(c + 6 * T, c6_0);
+        set16(c + 7 * T, c7_0);
     }
 }
 
 /* d[j][t] = the dot product over 64 rows, of key j and query t, for 'keys' keys and tokens first..tokens-1 */
-static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first, int tokens)
+static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first,
+                  int tokens)
 {
-    kx += 0 * T, qx += 0 * T;
+    kx += 0, qx += 0;
     int t = first;
     for (; t + 3 * VL <= tokens; t += 3 * VL)
         dot0_16_16_16(kx, qx + t, d + t, keys, 64);
@@ -834,7 +849,7 @@ static inline vf kernel_of(vf d0)
 /* The dots' panels: d[dot][key][token], of tokens first..tokens-1; the first becomes the score. */
 static void dots(const float *qx, const float *kx, float *d, int keys, int first, int tokens)
 {
-    dot_0(qx, kx, d + 0 * T * T, keys, first, tokens);
+    dot_0(qx, kx, d, keys, first, tokens);
 }
 
 /* Scores of keys that all queries see */
@@ -844,7 +859,7 @@ static void scores_full(const float *qx, const float *kx, float *p, int keys, in
     for (int j = 0; j < keys; j++)
         for (int t = 0; t < tokens; t += VL) {
             float *d = p + j * T + t;
-            set16(d, kernel_of(get16(d + 0 * T * T)));
+            set16(d, kernel_of(get16(d)));
         }
 }
 
@@ -865,11 +880,11 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
         const int seen = t + VL < keys ? t + VL : keys;
         for (int j = 0; j < (t < seen ? t : seen); j++) {
             float *d = p + j * T + t;
-            set16(d, kernel_of(get16(d + 0 * T * T)));
+            set16(d, kernel_of(get16(d)));
         }
         for (int j = t; j < seen; j++) {
             float *d = p + j * T + t;
-            set16(d, (vf)((vi)kernel_of(get16(d + 0 * T * T)) & (lane + t >= j)));
+            set16(d, (vf)((vi)kernel_of(get16(d)) & (lane + t >= j)));
         }
         for (int j = seen; j < keys; j++)
             set16(p + j * T + t, (vf){0});
@@ -881,7 +896,7 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
 /* One token's output. */
 static void store_token(const float *restrict o, stored *restrict to)
 {
-    set16(to + 0, get16(o + 0));
+    set16(to, get16(o));
     set16(to + 16, get16(o + 16));
     set16(to + 32, get16(o + 32));
     set16(to + 48, get16(o + 48));
@@ -893,11 +908,11 @@ enum {
     PANEL = ROWS * T,                 /* packed input of a panel */
     VALUES = T * DV,                  /* outputs of a panel */
     VALUE_PANEL = T * DV,             /* values of a panel */
-    OUT = T * (DV + 0),             /* the same with no sums of weights */
+    OUT = T * (DV),             /* the same with no sums of weights */
     SLICES = 1,                   /* partial results, added in a fixed order */
     WAITING = 1,                  /* of them at a time, for a thread alone */
     QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
-    STATE = FEATURES * (DV + 0),    /* of one (batch, head) */
+    STATE = FEATURES * (DV),    /* of one (batch, head) */
     SCRATCH = T * 48         /* a panel of features, or of dots */
 };
 
@@ -1097,7 +1112,8 @@ static void tile(const struct pass *c, const struct tile_place *place)
         for (int b = 0; b * T < c->tokens; b++) {
             const int tokens = block_tokens(c->tokens, b);
             float *out = c->out + (g * BLOCKS + b) * OUT;
-            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens), query_lanes);
+            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
+                                        query_lanes);
             query(p, s, out, tokens, n, 0, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
@@ -1211,7 +1227,8 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 }
 
 /* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
-static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal, struct fetch *fetch)
+static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
+                       struct fetch *fetch)
 {
     query(p, v, out, tokens, keys, causal, fetch);
 }
@@ -1245,7 +1262,7 @@ static int dealt_to(int64_t n, int team)
     return n / team % 2 ? team - 1 - place : place;
 }
 
-/* Add the partial results and the chunk's own part, normalise, store. The last blocks see most keys. */
+/* Add the partial results and the chunk's own part, store. The last blocks see most keys. */
 static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c,
                          int rank, int team)
 {
@@ -1416,10 +1433,11 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 enum { QUERY_LANES = T - 1 };
 
 /* s[f] = s[f] + k[f] v; o += q[f] s[f], for n features */
-static void advance_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o, int n)
+static void advance_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o,
+                                int n)
 {
-    const vec16 v0 = get16(v + 0);
-    vec16 o0 = get16(o + 0);
+    const vec16 v0 = get16(v);
+    vec16 o0 = get16(o);
     const vec16 v1 = get16(v + 16);
     vec16 o1 = get16(o + 16);
     const vec16 v2 = get16(v + 32);
@@ -1427,8 +1445,8 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
     const vec16 v3 = get16(v + 48);
     vec16 o3 = get16(o + 48);
     for (int f = 0; f < n; f++, p += T, s += DV) {
-        const vec16 s0 = get16(s + 0) + p[0] * v0;
-        set16(s + 0, s0);
+        const vec16 s0 = get16(s) + p[0] * v0;
+        set16(s, s0);
         o0 += p[1] * s0;
         const vec16 s1 = get16(s + 16) + p[0] * v1;
         set16(s + 16, s1);
@@ -1440,7 +1458,7 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
         set16(s + 48, s3);
         o3 += p[1] * s3;
     }
-    set16(o + 0, o0);
+    set16(o, o0);
     set16(o + 16, o1);
     set16(o + 32, o2);
     set16(o + 48, o3);
@@ -1449,17 +1467,17 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
 /* o += q[f] s[f] for one more query head, in lane `lane` */
 static void recall_16_16_16_16(const float *restrict p, const float *restrict s, float *restrict o, int n, int lane)
 {
-    vec16 o0 = get16(o + 0);
+    vec16 o0 = get16(o);
     vec16 o1 = get16(o + 16);
     vec16 o2 = get16(o + 32);
     vec16 o3 = get16(o + 48);
     for (int f = 0; f < n; f++, p += T, s += DV) {
-        o0 += p[lane] * get16(s + 0);
+        o0 += p[lane] * get16(s);
         o1 += p[lane] * get16(s + 16);
         o2 += p[lane] * get16(s + 32);
         o3 += p[lane] * get16(s + 48);
     }
-    set16(o + 0, o0);
+    set16(o, o0);
     set16(o + 16, o1);
     set16(o + 32, o2);
     set16(o + 48, o3);
@@ -1482,11 +1500,11 @@ static void token_tile(const struct token *c, const float *p, int64_t first, int
     float *s = c->s + first * DV;
     int g = 0;
     if (c->write) {
-        advance_16_16_16_16(p, c->v + 0, s + 0, c->out + 0, n);
+        advance_16_16_16_16(p, c->v, s, c->out, n);
         g = 1;
     }
     for (; g < c->queries; g++) {
-        recall_16_16_16_16(p, s + 0, c->out + g * DV + 0, n, g + 1);
+        recall_16_16_16_16(p, s, c->out + g * DV, n, g + 1);
     }
 }
 
@@ -1577,7 +1595,8 @@ static void recurrent_tokens(const struct fpa_launch *a, int64_t index, const st
 
 /* The newest panel of recent keys first; the first of them may be the smaller one. Adds to out what queries
  * (lanes as token_pack has them) find there. */
-static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w, float *out)
+static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w,
+                          float *out)
 {
     memset(out, 0, sizeof(float) * OUT);
     for (int64_t end = a->recent + 1; end > 0; end -= T) {

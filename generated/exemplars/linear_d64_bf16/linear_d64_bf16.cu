@@ -174,7 +174,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 11
+#define FPA_CUDA_VERSION 12
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -290,23 +290,6 @@ __device__ __forceinline__ u32 pair_of(float low, float high)
     return a;
 }
 
-__device__ __forceinline__ float low_of(u32 a)
-{
-    return to_float((element)a);
-}
-
-__device__ __forceinline__ float high_of(u32 a)
-{
-    return to_float((element)(a >> 16));
-}
-
-__device__ __forceinline__ u32 times(u32 a, u32 b)
-{
-    u32 c;
-    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
-    return c;
-}
-
 /* As the copies of the state have it: bf16, because a running state leaves the range of f16. */
 __device__ __forceinline__ u32 copy_pair(float low, float high)
 {
@@ -366,13 +349,6 @@ __device__ __forceinline__ u32 shared_address(void)
     return (u32)__cvta_generic_to_shared(shared_memory);
 }
 
-__device__ __forceinline__ u32 get_word(u32 address)
-{
-    u32 a;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(a) : "r"(address) : "memory");
-    return a;
-}
-
 __device__ __forceinline__ void put_word(u32 address, u32 a)
 {
     asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(a) : "memory");
@@ -389,29 +365,8 @@ __device__ __forceinline__ uint4 get_words(u32 address)
 /* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
 __device__ __forceinline__ void store_words(void *to, uint4 a)
 {
-    asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(to), "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w) : "memory");
-}
-
-__device__ __forceinline__ float get_float(u32 address)
-{
-    return __uint_as_float(get_word(address));
-}
-
-__device__ __forceinline__ void put_float(u32 address, float a)
-{
-    put_word(address, __float_as_uint(a));
-}
-
-__device__ __forceinline__ float2 get_floats(u32 address)
-{
-    float2 a;
-    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(a.x), "=f"(a.y) : "r"(address) : "memory");
-    return a;
-}
-
-__device__ __forceinline__ void put_floats(u32 address, float2 a)
-{
-    asm volatile("st.shared.v2.f32 [%0], {%1,%2};" : : "r"(address), "f"(a.x), "f"(a.y) : "memory");
+    asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(to), "r"(a.x), "r"(a.y), "r"(a.z),
+                 "r"(a.w) : "memory");
 }
 
 __device__ __forceinline__ void put_element(u32 address, element a)
@@ -462,17 +417,10 @@ __device__ __forceinline__ void prefetch(const void *from)
     asm volatile("prefetch.global.L2 [%0];" : : "l"(from));
 }
 
-__device__ __forceinline__ float power_of_two(float a)
-{
-    float b;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(b) : "f"(a));
-    return b;
-}
-
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    11, /* version */
+    12, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* pack_rows */
@@ -534,8 +482,10 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
 static __device__ const u16 feature_rows[FACTORS][FEATURES16] = {
     {
-        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
-        32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63,
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
+            30, 31,
+        32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59,
+            60, 61, 62, 63,
     },
 };
 
@@ -570,6 +520,145 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
+/* to[token][] = x[first + token][], of which there are `width` numbers, by all threads of a block; zeros behind them up
+ * to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned. */
+template <int tokens, int parts, int pitch>
+__device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
+                                           bool aligned)
+{
+    enum { NUMBERS = 16 / (int)sizeof(element), ROW = parts * NUMBERS };
+    if (aligned) {
+        for (int i = threadIdx.x; i < tokens * parts; i += THREADS) {
+            const int token = i / parts, part = i % parts;
+            const bool there = first + token < limit && part * NUMBERS < width;
+            copy_async(to + token * pitch + part * 16, x + (there ? (i64)(first + token) * stride + part * NUMBERS : 0),
+                       there ? 16 : 0);
+        }
+        return;
+    }
+    for (int i = threadIdx.x; i < tokens * ROW; i += THREADS) {
+        const int token = i / ROW, column = i % ROW;
+        const bool there = first + token < limit && column < width;
+        put_element(to + token * pitch + column * (int)sizeof(element),
+                    there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
+    }
+}
+
+/* ---- tensors and heads of a call ---- */
+
+__device__ __forceinline__ const element *queries_of(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (const element *)call.q + b * call.q_stride[0] + head * call.q_stride[2];
+}
+
+__device__ __forceinline__ const element *keys_of(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (const element *)call.k + b * call.k_stride[0] + head * call.k_stride[2];
+}
+
+__device__ __forceinline__ const element *values_of(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (const element *)call.v + b * call.v_stride[0] + head * call.v_stride[2];
+}
+
+__device__ __forceinline__ element *outputs_of(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (element *)call.o + b * call.o_stride[0] + head * call.o_stride[2];
+}
+
+__device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (const state_element *)call.state_in + b * call.state_in_stride[0] + head * call.state_in_stride[1];
+}
+
+__device__ __forceinline__ state_element *final_state(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1];
+}
+
+/* A head of keys: number bh of all batches. */
+struct key_head {
+    i64 bh, b, head;
+};
+
+__device__ __forceinline__ struct key_head key_head_of(const struct fpa_cuda_call &call, u32 bh)
+{
+    return {bh, bh / (u32)call.heads, bh % (u32)call.heads};
+}
+
+/* A head of queries: number bh of all batches; and the head whose keys it reads. */
+struct query_head {
+    i64 b, query_head, head;
+};
+
+__device__ __forceinline__ struct query_head query_head_of(const struct fpa_cuda_call &call, u32 bh)
+{
+    const u32 query_heads = (u32)call.query_heads, query_head = bh % query_heads;
+    return {bh / query_heads, query_head, query_head / (query_heads / (u32)call.heads)};
+}
+
+/* The first of those that read the same keys: it leaves the state. */
+__device__ __forceinline__ bool leads_group(const struct fpa_cuda_call &call, i64 query_head)
+{
+    return (u32)query_head % ((u32)call.query_heads / (u32)call.heads) == 0;
+}
+
+/* ---- sums of a lane: c[4n + 2i], c[4n + 2i + 1] are of its row i, columns 2t and 2t + 1 of every 8 ---- */
+
+/* First of the two columns that a lane has in sums c[4n + 2i] and c[4n + 2i + 1]. */
+__device__ __forceinline__ int value_column(int block, int n)
+{
+    return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
+}
+
+/* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
+ * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
+template <int together, typename features>
+__device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
+{
+#pragma unroll together
+    for (int i = 0; i < 2; i++) {
+        const int f = feature(i);
+        if ((u32)f >= FEATURES)
+            continue;
+#pragma unroll
+        for (int n = 0; n < COLUMN_TILES; n++)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                if (value_column(block, n) + e < DV) {
+                    const float a = state_to_float(s[(i64)f * DV + value_column(block, n) + e]);
+                    c[4 * n + e] = i ? c[4 * n + e] : a;
+                    c[4 * n + 2 + e] = i ? a : c[4 * n + 2 + e];
+                }
+    }
+}
+
+template <int together, typename features>
+__device__ __forceinline__ void store_rows(const float *c, state_element *s, int block, const features &feature)
+{
+#pragma unroll together
+    for (int i = 0; i < 2; i++) {
+        const int f = feature(i);
+        if ((u32)f >= FEATURES)
+            continue;
+#pragma unroll
+        for (int n = 0; n < COLUMN_TILES; n++)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                if (value_column(block, n) + e < DV)
+                    s[(i64)f * DV + value_column(block, n) + e] =
+                        state_from_float((i ? c[4 * n + 2 + e] : c[4 * n + e]));
+    }
+}
+
+/* The first `tiles` times 8 columns of row i, times a factor. */
+template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, float factor)
+{
+#pragma unroll
+    for (int n = 0; n < tiles; n++)
+        c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
+}
+
 /* ---- barriers in shared memory ---- */
 
 typedef unsigned long long u64;
@@ -577,11 +666,6 @@ typedef unsigned long long u64;
 __device__ __forceinline__ void barrier_init(u32 barrier, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals) : "memory");
-}
-
-__device__ __forceinline__ void barrier_arrive(u32 barrier)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
 /* What barrier_init did is seen by the copy engine and, behind a cluster_arrive, by the other blocks of a cluster. */
@@ -621,8 +705,8 @@ __device__ __forceinline__ void fence_shared(void)
 
 /* ---- clusters of blocks ---- */
 
-/* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that takes
- * a fence for all of device memory. */
+/* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that
+ * takes a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
@@ -659,43 +743,15 @@ __device__ __forceinline__ float kernel_of(float d0)
 template <int tokens>
 __device__ __forceinline__ void fetch_raw(u32 raw, const element *x, i64 stride, int first, int limit, bool aligned)
 {
-    if (aligned) {
-        for (int i = threadIdx.x; i < tokens * 8; i += THREADS) {
-            const int token = i / 8, part = i % 8;
-            const bool there = first + token < limit;
-            copy_async(raw + token * RAW_PITCH + part * 16, x + (there ? (i64)(first + token) * stride + part * 8 : 0),
-                       there ? 16 : 0);
-        }
-    } else {
-        for (int i = threadIdx.x; i < tokens * 64; i += THREADS) {
-            const int token = i / 64, column = i % 64;
-            const bool there = first + token < limit && column < D_IN;
-            put_element(raw + token * RAW_PITCH + column * ELEMENT,
-                        there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
-        }
-    }
+    fetch_rows<tokens, 8, RAW_PITCH>(raw, x, stride, first, limit, D_IN, aligned);
 }
 
 /* values[token][] = v[first + token][columns of this block], zero behind limit and width. */
-__device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit,
-                                                    int column, bool aligned)
+__device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit, int column,
+                                             bool aligned)
 {
-    enum { NUMBERS = 16 / ELEMENT, PARTS = 8 * COLUMN_TILES / NUMBERS };
-    if (aligned) {
-        for (int i = threadIdx.x; i < PANEL * PARTS; i += THREADS) {
-            const int token = i / PARTS, part = i % PARTS;
-            const bool there = first + token < limit && column + part * NUMBERS < DV;
-            copy_async(values + token * VALUE_PITCH + part * 16,
-                       v + (there ? (i64)(first + token) * stride + column + part * NUMBERS : 0), there ? 16 : 0);
-        }
-    } else {
-        for (int i = threadIdx.x; i < PANEL * 8 * COLUMN_TILES; i += THREADS) {
-            const int token = i / (8 * COLUMN_TILES), c = i % (8 * COLUMN_TILES);
-            const bool there = first + token < limit && column + c < DV;
-            put_element(values + token * VALUE_PITCH + c * ELEMENT,
-                        there ? v[(i64)(first + token) * stride + column + c] : from_float(0.0f));
-        }
-    }
+    fetch_rows<PANEL, 8 * COLUMN_TILES * ELEMENT / 16, VALUE_PITCH>(values, v + column, stride, first, limit,
+                                                                    DV - column, aligned);
 }
 
 /* The rows that nobody fills stay zero. */
@@ -705,7 +761,8 @@ __device__ __forceinline__ void clear_panel(u32 panel, int bytes)
         put_word(panel + i, 0);
 }
 
-/* panel[row][token] of keys: of count tokens, ones behind which are zero, from raw[token][]. Ends with all rows written. */
+/* panel[row][token] of keys: of count tokens, ones behind which are zero, from raw[token][]. Ends with all rows
+ * written. */
 __device__ __forceinline__ void pack_keys(u32 panel, u32 raw, int count)
 {
     for (int i = threadIdx.x; i < 256; i += THREADS) {
@@ -763,36 +820,6 @@ __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
     __syncthreads();
 }
 
-/* panel[row][token] of queries, scaled, from raw[token][]. Ends with all rows written. */
-__device__ __forceinline__ void pack_panel_queries(u32 panel, u32 raw, int count)
-{
-    for (int i = threadIdx.x; i < 256; i += THREADS) {
-        /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
-        const int pair = (i >> 3) % 8 * 4 + (i >> 1 & 3), part = i / 64 * 2 + (i & 1);
-        const bool later = part & 1;
-        const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
-        const uint4 b = get_words(raw + (2 * pair + 1) * RAW_PITCH + part * 16);
-        const u32 even[4] = {later ? a.z : a.x, later ? a.w : a.y, later ? a.x : a.z, later ? a.y : a.w};
-        const u32 odd[4] = {later ? b.z : b.x, later ? b.w : b.y, later ? b.x : b.z, later ? b.y : b.w};
-        const u32 column = panel + part * 8 * KEY_PITCH + pair * 4;
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const u32 to = column + (later ? (j ^ 2) * 2 : j * 2) * KEY_PITCH;
-            u32 low = __byte_perm(even[j], odd[j], 0x5410), high = __byte_perm(even[j], odd[j], 0x7632);
-            put_word(to, low);
-            put_word(to + KEY_PITCH, high);
-        }
-    }
-    for (int i = threadIdx.x; i < 64; i += THREADS) {
-        const u32 column = panel + i * ELEMENT;
-        put_element(column + ONES_ROW * KEY_PITCH, from_float(i < count ? 1.0f : 0.0f));
-        /* o left through this panel: what is to be zero may have been a part of it */
-        put_element(column + ZERO_ROW * KEY_PITCH, from_float(0.0f));
-    }
-    __syncthreads();
-}
-
 /* ---- features ---- */
 
 /* b[tile][2]: 16 rows of values or of a tile of the state, all columns. */
@@ -807,7 +834,8 @@ template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u
 }
 
 /* c[unit][tile] += phi(k)' v of one panel, for the units of this warp; row[l][u] is where from keys on the
- * lane's row of factor l is, here: the lane's token at the unit's coordinates. A fragment has features for rows and tokens for columns. */
+ * lane's row of factor l is, here: the lane's token at the unit's coordinates. A fragment has features for rows and
+ * tokens for columns. */
 __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, const u32 (*row)[WARP_UNITS], u32 values)
 {
 #pragma unroll
@@ -862,7 +890,8 @@ __device__ __forceinline__ void read_coordinates(float (*c)[4], const u32 (*a)[4
 /* c[query tile][tile] += phi(q) S for the four units of one tile of the state. The A fragment has
  * queries for rows and features for columns; queries is the address of the lane's queries, whose rows
  * are `pitch` bytes apart. */
-template <int tiles, int pitch> __device__ __forceinline__ void read_tile(float (*c)[ALL_TILES][4], u32 queries, int group, u32 tile)
+template <int tiles, int pitch>
+__device__ __forceinline__ void read_tile(float (*c)[ALL_TILES][4], u32 queries, int group, u32 tile)
 {
     const int lane_feature = group * GROUP * 16 + (threadIdx.x & 7) + matrix_half() * 8;
     u32 factor0[1][4];
@@ -891,25 +920,39 @@ template <int tiles, int pitch> __device__ __forceinline__ void read_tile(float 
 /* Tiles of queries whose scores are computed together: one dot product shares its keys among all. */
 enum { SCORE_TILES = 2 };
 
-/* s[query tile][key tile][4]: scores of 16 keys, as the matrix instruction lays them out; rows of queries
- * are `pitch` bytes apart. */
-template <int tiles, int pitch> __device__ __forceinline__ void score_keys(float (*s)[2][4], u32 queries, u32 keys)
+/* Packed row i of a dot product. */
+__device__ __forceinline__ int dot_row(int i)
 {
-    float d[1][tiles][2][4] = {};
+    return i;
+}
+
+/* d[query tile][key tile] += the dot product over `steps` times 16 rows from `first` on, of 16 keys; rows of queries
+ * are `pitch` bytes apart. */
+template <int tiles, int pitch, int steps>
+__device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys, int first)
+{
 #pragma unroll
-    for (int step = 0; step < 4; step++) {
+    for (int step = 0; step < steps; step++) {
         u32 b[4];
-        const u32 key_row = (0 + step * 16 + matrix_row()) * KEY_PITCH;
-        const u32 query_row = (0 + step * 16 + (threadIdx.x & 7) + matrix_half() * 8) * pitch;
+        const u32 key_row = dot_row(first + step * 16 + matrix_row()) * KEY_PITCH;
+        const u32 query_row = dot_row(first + step * 16 + (threadIdx.x & 7) + matrix_half() * 8) * pitch;
         load_transposed(b, keys + key_row + matrix_half() * 16);
 #pragma unroll
         for (int m = 0; m < tiles; m++) {
             u32 a[4];
             load_transposed(a, queries + query_row + m * 32);
-            multiply(d[0][m][0], a, b[0], b[1]);
-            multiply(d[0][m][1], a, b[2], b[3]);
+            multiply(d[m][0], a, b[0], b[1]);
+            multiply(d[m][1], a, b[2], b[3]);
         }
     }
+}
+
+/* s[query tile][key tile][4]: scores of 16 keys, as the matrix instruction lays them out; rows of queries
+ * are `pitch` bytes apart. */
+template <int tiles, int pitch> __device__ __forceinline__ void score_keys(float (*s)[2][4], u32 queries, u32 keys)
+{
+    float d[1][tiles][2][4] = {};
+    add_dot<tiles, pitch, 4>(d[0], queries, keys, 0);
 #pragma unroll
     for (int m = 0; m < tiles; m++)
 #pragma unroll
@@ -953,7 +996,8 @@ __device__ __forceinline__ void mask_scores(float (*s)[4], int first_query, int 
 }
 
 /* c[query tile][tile] += s v for 16 keys. */
-template <int tiles> __device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values)
+template <int tiles>
+__device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values)
 {
     u32 b[ALL_TILES][2];
     load_columns<COLUMN_TILES>(b, values, VALUE_PITCH);
@@ -967,58 +1011,30 @@ template <int tiles> __device__ __forceinline__ void add_values(float (*c)[ALL_T
     }
 }
 
-/* ---- state ---- */
-
-/* S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). Each warp owns WARP_UNITS
+/* ---- state ----
+ *
+ * S <- S + sum_j phi(k_j) v_j' (the chunked form). Each warp owns WARP_UNITS
  * units of features and all columns of its block in fp32; each block walks one segment of the sequence.
  * Before each chunk but those that carry fills a copy is written for the queries. */
 
-/* Place of feature, column and following column of a lane's sums c[u][n][2i], c[u][n][2i+1]. */
+/* Feature of a lane's sums c[u][n][2i], c[u][n][2i+1]; behind the last one is none. */
 __device__ __forceinline__ int feature_of(int unit, int i)
 {
     return unit * 16 + lane_row() + i * 8;
 }
 
-__device__ __forceinline__ int first_column(int block, int n)
-{
-    return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
-}
-
-/* Sums <- a state as it is given; features and columns that it has not stay zero. */
 __device__ __forceinline__ void load_state(float (*c)[ALL_TILES][4], const state_element *s, int unit, int block)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int f = feature_of(unit + u, i);
-            if (f >= FEATURES)
-                continue;
-#pragma unroll
-            for (int n = 0; n < COLUMN_TILES; n++)
-#pragma unroll
-                for (int e = 0; e < 2; e++)
-                    if (first_column(block, n) + e < DV)
-                        c[u][n][2 * i + e] = state_to_float(s[(i64)f * DV + first_column(block, n) + e]);
-        }
+        load_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
 }
 
 __device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], state_element *s, int unit, int block)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int f = feature_of(unit + u, i);
-            if (f >= FEATURES)
-                continue;
-#pragma unroll
-            for (int n = 0; n < COLUMN_TILES; n++)
-#pragma unroll
-                for (int e = 0; e < 2; e++)
-                    if (first_column(block, n) + e < DV)
-                        s[(i64)f * DV + first_column(block, n) + e] = state_from_float(c[u][n][2 * i + e]);
-        }
+        store_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
 }
 
 /* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. */
@@ -1050,25 +1066,27 @@ __device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], floa
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(THREADS, 4) linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
 {
     const int block = blockIdx.x % COLUMN_BLOCKS, slice = blockIdx.x / COLUMN_BLOCKS % SLICES;
     const u32 walk = blockIdx.x / (COLUMN_BLOCKS * SLICES), segments = (u32)call.segments;
-    const u32 segment = walk % segments, bh = walk / segments;
-    const i64 b = bh / (u32)call.heads, head = bh % (u32)call.heads;
+    const u32 segment = walk % segments;
+    const struct key_head own = key_head_of(call, walk / segments);
     const int unit = (slice * WARPS + (threadIdx.x >> 5)) * WARP_UNITS;
-    const element *k = (const element *)call.k + b * call.k_stride[0] + head * call.k_stride[2];
-    const element *v = (const element *)call.v + b * call.v_stride[0] + head * call.v_stride[2];
+    const element *k = keys_of(call, own.b, own.head);
+    const element *v = values_of(call, own.b, own.head);
     const bool k_aligned = is_aligned(call.k, call.k_stride, D_IN), v_aligned = is_aligned(call.v, call.v_stride, DV);
-    const u32 shared = shared_address(), raw = shared + 0, values = shared + 18432;
+    const u32 shared = shared_address(), raw = shared, values = shared + 18432;
     const int first_chunk = segment * (int)call.segment_chunks, chunk_tokens = (int)call.chunk;
-    const int end_chunk = first_chunk + call.segment_chunks < call.chunks ? first_chunk + (int)call.segment_chunks : (int)call.chunks;
+    const int end_chunk = first_chunk + call.segment_chunks < call.chunks ? first_chunk + (int)call.segment_chunks
+        : (int)call.chunks;
     const int segment_end = end_chunk * call.chunk < call.walk_end ? end_chunk * chunk_tokens : (int)call.walk_end;
 
     float c[WARP_UNITS][ALL_TILES][4] = {};
     const bool given = segment == 0 && call.state_in;
     if (given)
-        load_state(c, (const state_element *)call.state_in + b * call.state_in_stride[0] + head * call.state_in_stride[1], unit, block);
+        load_state(c, given_state(call, own.b, own.head), unit, block);
     u32 row[FACTORS][WARP_UNITS];
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
@@ -1086,8 +1104,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) linear_d64_bf16_chunk_s
     int stage = 0;
     for (int chunk = first_chunk; chunk < end_chunk; chunk++) {
         if (call.states && (chunk > first_chunk || given))
-            store_copy(c, (copy_element *)call.states + ((i64)bh * call.chunks + chunk) * FEATURES16 * COLUMNS, unit, block);
-        const int chunk_end = segment_end - chunk * chunk_tokens > chunk_tokens ? (chunk + 1) * chunk_tokens : segment_end;
+            store_copy(c, (copy_element *)call.states + (own.bh * call.chunks + chunk) * FEATURES16 * COLUMNS, unit,
+                       block);
+        const int chunk_end = segment_end - chunk * chunk_tokens > chunk_tokens ? (chunk + 1) * chunk_tokens
+            : segment_end;
         for (int first = chunk * chunk_tokens; first < chunk_end; first += PANEL) {
             const int next = first + PANEL;
             copy_wait<0>();
@@ -1095,7 +1115,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) linear_d64_bf16_chunk_s
             const u32 keys = raw + stage * PANEL * RAW_PITCH, next_keys = raw + (stage ^ 1) * PANEL * RAW_PITCH;
             if (next < segment_end) {
                 fetch_raw<PANEL>(next_keys, k, call.k_stride[1], next, segment_end, k_aligned);
-                fetch_values(values + (stage ^ 1) * PANEL * VALUE_PITCH, v, call.v_stride[1], next, segment_end, block * COLUMN_TILES * 8, v_aligned);
+                fetch_values(values + (stage ^ 1) * PANEL * VALUE_PITCH, v, call.v_stride[1], next, segment_end,
+                             block * COLUMN_TILES * 8, v_aligned);
             }
             copy_commit();
             add_panel(c, keys, row, values + stage * PANEL * VALUE_PITCH);
@@ -1104,17 +1125,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) linear_d64_bf16_chunk_s
     }
     copy_wait<0>();
     if (call.totals)
-        store_total(c, call.totals + ((i64)bh * call.segments + segment) * FEATURES16 * COLUMNS, unit, block);
+        store_total(c, call.totals + (own.bh * call.segments + segment) * FEATURES16 * COLUMNS, unit, block);
     else if (call.state_out)
-        store_state(c, (state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1], unit, block);
+        store_state(c, final_state(call, own.b, own.head), unit, block);
 }
 #endif
 
-/* ---- carry ---- */
-
-/* Segments of a sequence were walked side by side, each from zero. With
- *     base_s = exp(G of segment s - 1) base_{s-1} + total_{s-1},  base_0 = 0,
- * the state before a chunk of segment s is its copy plus exp(G from the segment's start) base_s. A
+/* ---- carry ----
+ *
+ * Segments of a sequence were walked side by side, each from zero. With
+ *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
+ * the state before a chunk of segment s is its copy plus base_s. A
  * block takes 2048 elements of one segment; the block of the last one writes the final state. */
 
 enum { CARRIED = 8 }; /* elements a thread */
@@ -1140,7 +1161,7 @@ __device__ __forceinline__ void add_base(copy_element *copy, const float *base, 
     *at = uint4{word[0], word[1], word[2], word[3]};
 }
 
-/* Elements of a copy to those of a state: a feature's columns of all blocks, then one of z. */
+/* Elements of a copy to those of a state: a feature's columns of all blocks. */
 __device__ __forceinline__ void store_final(state_element *s, const float *base, int element)
 {
 #pragma unroll
@@ -1157,15 +1178,16 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(256, 2) linear_d64_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(256, 2)
+linear_d64_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
     const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048, segments = (u32)call.segments;
     const int element = (blockIdx.x % blocks * 256 + threadIdx.x) * CARRIED;
     const i64 size = COPY_ROWS * COLUMNS, segment = blockIdx.x / blocks % segments;
-    const u32 bh = blockIdx.x / blocks / segments, b = bh / (u32)call.heads, head = bh % (u32)call.heads;
+    const struct key_head own = key_head_of(call, blockIdx.x / blocks / segments);
     if (element >= size)
         return;
-    const float *totals = call.totals + bh * call.segments * size + element;
+    const float *totals = call.totals + own.bh * call.segments * size + element;
     float base[CARRIED] = {};
 #pragma unroll 4
     for (i64 s = 0; s < segment; s++)
@@ -1173,29 +1195,30 @@ extern "C" __global__ void __launch_bounds__(256, 2) linear_d64_bf16_segment_sca
     if (segment > 0) {
         const i64 first = segment * call.segment_chunks;
         const i64 end = first + call.segment_chunks < call.chunks ? first + call.segment_chunks : call.chunks;
-        copy_element *copies = (copy_element *)call.states + bh * call.chunks * size + element;
+        copy_element *copies = (copy_element *)call.states + own.bh * call.chunks * size + element;
 #pragma unroll 4
         for (i64 chunk = first; chunk < end; chunk++)
             add_base(copies + chunk * size, base, chunk == first);
     }
     if (segment == call.segments - 1 && call.state_out) {
         add_total(base, totals + segment * size);
-        store_final((state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1], base, element);
+        store_final(final_state(call, own.b, own.head), base, element);
     }
 }
 #endif
 
-/* ---- chunk_output ---- */
-
-/* o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
- * same sum with v = 1 when the head is normalised. A block takes QUERY_TOKENS queries of one head. */
+/* ---- chunk_output ----
+ *
+ * o_t = phi(q_t)' S + sum over the chunk's visible j of k(q_t, k_j) v_j. A block takes QUERY_TOKENS queries of one
+ * head. */
 
 __device__ __forceinline__ void fetch_tile(u32 tile, const copy_element *s, int group)
 {
     enum { NUMBERS = 16 / ELEMENT, PARTS = 8 * ALL_TILES / NUMBERS };
     for (int i = threadIdx.x; i < GROUP * 16 * PARTS; i += THREADS) {
         const int feature = i / PARTS, part = i % PARTS;
-        copy_async(tile + feature * TILE_PITCH + part * 16, s + (i64)(group * GROUP * 16 + feature) * COLUMNS + part * NUMBERS, 16);
+        copy_async(tile + feature * TILE_PITCH + part * 16, s + (i64)(group * GROUP * 16 + feature) * COLUMNS
+                   + part * NUMBERS, 16);
     }
 }
 
@@ -1262,11 +1285,13 @@ template <int tiles> __device__ __forceinline__ void stage_output(const float (*
         for (int i = 0; i < 2; i++)
 #pragma unroll
             for (int n = 0; n < COLUMN_TILES; n++)
-                put_word(shared + (m * 16 + i * 8 + lane_row()) * OUTPUT_PITCH + (n * 8 + lane_column() * 2) * 2, pair_of(c[m][n][2 * i], c[m][n][2 * i + 1]));
+                put_word(shared + (m * 16 + i * 8 + lane_row()) * OUTPUT_PITCH + (n * 8 + lane_column() * 2) * 2,
+                         pair_of(c[m][n][2 * i], c[m][n][2 * i + 1]));
 }
 
 /* The warp's part of shared memory -> o, in whole sectors. count: queries of the block that there are. */
-template <int tiles> __device__ __forceinline__ void flush_output(u32 shared, element *o, i64 stride, int count, int block, bool aligned)
+template <int tiles>
+__device__ __forceinline__ void flush_output(u32 shared, element *o, i64 stride, int count, int block, bool aligned)
 {
     enum { NUMBERS = 16 / ELEMENT, PARTS = 8 * COLUMN_TILES / NUMBERS, WIDTH = 8 * COLUMN_TILES };
     const int warp_query = (threadIdx.x >> 5) * tiles * 16;
@@ -1288,26 +1313,29 @@ template <int tiles> __device__ __forceinline__ void flush_output(u32 shared, el
     }
 }
 
-template <int tiles> __device__ __forceinline__ void store_output(const float (*c)[ALL_TILES][4], u32 shared, element *o, i64 stride, int count, int block, bool aligned)
+template <int tiles>
+__device__ __forceinline__ void store_output(const float (*c)[ALL_TILES][4], u32 shared, element *o, i64 stride,
+                                             int count, int block, bool aligned)
 {
     stage_output<tiles>(c, shared);
     flush_output<tiles>(shared, o, stride, count, block, aligned);
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_OUTPUT)
-extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+linear_d64_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
 {
     /* the last blocks of a chunk have the most keys: they start first */
-    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS), query_heads = (u32)call.query_heads;
+    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
     const int block = blockIdx.x % COLUMN_BLOCKS;
     const int length = (int)call.length, first = (blocks - 1 - blockIdx.x / COLUMN_BLOCKS % blocks) * QUERY_TOKENS;
-    const u32 bh = blockIdx.x / COLUMN_BLOCKS / blocks;
-    const i64 b = bh / query_heads, query_head = bh % query_heads;
-    const i64 head = (u32)query_head / (query_heads / (u32)call.heads);
+    const struct query_head own = query_head_of(call, blockIdx.x / COLUMN_BLOCKS / blocks);
+    const i64 b = own.b, query_head = own.query_head;
+    const i64 head = own.head;
     const int chunk = first / (int)call.chunk, first_key = chunk * (int)call.chunk;
-    const element *q = (const element *)call.q + b * call.q_stride[0] + query_head * call.q_stride[2];
-    const element *k = (const element *)call.k + b * call.k_stride[0] + head * call.k_stride[2];
-    const element *v = (const element *)call.v + b * call.v_stride[0] + head * call.v_stride[2];
+    const element *q = queries_of(call, b, query_head);
+    const element *k = keys_of(call, b, head);
+    const element *v = values_of(call, b, head);
     const bool k_aligned = is_aligned(call.k, call.k_stride, D_IN), v_aligned = is_aligned(call.v, call.v_stride, DV);
     const int warp_query = (threadIdx.x >> 5) * QUERY_TILES * 16;
     const u32 shared = shared_address(), raw = shared + 27456, values = shared + 36672;
@@ -1318,7 +1346,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_chunk_o
     a.keys = shared + 17952;
 
     clear_panel(shared, ROWS * QUERY_PITCH);
-    fetch_raw<QUERY_TOKENS>(shared + 17952, q, call.q_stride[1], first, length, is_aligned(call.q, call.q_stride, D_IN));
+    fetch_raw<QUERY_TOKENS>(shared + 17952, q, call.q_stride[1], first, length,
+                            is_aligned(call.q, call.q_stride, D_IN));
     copy_commit();
     copy_wait<0>();
     __syncthreads();
@@ -1326,7 +1355,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_chunk_o
 
     float c[QUERY_TILES][ALL_TILES][4] = {};
     if (chunk > 0 || call.state_in) {
-        const copy_element *s = (const copy_element *)call.states + ((b * call.heads + head) * call.chunks + chunk) * (i64)FEATURES16 * COLUMNS;
+        const copy_element *s = (const copy_element *)call.states + ((b * call.heads + head) * call.chunks + chunk)
+            * (i64)FEATURES16 * COLUMNS;
         read_state(c, s + block * 8 * ALL_TILES, a.queries, shared + 17952);
     }
 
@@ -1341,20 +1371,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) linear_d64_bf16_chunk_o
         pack_keys(a.keys, raw, a.end_key - key);
         if (key + PANEL < a.end_key) {
             fetch_raw<PANEL>(raw, k, call.k_stride[1], key + PANEL, a.end_key, k_aligned);
-            fetch_values(values + (stage ^ 1) * PANEL * VALUE_PITCH, v, call.v_stride[1], key + PANEL, a.end_key, block * COLUMN_TILES * 8, v_aligned);
+            fetch_values(values + (stage ^ 1) * PANEL * VALUE_PITCH, v, call.v_stride[1], key + PANEL, a.end_key,
+                         block * COLUMN_TILES * 8, v_aligned);
         }
         copy_commit();
         read_panel(c, a, key, values + stage * PANEL * VALUE_PITCH);
     }
     __syncthreads();
-    element *o = (element *)call.o + b * call.o_stride[0] + query_head * call.o_stride[2] + (i64)first * call.o_stride[1];
-    store_output<QUERY_TILES>(c, shared, o, call.o_stride[1], length - first, block, is_aligned(call.o, call.o_stride, DV));
+    element *o = outputs_of(call, b, query_head) + (i64)first * call.o_stride[1];
+    store_output<QUERY_TILES>(c, shared, o, call.o_stride[1], length - first, block,
+                              is_aligned(call.o, call.o_stride, DV));
 }
 #endif
 
-/* ---- fused_chunk ---- */
-
-/* A block walks one segment of a query head's sequence, panel by panel: the queries read the state before
+/* ---- fused_chunk ----
+ *
+ * A block walks one segment of a query head's sequence, panel by panel: the queries read the state before
  * the panel (a copy in shared memory) and the panel's own keys; then the keys enter the state. The base of a
  * segment is what NAME_chunk_state left as totals of the segments before it. */
 
@@ -1368,7 +1400,8 @@ __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const floa
     for (int u = 0; u < WARP_UNITS; u++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const float *row = total + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES + lane_column() * 2;
+            const float *row = total + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES + lane_column()
+                * 2;
 #pragma unroll
             for (int n = 0; n < ALL_TILES; n++) {
                 const float2 add = *(const float2 *)(row + n * 8);
@@ -1378,14 +1411,69 @@ __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const floa
         }
 }
 
-/* The state after the last segment goes to the caller, or to launches that come later: other blocks may still have to read
- * the initial state, which may lie where the final one goes. */
-__device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4], i64 b, i64 head, int unit, int block)
+/* The state after the last segment goes to the caller, or to launches that come later: other blocks may still have to
+ * read the initial state, which may lie where the final one goes. */
+__device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4], i64 b,
+                                            i64 head, int unit, int block)
 {
     if (call.partial)
         store_total(c, call.partial + (b * call.heads + head) * FEATURES16 * COLUMNS, unit, block);
     else
-        store_state(c, (state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1], unit, block);
+        store_state(c, final_state(call, b, head), unit, block);
+}
+
+struct fused_walk {
+    int block, column, unit;     /* of columns, its first one; first unit of the warp */
+    int segment, start, end;     /* of the sequence; its tokens */
+    int warp_query;              /* of a panel */
+    i64 b, query_head, head, bh;
+    const element *q, *k, *v;
+    element *o;
+    bool q_aligned, k_aligned, v_aligned, o_aligned;
+    bool totals;                 /* no queries: they come in another launch */
+    bool given;                  /* a state before the first panel */
+};
+
+__device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cuda_call &call)
+{
+    struct fused_walk w;
+    const u32 walk = blockIdx.x / COLUMN_BLOCKS, sequences = (u32)(call.batch * call.query_heads);
+    const struct query_head own = query_head_of(call, walk % sequences);
+    const int length = (int)call.length, segment_tokens = (int)call.segment_chunks * (int)call.chunk;
+    w.block = blockIdx.x % COLUMN_BLOCKS, w.column = w.block * COLUMN_TILES * 8;
+    w.unit = (threadIdx.x >> 5) * WARP_UNITS, w.warp_query = (threadIdx.x >> 5) * FUSED_TILES * 16;
+    w.segment = walk / sequences; /* first segments first: they wait for no totals */
+    w.start = w.segment * segment_tokens;
+    w.end = length - w.start > segment_tokens ? w.start + segment_tokens : length;
+    w.b = own.b, w.query_head = own.query_head, w.head = own.head, w.bh = own.b * call.heads + own.head;
+    w.q = queries_of(call, w.b, w.query_head), w.k = keys_of(call, w.b, w.head), w.v = values_of(call, w.b, w.head);
+    w.o = outputs_of(call, w.b, w.query_head);
+    w.q_aligned = is_aligned(call.q, call.q_stride, D_IN), w.k_aligned = is_aligned(call.k, call.k_stride, D_IN);
+    w.v_aligned = is_aligned(call.v, call.v_stride, DV), w.o_aligned = is_aligned(call.o, call.o_stride, DV);
+    w.totals = false;
+    w.given = !w.totals && (w.segment > 0 || call.state_in);
+    return w;
+}
+
+/* The state before the segment: the call's, and the totals of the segments before. */
+__device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
+                                            const struct fused_walk &w)
+{
+    const int before = w.totals ? 0 : w.segment; /* segments whose totals are added */
+    if (w.segment == 0 && call.state_in)
+        load_state(c, given_state(call, w.b, w.head), w.unit, w.block);
+    for (int s = 0; s < before; s++)
+        add_segment(c, call.totals + (w.bh * (call.segments - 1) + s) * (i64)FEATURES16 * COLUMNS, w.unit, w.block);
+}
+
+/* The state behind it: a total, or the final state. */
+__device__ __forceinline__ void end_fused(const float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
+                                          const struct fused_walk &w)
+{
+    if (w.totals)
+        store_total(c, call.totals + (w.bh * call.segments + w.segment) * FEATURES16 * COLUMNS, w.unit, w.block);
+    else if (w.segment == call.segments - 1 && call.state_out && leads_group(call, w.query_head))
+        leave_state(call, c, w.b, w.head, w.unit, w.block);
 }
 
 /* The state -> shared memory, as queries read it: a row of TILE_PITCH bytes a feature. */
@@ -1402,36 +1490,27 @@ __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 
         }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_PART_FUSED)
-extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
+/* A panel's vectors, from token first on. */
+__device__ __forceinline__ void fetch_fused(const struct fpa_cuda_call &call, const struct fused_walk &w, u32 queries,
+                                            u32 keys, u32 values, int first)
 {
-    const u32 walk = blockIdx.x / COLUMN_BLOCKS, sequences = (u32)(call.batch * call.query_heads), sequence = walk % sequences;
-    const int block = blockIdx.x % COLUMN_BLOCKS, unit = (threadIdx.x >> 5) * WARP_UNITS;
-    const int segment = walk / sequences; /* first segments first: they wait for no totals */
-    const u32 query_heads = (u32)call.query_heads;
-    const i64 b = sequence / query_heads, query_head = sequence % query_heads;
-    const int length = (int)call.length, chunk_tokens = (int)call.chunk;
-    const i64 group = query_heads / (u32)call.heads, head = (u32)query_head / (u32)group, bh = b * call.heads + head;
-    const element *q = (const element *)call.q + b * call.q_stride[0] + query_head * call.q_stride[2];
-    const element *k = (const element *)call.k + b * call.k_stride[0] + head * call.k_stride[2];
-    const element *v = (const element *)call.v + b * call.v_stride[0] + head * call.v_stride[2];
-    element *o = (element *)call.o + b * call.o_stride[0] + query_head * call.o_stride[2];
-    const bool q_aligned = is_aligned(call.q, call.q_stride, D_IN), k_aligned = is_aligned(call.k, call.k_stride, D_IN);
-    const bool v_aligned = is_aligned(call.v, call.v_stride, DV), o_aligned = is_aligned(call.o, call.o_stride, DV);
-    const int warp_query = (threadIdx.x >> 5) * FUSED_TILES * 16, column = block * COLUMN_TILES * 8;
-    const int segment_tokens = (int)call.segment_chunks * chunk_tokens, start = segment * segment_tokens;
-    const int end = length - start > segment_tokens ? start + segment_tokens : length;
-    const u32 shared = shared_address();
-    float c[WARP_UNITS][ALL_TILES][4] = {};
-    if (segment == 0 && call.state_in)
-        load_state(c, (const state_element *)call.state_in + b * call.state_in_stride[0] + head * call.state_in_stride[1], unit, block);
-    const bool given = segment > 0 || call.state_in;
-    const int before = segment;
-    for (int s = 0; s < before; s++)
-        add_segment(c, call.totals + (bh * (call.segments - 1) + s) * (i64)FEATURES16 * COLUMNS, unit, block);
+    fetch_raw<PANEL>(queries, w.q, call.q_stride[1], first, w.end, w.q_aligned);
+    fetch_raw<PANEL>(keys, w.k, call.k_stride[1], first, w.end, w.k_aligned);
+    fetch_values(values, w.v, call.v_stride[1], first, w.end, w.column, w.v_aligned);
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_FUSED)
+extern "C" __global__ void __launch_bounds__(THREADS, 3)
+linear_d64_bf16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
+{
     enum { RAW = PANEL * RAW_PITCH, VALUES = PANEL * VALUE_PITCH };
-    const u32 raw_queries = shared + 0, raw_keys = raw_queries + 2 * RAW, values = shared + 36864;
+    const struct fused_walk w = find_fused_walk(call);
+    const u32 shared = shared_address();
+    const u32 raw_queries = shared, raw_keys = raw_queries + 2 * RAW, values = shared + 36864;
     const u32 tiles = shared + 55296;
+    const int unit = w.unit, warp_query = w.warp_query;
+    float c[WARP_UNITS][ALL_TILES][4] = {};
+    begin_fused(c, call, w);
     u32 row[FACTORS][WARP_UNITS];
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
@@ -1440,27 +1519,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_fused_c
             row[l][u] = coordinates_row(unit + u);
 
     /* a panel is computed with while the next one is on its way */
-    if (start < end) {
-        fetch_raw<PANEL>(raw_queries, q, call.q_stride[1], start, end, q_aligned);
-        fetch_raw<PANEL>(raw_keys, k, call.k_stride[1], start, end, k_aligned);
-        fetch_values(values, v, call.v_stride[1], start, end, column, v_aligned);
-    }
+    if (w.start < w.end)
+        fetch_fused(call, w, raw_queries, raw_keys, values, w.start);
     copy_commit();
     int stage = 0;
-    for (int first = start; first < end; first += PANEL, stage ^= 1) {
-        const int next = first + PANEL, panel_end = next < end ? next : end;
-        const bool reads = first > start || given;
+    for (int first = w.start; first < w.end; first += PANEL, stage ^= 1) {
+        const int next = first + PANEL, panel_end = next < w.end ? next : w.end;
+        const bool reads = first > w.start || w.given;
         const u32 tile = tiles + stage * FEATURES16 * TILE_PITCH; /* the other one may still be read */
         if (reads)
             share_state(c, tile, unit);
         copy_wait<0>();
         __syncthreads();
         const u32 here = stage * RAW, there = (stage ^ 1) * RAW, keys = raw_keys + here;
-        if (next < end) {
-            fetch_raw<PANEL>(raw_queries + there, q, call.q_stride[1], next, end, q_aligned);
-            fetch_raw<PANEL>(raw_keys + there, k, call.k_stride[1], next, end, k_aligned);
-            fetch_values(values + (stage ^ 1) * VALUES, v, call.v_stride[1], next, end, column, v_aligned);
-        }
+        if (next < w.end)
+            fetch_fused(call, w, raw_queries + there, raw_keys + there, values + (stage ^ 1) * VALUES, next);
         copy_commit();
 
         float out[FUSED_TILES][ALL_TILES][4] = {};
@@ -1480,11 +1553,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) linear_d64_bf16_fused_c
             add_values<FUSED_TILES>(out, s, values + stage * VALUES + key * VALUE_PITCH);
         }
         add_panel(c, keys, row, values + stage * VALUES);
-        store_output<FUSED_TILES>(out, raw_queries + here + warp_query * (RAW_PITCH - OUTPUT_PITCH), o + (i64)first * call.o_stride[1], call.o_stride[1], panel_end - first, block, o_aligned);
+        store_output<FUSED_TILES>(out, raw_queries + here + warp_query * (RAW_PITCH - OUTPUT_PITCH),
+                                  w.o + (i64)first * call.o_stride[1], call.o_stride[1], panel_end - first, w.block,
+                                  w.o_aligned);
     }
     copy_wait<0>();
-    if (segment == call.segments - 1 && call.state_out && query_head % group == 0)
-        leave_state(call, c, b, head, unit, block);
+    end_fused(c, call, w);
 }
 #endif
 
@@ -1515,7 +1589,7 @@ enum {
 
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
-/* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows of the key and the queries,
+/* Shared memory: a token's value, the cluster's parts of a query's o, barriers, packed rows of the key and the queries,
  * STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
@@ -1580,8 +1654,7 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
     if (call.joined) {
         head = blockIdx.y;
         task.slice = blockIdx.x;
-    } else
-    if (slices > 1) {
+    } else if (slices > 1) {
         head = blockIdx.x / slices;
         task.slice = blockIdx.x % slices;
     }
@@ -1624,8 +1697,9 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
     }
 };
 
-/* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction under a
- * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear. */
+/* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
+ * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
+ * are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -1645,15 +1719,18 @@ __device__ __forceinline__ float step_warp_sum(float a)
 /* Vectors of a pass's token: the key, its value, query g of the pass. */
 __device__ __forceinline__ const element *step_key(const struct fpa_cuda_call &call, const struct step_task &task)
 {
-    return (const element *)call.k + task.batch * call.k_stride[0] + task.token * call.k_stride[1] + task.head * call.k_stride[2];
+    return (const element *)call.k + task.batch * call.k_stride[0] + task.token * call.k_stride[1]
+        + task.head * call.k_stride[2];
 }
 
 __device__ __forceinline__ const element *step_values(const struct fpa_cuda_call &call, const struct step_task &task)
 {
-    return (const element *)call.v + task.batch * call.v_stride[0] + task.token * call.v_stride[1] + task.head * call.v_stride[2];
+    return (const element *)call.v + task.batch * call.v_stride[0] + task.token * call.v_stride[1]
+        + task.head * call.v_stride[2];
 }
 
-__device__ __forceinline__ const element *step_query(const struct fpa_cuda_call &call, const struct step_task &task, int g)
+__device__ __forceinline__ const element *step_query(const struct fpa_cuda_call &call, const struct step_task &task,
+                                                     int g)
 {
     return (const element *)call.q + task.batch * call.q_stride[0] + task.token * call.q_stride[1] +
            (task.query + g) * call.q_stride[2];
@@ -1718,8 +1795,8 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 /* ---- features ---- */
 
 /* The packed rows that the first features of a block are products of, number threadIdx.x and, in the upper half,
- * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0: where there
- * are no registers for them, none. */
+ * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0:
+ * where there are no registers for them, none. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
 };
@@ -1793,8 +1870,8 @@ template <typename number> struct step_type<false, number> {
     typedef float type;
 };
 
-/* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's rows lie
- * in shared memory, in the ring's place. */
+/* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
+ * rows lie in shared memory, in the ring's place. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -1859,7 +1936,8 @@ template <typename number> __device__ __forceinline__ void step_ask(const struct
         if (grid::row() < grid::ROWS)
 #pragma unroll
             for (int stage = 0; stage < STEP_STAGES; stage += STEP_GROUP)
-                step_fetch<grid>(step_from(state, task.first * DV), grid::row() + stage * grid::ROWS, task.count, stage);
+                step_fetch<grid>(step_from(state, task.first * DV), grid::row() + stage * grid::ROWS, task.count,
+                                 stage);
     }
 }
 
@@ -1902,7 +1980,8 @@ __device__ __forceinline__ void step_stream(const number *from, int at, int n, i
     }
 }
 
-/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds (decode_resident.cu.in). */
+/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds
+ * (decode_resident.cu.in). */
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_held(const number *from, int at, int n, const visitor &visit)
 {
@@ -1957,8 +2036,7 @@ __device__ __forceinline__ void step_walk(const number *from, int at, int n, int
         return;
     if constexpr (grid::IS_HELD)
         step_held<grid>(from, at, n, visit);
-    else
-    if constexpr (grid::IS_WIDE)
+    else if constexpr (grid::IS_WIDE)
         step_stream<grid>(from, at, n, all, visit);
     else
         step_scatter<grid>(from, at, n, visit);
@@ -1996,7 +2074,8 @@ __device__ __forceinline__ void step_rows(const number *from, number *to, const 
 __device__ __forceinline__ float *step_part(const struct fpa_cuda_call &call, long long batch, long long query,
                                                    long long token, long long slice)
 {
-    return call.partial + (((batch * call.query_heads + query) * call.length + token) * call.slices + slice) * STEP_COLUMNS;
+    return call.partial + (((batch * call.query_heads + query) * call.length + token) * call.slices + slice)
+        * STEP_COLUMNS;
 }
 
 __device__ __forceinline__ element *step_output(const struct fpa_cuda_call &call, long long batch, long long query,
@@ -2042,8 +2121,8 @@ __device__ __forceinline__ float step_sum(const struct step_task &task, int g, i
 
 /* ---- parts of o, joined ---- */
 
-/* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it has
- * come. Nobody waits for what this thread wrote elsewhere. */
+/* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it
+ * has come. Nobody waits for what this thread wrote elsewhere. */
 __device__ __forceinline__ void join_send(float *own, int rank, float a)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
@@ -2061,8 +2140,8 @@ __device__ __forceinline__ void join_begin(void)
     cluster_arrive();
 }
 
-/* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they go to
- * wait for them. */
+/* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they
+ * go to wait for them. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
@@ -2117,7 +2196,8 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
 
 /* The query heads of one pass: from and to are the head's states. */
 template <int QUERIES, typename grid, int AHEAD, typename number>
-__device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names<AHEAD> &names, const number *from,
+__device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names<AHEAD> &names,
+                                          const number *from,
                                           number *to)
 {
     enum { TILE = STEP_ROOM / (1 + QUERIES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
@@ -2135,7 +2215,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count,
+                                                [&](int i, const u32 *row, float weight) {
             step_feature<QUERIES>(key, query, i, row, weight);
         });
         __syncthreads();
@@ -2157,11 +2238,9 @@ __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cu
 {
     struct step_states states = {};
     if (call.state_in)
-        states.in = (const state_element *)call.state_in + task.batch * call.state_in_stride[0] +
-                    task.head * call.state_in_stride[1];
+        states.in = given_state(call, task.batch, task.head);
     if (call.state_out)
-        states.out = (state_element *)call.state_out + task.batch * call.state_out_stride[0] +
-                     task.head * call.state_out_stride[1];
+        states.out = final_state(call, task.batch, task.head);
     if (call.length > 1)
         states.running = call.running + (task.batch * call.heads + task.head) * (long long)STEP_STATE;
     /* the running state is: its rows are, in a workspace that is */
@@ -2181,7 +2260,8 @@ __device__ __forceinline__ void step_copy(const struct step_task &task, const so
 }
 
 template <typename grid, int AHEAD, typename number>
-__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names<AHEAD> &names, const number *from,
+__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names<AHEAD> &names,
+                                             const number *from,
                                              number *to)
 {
     if (task.vectors == 2)
@@ -2222,7 +2302,8 @@ __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, str
 }
 
 /* To the next pass; the first one has begun with the block. */
-__device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, struct step_task &task, long long token, int done)
+__device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, struct step_task &task, long long token,
+                                          int done)
 {
     if (token == 0 && done == 0)
         return;
@@ -2264,7 +2345,8 @@ __device__ __forceinline__ void step_bring_near(const struct step_task &task, co
     if constexpr (step_has_pieces<state_element>())
         if (states.in && states.wide && task.count > 0)
             asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
-                         : : "l"(states.in + task.first * DV), "r"(task.count * DV * (int)sizeof(state_element)) : "memory");
+                         : : "l"(states.in + task.first * DV), "r"(task.count * DV * (int)sizeof(state_element))
+                             : "memory");
 }
 
 /* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
@@ -2292,7 +2374,8 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
 /* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
  * it; of several, in fp32 in between. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3) linear_d64_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3)
+linear_d64_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task; /* one for all threads: registers are for rows */
     __shared__ struct step_states states;
@@ -2313,16 +2396,18 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3) linear_d64_bf16_
 
 /* ---- one token of few heads ----
  *
- * As linear_d64_bf16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and each has
- * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a barrier
- * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie. */
+ * As linear_d64_bf16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and
+ * each has room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with
+ * a barrier each, before anything else is waited for but the vectors of the token. Several passes read the rows where
+ * they lie. */
 
 enum {
     TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
     TOKEN_MOST = 231424 /* bytes of shared memory that a launch asks for, at most */
 };
 
-/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen too. */
+/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen
+ * too. */
 __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     enum { LINE = 32 / (int)sizeof(element) };
@@ -2360,8 +2445,9 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
     }
 }
 
-/* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the first
- * bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks for rows. */
+/* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the
+ * first bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks
+ * for rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -2392,10 +2478,12 @@ __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, st
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2) linear_d64_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2)
+linear_d64_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call call)
 {
     typedef step_grid<step_has_pieces<state_element>(), state_element, true> grid;
-    static_assert((STEP_BARRIERS - 1) * STEP_GROUP * grid::ROWS * DV * (int)sizeof(state_element) >= TOKEN_MOST - 4 * STEP_FLOATS,
+    static_assert((STEP_BARRIERS - 1) * STEP_GROUP * grid::ROWS * DV * (int)sizeof(state_element) >= TOKEN_MOST
+                  - 4 * STEP_FLOATS,
                   "each piece has a barrier");
     __shared__ struct step_task task;
     __shared__ struct step_states states;
@@ -2418,10 +2506,11 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2) linear_d64_bf16_
 }
 #endif
 
-/* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j ----
+/* ---- recall ----
  *
- * Blocks share a head's features as in linear_d64_bf16_decode, and read their rows once; recent tokens are theirs by turns. A
- * block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * o = phi(q)'S + sum over recent tokens, the query's own the last, of k(q, k_j) v_j.
+ * Blocks share a head's features as in linear_d64_bf16_decode, and read their rows once; recent tokens are theirs by
+ * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
 
 enum {
     DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
@@ -2435,23 +2524,37 @@ __device__ __forceinline__ float *decode_recent_weights(void)
     return decode_room() + DECODE_RECENT_ROOM;
 }
 
-/* k(q, k) of packed rows. The same in all lanes of a warp, which share the rows of a dot product. */
+/* A dot product of rows that follow each other, which the lanes of a warp share. */
+__device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, int rows)
+{
+    float sum = 0;
+    for (int r = threadIdx.x % 32; r < rows; r += 32)
+        sum += q[r] * k[r];
+    return step_warp_sum(sum);
+}
+
+/* A dot product of listed rows, which the lanes of a warp share. */
+__device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, const u16 *listed, int rows)
+{
+    float sum = 0;
+    for (int r = threadIdx.x % 32; r < rows; r += 32)
+        sum += q[listed[r]] * k[listed[r]];
+    return step_warp_sum(sum);
+}
+
+/* k(q, k) of packed rows. The same in all lanes of a warp. */
 __device__ __forceinline__ float decode_recent_score(const float *q, const float *k)
 {
-    float d0 = 0;
-    for (int r = threadIdx.x % 32; r < 64; r += 32) {
-        const int row = 0 + r;
-        d0 += q[row] * k[row];
-    }
-    d0 = step_warp_sum(d0);
+    const float d0 = decode_recent_dot(q, k, 64);
     return kernel_of(d0);
 }
 
 /* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
 template <int QUERIES>
-__device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task, int first, int count)
+__device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
+                                                    int first, int count)
 {
-    const element *k = (const element *)call.k + task.batch * call.k_stride[0] + task.head * call.k_stride[2];
+    const element *k = keys_of(call, task.batch, task.head);
     const int slices = (int)call.slices;
     __syncthreads();
     for (int i = threadIdx.x; i < count * ROWS; i += DECODE_THREADS) {
@@ -2462,7 +2565,8 @@ __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &
     step_derive(decode_room(), count, count, task);
     __syncthreads();
     for (int i = threadIdx.x / 32; i < count * QUERIES; i += STEP_WARPS) {
-        float weight = decode_recent_score(step_packed() + (1 + i % QUERIES) * ROWS, decode_room() + i / QUERIES * ROWS);
+        float weight = decode_recent_score(step_packed() + (1 + i % QUERIES) * ROWS,
+                                           decode_room() + i / QUERIES * ROWS);
         if (threadIdx.x % 32 == 0)
             decode_recent_weights()[i] = weight;
     }
@@ -2474,11 +2578,12 @@ template <int QUERIES, typename grid>
 __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
                                               float (*o)[grid::COLUMNS])
 {
-    const element *values = (const element *)call.v + task.batch * call.v_stride[0] + task.head * call.v_stride[2];
+    const element *values = values_of(call, task.batch, task.head);
     const int slices = (int)call.slices, tokens = (int)call.recent + 1;
 #pragma unroll 1
     for (int first = task.slice; first < tokens; first += DECODE_RECENT_KEYS * slices) {
-        const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left : (int)DECODE_RECENT_KEYS;
+        const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left
+            : (int)DECODE_RECENT_KEYS;
         decode_recent_weigh<QUERIES>(call, task, first, count);
         for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
             const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
@@ -2508,7 +2613,8 @@ __device__ __forceinline__ void decode_recent_feature(float *query, int i, const
     }
 }
 
-/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it again. */
+/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it
+ * again. */
 template <typename number> __device__ __forceinline__ number *decode_recent_from(number *state, int first)
 {
     int offset = state ? first : 0;
@@ -2558,7 +2664,8 @@ __device__ __forceinline__ void decode_recent_pass_of(const struct fpa_cuda_call
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2) linear_d64_bf16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2)
+linear_d64_bf16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task;
     __shared__ struct step_states states;
@@ -2602,7 +2709,8 @@ __device__ __forceinline__ float split_reduction_sum(const float *part, long lon
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
-extern "C" __global__ void __launch_bounds__(SPLIT_REDUCTION_THREADS) linear_d64_bf16_split_reduction(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(SPLIT_REDUCTION_THREADS)
+linear_d64_bf16_split_reduction(const __grid_constant__ struct fpa_cuda_call call)
 {
     launch_next();
     wait_for_last();

@@ -129,8 +129,8 @@ struct fpa_launch {
 /* One token's coordinates into its lane. */
 static void pack_lane(const stored *restrict from, float scale, float *restrict x)
 {
-    x[0 * T] = scale * from_stored(from[0]);
-    x[1 * T] = scale * from_stored(from[1]);
+    x[0] = scale * from_stored(from[0]);
+    x[T] = scale * from_stored(from[1]);
     x[2 * T] = scale * from_stored(from[2]);
     x[3 * T] = scale * from_stored(from[3]);
     x[4 * T] = scale * from_stored(from[4]);
@@ -203,16 +203,16 @@ static inline void exchange_1(vf *a, vf *b)
 /* 4 coordinates of 4 tokens. */
 static inline void pack_square(const float *restrict from, int64_t stride, float scale, float *restrict x)
 {
-    vf r0 = scale * get4(from + 0 * stride);
-    vf r1 = scale * get4(from + 1 * stride);
+    vf r0 = scale * get4(from);
+    vf r1 = scale * get4(from + stride);
     vf r2 = scale * get4(from + 2 * stride);
     vf r3 = scale * get4(from + 3 * stride);
     exchange_2(&r0, &r2);
     exchange_2(&r1, &r3);
     exchange_1(&r0, &r1);
     exchange_1(&r2, &r3);
-    set4(x + 0 * T, r0);
-    set4(x + 1 * T, r1);
+    set4(x, r0);
+    set4(x + T, r1);
     set4(x + 2 * T, r2);
     set4(x + 3 * T, r3);
 }
@@ -226,7 +226,7 @@ static void pack_tokens(const stored *restrict from, int64_t stride, int tokens,
 #ifdef HAS_SQUARES
     for (; t + VL <= tokens; t += VL) {
         const float *tokens_at = from + t * stride;
-        pack_square(tokens_at + 0, stride, scale, x + 0 * T + t);
+        pack_square(tokens_at, stride, scale, x + t);
         pack_square(tokens_at + 4, stride, scale, x + 4 * T + t);
         pack_square(tokens_at + 8, stride, scale, x + 8 * T + t);
         pack_square(tokens_at + 12, stride, scale, x + 12 * T + t);
@@ -247,6 +247,7 @@ static void pack_tokens(const stored *restrict from, int64_t stride, int tokens,
 
 static void project_rows2_4_4_4_4(const float *restrict w, const float *restrict x, float *restrict y)
 {
+    /* 2 x 4 sums */
     vec4 y0_0 = {0};
     vec4 y0_1 = {0};
     vec4 y0_2 = {0};
@@ -256,31 +257,33 @@ static void project_rows2_4_4_4_4(const float *restrict w, const float *restrict
     vec4 y1_2 = {0};
     vec4 y1_3 = {0};
     for (int i = 0; i < D_IN; i++, x += T) {
-        const vec4 x0 = get4(x + 0);
+        const vec4 x0 = get4(x);
         const vec4 x1 = get4(x + 4);
         const vec4 x2 = get4(x + 8);
         const vec4 x3 = get4(x + 12);
-        y0_0 += w[0 * D_IN + i] * x0;
-        y0_1 += w[0 * D_IN + i] * x1;
-        y0_2 += w[0 * D_IN + i] * x2;
-        y0_3 += w[0 * D_IN + i] * x3;
-        y1_0 += w[1 * D_IN + i] * x0;
-        y1_1 += w[1 * D_IN + i] * x1;
-        y1_2 += w[1 * D_IN + i] * x2;
-        y1_3 += w[1 * D_IN + i] * x3;
+        y0_0 += w[i] * x0;
+        y0_1 += w[i] * x1;
+        y0_2 += w[i] * x2;
+        y0_3 += w[i] * x3;
+        y1_0 += w[D_IN + i] * x0;
+        y1_1 += w[D_IN + i] * x1;
+        y1_2 += w[D_IN + i] * x2;
+        y1_3 += w[D_IN + i] * x3;
     }
-    set4(y + 0 * T + 0, y0_0);
-    set4(y + 0 * T + 4, y0_1);
-    set4(y + 0 * T + 8, y0_2);
-    set4(y + 0 * T + 12, y0_3);
-    set4(y + 1 * T + 0, y1_0);
-    set4(y + 1 * T + 4, y1_1);
-    set4(y + 1 * T + 8, y1_2);
-    set4(y + 1 * T + 12, y1_3);
+    /* the sums back */
+    set4(y, y0_0);
+    set4(y + 4, y0_1);
+    set4(y + 8, y0_2);
+    set4(y + 12, y0_3);
+    set4(y + T, y1_0);
+    set4(y + T + 4, y1_1);
+    set4(y + T + 8, y1_2);
+    set4(y + T + 12, y1_3);
 }
 
 static void project_rows6_4_4_4_4(const float *restrict w, const float *restrict x, float *restrict y)
 {
+    /* 6 x 4 sums */
     vec4 y0_0 = {0};
     vec4 y0_1 = {0};
     vec4 y0_2 = {0};
@@ -306,18 +309,18 @@ static void project_rows6_4_4_4_4(const float *restrict w, const float *restrict
     vec4 y5_2 = {0};
     vec4 y5_3 = {0};
     for (int i = 0; i < D_IN; i++, x += T) {
-        const vec4 x0 = get4(x + 0);
+        const vec4 x0 = get4(x);
         const vec4 x1 = get4(x + 4);
         const vec4 x2 = get4(x + 8);
         const vec4 x3 = get4(x + 12);
-        y0_0 += w[0 * D_IN + i] * x0;
-        y0_1 += w[0 * D_IN + i] * x1;
-        y0_2 += w[0 * D_IN + i] * x2;
-        y0_3 += w[0 * D_IN + i] * x3;
-        y1_0 += w[1 * D_IN + i] * x0;
-        y1_1 += w[1 * D_IN + i] * x1;
-        y1_2 += w[1 * D_IN + i] * x2;
-        y1_3 += w[1 * D_IN + i] * x3;
+        y0_0 += w[i] * x0;
+        y0_1 += w[i] * x1;
+        y0_2 += w[i] * x2;
+        y0_3 += w[i] * x3;
+        y1_0 += w[D_IN + i] * x0;
+        y1_1 += w[D_IN + i] * x1;
+        y1_2 += w[D_IN + i] * x2;
+        y1_3 += w[D_IN + i] * x3;
         y2_0 += w[2 * D_IN + i] * x0;
         y2_1 += w[2 * D_IN + i] * x1;
         y2_2 += w[2 * D_IN + i] * x2;
@@ -335,27 +338,28 @@ static void project_rows6_4_4_4_4(const float *restrict w, const float *restrict
         y5_2 += w[5 * D_IN + i] * x2;
         y5_3 += w[5 * D_IN + i] * x3;
     }
-    set4(y + 0 * T + 0, y0_0);
-    set4(y + 0 * T + 4, y0_1);
-    set4(y + 0 * T + 8, y0_2);
-    set4(y + 0 * T + 12, y0_3);
-    set4(y + 1 * T + 0, y1_0);
-    set4(y + 1 * T + 4, y1_1);
-    set4(y + 1 * T + 8, y1_2);
-    set4(y + 1 * T + 12, y1_3);
-    set4(y + 2 * T + 0, y2_0);
+    /* the sums back */
+    set4(y, y0_0);
+    set4(y + 4, y0_1);
+    set4(y + 8, y0_2);
+    set4(y + 12, y0_3);
+    set4(y + T, y1_0);
+    set4(y + T + 4, y1_1);
+    set4(y + T + 8, y1_2);
+    set4(y + T + 12, y1_3);
+    set4(y + 2 * T, y2_0);
     set4(y + 2 * T + 4, y2_1);
     set4(y + 2 * T + 8, y2_2);
     set4(y + 2 * T + 12, y2_3);
-    set4(y + 3 * T + 0, y3_0);
+    set4(y + 3 * T, y3_0);
     set4(y + 3 * T + 4, y3_1);
     set4(y + 3 * T + 8, y3_2);
     set4(y + 3 * T + 12, y3_3);
-    set4(y + 4 * T + 0, y4_0);
+    set4(y + 4 * T, y4_0);
     set4(y + 4 * T + 4, y4_1);
     set4(y + 4 * T + 8, y4_2);
     set4(y + 4 * T + 12, y4_3);
-    set4(y + 5 * T + 0, y5_0);
+    set4(y + 5 * T, y5_0);
     set4(y + 5 * T + 4, y5_1);
     set4(y + 5 * T + 8, y5_2);
     set4(y + 5 * T + 12, y5_3);
@@ -366,15 +370,15 @@ static void project_0(float *restrict x, int count, const float *const *weights,
 {
     const float *w = weights[0] + head * 384;
     if (0 < count) {
-        project_rows6_4_4_4_4(w + 0 * D_IN, x + 0, x + 49 * T + 0);
-        project_rows2_4_4_4_4(w + 6 * D_IN, x + 0, x + 55 * T + 0);
+        project_rows6_4_4_4_4(w, x, x + 49 * T);
+        project_rows2_4_4_4_4(w + 6 * D_IN, x, x + 55 * T);
     }
     if (16 < count) {
-        project_rows6_4_4_4_4(w + 0 * D_IN, x + 16, x + 49 * T + 16);
+        project_rows6_4_4_4_4(w, x + 16, x + 49 * T + 16);
         project_rows2_4_4_4_4(w + 6 * D_IN, x + 16, x + 55 * T + 16);
     }
     if (32 < count) {
-        project_rows6_4_4_4_4(w + 0 * D_IN, x + 32, x + 49 * T + 32);
+        project_rows6_4_4_4_4(w, x + 32, x + 49 * T + 32);
         project_rows2_4_4_4_4(w + 6 * D_IN, x + 32, x + 55 * T + 32);
     }
 }
@@ -384,15 +388,15 @@ static void project_1(float *restrict x, int count, const float *const *weights,
 {
     const float *w = weights[1] + head * 576;
     if (0 < count) {
-        project_rows6_4_4_4_4(w + 0 * D_IN, x + 0, x + 57 * T + 0);
-        project_rows6_4_4_4_4(w + 6 * D_IN, x + 0, x + 63 * T + 0);
+        project_rows6_4_4_4_4(w, x, x + 57 * T);
+        project_rows6_4_4_4_4(w + 6 * D_IN, x, x + 63 * T);
     }
     if (16 < count) {
-        project_rows6_4_4_4_4(w + 0 * D_IN, x + 16, x + 57 * T + 16);
+        project_rows6_4_4_4_4(w, x + 16, x + 57 * T + 16);
         project_rows6_4_4_4_4(w + 6 * D_IN, x + 16, x + 63 * T + 16);
     }
     if (32 < count) {
-        project_rows6_4_4_4_4(w + 0 * D_IN, x + 32, x + 57 * T + 32);
+        project_rows6_4_4_4_4(w, x + 32, x + 57 * T + 32);
         project_rows6_4_4_4_4(w + 6 * D_IN, x + 32, x + 63 * T + 32);
     }
 }
@@ -432,9 +436,10 @@ static void features_0(const float *restrict x, float *restrict p, vi key)
 {
     (void)key;
     vf a;
+    /* features 0 to 11 */
     a = get4(x + 49 * T);
-    set4(p + 0 * T, a * get4(x + 57 * T));
-    set4(p + 1 * T, a * get4(x + 58 * T));
+    set4(p, a * get4(x + 57 * T));
+    set4(p + T, a * get4(x + 58 * T));
     set4(p + 2 * T, a * get4(x + 59 * T));
     set4(p + 3 * T, a * get4(x + 60 * T));
     set4(p + 4 * T, a * get4(x + 61 * T));
@@ -445,6 +450,7 @@ static void features_0(const float *restrict x, float *restrict p, vi key)
     set4(p + 9 * T, a * get4(x + 66 * T));
     set4(p + 10 * T, a * get4(x + 67 * T));
     set4(p + 11 * T, a * get4(x + 68 * T));
+    /* features 12 to 23 */
     a = get4(x + 50 * T);
     set4(p + 12 * T, a * get4(x + 57 * T));
     set4(p + 13 * T, a * get4(x + 58 * T));
@@ -458,6 +464,7 @@ static void features_0(const float *restrict x, float *restrict p, vi key)
     set4(p + 21 * T, a * get4(x + 66 * T));
     set4(p + 22 * T, a * get4(x + 67 * T));
     set4(p + 23 * T, a * get4(x + 68 * T));
+    /* features 24 to 35 */
     a = get4(x + 51 * T);
     set4(p + 24 * T, a * get4(x + 57 * T));
     set4(p + 25 * T, a * get4(x + 58 * T));
@@ -471,6 +478,7 @@ static void features_0(const float *restrict x, float *restrict p, vi key)
     set4(p + 33 * T, a * get4(x + 66 * T));
     set4(p + 34 * T, a * get4(x + 67 * T));
     set4(p + 35 * T, a * get4(x + 68 * T));
+    /* features 36 to 47 */
     a = get4(x + 52 * T);
     set4(p + 36 * T, a * get4(x + 57 * T));
     set4(p + 37 * T, a * get4(x + 58 * T));
@@ -491,9 +499,10 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
 {
     (void)key;
     vf a;
+    /* features 0 to 11 */
     a = get4(x + 53 * T);
-    set4(p + 0 * T, a * get4(x + 57 * T));
-    set4(p + 1 * T, a * get4(x + 58 * T));
+    set4(p, a * get4(x + 57 * T));
+    set4(p + T, a * get4(x + 58 * T));
     set4(p + 2 * T, a * get4(x + 59 * T));
     set4(p + 3 * T, a * get4(x + 60 * T));
     set4(p + 4 * T, a * get4(x + 61 * T));
@@ -504,6 +513,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set4(p + 9 * T, a * get4(x + 66 * T));
     set4(p + 10 * T, a * get4(x + 67 * T));
     set4(p + 11 * T, a * get4(x + 68 * T));
+    /* features 12 to 23 */
     a = get4(x + 54 * T);
     set4(p + 12 * T, a * get4(x + 57 * T));
     set4(p + 13 * T, a * get4(x + 58 * T));
@@ -517,6 +527,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set4(p + 21 * T, a * get4(x + 66 * T));
     set4(p + 22 * T, a * get4(x + 67 * T));
     set4(p + 23 * T, a * get4(x + 68 * T));
+    /* features 24 to 35 */
     a = get4(x + 55 * T);
     set4(p + 24 * T, a * get4(x + 57 * T));
     set4(p + 25 * T, a * get4(x + 58 * T));
@@ -530,6 +541,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set4(p + 33 * T, a * get4(x + 66 * T));
     set4(p + 34 * T, a * get4(x + 67 * T));
     set4(p + 35 * T, a * get4(x + 68 * T));
+    /* features 36 to 47 */
     a = get4(x + 56 * T);
     set4(p + 36 * T, a * get4(x + 57 * T));
     set4(p + 37 * T, a * get4(x + 58 * T));
@@ -577,30 +589,32 @@ static inline void fetch_lines(struct fetch *f)
 
 /* ---- products: register tiles of 6 rows by at most 4 vectors of values, 6 by 4 of tokens ---- */
 
-static void query_4_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal, struct fetch *fetch)
+static void query_4_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
+                          int causal, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
-        vec4 c0_0 = get4(c + 0 * DV + 0);
-        vec4 c0_1 = get4(c + 0 * DV + 4);
-        vec4 c0_2 = get4(c + 0 * DV + 8);
-        vec4 c0_3 = get4(c + 0 * DV + 12);
-        vec4 c1_0 = get4(c + 1 * DV + 0);
-        vec4 c1_1 = get4(c + 1 * DV + 4);
-        vec4 c1_2 = get4(c + 1 * DV + 8);
-        vec4 c1_3 = get4(c + 1 * DV + 12);
-        vec4 c2_0 = get4(c + 2 * DV + 0);
+        /* 6 x 4 sums */
+        vec4 c0_0 = get4(c);
+        vec4 c0_1 = get4(c + 4);
+        vec4 c0_2 = get4(c + 8);
+        vec4 c0_3 = get4(c + 12);
+        vec4 c1_0 = get4(c + DV);
+        vec4 c1_1 = get4(c + DV + 4);
+        vec4 c1_2 = get4(c + DV + 8);
+        vec4 c1_3 = get4(c + DV + 12);
+        vec4 c2_0 = get4(c + 2 * DV);
         vec4 c2_1 = get4(c + 2 * DV + 4);
         vec4 c2_2 = get4(c + 2 * DV + 8);
         vec4 c2_3 = get4(c + 2 * DV + 12);
-        vec4 c3_0 = get4(c + 3 * DV + 0);
+        vec4 c3_0 = get4(c + 3 * DV);
         vec4 c3_1 = get4(c + 3 * DV + 4);
         vec4 c3_2 = get4(c + 3 * DV + 8);
         vec4 c3_3 = get4(c + 3 * DV + 12);
-        vec4 c4_0 = get4(c + 4 * DV + 0);
+        vec4 c4_0 = get4(c + 4 * DV);
         vec4 c4_1 = get4(c + 4 * DV + 4);
         vec4 c4_2 = get4(c + 4 * DV + 8);
         vec4 c4_3 = get4(c + 4 * DV + 12);
-        vec4 c5_0 = get4(c + 5 * DV + 0);
+        vec4 c5_0 = get4(c + 5 * DV);
         vec4 c5_1 = get4(c + 5 * DV + 4);
         vec4 c5_2 = get4(c + 5 * DV + 8);
         vec4 c5_3 = get4(c + 5 * DV + 12);
@@ -610,7 +624,7 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
-            const vec4 b0 = get4(bk + 0);
+            const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
             const vec4 b2 = get4(bk + 8);
             const vec4 b3 = get4(bk + 12);
@@ -639,27 +653,28 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
         } while (++k < last);
-        set4(c + 0 * DV + 0, c0_0);
-        set4(c + 0 * DV + 4, c0_1);
-        set4(c + 0 * DV + 8, c0_2);
-        set4(c + 0 * DV + 12, c0_3);
-        set4(c + 1 * DV + 0, c1_0);
-        set4(c + 1 * DV + 4, c1_1);
-        set4(c + 1 * DV + 8, c1_2);
-        set4(c + 1 * DV + 12, c1_3);
-        set4(c + 2 * DV + 0, c2_0);
+        /* the sums back */
+        set4(c, c0_0);
+        set4(c + 4, c0_1);
+        set4(c + 8, c0_2);
+        set4(c + 12, c0_3);
+        set4(c + DV, c1_0);
+        set4(c + DV + 4, c1_1);
+        set4(c + DV + 8, c1_2);
+        set4(c + DV + 12, c1_3);
+        set4(c + 2 * DV, c2_0);
         set4(c + 2 * DV + 4, c2_1);
         set4(c + 2 * DV + 8, c2_2);
         set4(c + 2 * DV + 12, c2_3);
-        set4(c + 3 * DV + 0, c3_0);
+        set4(c + 3 * DV, c3_0);
         set4(c + 3 * DV + 4, c3_1);
         set4(c + 3 * DV + 8, c3_2);
         set4(c + 3 * DV + 12, c3_3);
-        set4(c + 4 * DV + 0, c4_0);
+        set4(c + 4 * DV, c4_0);
         set4(c + 4 * DV + 4, c4_1);
         set4(c + 4 * DV + 8, c4_2);
         set4(c + 4 * DV + 12, c4_3);
-        set4(c + 5 * DV + 0, c5_0);
+        set4(c + 5 * DV, c5_0);
         set4(c + 5 * DV + 4, c5_1);
         set4(c + 5 * DV + 8, c5_2);
         set4(c + 5 * DV + 12, c5_3);
@@ -667,52 +682,54 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
 }
 
 /* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
-static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal, struct fetch *fetch)
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
+                  struct fetch *fetch)
 {
-    query_4_4_4_4(p, s + 0, o + 0, tokens, n, causal, fetch);
+    query_4_4_4_4(p, s, o, tokens, n, causal, fetch);
     query_4_4_4_4(p, s + 16, o + 16, tokens, n, causal, fetch);
     query_4_4_4_4(p, s + 32, o + 32, tokens, n, causal, fetch);
 }
 
 static void update6_4_4_4_4(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
 {
-    vec4 s0_0 = get4(s + 0 * DV + 0);
-    vec4 s0_1 = get4(s + 0 * DV + 4);
-    vec4 s0_2 = get4(s + 0 * DV + 8);
-    vec4 s0_3 = get4(s + 0 * DV + 12);
-    vec4 s1_0 = get4(s + 1 * DV + 0);
-    vec4 s1_1 = get4(s + 1 * DV + 4);
-    vec4 s1_2 = get4(s + 1 * DV + 8);
-    vec4 s1_3 = get4(s + 1 * DV + 12);
-    vec4 s2_0 = get4(s + 2 * DV + 0);
+    /* 6 x 4 sums */
+    vec4 s0_0 = get4(s);
+    vec4 s0_1 = get4(s + 4);
+    vec4 s0_2 = get4(s + 8);
+    vec4 s0_3 = get4(s + 12);
+    vec4 s1_0 = get4(s + DV);
+    vec4 s1_1 = get4(s + DV + 4);
+    vec4 s1_2 = get4(s + DV + 8);
+    vec4 s1_3 = get4(s + DV + 12);
+    vec4 s2_0 = get4(s + 2 * DV);
     vec4 s2_1 = get4(s + 2 * DV + 4);
     vec4 s2_2 = get4(s + 2 * DV + 8);
     vec4 s2_3 = get4(s + 2 * DV + 12);
-    vec4 s3_0 = get4(s + 3 * DV + 0);
+    vec4 s3_0 = get4(s + 3 * DV);
     vec4 s3_1 = get4(s + 3 * DV + 4);
     vec4 s3_2 = get4(s + 3 * DV + 8);
     vec4 s3_3 = get4(s + 3 * DV + 12);
-    vec4 s4_0 = get4(s + 4 * DV + 0);
+    vec4 s4_0 = get4(s + 4 * DV);
     vec4 s4_1 = get4(s + 4 * DV + 4);
     vec4 s4_2 = get4(s + 4 * DV + 8);
     vec4 s4_3 = get4(s + 4 * DV + 12);
-    vec4 s5_0 = get4(s + 5 * DV + 0);
+    vec4 s5_0 = get4(s + 5 * DV);
     vec4 s5_1 = get4(s + 5 * DV + 4);
     vec4 s5_2 = get4(s + 5 * DV + 8);
     vec4 s5_3 = get4(s + 5 * DV + 12);
     for (int t = 0; t < tokens; t++, p++, v += DV) {
-        const vec4 v0 = get4(v + 0);
+        const vec4 v0 = get4(v);
         const vec4 v1 = get4(v + 4);
         const vec4 v2 = get4(v + 8);
         const vec4 v3 = get4(v + 12);
-        s0_0 += p[0 * T] * v0;
-        s0_1 += p[0 * T] * v1;
-        s0_2 += p[0 * T] * v2;
-        s0_3 += p[0 * T] * v3;
-        s1_0 += p[1 * T] * v0;
-        s1_1 += p[1 * T] * v1;
-        s1_2 += p[1 * T] * v2;
-        s1_3 += p[1 * T] * v3;
+        s0_0 += p[0] * v0;
+        s0_1 += p[0] * v1;
+        s0_2 += p[0] * v2;
+        s0_3 += p[0] * v3;
+        s1_0 += p[T] * v0;
+        s1_1 += p[T] * v1;
+        s1_2 += p[T] * v2;
+        s1_3 += p[T] * v3;
         s2_0 += p[2 * T] * v0;
         s2_1 += p[2 * T] * v1;
         s2_2 += p[2 * T] * v2;
@@ -730,37 +747,38 @@ static void update6_4_4_4_4(const float *restrict p, const float *restrict v, fl
         s5_2 += p[5 * T] * v2;
         s5_3 += p[5 * T] * v3;
     }
-    set4(s + 0 * DV + 0, s0_0);
-    set4(s + 0 * DV + 4, s0_1);
-    set4(s + 0 * DV + 8, s0_2);
-    set4(s + 0 * DV + 12, s0_3);
-    set4(s + 1 * DV + 0, s1_0);
-    set4(s + 1 * DV + 4, s1_1);
-    set4(s + 1 * DV + 8, s1_2);
-    set4(s + 1 * DV + 12, s1_3);
-    set4(s + 2 * DV + 0, s2_0);
+    /* the sums back */
+    set4(s, s0_0);
+    set4(s + 4, s0_1);
+    set4(s + 8, s0_2);
+    set4(s + 12, s0_3);
+    set4(s + DV, s1_0);
+    set4(s + DV + 4, s1_1);
+    set4(s + DV + 8, s1_2);
+    set4(s + DV + 12, s1_3);
+    set4(s + 2 * DV, s2_0);
     set4(s + 2 * DV + 4, s2_1);
     set4(s + 2 * DV + 8, s2_2);
     set4(s + 2 * DV + 12, s2_3);
-    set4(s + 3 * DV + 0, s3_0);
+    set4(s + 3 * DV, s3_0);
     set4(s + 3 * DV + 4, s3_1);
     set4(s + 3 * DV + 8, s3_2);
     set4(s + 3 * DV + 12, s3_3);
-    set4(s + 4 * DV + 0, s4_0);
+    set4(s + 4 * DV, s4_0);
     set4(s + 4 * DV + 4, s4_1);
     set4(s + 4 * DV + 8, s4_2);
     set4(s + 4 * DV + 12, s4_3);
-    set4(s + 5 * DV + 0, s5_0);
+    set4(s + 5 * DV, s5_0);
     set4(s + 5 * DV + 4, s5_1);
     set4(s + 5 * DV + 8, s5_2);
     set4(s + 5 * DV + 12, s5_3);
 }
 
-/* s[f][e] = s[f][e] + sum over tokens of p[f][t] v[t][e], n features */
+/* s[f][e] = s[f][e] + sum over tokens p[f][t] v[t][e], n features */
 static void update(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n)
 {
     for (; n >= 6; n -= 6, p += 6 * T, s += 6 * DV) {
-        update6_4_4_4_4(p, v + 0, s + 0, tokens);
+        update6_4_4_4_4(p, v, s, tokens);
         update6_4_4_4_4(p, v + 16, s + 16, tokens);
         update6_4_4_4_4(p, v + 32, s + 32, tokens);
     }
@@ -773,6 +791,7 @@ static void update(const float *restrict p, const float *restrict v, float *rest
 static void dot0_4_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        /* 6 x 4 sums */
         vec4 c0_0 = {0};
         vec4 c0_1 = {0};
         vec4 c0_2 = {0};
@@ -800,7 +819,7 @@ static void dot0_4_4_4_4(const float *restrict a, const float *restrict b, float
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec4 b0 = get4(bk + 0);
+            const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
             const vec4 b2 = get4(bk + 8);
             const vec4 b3 = get4(bk + 12);
@@ -829,27 +848,28 @@ static void dot0_4_4_4_4(const float *restrict a, const float *restrict b, float
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
         } while (++k < n);
-        set4(c + 0 * T + 0, c0_0);
-        set4(c + 0 * T + 4, c0_1);
-        set4(c + 0 * T + 8, c0_2);
-        set4(c + 0 * T + 12, c0_3);
-        set4(c + 1 * T + 0, c1_0);
-        set4(c + 1 * T + 4, c1_1);
-        set4(c + 1 * T + 8, c1_2);
-        set4(c + 1 * T + 12, c1_3);
-        set4(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set4(c, c0_0);
+        set4(c + 4, c0_1);
+        set4(c + 8, c0_2);
+        set4(c + 12, c0_3);
+        set4(c + T, c1_0);
+        set4(c + T + 4, c1_1);
+        set4(c + T + 8, c1_2);
+        set4(c + T + 12, c1_3);
+        set4(c + 2 * T, c2_0);
         set4(c + 2 * T + 4, c2_1);
         set4(c + 2 * T + 8, c2_2);
         set4(c + 2 * T + 12, c2_3);
-        set4(c + 3 * T + 0, c3_0);
+        set4(c + 3 * T, c3_0);
         set4(c + 3 * T + 4, c3_1);
         set4(c + 3 * T + 8, c3_2);
         set4(c + 3 * T + 12, c3_3);
-        set4(c + 4 * T + 0, c4_0);
+        set4(c + 4 * T, c4_0);
         set4(c + 4 * T + 4, c4_1);
         set4(c + 4 * T + 8, c4_2);
         set4(c + 4 * T + 12, c4_3);
-        set4(c + 5 * T + 0, c5_0);
+        set4(c + 5 * T, c5_0);
         set4(c + 5 * T + 4, c5_1);
         set4(c + 5 * T + 8, c5_2);
         set4(c + 5 * T + 12, c5_3);
@@ -859,6 +879,7 @@ static void dot0_4_4_4_4(const float *restrict a, const float *restrict b, float
 static void dot0_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        /* 6 x 3 sums */
         vec4 c0_0 = {0};
         vec4 c0_1 = {0};
         vec4 c0_2 = {0};
@@ -880,7 +901,7 @@ static void dot0_4_4_4(const float *restrict a, const float *restrict b, float *
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec4 b0 = get4(bk + 0);
+            const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
             const vec4 b2 = get4(bk + 8);
             c0_0 += ak[0] * b0;
@@ -902,22 +923,23 @@ static void dot0_4_4_4(const float *restrict a, const float *restrict b, float *
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
         } while (++k < n);
-        set4(c + 0 * T + 0, c0_0);
-        set4(c + 0 * T + 4, c0_1);
-        set4(c + 0 * T + 8, c0_2);
-        set4(c + 1 * T + 0, c1_0);
-        set4(c + 1 * T + 4, c1_1);
-        set4(c + 1 * T + 8, c1_2);
-        set4(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set4(c, c0_0);
+        set4(c + 4, c0_1);
+        set4(c + 8, c0_2);
+        set4(c + T, c1_0);
+        set4(c + T + 4, c1_1);
+        set4(c + T + 8, c1_2);
+        set4(c + 2 * T, c2_0);
         set4(c + 2 * T + 4, c2_1);
         set4(c + 2 * T + 8, c2_2);
-        set4(c + 3 * T + 0, c3_0);
+        set4(c + 3 * T, c3_0);
         set4(c + 3 * T + 4, c3_1);
         set4(c + 3 * T + 8, c3_2);
-        set4(c + 4 * T + 0, c4_0);
+        set4(c + 4 * T, c4_0);
         set4(c + 4 * T + 4, c4_1);
         set4(c + 4 * T + 8, c4_2);
-        set4(c + 5 * T + 0, c5_0);
+        set4(c + 5 * T, c5_0);
         set4(c + 5 * T + 4, c5_1);
         set4(c + 5 * T + 8, c5_2);
     }
@@ -926,6 +948,7 @@ static void dot0_4_4_4(const float *restrict a, const float *restrict b, float *
 static void dot0_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        /* 6 x 2 sums */
         vec4 c0_0 = {0};
         vec4 c0_1 = {0};
         vec4 c1_0 = {0};
@@ -941,7 +964,7 @@ static void dot0_4_4(const float *restrict a, const float *restrict b, float *re
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec4 b0 = get4(bk + 0);
+            const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
             c0_0 += ak[0] * b0;
             c0_1 += ak[0] * b1;
@@ -956,17 +979,18 @@ static void dot0_4_4(const float *restrict a, const float *restrict b, float *re
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
         } while (++k < n);
-        set4(c + 0 * T + 0, c0_0);
-        set4(c + 0 * T + 4, c0_1);
-        set4(c + 1 * T + 0, c1_0);
-        set4(c + 1 * T + 4, c1_1);
-        set4(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set4(c, c0_0);
+        set4(c + 4, c0_1);
+        set4(c + T, c1_0);
+        set4(c + T + 4, c1_1);
+        set4(c + 2 * T, c2_0);
         set4(c + 2 * T + 4, c2_1);
-        set4(c + 3 * T + 0, c3_0);
+        set4(c + 3 * T, c3_0);
         set4(c + 3 * T + 4, c3_1);
-        set4(c + 4 * T + 0, c4_0);
+        set4(c + 4 * T, c4_0);
         set4(c + 4 * T + 4, c4_1);
-        set4(c + 5 * T + 0, c5_0);
+        set4(c + 5 * T, c5_0);
         set4(c + 5 * T + 4, c5_1);
     }
 }
@@ -974,6 +998,7 @@ static void dot0_4_4(const float *restrict a, const float *restrict b, float *re
 static void dot0_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        /* 6 x 1 sums */
         vec4 c0_0 = {0};
         vec4 c1_0 = {0};
         vec4 c2_0 = {0};
@@ -983,7 +1008,7 @@ static void dot0_4(const float *restrict a, const float *restrict b, float *rest
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec4 b0 = get4(bk + 0);
+            const vec4 b0 = get4(bk);
             c0_0 += ak[0] * b0;
             c1_0 += ak[1] * b0;
             c2_0 += ak[2] * b0;
@@ -991,17 +1016,19 @@ static void dot0_4(const float *restrict a, const float *restrict b, float *rest
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
         } while (++k < n);
-        set4(c + 0 * T + 0, c0_0);
-        set4(c + 1 * T + 0, c1_0);
-        set4(c + 2 * T + 0, c2_0);
-        set4(c + 3 * T + 0, c3_0);
-        set4(c + 4 * T + 0, c4_0);
-        set4(c + 5 * T + 0, c5_0);
+        /* the sums back */
+        set4(c, c0_0);
+        set4(c + T, c1_0);
+        set4(c + 2 * T, c2_0);
+        set4(c + 3 * T, c3_0);
+        set4(c + 4 * T, c4_0);
+        set4(c + 5 * T, c5_0);
     }
 }
 
 /* d[j][t] = the dot product over 8 rows, of key j and query t, for 'keys' keys and tokens first..tokens-1 */
-static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first, int tokens)
+static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first,
+                  int tokens)
 {
     kx += 49 * T, qx += 49 * T;
     int t = first;
@@ -1023,6 +1050,7 @@ static void dot_0(const float *restrict qx, const float *restrict kx, float *res
 static void dot1_4_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        /* 6 x 4 sums */
         vec4 c0_0 = {0};
         vec4 c0_1 = {0};
         vec4 c0_2 = {0};
@@ -1050,7 +1078,7 @@ static void dot1_4_4_4_4(const float *restrict a, const float *restrict b, float
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec4 b0 = get4(bk + 0);
+            const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
             const vec4 b2 = get4(bk + 8);
             const vec4 b3 = get4(bk + 12);
@@ -1079,27 +1107,28 @@ static void dot1_4_4_4_4(const float *restrict a, const float *restrict b, float
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
         } while (++k < n);
-        set4(c + 0 * T + 0, c0_0);
-        set4(c + 0 * T + 4, c0_1);
-        set4(c + 0 * T + 8, c0_2);
-        set4(c + 0 * T + 12, c0_3);
-        set4(c + 1 * T + 0, c1_0);
-        set4(c + 1 * T + 4, c1_1);
-        set4(c + 1 * T + 8, c1_2);
-        set4(c + 1 * T + 12, c1_3);
-        set4(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set4(c, c0_0);
+        set4(c + 4, c0_1);
+        set4(c + 8, c0_2);
+        set4(c + 12, c0_3);
+        set4(c + T, c1_0);
+        set4(c + T + 4, c1_1);
+        set4(c + T + 8, c1_2);
+        set4(c + T + 12, c1_3);
+        set4(c + 2 * T, c2_0);
         set4(c + 2 * T + 4, c2_1);
         set4(c + 2 * T + 8, c2_2);
         set4(c + 2 * T + 12, c2_3);
-        set4(c + 3 * T + 0, c3_0);
+        set4(c + 3 * T, c3_0);
         set4(c + 3 * T + 4, c3_1);
         set4(c + 3 * T + 8, c3_2);
         set4(c + 3 * T + 12, c3_3);
-        set4(c + 4 * T + 0, c4_0);
+        set4(c + 4 * T, c4_0);
         set4(c + 4 * T + 4, c4_1);
         set4(c + 4 * T + 8, c4_2);
         set4(c + 4 * T + 12, c4_3);
-        set4(c + 5 * T + 0, c5_0);
+        set4(c + 5 * T, c5_0);
         set4(c + 5 * T + 4, c5_1);
         set4(c + 5 * T + 8, c5_2);
         set4(c + 5 * T + 12, c5_3);
@@ -1109,6 +1138,7 @@ static void dot1_4_4_4_4(const float *restrict a, const float *restrict b, float
 static void dot1_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        /* 6 x 3 sums */
         vec4 c0_0 = {0};
         vec4 c0_1 = {0};
         vec4 c0_2 = {0};
@@ -1130,7 +1160,7 @@ static void dot1_4_4_4(const float *restrict a, const float *restrict b, float *
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec4 b0 = get4(bk + 0);
+            const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
             const vec4 b2 = get4(bk + 8);
             c0_0 += ak[0] * b0;
@@ -1152,22 +1182,23 @@ static void dot1_4_4_4(const float *restrict a, const float *restrict b, float *
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
         } while (++k < n);
-        set4(c + 0 * T + 0, c0_0);
-        set4(c + 0 * T + 4, c0_1);
-        set4(c + 0 * T + 8, c0_2);
-        set4(c + 1 * T + 0, c1_0);
-        set4(c + 1 * T + 4, c1_1);
-        set4(c + 1 * T + 8, c1_2);
-        set4(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set4(c, c0_0);
+        set4(c + 4, c0_1);
+        set4(c + 8, c0_2);
+        set4(c + T, c1_0);
+        set4(c + T + 4, c1_1);
+        set4(c + T + 8, c1_2);
+        set4(c + 2 * T, c2_0);
         set4(c + 2 * T + 4, c2_1);
         set4(c + 2 * T + 8, c2_2);
-        set4(c + 3 * T + 0, c3_0);
+        set4(c + 3 * T, c3_0);
         set4(c + 3 * T + 4, c3_1);
         set4(c + 3 * T + 8, c3_2);
-        set4(c + 4 * T + 0, c4_0);
+        set4(c + 4 * T, c4_0);
         set4(c + 4 * T + 4, c4_1);
         set4(c + 4 * T + 8, c4_2);
-        set4(c + 5 * T + 0, c5_0);
+        set4(c + 5 * T, c5_0);
         set4(c + 5 * T + 4, c5_1);
         set4(c + 5 * T + 8, c5_2);
     }
@@ -1176,6 +1207,7 @@ static void dot1_4_4_4(const float *restrict a, const float *restrict b, float *
 static void dot1_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        /* 6 x 2 sums */
         vec4 c0_0 = {0};
         vec4 c0_1 = {0};
         vec4 c1_0 = {0};
@@ -1191,7 +1223,7 @@ static void dot1_4_4(const float *restrict a, const float *restrict b, float *re
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec4 b0 = get4(bk + 0);
+            const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
             c0_0 += ak[0] * b0;
             c0_1 += ak[0] * b1;
@@ -1206,17 +1238,18 @@ static void dot1_4_4(const float *restrict a, const float *restrict b, float *re
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
         } while (++k < n);
-        set4(c + 0 * T + 0, c0_0);
-        set4(c + 0 * T + 4, c0_1);
-        set4(c + 1 * T + 0, c1_0);
-        set4(c + 1 * T + 4, c1_1);
-        set4(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set4(c, c0_0);
+        set4(c + 4, c0_1);
+        set4(c + T, c1_0);
+        set4(c + T + 4, c1_1);
+        set4(c + 2 * T, c2_0);
         set4(c + 2 * T + 4, c2_1);
-        set4(c + 3 * T + 0, c3_0);
+        set4(c + 3 * T, c3_0);
         set4(c + 3 * T + 4, c3_1);
-        set4(c + 4 * T + 0, c4_0);
+        set4(c + 4 * T, c4_0);
         set4(c + 4 * T + 4, c4_1);
-        set4(c + 5 * T + 0, c5_0);
+        set4(c + 5 * T, c5_0);
         set4(c + 5 * T + 4, c5_1);
     }
 }
@@ -1224,6 +1257,7 @@ static void dot1_4_4(const float *restrict a, const float *restrict b, float *re
 static void dot1_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
+        /* 6 x 1 sums */
         vec4 c0_0 = {0};
         vec4 c1_0 = {0};
         vec4 c2_0 = {0};
@@ -1233,7 +1267,7 @@ static void dot1_4(const float *restrict a, const float *restrict b, float *rest
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec4 b0 = get4(bk + 0);
+            const vec4 b0 = get4(bk);
             c0_0 += ak[0] * b0;
             c1_0 += ak[1] * b0;
             c2_0 += ak[2] * b0;
@@ -1241,17 +1275,19 @@ static void dot1_4(const float *restrict a, const float *restrict b, float *rest
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
         } while (++k < n);
-        set4(c + 0 * T + 0, c0_0);
-        set4(c + 1 * T + 0, c1_0);
-        set4(c + 2 * T + 0, c2_0);
-        set4(c + 3 * T + 0, c3_0);
-        set4(c + 4 * T + 0, c4_0);
-        set4(c + 5 * T + 0, c5_0);
+        /* the sums back */
+        set4(c, c0_0);
+        set4(c + T, c1_0);
+        set4(c + 2 * T, c2_0);
+        set4(c + 3 * T, c3_0);
+        set4(c + 4 * T, c4_0);
+        set4(c + 5 * T, c5_0);
     }
 }
 
 /* d[j][t] = the dot product over 12 rows, of key j and query t, for 'keys' keys and tokens first..tokens-1 */
-static void dot_1(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first, int tokens)
+static void dot_1(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first,
+                  int tokens)
 {
     kx += 57 * T, qx += 57 * T;
     int t = first;
@@ -1279,8 +1315,8 @@ static inline vf kernel_of(vf d0, vf d1)
 /* The dots' panels: d[dot][key][token], of tokens first..tokens-1; the first becomes the score. */
 static void dots(const float *qx, const float *kx, float *d, int keys, int first, int tokens)
 {
-    dot_0(qx, kx, d + 0 * T * T, keys, first, tokens);
-    dot_1(qx, kx, d + 1 * T * T, keys, first, tokens);
+    dot_0(qx, kx, d, keys, first, tokens);
+    dot_1(qx, kx, d + T * T, keys, first, tokens);
 }
 
 /* Scores of keys that all queries see */
@@ -1290,7 +1326,7 @@ static void scores_full(const float *qx, const float *kx, float *p, int keys, in
     for (int j = 0; j < keys; j++)
         for (int t = 0; t < tokens; t += VL) {
             float *d = p + j * T + t;
-            set4(d, kernel_of(get4(d + 0 * T * T), get4(d + 1 * T * T)));
+            set4(d, kernel_of(get4(d), get4(d + T * T)));
         }
 }
 
@@ -1311,11 +1347,11 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
         const int seen = t + VL < keys ? t + VL : keys;
         for (int j = 0; j < (t < seen ? t : seen); j++) {
             float *d = p + j * T + t;
-            set4(d, kernel_of(get4(d + 0 * T * T), get4(d + 1 * T * T)));
+            set4(d, kernel_of(get4(d), get4(d + T * T)));
         }
         for (int j = t; j < seen; j++) {
             float *d = p + j * T + t;
-            set4(d, (vf)((vi)kernel_of(get4(d + 0 * T * T), get4(d + 1 * T * T)) & (lane + t >= j)));
+            set4(d, (vf)((vi)kernel_of(get4(d), get4(d + T * T)) & (lane + t >= j)));
         }
         for (int j = seen; j < keys; j++)
             set4(p + j * T + t, (vf){0});
@@ -1327,7 +1363,7 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
 /* One token's output. */
 static void store_token(const float *restrict o, stored *restrict to)
 {
-    set4(to + 0, get4(o + 0));
+    set4(to, get4(o));
     set4(to + 4, get4(o + 4));
     set4(to + 8, get4(o + 8));
     set4(to + 12, get4(o + 12));
@@ -1347,11 +1383,11 @@ enum {
     PANEL = ROWS * T,                 /* packed input of a panel */
     VALUES = T * DV,                  /* outputs of a panel */
     VALUE_PANEL = T * DV,             /* values of a panel */
-    OUT = T * (DV + 0),             /* the same with no sums of weights */
+    OUT = T * (DV),             /* the same with no sums of weights */
     SLICES = 1,                   /* partial results, added in a fixed order */
     WAITING = 1,                  /* of them at a time, for a thread alone */
     QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
-    STATE = FEATURES * (DV + 0),    /* of one (batch, head) */
+    STATE = FEATURES * (DV),    /* of one (batch, head) */
     SCRATCH = T * 96         /* a panel of features, or of dots */
 };
 
@@ -1551,7 +1587,8 @@ static void tile(const struct pass *c, const struct tile_place *place)
         for (int b = 0; b * T < c->tokens; b++) {
             const int tokens = block_tokens(c->tokens, b);
             float *out = c->out + (g * BLOCKS + b) * OUT;
-            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens), query_lanes);
+            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
+                                        query_lanes);
             query(p, s, out, tokens, n, 0, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
@@ -1665,7 +1702,8 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 }
 
 /* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
-static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal, struct fetch *fetch)
+static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
+                       struct fetch *fetch)
 {
     query(p, v, out, tokens, keys, causal, fetch);
 }
@@ -1699,7 +1737,7 @@ static int dealt_to(int64_t n, int team)
     return n / team % 2 ? team - 1 - place : place;
 }
 
-/* Add the partial results and the chunk's own part, normalise, store. The last blocks see most keys. */
+/* Add the partial results and the chunk's own part, store. The last blocks see most keys. */
 static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c,
                          int rank, int team)
 {
@@ -1870,10 +1908,11 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 enum { QUERY_LANES = T - 1 };
 
 /* s[f] = s[f] + k[f] v; o += q[f] s[f], for n features */
-static void advance_4_4_4_4(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o, int n)
+static void advance_4_4_4_4(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o,
+                            int n)
 {
-    const vec4 v0 = get4(v + 0);
-    vec4 o0 = get4(o + 0);
+    const vec4 v0 = get4(v);
+    vec4 o0 = get4(o);
     const vec4 v1 = get4(v + 4);
     vec4 o1 = get4(o + 4);
     const vec4 v2 = get4(v + 8);
@@ -1881,8 +1920,8 @@ static void advance_4_4_4_4(const float *restrict p, const float *restrict v, fl
     const vec4 v3 = get4(v + 12);
     vec4 o3 = get4(o + 12);
     for (int f = 0; f < n; f++, p += T, s += DV) {
-        const vec4 s0 = get4(s + 0) + p[0] * v0;
-        set4(s + 0, s0);
+        const vec4 s0 = get4(s) + p[0] * v0;
+        set4(s, s0);
         o0 += p[1] * s0;
         const vec4 s1 = get4(s + 4) + p[0] * v1;
         set4(s + 4, s1);
@@ -1894,7 +1933,7 @@ static void advance_4_4_4_4(const float *restrict p, const float *restrict v, fl
         set4(s + 12, s3);
         o3 += p[1] * s3;
     }
-    set4(o + 0, o0);
+    set4(o, o0);
     set4(o + 4, o1);
     set4(o + 8, o2);
     set4(o + 12, o3);
@@ -1903,17 +1942,17 @@ static void advance_4_4_4_4(const float *restrict p, const float *restrict v, fl
 /* o += q[f] s[f] for one more query head, in lane `lane` */
 static void recall_4_4_4_4(const float *restrict p, const float *restrict s, float *restrict o, int n, int lane)
 {
-    vec4 o0 = get4(o + 0);
+    vec4 o0 = get4(o);
     vec4 o1 = get4(o + 4);
     vec4 o2 = get4(o + 8);
     vec4 o3 = get4(o + 12);
     for (int f = 0; f < n; f++, p += T, s += DV) {
-        o0 += p[lane] * get4(s + 0);
+        o0 += p[lane] * get4(s);
         o1 += p[lane] * get4(s + 4);
         o2 += p[lane] * get4(s + 8);
         o3 += p[lane] * get4(s + 12);
     }
-    set4(o + 0, o0);
+    set4(o, o0);
     set4(o + 4, o1);
     set4(o + 8, o2);
     set4(o + 12, o3);
@@ -1936,13 +1975,13 @@ static void token_tile(const struct token *c, const float *p, int64_t first, int
     float *s = c->s + first * DV;
     int g = 0;
     if (c->write) {
-        advance_4_4_4_4(p, c->v + 0, s + 0, c->out + 0, n);
+        advance_4_4_4_4(p, c->v, s, c->out, n);
         advance_4_4_4_4(p, c->v + 16, s + 16, c->out + 16, n);
         advance_4_4_4_4(p, c->v + 32, s + 32, c->out + 32, n);
         g = 1;
     }
     for (; g < c->queries; g++) {
-        recall_4_4_4_4(p, s + 0, c->out + g * DV + 0, n, g + 1);
+        recall_4_4_4_4(p, s, c->out + g * DV, n, g + 1);
         recall_4_4_4_4(p, s + 16, c->out + g * DV + 16, n, g + 1);
         recall_4_4_4_4(p, s + 32, c->out + g * DV + 32, n, g + 1);
     }
@@ -2035,7 +2074,8 @@ static void recurrent_tokens(const struct fpa_launch *a, int64_t index, const st
 
 /* The newest panel of recent keys first; the first of them may be the smaller one. Adds to out what queries
  * (lanes as token_pack has them) find there. */
-static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w, float *out)
+static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w,
+                          float *out)
 {
     memset(out, 0, sizeof(float) * OUT);
     for (int64_t end = a->recent + 1; end > 0; end -= T) {

@@ -221,9 +221,12 @@ static inline vi pair(vf low, vf high)
 {
     const vs halves = (vs)narrow(low, high);
 #ifdef __clang__
-    return (vi)__builtin_shufflevector(halves, halves, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return (vi)__builtin_shufflevector(halves, halves, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9,
+                                       25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 #else
-    return (vi)__builtin_shuffle(halves, (vs){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31});
+    return (vi)__builtin_shuffle(halves,
+                                 (vs){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11,
+                                      27, 12, 28, 13, 29, 14, 30, 15, 31});
 #endif
 }
 
@@ -266,8 +269,8 @@ static void pair_tokens(const float *restrict p, int n, int count, int32_t *rest
 /* One token's coordinates into its lane. */
 static void pack_lane(const stored *restrict from, float scale, float *restrict x)
 {
-    x[0 * T] = scale * from_stored(from[0]);
-    x[1 * T] = scale * from_stored(from[1]);
+    x[0] = scale * from_stored(from[0]);
+    x[T] = scale * from_stored(from[1]);
     x[2 * T] = scale * from_stored(from[2]);
     x[3 * T] = scale * from_stored(from[3]);
     x[4 * T] = scale * from_stored(from[4]);
@@ -327,8 +330,8 @@ static int32_t *pairs_of(const float *x)
 static void pack_pairs(const float *restrict x, int count, int32_t *restrict to)
 {
     for (int t = 0; t < count; t += VL, x += VL, to += VL) {
-        setp(to + 0 * T, pair(get16(x + 0 * T), get16(x + 1 * T)));
-        setp(to + 1 * T, pair(get16(x + 2 * T), get16(x + 3 * T)));
+        setp(to, pair(get16(x), get16(x + T)));
+        setp(to + T, pair(get16(x + 2 * T), get16(x + 3 * T)));
         setp(to + 2 * T, pair(get16(x + 4 * T), get16(x + 5 * T)));
         setp(to + 3 * T, pair(get16(x + 6 * T), get16(x + 7 * T)));
         setp(to + 4 * T, pair(get16(x + 8 * T), get16(x + 9 * T)));
@@ -381,63 +384,80 @@ typedef void features_of(const float *restrict x, float *restrict p, vi key);
 static void features_0(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
-    set16(p + 0 * T, a * get16(x + 4 * T));
-    set16(p + 1 * T, a * get16(x + 5 * T));
+    /* features 0 to 3 */
+    a = weigh(key, 2.0f) * get16(x);
+    set16(p, a * get16(x + 4 * T));
+    set16(p + T, a * get16(x + 5 * T));
     set16(p + 2 * T, a * get16(x + 6 * T));
     set16(p + 3 * T, a * get16(x + 7 * T));
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
+    /* features 4 to 7 */
+    a = weigh(key, 2.0f) * get16(x + T);
     set16(p + 4 * T, a * get16(x + 4 * T));
     set16(p + 5 * T, a * get16(x + 5 * T));
     set16(p + 6 * T, a * get16(x + 6 * T));
     set16(p + 7 * T, a * get16(x + 7 * T));
+    /* features 8 to 11 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 8 * T, a * get16(x + 4 * T));
     set16(p + 9 * T, a * get16(x + 5 * T));
     set16(p + 10 * T, a * get16(x + 6 * T));
     set16(p + 11 * T, a * get16(x + 7 * T));
+    /* features 12 to 15 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
     set16(p + 12 * T, a * get16(x + 4 * T));
     set16(p + 13 * T, a * get16(x + 5 * T));
     set16(p + 14 * T, a * get16(x + 6 * T));
     set16(p + 15 * T, a * get16(x + 7 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 16 to 17 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 16 * T, a * get16(x + 2 * T));
     set16(p + 17 * T, a * get16(x + 3 * T));
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
+    /* features 18 to 19 */
+    a = weigh(key, 2.0f) * get16(x + T);
     set16(p + 18 * T, a * get16(x + 2 * T));
     set16(p + 19 * T, a * get16(x + 3 * T));
-    a = get16(x + 0 * T);
-    set16(p + 20 * T, a * get16(x + 0 * T));
-    set16(p + 21 * T, a * get16(x + 1 * T));
-    a = get16(x + 1 * T);
-    set16(p + 22 * T, a * get16(x + 0 * T));
-    set16(p + 23 * T, a * get16(x + 1 * T));
+    /* features 20 to 21 */
+    a = get16(x);
+    set16(p + 20 * T, a * get16(x));
+    set16(p + 21 * T, a * get16(x + T));
+    /* features 22 to 23 */
+    a = get16(x + T);
+    set16(p + 22 * T, a * get16(x));
+    set16(p + 23 * T, a * get16(x + T));
+    /* features 24 to 25 */
     a = get16(x + 2 * T);
     set16(p + 24 * T, a * get16(x + 2 * T));
     set16(p + 25 * T, a * get16(x + 3 * T));
+    /* features 26 to 27 */
     a = get16(x + 3 * T);
     set16(p + 26 * T, a * get16(x + 2 * T));
     set16(p + 27 * T, a * get16(x + 3 * T));
+    /* features 28 to 29 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 28 * T, a * get16(x + 6 * T));
     set16(p + 29 * T, a * get16(x + 7 * T));
+    /* features 30 to 31 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
     set16(p + 30 * T, a * get16(x + 6 * T));
     set16(p + 31 * T, a * get16(x + 7 * T));
+    /* features 32 to 33 */
     a = get16(x + 4 * T);
     set16(p + 32 * T, a * get16(x + 4 * T));
     set16(p + 33 * T, a * get16(x + 5 * T));
+    /* features 34 to 35 */
     a = get16(x + 5 * T);
     set16(p + 34 * T, a * get16(x + 4 * T));
     set16(p + 35 * T, a * get16(x + 5 * T));
+    /* features 36 to 37 */
     a = get16(x + 6 * T);
     set16(p + 36 * T, a * get16(x + 6 * T));
     set16(p + 37 * T, a * get16(x + 7 * T));
+    /* features 38 to 39 */
     a = get16(x + 7 * T);
     set16(p + 38 * T, a * get16(x + 6 * T));
     set16(p + 39 * T, a * get16(x + 7 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 40 to 47 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 40 * T, a * get16(x + 8 * T));
     set16(p + 41 * T, a * get16(x + 9 * T));
     set16(p + 42 * T, a * get16(x + 10 * T));
@@ -452,15 +472,17 @@ static void features_0(const float *restrict x, float *restrict p, vi key)
 static void features_1(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
-    set16(p + 0 * T, a * get16(x + 8 * T));
-    set16(p + 1 * T, a * get16(x + 9 * T));
+    /* features 0 to 7 */
+    a = weigh(key, 2.0f) * get16(x + T);
+    set16(p, a * get16(x + 8 * T));
+    set16(p + T, a * get16(x + 9 * T));
     set16(p + 2 * T, a * get16(x + 10 * T));
     set16(p + 3 * T, a * get16(x + 11 * T));
     set16(p + 4 * T, a * get16(x + 12 * T));
     set16(p + 5 * T, a * get16(x + 13 * T));
     set16(p + 6 * T, a * get16(x + 14 * T));
     set16(p + 7 * T, a * get16(x + 15 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 8 * T, a * get16(x + 8 * T));
     set16(p + 9 * T, a * get16(x + 9 * T));
@@ -470,6 +492,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 13 * T));
     set16(p + 14 * T, a * get16(x + 14 * T));
     set16(p + 15 * T, a * get16(x + 15 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
     set16(p + 16 * T, a * get16(x + 8 * T));
     set16(p + 17 * T, a * get16(x + 9 * T));
@@ -479,6 +502,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 13 * T));
     set16(p + 22 * T, a * get16(x + 14 * T));
     set16(p + 23 * T, a * get16(x + 15 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 24 * T, a * get16(x + 8 * T));
     set16(p + 25 * T, a * get16(x + 9 * T));
@@ -488,6 +512,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 13 * T));
     set16(p + 30 * T, a * get16(x + 14 * T));
     set16(p + 31 * T, a * get16(x + 15 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
     set16(p + 32 * T, a * get16(x + 8 * T));
     set16(p + 33 * T, a * get16(x + 9 * T));
@@ -497,6 +522,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 13 * T));
     set16(p + 38 * T, a * get16(x + 14 * T));
     set16(p + 39 * T, a * get16(x + 15 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 6 * T);
     set16(p + 40 * T, a * get16(x + 8 * T));
     set16(p + 41 * T, a * get16(x + 9 * T));
@@ -512,16 +538,18 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
 static void features_2(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 7 * T);
-    set16(p + 0 * T, a * get16(x + 8 * T));
-    set16(p + 1 * T, a * get16(x + 9 * T));
+    set16(p, a * get16(x + 8 * T));
+    set16(p + T, a * get16(x + 9 * T));
     set16(p + 2 * T, a * get16(x + 10 * T));
     set16(p + 3 * T, a * get16(x + 11 * T));
     set16(p + 4 * T, a * get16(x + 12 * T));
     set16(p + 5 * T, a * get16(x + 13 * T));
     set16(p + 6 * T, a * get16(x + 14 * T));
     set16(p + 7 * T, a * get16(x + 15 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 8 to 15 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 8 * T, a * get16(x + 16 * T));
     set16(p + 9 * T, a * get16(x + 17 * T));
     set16(p + 10 * T, a * get16(x + 18 * T));
@@ -530,7 +558,8 @@ static void features_2(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 21 * T));
     set16(p + 14 * T, a * get16(x + 22 * T));
     set16(p + 15 * T, a * get16(x + 23 * T));
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
+    /* features 16 to 23 */
+    a = weigh(key, 2.0f) * get16(x + T);
     set16(p + 16 * T, a * get16(x + 16 * T));
     set16(p + 17 * T, a * get16(x + 17 * T));
     set16(p + 18 * T, a * get16(x + 18 * T));
@@ -539,6 +568,7 @@ static void features_2(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 21 * T));
     set16(p + 22 * T, a * get16(x + 22 * T));
     set16(p + 23 * T, a * get16(x + 23 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 24 * T, a * get16(x + 16 * T));
     set16(p + 25 * T, a * get16(x + 17 * T));
@@ -548,6 +578,7 @@ static void features_2(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 21 * T));
     set16(p + 30 * T, a * get16(x + 22 * T));
     set16(p + 31 * T, a * get16(x + 23 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
     set16(p + 32 * T, a * get16(x + 16 * T));
     set16(p + 33 * T, a * get16(x + 17 * T));
@@ -557,6 +588,7 @@ static void features_2(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 21 * T));
     set16(p + 38 * T, a * get16(x + 22 * T));
     set16(p + 39 * T, a * get16(x + 23 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 40 * T, a * get16(x + 16 * T));
     set16(p + 41 * T, a * get16(x + 17 * T));
@@ -572,15 +604,17 @@ static void features_2(const float *restrict x, float *restrict p, vi key)
 static void features_3(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
-    set16(p + 0 * T, a * get16(x + 16 * T));
-    set16(p + 1 * T, a * get16(x + 17 * T));
+    set16(p, a * get16(x + 16 * T));
+    set16(p + T, a * get16(x + 17 * T));
     set16(p + 2 * T, a * get16(x + 18 * T));
     set16(p + 3 * T, a * get16(x + 19 * T));
     set16(p + 4 * T, a * get16(x + 20 * T));
     set16(p + 5 * T, a * get16(x + 21 * T));
     set16(p + 6 * T, a * get16(x + 22 * T));
     set16(p + 7 * T, a * get16(x + 23 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 6 * T);
     set16(p + 8 * T, a * get16(x + 16 * T));
     set16(p + 9 * T, a * get16(x + 17 * T));
@@ -590,6 +624,7 @@ static void features_3(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 21 * T));
     set16(p + 14 * T, a * get16(x + 22 * T));
     set16(p + 15 * T, a * get16(x + 23 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 7 * T);
     set16(p + 16 * T, a * get16(x + 16 * T));
     set16(p + 17 * T, a * get16(x + 17 * T));
@@ -599,7 +634,8 @@ static void features_3(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 21 * T));
     set16(p + 22 * T, a * get16(x + 22 * T));
     set16(p + 23 * T, a * get16(x + 23 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 24 to 31 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 24 * T, a * get16(x + 24 * T));
     set16(p + 25 * T, a * get16(x + 25 * T));
     set16(p + 26 * T, a * get16(x + 26 * T));
@@ -608,7 +644,8 @@ static void features_3(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
+    /* features 32 to 39 */
+    a = weigh(key, 2.0f) * get16(x + T);
     set16(p + 32 * T, a * get16(x + 24 * T));
     set16(p + 33 * T, a * get16(x + 25 * T));
     set16(p + 34 * T, a * get16(x + 26 * T));
@@ -617,6 +654,7 @@ static void features_3(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 29 * T));
     set16(p + 38 * T, a * get16(x + 30 * T));
     set16(p + 39 * T, a * get16(x + 31 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 40 * T, a * get16(x + 24 * T));
     set16(p + 41 * T, a * get16(x + 25 * T));
@@ -632,15 +670,17 @@ static void features_3(const float *restrict x, float *restrict p, vi key)
 static void features_4(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
-    set16(p + 0 * T, a * get16(x + 24 * T));
-    set16(p + 1 * T, a * get16(x + 25 * T));
+    set16(p, a * get16(x + 24 * T));
+    set16(p + T, a * get16(x + 25 * T));
     set16(p + 2 * T, a * get16(x + 26 * T));
     set16(p + 3 * T, a * get16(x + 27 * T));
     set16(p + 4 * T, a * get16(x + 28 * T));
     set16(p + 5 * T, a * get16(x + 29 * T));
     set16(p + 6 * T, a * get16(x + 30 * T));
     set16(p + 7 * T, a * get16(x + 31 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 8 * T, a * get16(x + 24 * T));
     set16(p + 9 * T, a * get16(x + 25 * T));
@@ -650,6 +690,7 @@ static void features_4(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 29 * T));
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
     set16(p + 16 * T, a * get16(x + 24 * T));
     set16(p + 17 * T, a * get16(x + 25 * T));
@@ -659,6 +700,7 @@ static void features_4(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 29 * T));
     set16(p + 22 * T, a * get16(x + 30 * T));
     set16(p + 23 * T, a * get16(x + 31 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 6 * T);
     set16(p + 24 * T, a * get16(x + 24 * T));
     set16(p + 25 * T, a * get16(x + 25 * T));
@@ -668,6 +710,7 @@ static void features_4(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 7 * T);
     set16(p + 32 * T, a * get16(x + 24 * T));
     set16(p + 33 * T, a * get16(x + 25 * T));
@@ -677,11 +720,13 @@ static void features_4(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 29 * T));
     set16(p + 38 * T, a * get16(x + 30 * T));
     set16(p + 39 * T, a * get16(x + 31 * T));
+    /* features 40 to 43 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
     set16(p + 40 * T, a * get16(x + 12 * T));
     set16(p + 41 * T, a * get16(x + 13 * T));
     set16(p + 42 * T, a * get16(x + 14 * T));
     set16(p + 43 * T, a * get16(x + 15 * T));
+    /* features 44 to 47 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 44 * T, a * get16(x + 12 * T));
     set16(p + 45 * T, a * get16(x + 13 * T));
@@ -693,52 +738,67 @@ static void features_4(const float *restrict x, float *restrict p, vi key)
 static void features_5(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 3 */
     a = weigh(key, 2.0f) * get16(x + 10 * T);
-    set16(p + 0 * T, a * get16(x + 12 * T));
-    set16(p + 1 * T, a * get16(x + 13 * T));
+    set16(p, a * get16(x + 12 * T));
+    set16(p + T, a * get16(x + 13 * T));
     set16(p + 2 * T, a * get16(x + 14 * T));
     set16(p + 3 * T, a * get16(x + 15 * T));
+    /* features 4 to 7 */
     a = weigh(key, 2.0f) * get16(x + 11 * T);
     set16(p + 4 * T, a * get16(x + 12 * T));
     set16(p + 5 * T, a * get16(x + 13 * T));
     set16(p + 6 * T, a * get16(x + 14 * T));
     set16(p + 7 * T, a * get16(x + 15 * T));
+    /* features 8 to 9 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
     set16(p + 8 * T, a * get16(x + 10 * T));
     set16(p + 9 * T, a * get16(x + 11 * T));
+    /* features 10 to 11 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 10 * T, a * get16(x + 10 * T));
     set16(p + 11 * T, a * get16(x + 11 * T));
+    /* features 12 to 13 */
     a = get16(x + 8 * T);
     set16(p + 12 * T, a * get16(x + 8 * T));
     set16(p + 13 * T, a * get16(x + 9 * T));
+    /* features 14 to 15 */
     a = get16(x + 9 * T);
     set16(p + 14 * T, a * get16(x + 8 * T));
     set16(p + 15 * T, a * get16(x + 9 * T));
+    /* features 16 to 17 */
     a = get16(x + 10 * T);
     set16(p + 16 * T, a * get16(x + 10 * T));
     set16(p + 17 * T, a * get16(x + 11 * T));
+    /* features 18 to 19 */
     a = get16(x + 11 * T);
     set16(p + 18 * T, a * get16(x + 10 * T));
     set16(p + 19 * T, a * get16(x + 11 * T));
+    /* features 20 to 21 */
     a = weigh(key, 2.0f) * get16(x + 12 * T);
     set16(p + 20 * T, a * get16(x + 14 * T));
     set16(p + 21 * T, a * get16(x + 15 * T));
+    /* features 22 to 23 */
     a = weigh(key, 2.0f) * get16(x + 13 * T);
     set16(p + 22 * T, a * get16(x + 14 * T));
     set16(p + 23 * T, a * get16(x + 15 * T));
+    /* features 24 to 25 */
     a = get16(x + 12 * T);
     set16(p + 24 * T, a * get16(x + 12 * T));
     set16(p + 25 * T, a * get16(x + 13 * T));
+    /* features 26 to 27 */
     a = get16(x + 13 * T);
     set16(p + 26 * T, a * get16(x + 12 * T));
     set16(p + 27 * T, a * get16(x + 13 * T));
+    /* features 28 to 29 */
     a = get16(x + 14 * T);
     set16(p + 28 * T, a * get16(x + 14 * T));
     set16(p + 29 * T, a * get16(x + 15 * T));
+    /* features 30 to 31 */
     a = get16(x + 15 * T);
     set16(p + 30 * T, a * get16(x + 14 * T));
     set16(p + 31 * T, a * get16(x + 15 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
     set16(p + 32 * T, a * get16(x + 16 * T));
     set16(p + 33 * T, a * get16(x + 17 * T));
@@ -748,6 +808,7 @@ static void features_5(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 21 * T));
     set16(p + 38 * T, a * get16(x + 22 * T));
     set16(p + 39 * T, a * get16(x + 23 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 40 * T, a * get16(x + 16 * T));
     set16(p + 41 * T, a * get16(x + 17 * T));
@@ -763,15 +824,17 @@ static void features_5(const float *restrict x, float *restrict p, vi key)
 static void features_6(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 10 * T);
-    set16(p + 0 * T, a * get16(x + 16 * T));
-    set16(p + 1 * T, a * get16(x + 17 * T));
+    set16(p, a * get16(x + 16 * T));
+    set16(p + T, a * get16(x + 17 * T));
     set16(p + 2 * T, a * get16(x + 18 * T));
     set16(p + 3 * T, a * get16(x + 19 * T));
     set16(p + 4 * T, a * get16(x + 20 * T));
     set16(p + 5 * T, a * get16(x + 21 * T));
     set16(p + 6 * T, a * get16(x + 22 * T));
     set16(p + 7 * T, a * get16(x + 23 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 11 * T);
     set16(p + 8 * T, a * get16(x + 16 * T));
     set16(p + 9 * T, a * get16(x + 17 * T));
@@ -781,6 +844,7 @@ static void features_6(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 21 * T));
     set16(p + 14 * T, a * get16(x + 22 * T));
     set16(p + 15 * T, a * get16(x + 23 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 12 * T);
     set16(p + 16 * T, a * get16(x + 16 * T));
     set16(p + 17 * T, a * get16(x + 17 * T));
@@ -790,6 +854,7 @@ static void features_6(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 21 * T));
     set16(p + 22 * T, a * get16(x + 22 * T));
     set16(p + 23 * T, a * get16(x + 23 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 13 * T);
     set16(p + 24 * T, a * get16(x + 16 * T));
     set16(p + 25 * T, a * get16(x + 17 * T));
@@ -799,6 +864,7 @@ static void features_6(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 21 * T));
     set16(p + 30 * T, a * get16(x + 22 * T));
     set16(p + 31 * T, a * get16(x + 23 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 14 * T);
     set16(p + 32 * T, a * get16(x + 16 * T));
     set16(p + 33 * T, a * get16(x + 17 * T));
@@ -808,6 +874,7 @@ static void features_6(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 21 * T));
     set16(p + 38 * T, a * get16(x + 22 * T));
     set16(p + 39 * T, a * get16(x + 23 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 15 * T);
     set16(p + 40 * T, a * get16(x + 16 * T));
     set16(p + 41 * T, a * get16(x + 17 * T));
@@ -823,15 +890,17 @@ static void features_6(const float *restrict x, float *restrict p, vi key)
 static void features_7(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
-    set16(p + 0 * T, a * get16(x + 24 * T));
-    set16(p + 1 * T, a * get16(x + 25 * T));
+    set16(p, a * get16(x + 24 * T));
+    set16(p + T, a * get16(x + 25 * T));
     set16(p + 2 * T, a * get16(x + 26 * T));
     set16(p + 3 * T, a * get16(x + 27 * T));
     set16(p + 4 * T, a * get16(x + 28 * T));
     set16(p + 5 * T, a * get16(x + 29 * T));
     set16(p + 6 * T, a * get16(x + 30 * T));
     set16(p + 7 * T, a * get16(x + 31 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 8 * T, a * get16(x + 24 * T));
     set16(p + 9 * T, a * get16(x + 25 * T));
@@ -841,6 +910,7 @@ static void features_7(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 29 * T));
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 10 * T);
     set16(p + 16 * T, a * get16(x + 24 * T));
     set16(p + 17 * T, a * get16(x + 25 * T));
@@ -850,6 +920,7 @@ static void features_7(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 29 * T));
     set16(p + 22 * T, a * get16(x + 30 * T));
     set16(p + 23 * T, a * get16(x + 31 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 11 * T);
     set16(p + 24 * T, a * get16(x + 24 * T));
     set16(p + 25 * T, a * get16(x + 25 * T));
@@ -859,6 +930,7 @@ static void features_7(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 12 * T);
     set16(p + 32 * T, a * get16(x + 24 * T));
     set16(p + 33 * T, a * get16(x + 25 * T));
@@ -868,6 +940,7 @@ static void features_7(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 29 * T));
     set16(p + 38 * T, a * get16(x + 30 * T));
     set16(p + 39 * T, a * get16(x + 31 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 13 * T);
     set16(p + 40 * T, a * get16(x + 24 * T));
     set16(p + 41 * T, a * get16(x + 25 * T));
@@ -883,15 +956,17 @@ static void features_7(const float *restrict x, float *restrict p, vi key)
 static void features_8(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 14 * T);
-    set16(p + 0 * T, a * get16(x + 24 * T));
-    set16(p + 1 * T, a * get16(x + 25 * T));
+    set16(p, a * get16(x + 24 * T));
+    set16(p + T, a * get16(x + 25 * T));
     set16(p + 2 * T, a * get16(x + 26 * T));
     set16(p + 3 * T, a * get16(x + 27 * T));
     set16(p + 4 * T, a * get16(x + 28 * T));
     set16(p + 5 * T, a * get16(x + 29 * T));
     set16(p + 6 * T, a * get16(x + 30 * T));
     set16(p + 7 * T, a * get16(x + 31 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 15 * T);
     set16(p + 8 * T, a * get16(x + 24 * T));
     set16(p + 9 * T, a * get16(x + 25 * T));
@@ -901,47 +976,59 @@ static void features_8(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 29 * T));
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
+    /* features 16 to 19 */
     a = weigh(key, 2.0f) * get16(x + 16 * T);
     set16(p + 16 * T, a * get16(x + 20 * T));
     set16(p + 17 * T, a * get16(x + 21 * T));
     set16(p + 18 * T, a * get16(x + 22 * T));
     set16(p + 19 * T, a * get16(x + 23 * T));
+    /* features 20 to 23 */
     a = weigh(key, 2.0f) * get16(x + 17 * T);
     set16(p + 20 * T, a * get16(x + 20 * T));
     set16(p + 21 * T, a * get16(x + 21 * T));
     set16(p + 22 * T, a * get16(x + 22 * T));
     set16(p + 23 * T, a * get16(x + 23 * T));
+    /* features 24 to 27 */
     a = weigh(key, 2.0f) * get16(x + 18 * T);
     set16(p + 24 * T, a * get16(x + 20 * T));
     set16(p + 25 * T, a * get16(x + 21 * T));
     set16(p + 26 * T, a * get16(x + 22 * T));
     set16(p + 27 * T, a * get16(x + 23 * T));
+    /* features 28 to 31 */
     a = weigh(key, 2.0f) * get16(x + 19 * T);
     set16(p + 28 * T, a * get16(x + 20 * T));
     set16(p + 29 * T, a * get16(x + 21 * T));
     set16(p + 30 * T, a * get16(x + 22 * T));
     set16(p + 31 * T, a * get16(x + 23 * T));
+    /* features 32 to 33 */
     a = weigh(key, 2.0f) * get16(x + 16 * T);
     set16(p + 32 * T, a * get16(x + 18 * T));
     set16(p + 33 * T, a * get16(x + 19 * T));
+    /* features 34 to 35 */
     a = weigh(key, 2.0f) * get16(x + 17 * T);
     set16(p + 34 * T, a * get16(x + 18 * T));
     set16(p + 35 * T, a * get16(x + 19 * T));
+    /* features 36 to 37 */
     a = get16(x + 16 * T);
     set16(p + 36 * T, a * get16(x + 16 * T));
     set16(p + 37 * T, a * get16(x + 17 * T));
+    /* features 38 to 39 */
     a = get16(x + 17 * T);
     set16(p + 38 * T, a * get16(x + 16 * T));
     set16(p + 39 * T, a * get16(x + 17 * T));
+    /* features 40 to 41 */
     a = get16(x + 18 * T);
     set16(p + 40 * T, a * get16(x + 18 * T));
     set16(p + 41 * T, a * get16(x + 19 * T));
+    /* features 42 to 43 */
     a = get16(x + 19 * T);
     set16(p + 42 * T, a * get16(x + 18 * T));
     set16(p + 43 * T, a * get16(x + 19 * T));
+    /* features 44 to 45 */
     a = weigh(key, 2.0f) * get16(x + 20 * T);
     set16(p + 44 * T, a * get16(x + 22 * T));
     set16(p + 45 * T, a * get16(x + 23 * T));
+    /* features 46 to 47 */
     a = weigh(key, 2.0f) * get16(x + 21 * T);
     set16(p + 46 * T, a * get16(x + 22 * T));
     set16(p + 47 * T, a * get16(x + 23 * T));
@@ -951,18 +1038,23 @@ static void features_8(const float *restrict x, float *restrict p, vi key)
 static void features_9(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 1 */
     a = get16(x + 20 * T);
-    set16(p + 0 * T, a * get16(x + 20 * T));
-    set16(p + 1 * T, a * get16(x + 21 * T));
+    set16(p, a * get16(x + 20 * T));
+    set16(p + T, a * get16(x + 21 * T));
+    /* features 2 to 3 */
     a = get16(x + 21 * T);
     set16(p + 2 * T, a * get16(x + 20 * T));
     set16(p + 3 * T, a * get16(x + 21 * T));
+    /* features 4 to 5 */
     a = get16(x + 22 * T);
     set16(p + 4 * T, a * get16(x + 22 * T));
     set16(p + 5 * T, a * get16(x + 23 * T));
+    /* features 6 to 7 */
     a = get16(x + 23 * T);
     set16(p + 6 * T, a * get16(x + 22 * T));
     set16(p + 7 * T, a * get16(x + 23 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 16 * T);
     set16(p + 8 * T, a * get16(x + 24 * T));
     set16(p + 9 * T, a * get16(x + 25 * T));
@@ -972,6 +1064,7 @@ static void features_9(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 29 * T));
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 17 * T);
     set16(p + 16 * T, a * get16(x + 24 * T));
     set16(p + 17 * T, a * get16(x + 25 * T));
@@ -981,6 +1074,7 @@ static void features_9(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 29 * T));
     set16(p + 22 * T, a * get16(x + 30 * T));
     set16(p + 23 * T, a * get16(x + 31 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 18 * T);
     set16(p + 24 * T, a * get16(x + 24 * T));
     set16(p + 25 * T, a * get16(x + 25 * T));
@@ -990,6 +1084,7 @@ static void features_9(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 19 * T);
     set16(p + 32 * T, a * get16(x + 24 * T));
     set16(p + 33 * T, a * get16(x + 25 * T));
@@ -999,6 +1094,7 @@ static void features_9(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 29 * T));
     set16(p + 38 * T, a * get16(x + 30 * T));
     set16(p + 39 * T, a * get16(x + 31 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 20 * T);
     set16(p + 40 * T, a * get16(x + 24 * T));
     set16(p + 41 * T, a * get16(x + 25 * T));
@@ -1014,15 +1110,17 @@ static void features_9(const float *restrict x, float *restrict p, vi key)
 static void features_10(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 21 * T);
-    set16(p + 0 * T, a * get16(x + 24 * T));
-    set16(p + 1 * T, a * get16(x + 25 * T));
+    set16(p, a * get16(x + 24 * T));
+    set16(p + T, a * get16(x + 25 * T));
     set16(p + 2 * T, a * get16(x + 26 * T));
     set16(p + 3 * T, a * get16(x + 27 * T));
     set16(p + 4 * T, a * get16(x + 28 * T));
     set16(p + 5 * T, a * get16(x + 29 * T));
     set16(p + 6 * T, a * get16(x + 30 * T));
     set16(p + 7 * T, a * get16(x + 31 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 22 * T);
     set16(p + 8 * T, a * get16(x + 24 * T));
     set16(p + 9 * T, a * get16(x + 25 * T));
@@ -1032,6 +1130,7 @@ static void features_10(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 29 * T));
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 23 * T);
     set16(p + 16 * T, a * get16(x + 24 * T));
     set16(p + 17 * T, a * get16(x + 25 * T));
@@ -1041,35 +1140,43 @@ static void features_10(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 29 * T));
     set16(p + 22 * T, a * get16(x + 30 * T));
     set16(p + 23 * T, a * get16(x + 31 * T));
+    /* features 24 to 27 */
     a = weigh(key, 2.0f) * get16(x + 24 * T);
     set16(p + 24 * T, a * get16(x + 28 * T));
     set16(p + 25 * T, a * get16(x + 29 * T));
     set16(p + 26 * T, a * get16(x + 30 * T));
     set16(p + 27 * T, a * get16(x + 31 * T));
+    /* features 28 to 31 */
     a = weigh(key, 2.0f) * get16(x + 25 * T);
     set16(p + 28 * T, a * get16(x + 28 * T));
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
+    /* features 32 to 35 */
     a = weigh(key, 2.0f) * get16(x + 26 * T);
     set16(p + 32 * T, a * get16(x + 28 * T));
     set16(p + 33 * T, a * get16(x + 29 * T));
     set16(p + 34 * T, a * get16(x + 30 * T));
     set16(p + 35 * T, a * get16(x + 31 * T));
+    /* features 36 to 39 */
     a = weigh(key, 2.0f) * get16(x + 27 * T);
     set16(p + 36 * T, a * get16(x + 28 * T));
     set16(p + 37 * T, a * get16(x + 29 * T));
     set16(p + 38 * T, a * get16(x + 30 * T));
     set16(p + 39 * T, a * get16(x + 31 * T));
+    /* features 40 to 41 */
     a = weigh(key, 2.0f) * get16(x + 24 * T);
     set16(p + 40 * T, a * get16(x + 26 * T));
     set16(p + 41 * T, a * get16(x + 27 * T));
+    /* features 42 to 43 */
     a = weigh(key, 2.0f) * get16(x + 25 * T);
     set16(p + 42 * T, a * get16(x + 26 * T));
     set16(p + 43 * T, a * get16(x + 27 * T));
+    /* features 44 to 45 */
     a = get16(x + 24 * T);
     set16(p + 44 * T, a * get16(x + 24 * T));
     set16(p + 45 * T, a * get16(x + 25 * T));
+    /* features 46 to 47 */
     a = get16(x + 25 * T);
     set16(p + 46 * T, a * get16(x + 24 * T));
     set16(p + 47 * T, a * get16(x + 25 * T));
@@ -1079,27 +1186,35 @@ static void features_10(const float *restrict x, float *restrict p, vi key)
 static void features_11(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 1 */
     a = get16(x + 26 * T);
-    set16(p + 0 * T, a * get16(x + 26 * T));
-    set16(p + 1 * T, a * get16(x + 27 * T));
+    set16(p, a * get16(x + 26 * T));
+    set16(p + T, a * get16(x + 27 * T));
+    /* features 2 to 3 */
     a = get16(x + 27 * T);
     set16(p + 2 * T, a * get16(x + 26 * T));
     set16(p + 3 * T, a * get16(x + 27 * T));
+    /* features 4 to 5 */
     a = weigh(key, 2.0f) * get16(x + 28 * T);
     set16(p + 4 * T, a * get16(x + 30 * T));
     set16(p + 5 * T, a * get16(x + 31 * T));
+    /* features 6 to 7 */
     a = weigh(key, 2.0f) * get16(x + 29 * T);
     set16(p + 6 * T, a * get16(x + 30 * T));
     set16(p + 7 * T, a * get16(x + 31 * T));
+    /* features 8 to 9 */
     a = get16(x + 28 * T);
     set16(p + 8 * T, a * get16(x + 28 * T));
     set16(p + 9 * T, a * get16(x + 29 * T));
+    /* features 10 to 11 */
     a = get16(x + 29 * T);
     set16(p + 10 * T, a * get16(x + 28 * T));
     set16(p + 11 * T, a * get16(x + 29 * T));
+    /* features 12 to 13 */
     a = get16(x + 30 * T);
     set16(p + 12 * T, a * get16(x + 30 * T));
     set16(p + 13 * T, a * get16(x + 31 * T));
+    /* features 14 to 15 */
     a = get16(x + 31 * T);
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
@@ -1137,30 +1252,32 @@ static inline void fetch_lines(struct fetch *f)
 
 /* ---- products: register tiles of 6 rows by at most 4 vectors of values, 4 by 6 of tokens ---- */
 
-static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal, struct fetch *fetch)
+static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
+                              int causal, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
-        vec16 c0_0 = get16(c + 0 * DV + 0);
-        vec16 c0_1 = get16(c + 0 * DV + 16);
-        vec16 c0_2 = get16(c + 0 * DV + 32);
-        vec16 c0_3 = get16(c + 0 * DV + 48);
-        vec16 c1_0 = get16(c + 1 * DV + 0);
-        vec16 c1_1 = get16(c + 1 * DV + 16);
-        vec16 c1_2 = get16(c + 1 * DV + 32);
-        vec16 c1_3 = get16(c + 1 * DV + 48);
-        vec16 c2_0 = get16(c + 2 * DV + 0);
+        /* 6 x 4 sums */
+        vec16 c0_0 = get16(c);
+        vec16 c0_1 = get16(c + 16);
+        vec16 c0_2 = get16(c + 32);
+        vec16 c0_3 = get16(c + 48);
+        vec16 c1_0 = get16(c + DV);
+        vec16 c1_1 = get16(c + DV + 16);
+        vec16 c1_2 = get16(c + DV + 32);
+        vec16 c1_3 = get16(c + DV + 48);
+        vec16 c2_0 = get16(c + 2 * DV);
         vec16 c2_1 = get16(c + 2 * DV + 16);
         vec16 c2_2 = get16(c + 2 * DV + 32);
         vec16 c2_3 = get16(c + 2 * DV + 48);
-        vec16 c3_0 = get16(c + 3 * DV + 0);
+        vec16 c3_0 = get16(c + 3 * DV);
         vec16 c3_1 = get16(c + 3 * DV + 16);
         vec16 c3_2 = get16(c + 3 * DV + 32);
         vec16 c3_3 = get16(c + 3 * DV + 48);
-        vec16 c4_0 = get16(c + 4 * DV + 0);
+        vec16 c4_0 = get16(c + 4 * DV);
         vec16 c4_1 = get16(c + 4 * DV + 16);
         vec16 c4_2 = get16(c + 4 * DV + 32);
         vec16 c4_3 = get16(c + 4 * DV + 48);
-        vec16 c5_0 = get16(c + 5 * DV + 0);
+        vec16 c5_0 = get16(c + 5 * DV);
         vec16 c5_1 = get16(c + 5 * DV + 16);
         vec16 c5_2 = get16(c + 5 * DV + 32);
         vec16 c5_3 = get16(c + 5 * DV + 48);
@@ -1170,7 +1287,7 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             const vec16 b2 = get16(bk + 32);
             const vec16 b3 = get16(bk + 48);
@@ -1199,27 +1316,28 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
         } while (++k < last);
-        set16(c + 0 * DV + 0, c0_0);
-        set16(c + 0 * DV + 16, c0_1);
-        set16(c + 0 * DV + 32, c0_2);
-        set16(c + 0 * DV + 48, c0_3);
-        set16(c + 1 * DV + 0, c1_0);
-        set16(c + 1 * DV + 16, c1_1);
-        set16(c + 1 * DV + 32, c1_2);
-        set16(c + 1 * DV + 48, c1_3);
-        set16(c + 2 * DV + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + 48, c0_3);
+        set16(c + DV, c1_0);
+        set16(c + DV + 16, c1_1);
+        set16(c + DV + 32, c1_2);
+        set16(c + DV + 48, c1_3);
+        set16(c + 2 * DV, c2_0);
         set16(c + 2 * DV + 16, c2_1);
         set16(c + 2 * DV + 32, c2_2);
         set16(c + 2 * DV + 48, c2_3);
-        set16(c + 3 * DV + 0, c3_0);
+        set16(c + 3 * DV, c3_0);
         set16(c + 3 * DV + 16, c3_1);
         set16(c + 3 * DV + 32, c3_2);
         set16(c + 3 * DV + 48, c3_3);
-        set16(c + 4 * DV + 0, c4_0);
+        set16(c + 4 * DV, c4_0);
         set16(c + 4 * DV + 16, c4_1);
         set16(c + 4 * DV + 32, c4_2);
         set16(c + 4 * DV + 48, c4_3);
-        set16(c + 5 * DV + 0, c5_0);
+        set16(c + 5 * DV, c5_0);
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
@@ -1227,47 +1345,50 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
 }
 
 /* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
-static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal, struct fetch *fetch)
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
+                  struct fetch *fetch)
 {
-    query_16_16_16_16(p, s + 0, o + 0, tokens, n, causal, fetch);
+    query_16_16_16_16(p, s, o, tokens, n, causal, fetch);
 }
 
 /* ---- products of pairs: register tiles as above, an inner index of half as many steps ---- */
 
-static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n, int causal, struct fetch *fetch)
+static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n,
+                         int causal, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
-        vf c0_0 = get16(c + 0 * DV + 0);
-        vf c0_1 = get16(c + 0 * DV + 16);
-        vf c0_2 = get16(c + 0 * DV + 32);
-        vf c0_3 = get16(c + 0 * DV + 48);
-        vf c1_0 = get16(c + 1 * DV + 0);
-        vf c1_1 = get16(c + 1 * DV + 16);
-        vf c1_2 = get16(c + 1 * DV + 32);
-        vf c1_3 = get16(c + 1 * DV + 48);
-        vf c2_0 = get16(c + 2 * DV + 0);
-        vf c2_1 = get16(c + 2 * DV + 16);
-        vf c2_2 = get16(c + 2 * DV + 32);
-        vf c2_3 = get16(c + 2 * DV + 48);
-        vf c3_0 = get16(c + 3 * DV + 0);
-        vf c3_1 = get16(c + 3 * DV + 16);
-        vf c3_2 = get16(c + 3 * DV + 32);
-        vf c3_3 = get16(c + 3 * DV + 48);
-        vf c4_0 = get16(c + 4 * DV + 0);
-        vf c4_1 = get16(c + 4 * DV + 16);
-        vf c4_2 = get16(c + 4 * DV + 32);
-        vf c4_3 = get16(c + 4 * DV + 48);
-        vf c5_0 = get16(c + 5 * DV + 0);
-        vf c5_1 = get16(c + 5 * DV + 16);
-        vf c5_2 = get16(c + 5 * DV + 32);
-        vf c5_3 = get16(c + 5 * DV + 48);
+        /* 6 x 4 sums */
+        vec16 c0_0 = get16(c);
+        vec16 c0_1 = get16(c + 16);
+        vec16 c0_2 = get16(c + 32);
+        vec16 c0_3 = get16(c + 48);
+        vec16 c1_0 = get16(c + DV);
+        vec16 c1_1 = get16(c + DV + 16);
+        vec16 c1_2 = get16(c + DV + 32);
+        vec16 c1_3 = get16(c + DV + 48);
+        vec16 c2_0 = get16(c + 2 * DV);
+        vec16 c2_1 = get16(c + 2 * DV + 16);
+        vec16 c2_2 = get16(c + 2 * DV + 32);
+        vec16 c2_3 = get16(c + 2 * DV + 48);
+        vec16 c3_0 = get16(c + 3 * DV);
+        vec16 c3_1 = get16(c + 3 * DV + 16);
+        vec16 c3_2 = get16(c + 3 * DV + 32);
+        vec16 c3_3 = get16(c + 3 * DV + 48);
+        vec16 c4_0 = get16(c + 4 * DV);
+        vec16 c4_1 = get16(c + 4 * DV + 16);
+        vec16 c4_2 = get16(c + 4 * DV + 32);
+        vec16 c4_3 = get16(c + 4 * DV + 48);
+        vec16 c5_0 = get16(c + 5 * DV);
+        vec16 c5_1 = get16(c + 5 * DV + 16);
+        vec16 c5_2 = get16(c + 5 * DV + 32);
+        vec16 c5_3 = get16(c + 5 * DV + 48);
         const int seen = (m + 6 + 1) / 2, last = causal && seen < n ? seen : n;
         int k = 0;
         do {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const int32_t *ak = a + k * T, *bk = b + k * DV;
-            const vi b0 = getp(bk + 0);
+            const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
             const vi b2 = getp(bk + 32);
             const vi b3 = getp(bk + 48);
@@ -1296,27 +1417,28 @@ static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, f
             c5_2 = dot_pairs(c5_2, ak[5] - (vi){0}, b2);
             c5_3 = dot_pairs(c5_3, ak[5] - (vi){0}, b3);
         } while (++k < last);
-        set16(c + 0 * DV + 0, c0_0);
-        set16(c + 0 * DV + 16, c0_1);
-        set16(c + 0 * DV + 32, c0_2);
-        set16(c + 0 * DV + 48, c0_3);
-        set16(c + 1 * DV + 0, c1_0);
-        set16(c + 1 * DV + 16, c1_1);
-        set16(c + 1 * DV + 32, c1_2);
-        set16(c + 1 * DV + 48, c1_3);
-        set16(c + 2 * DV + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + 48, c0_3);
+        set16(c + DV, c1_0);
+        set16(c + DV + 16, c1_1);
+        set16(c + DV + 32, c1_2);
+        set16(c + DV + 48, c1_3);
+        set16(c + 2 * DV, c2_0);
         set16(c + 2 * DV + 16, c2_1);
         set16(c + 2 * DV + 32, c2_2);
         set16(c + 2 * DV + 48, c2_3);
-        set16(c + 3 * DV + 0, c3_0);
+        set16(c + 3 * DV, c3_0);
         set16(c + 3 * DV + 16, c3_1);
         set16(c + 3 * DV + 32, c3_2);
         set16(c + 3 * DV + 48, c3_3);
-        set16(c + 4 * DV + 0, c4_0);
+        set16(c + 4 * DV, c4_0);
         set16(c + 4 * DV + 16, c4_1);
         set16(c + 4 * DV + 32, c4_2);
         set16(c + 4 * DV + 48, c4_3);
-        set16(c + 5 * DV + 0, c5_0);
+        set16(c + 5 * DV, c5_0);
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
@@ -1324,39 +1446,41 @@ static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, f
 }
 
 /* o[t][e] += sum over n pairs of features (or keys) of p[f][t] s[f][e]; causal as above */
-static void pair_query(const int32_t *restrict p, const int32_t *restrict s, float *restrict o, int tokens, int n, int causal, struct fetch *fetch)
+static void pair_query(const int32_t *restrict p, const int32_t *restrict s, float *restrict o, int tokens, int n,
+                       int causal, struct fetch *fetch)
 {
-    pair_query_4(p, s + 0, o + 0, tokens, n, causal, fetch);
+    pair_query_4(p, s, o, tokens, n, causal, fetch);
 }
 
 static void pair_update6_4(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs)
 {
-    vf s0_0 = get16(s + 0 * DV + 0);
-    vf s0_1 = get16(s + 0 * DV + 16);
-    vf s0_2 = get16(s + 0 * DV + 32);
-    vf s0_3 = get16(s + 0 * DV + 48);
-    vf s1_0 = get16(s + 1 * DV + 0);
-    vf s1_1 = get16(s + 1 * DV + 16);
-    vf s1_2 = get16(s + 1 * DV + 32);
-    vf s1_3 = get16(s + 1 * DV + 48);
-    vf s2_0 = get16(s + 2 * DV + 0);
-    vf s2_1 = get16(s + 2 * DV + 16);
-    vf s2_2 = get16(s + 2 * DV + 32);
-    vf s2_3 = get16(s + 2 * DV + 48);
-    vf s3_0 = get16(s + 3 * DV + 0);
-    vf s3_1 = get16(s + 3 * DV + 16);
-    vf s3_2 = get16(s + 3 * DV + 32);
-    vf s3_3 = get16(s + 3 * DV + 48);
-    vf s4_0 = get16(s + 4 * DV + 0);
-    vf s4_1 = get16(s + 4 * DV + 16);
-    vf s4_2 = get16(s + 4 * DV + 32);
-    vf s4_3 = get16(s + 4 * DV + 48);
-    vf s5_0 = get16(s + 5 * DV + 0);
-    vf s5_1 = get16(s + 5 * DV + 16);
-    vf s5_2 = get16(s + 5 * DV + 32);
-    vf s5_3 = get16(s + 5 * DV + 48);
+    /* 6 x 4 sums */
+    vec16 s0_0 = get16(s);
+    vec16 s0_1 = get16(s + 16);
+    vec16 s0_2 = get16(s + 32);
+    vec16 s0_3 = get16(s + 48);
+    vec16 s1_0 = get16(s + DV);
+    vec16 s1_1 = get16(s + DV + 16);
+    vec16 s1_2 = get16(s + DV + 32);
+    vec16 s1_3 = get16(s + DV + 48);
+    vec16 s2_0 = get16(s + 2 * DV);
+    vec16 s2_1 = get16(s + 2 * DV + 16);
+    vec16 s2_2 = get16(s + 2 * DV + 32);
+    vec16 s2_3 = get16(s + 2 * DV + 48);
+    vec16 s3_0 = get16(s + 3 * DV);
+    vec16 s3_1 = get16(s + 3 * DV + 16);
+    vec16 s3_2 = get16(s + 3 * DV + 32);
+    vec16 s3_3 = get16(s + 3 * DV + 48);
+    vec16 s4_0 = get16(s + 4 * DV);
+    vec16 s4_1 = get16(s + 4 * DV + 16);
+    vec16 s4_2 = get16(s + 4 * DV + 32);
+    vec16 s4_3 = get16(s + 4 * DV + 48);
+    vec16 s5_0 = get16(s + 5 * DV);
+    vec16 s5_1 = get16(s + 5 * DV + 16);
+    vec16 s5_2 = get16(s + 5 * DV + 32);
+    vec16 s5_3 = get16(s + 5 * DV + 48);
     for (int t = 0; t < pairs; t++, p++, v += DV) {
-        const vi v0 = getp(v + 0);
+        const vi v0 = getp(v);
         const vi v1 = getp(v + 16);
         const vi v2 = getp(v + 32);
         const vi v3 = getp(v + 48);
@@ -1364,10 +1488,10 @@ static void pair_update6_4(const int32_t *restrict p, const int32_t *restrict v,
         s0_1 = dot_pairs(s0_1, p[0 * (T / 2)] - (vi){0}, v1);
         s0_2 = dot_pairs(s0_2, p[0 * (T / 2)] - (vi){0}, v2);
         s0_3 = dot_pairs(s0_3, p[0 * (T / 2)] - (vi){0}, v3);
-        s1_0 = dot_pairs(s1_0, p[1 * (T / 2)] - (vi){0}, v0);
-        s1_1 = dot_pairs(s1_1, p[1 * (T / 2)] - (vi){0}, v1);
-        s1_2 = dot_pairs(s1_2, p[1 * (T / 2)] - (vi){0}, v2);
-        s1_3 = dot_pairs(s1_3, p[1 * (T / 2)] - (vi){0}, v3);
+        s1_0 = dot_pairs(s1_0, p[(T / 2)] - (vi){0}, v0);
+        s1_1 = dot_pairs(s1_1, p[(T / 2)] - (vi){0}, v1);
+        s1_2 = dot_pairs(s1_2, p[(T / 2)] - (vi){0}, v2);
+        s1_3 = dot_pairs(s1_3, p[(T / 2)] - (vi){0}, v3);
         s2_0 = dot_pairs(s2_0, p[2 * (T / 2)] - (vi){0}, v0);
         s2_1 = dot_pairs(s2_1, p[2 * (T / 2)] - (vi){0}, v1);
         s2_2 = dot_pairs(s2_2, p[2 * (T / 2)] - (vi){0}, v2);
@@ -1385,27 +1509,28 @@ static void pair_update6_4(const int32_t *restrict p, const int32_t *restrict v,
         s5_2 = dot_pairs(s5_2, p[5 * (T / 2)] - (vi){0}, v2);
         s5_3 = dot_pairs(s5_3, p[5 * (T / 2)] - (vi){0}, v3);
     }
-    set16(s + 0 * DV + 0, s0_0);
-    set16(s + 0 * DV + 16, s0_1);
-    set16(s + 0 * DV + 32, s0_2);
-    set16(s + 0 * DV + 48, s0_3);
-    set16(s + 1 * DV + 0, s1_0);
-    set16(s + 1 * DV + 16, s1_1);
-    set16(s + 1 * DV + 32, s1_2);
-    set16(s + 1 * DV + 48, s1_3);
-    set16(s + 2 * DV + 0, s2_0);
+    /* the sums back */
+    set16(s, s0_0);
+    set16(s + 16, s0_1);
+    set16(s + 32, s0_2);
+    set16(s + 48, s0_3);
+    set16(s + DV, s1_0);
+    set16(s + DV + 16, s1_1);
+    set16(s + DV + 32, s1_2);
+    set16(s + DV + 48, s1_3);
+    set16(s + 2 * DV, s2_0);
     set16(s + 2 * DV + 16, s2_1);
     set16(s + 2 * DV + 32, s2_2);
     set16(s + 2 * DV + 48, s2_3);
-    set16(s + 3 * DV + 0, s3_0);
+    set16(s + 3 * DV, s3_0);
     set16(s + 3 * DV + 16, s3_1);
     set16(s + 3 * DV + 32, s3_2);
     set16(s + 3 * DV + 48, s3_3);
-    set16(s + 4 * DV + 0, s4_0);
+    set16(s + 4 * DV, s4_0);
     set16(s + 4 * DV + 16, s4_1);
     set16(s + 4 * DV + 32, s4_2);
     set16(s + 4 * DV + 48, s4_3);
-    set16(s + 5 * DV + 0, s5_0);
+    set16(s + 5 * DV, s5_0);
     set16(s + 5 * DV + 16, s5_1);
     set16(s + 5 * DV + 32, s5_2);
     set16(s + 5 * DV + 48, s5_3);
@@ -1413,24 +1538,25 @@ static void pair_update6_4(const int32_t *restrict p, const int32_t *restrict v,
 
 static void pair_update4_4(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs)
 {
-    vf s0_0 = get16(s + 0 * DV + 0);
-    vf s0_1 = get16(s + 0 * DV + 16);
-    vf s0_2 = get16(s + 0 * DV + 32);
-    vf s0_3 = get16(s + 0 * DV + 48);
-    vf s1_0 = get16(s + 1 * DV + 0);
-    vf s1_1 = get16(s + 1 * DV + 16);
-    vf s1_2 = get16(s + 1 * DV + 32);
-    vf s1_3 = get16(s + 1 * DV + 48);
-    vf s2_0 = get16(s + 2 * DV + 0);
-    vf s2_1 = get16(s + 2 * DV + 16);
-    vf s2_2 = get16(s + 2 * DV + 32);
-    vf s2_3 = get16(s + 2 * DV + 48);
-    vf s3_0 = get16(s + 3 * DV + 0);
-    vf s3_1 = get16(s + 3 * DV + 16);
-    vf s3_2 = get16(s + 3 * DV + 32);
-    vf s3_3 = get16(s + 3 * DV + 48);
+    /* 4 x 4 sums */
+    vec16 s0_0 = get16(s);
+    vec16 s0_1 = get16(s + 16);
+    vec16 s0_2 = get16(s + 32);
+    vec16 s0_3 = get16(s + 48);
+    vec16 s1_0 = get16(s + DV);
+    vec16 s1_1 = get16(s + DV + 16);
+    vec16 s1_2 = get16(s + DV + 32);
+    vec16 s1_3 = get16(s + DV + 48);
+    vec16 s2_0 = get16(s + 2 * DV);
+    vec16 s2_1 = get16(s + 2 * DV + 16);
+    vec16 s2_2 = get16(s + 2 * DV + 32);
+    vec16 s2_3 = get16(s + 2 * DV + 48);
+    vec16 s3_0 = get16(s + 3 * DV);
+    vec16 s3_1 = get16(s + 3 * DV + 16);
+    vec16 s3_2 = get16(s + 3 * DV + 32);
+    vec16 s3_3 = get16(s + 3 * DV + 48);
     for (int t = 0; t < pairs; t++, p++, v += DV) {
-        const vi v0 = getp(v + 0);
+        const vi v0 = getp(v);
         const vi v1 = getp(v + 16);
         const vi v2 = getp(v + 32);
         const vi v3 = getp(v + 48);
@@ -1438,10 +1564,10 @@ static void pair_update4_4(const int32_t *restrict p, const int32_t *restrict v,
         s0_1 = dot_pairs(s0_1, p[0 * (T / 2)] - (vi){0}, v1);
         s0_2 = dot_pairs(s0_2, p[0 * (T / 2)] - (vi){0}, v2);
         s0_3 = dot_pairs(s0_3, p[0 * (T / 2)] - (vi){0}, v3);
-        s1_0 = dot_pairs(s1_0, p[1 * (T / 2)] - (vi){0}, v0);
-        s1_1 = dot_pairs(s1_1, p[1 * (T / 2)] - (vi){0}, v1);
-        s1_2 = dot_pairs(s1_2, p[1 * (T / 2)] - (vi){0}, v2);
-        s1_3 = dot_pairs(s1_3, p[1 * (T / 2)] - (vi){0}, v3);
+        s1_0 = dot_pairs(s1_0, p[(T / 2)] - (vi){0}, v0);
+        s1_1 = dot_pairs(s1_1, p[(T / 2)] - (vi){0}, v1);
+        s1_2 = dot_pairs(s1_2, p[(T / 2)] - (vi){0}, v2);
+        s1_3 = dot_pairs(s1_3, p[(T / 2)] - (vi){0}, v3);
         s2_0 = dot_pairs(s2_0, p[2 * (T / 2)] - (vi){0}, v0);
         s2_1 = dot_pairs(s2_1, p[2 * (T / 2)] - (vi){0}, v1);
         s2_2 = dot_pairs(s2_2, p[2 * (T / 2)] - (vi){0}, v2);
@@ -1451,19 +1577,20 @@ static void pair_update4_4(const int32_t *restrict p, const int32_t *restrict v,
         s3_2 = dot_pairs(s3_2, p[3 * (T / 2)] - (vi){0}, v2);
         s3_3 = dot_pairs(s3_3, p[3 * (T / 2)] - (vi){0}, v3);
     }
-    set16(s + 0 * DV + 0, s0_0);
-    set16(s + 0 * DV + 16, s0_1);
-    set16(s + 0 * DV + 32, s0_2);
-    set16(s + 0 * DV + 48, s0_3);
-    set16(s + 1 * DV + 0, s1_0);
-    set16(s + 1 * DV + 16, s1_1);
-    set16(s + 1 * DV + 32, s1_2);
-    set16(s + 1 * DV + 48, s1_3);
-    set16(s + 2 * DV + 0, s2_0);
+    /* the sums back */
+    set16(s, s0_0);
+    set16(s + 16, s0_1);
+    set16(s + 32, s0_2);
+    set16(s + 48, s0_3);
+    set16(s + DV, s1_0);
+    set16(s + DV + 16, s1_1);
+    set16(s + DV + 32, s1_2);
+    set16(s + DV + 48, s1_3);
+    set16(s + 2 * DV, s2_0);
     set16(s + 2 * DV + 16, s2_1);
     set16(s + 2 * DV + 32, s2_2);
     set16(s + 2 * DV + 48, s2_3);
-    set16(s + 3 * DV + 0, s3_0);
+    set16(s + 3 * DV, s3_0);
     set16(s + 3 * DV + 16, s3_1);
     set16(s + 3 * DV + 32, s3_2);
     set16(s + 3 * DV + 48, s3_3);
@@ -1473,11 +1600,11 @@ static void pair_update4_4(const int32_t *restrict p, const int32_t *restrict v,
 static void pair_update(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs, int n)
 {
     for (; n >= 6; n -= 6, p += 6 * (T / 2), s += 6 * DV) {
-        pair_update6_4(p, v + 0, s + 0, pairs);
+        pair_update6_4(p, v, s, pairs);
     }
     switch (n) {
     case 4:
-        pair_update4_4(p, v + 0, s + 0, pairs);
+        pair_update4_4(p, v, s, pairs);
         break;
     }
 }
@@ -1487,34 +1614,35 @@ static void pair_update(const int32_t *restrict p, const int32_t *restrict v, fl
 static void pair_columns_6(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
-        vf c0_0 = {0};
-        vf c0_1 = {0};
-        vf c0_2 = {0};
-        vf c0_3 = {0};
-        vf c0_4 = {0};
-        vf c0_5 = {0};
-        vf c1_0 = {0};
-        vf c1_1 = {0};
-        vf c1_2 = {0};
-        vf c1_3 = {0};
-        vf c1_4 = {0};
-        vf c1_5 = {0};
-        vf c2_0 = {0};
-        vf c2_1 = {0};
-        vf c2_2 = {0};
-        vf c2_3 = {0};
-        vf c2_4 = {0};
-        vf c2_5 = {0};
-        vf c3_0 = {0};
-        vf c3_1 = {0};
-        vf c3_2 = {0};
-        vf c3_3 = {0};
-        vf c3_4 = {0};
-        vf c3_5 = {0};
+        /* 4 x 6 sums */
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c0_2 = {0};
+        vec16 c0_3 = {0};
+        vec16 c0_4 = {0};
+        vec16 c0_5 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c1_2 = {0};
+        vec16 c1_3 = {0};
+        vec16 c1_4 = {0};
+        vec16 c1_5 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c2_2 = {0};
+        vec16 c2_3 = {0};
+        vec16 c2_4 = {0};
+        vec16 c2_5 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
+        vec16 c3_2 = {0};
+        vec16 c3_3 = {0};
+        vec16 c3_4 = {0};
+        vec16 c3_5 = {0};
         int k = 0;
         do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
-            const vi b0 = getp(bk + 0);
+            const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
             const vi b2 = getp(bk + 32);
             const vi b3 = getp(bk + 48);
@@ -1545,25 +1673,26 @@ static void pair_columns_6(const int32_t *restrict a, const int32_t *restrict b,
             c3_4 = dot_pairs(c3_4, ak[3] - (vi){0}, b4);
             c3_5 = dot_pairs(c3_5, ak[3] - (vi){0}, b5);
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 0 * T + 32, c0_2);
-        set16(c + 0 * T + 48, c0_3);
-        set16(c + 0 * T + 64, c0_4);
-        set16(c + 0 * T + 80, c0_5);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 1 * T + 32, c1_2);
-        set16(c + 1 * T + 48, c1_3);
-        set16(c + 1 * T + 64, c1_4);
-        set16(c + 1 * T + 80, c1_5);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + 48, c0_3);
+        set16(c + 64, c0_4);
+        set16(c + 80, c0_5);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + T + 32, c1_2);
+        set16(c + T + 48, c1_3);
+        set16(c + T + 64, c1_4);
+        set16(c + T + 80, c1_5);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
         set16(c + 2 * T + 32, c2_2);
         set16(c + 2 * T + 48, c2_3);
         set16(c + 2 * T + 64, c2_4);
         set16(c + 2 * T + 80, c2_5);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
         set16(c + 3 * T + 32, c3_2);
         set16(c + 3 * T + 48, c3_3);
@@ -1575,30 +1704,31 @@ static void pair_columns_6(const int32_t *restrict a, const int32_t *restrict b,
 static void pair_columns_5(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
-        vf c0_0 = {0};
-        vf c0_1 = {0};
-        vf c0_2 = {0};
-        vf c0_3 = {0};
-        vf c0_4 = {0};
-        vf c1_0 = {0};
-        vf c1_1 = {0};
-        vf c1_2 = {0};
-        vf c1_3 = {0};
-        vf c1_4 = {0};
-        vf c2_0 = {0};
-        vf c2_1 = {0};
-        vf c2_2 = {0};
-        vf c2_3 = {0};
-        vf c2_4 = {0};
-        vf c3_0 = {0};
-        vf c3_1 = {0};
-        vf c3_2 = {0};
-        vf c3_3 = {0};
-        vf c3_4 = {0};
+        /* 4 x 5 sums */
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c0_2 = {0};
+        vec16 c0_3 = {0};
+        vec16 c0_4 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c1_2 = {0};
+        vec16 c1_3 = {0};
+        vec16 c1_4 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c2_2 = {0};
+        vec16 c2_3 = {0};
+        vec16 c2_4 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
+        vec16 c3_2 = {0};
+        vec16 c3_3 = {0};
+        vec16 c3_4 = {0};
         int k = 0;
         do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
-            const vi b0 = getp(bk + 0);
+            const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
             const vi b2 = getp(bk + 32);
             const vi b3 = getp(bk + 48);
@@ -1624,22 +1754,23 @@ static void pair_columns_5(const int32_t *restrict a, const int32_t *restrict b,
             c3_3 = dot_pairs(c3_3, ak[3] - (vi){0}, b3);
             c3_4 = dot_pairs(c3_4, ak[3] - (vi){0}, b4);
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 0 * T + 32, c0_2);
-        set16(c + 0 * T + 48, c0_3);
-        set16(c + 0 * T + 64, c0_4);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 1 * T + 32, c1_2);
-        set16(c + 1 * T + 48, c1_3);
-        set16(c + 1 * T + 64, c1_4);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + 48, c0_3);
+        set16(c + 64, c0_4);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + T + 32, c1_2);
+        set16(c + T + 48, c1_3);
+        set16(c + T + 64, c1_4);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
         set16(c + 2 * T + 32, c2_2);
         set16(c + 2 * T + 48, c2_3);
         set16(c + 2 * T + 64, c2_4);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
         set16(c + 3 * T + 32, c3_2);
         set16(c + 3 * T + 48, c3_3);
@@ -1650,26 +1781,27 @@ static void pair_columns_5(const int32_t *restrict a, const int32_t *restrict b,
 static void pair_columns_4(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
-        vf c0_0 = {0};
-        vf c0_1 = {0};
-        vf c0_2 = {0};
-        vf c0_3 = {0};
-        vf c1_0 = {0};
-        vf c1_1 = {0};
-        vf c1_2 = {0};
-        vf c1_3 = {0};
-        vf c2_0 = {0};
-        vf c2_1 = {0};
-        vf c2_2 = {0};
-        vf c2_3 = {0};
-        vf c3_0 = {0};
-        vf c3_1 = {0};
-        vf c3_2 = {0};
-        vf c3_3 = {0};
+        /* 4 x 4 sums */
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c0_2 = {0};
+        vec16 c0_3 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c1_2 = {0};
+        vec16 c1_3 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c2_2 = {0};
+        vec16 c2_3 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
+        vec16 c3_2 = {0};
+        vec16 c3_3 = {0};
         int k = 0;
         do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
-            const vi b0 = getp(bk + 0);
+            const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
             const vi b2 = getp(bk + 32);
             const vi b3 = getp(bk + 48);
@@ -1690,19 +1822,20 @@ static void pair_columns_4(const int32_t *restrict a, const int32_t *restrict b,
             c3_2 = dot_pairs(c3_2, ak[3] - (vi){0}, b2);
             c3_3 = dot_pairs(c3_3, ak[3] - (vi){0}, b3);
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 0 * T + 32, c0_2);
-        set16(c + 0 * T + 48, c0_3);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 1 * T + 32, c1_2);
-        set16(c + 1 * T + 48, c1_3);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + 48, c0_3);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + T + 32, c1_2);
+        set16(c + T + 48, c1_3);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
         set16(c + 2 * T + 32, c2_2);
         set16(c + 2 * T + 48, c2_3);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
         set16(c + 3 * T + 32, c3_2);
         set16(c + 3 * T + 48, c3_3);
@@ -1712,22 +1845,23 @@ static void pair_columns_4(const int32_t *restrict a, const int32_t *restrict b,
 static void pair_columns_3(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
-        vf c0_0 = {0};
-        vf c0_1 = {0};
-        vf c0_2 = {0};
-        vf c1_0 = {0};
-        vf c1_1 = {0};
-        vf c1_2 = {0};
-        vf c2_0 = {0};
-        vf c2_1 = {0};
-        vf c2_2 = {0};
-        vf c3_0 = {0};
-        vf c3_1 = {0};
-        vf c3_2 = {0};
+        /* 4 x 3 sums */
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c0_2 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c1_2 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c2_2 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
+        vec16 c3_2 = {0};
         int k = 0;
         do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
-            const vi b0 = getp(bk + 0);
+            const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
             const vi b2 = getp(bk + 32);
             c0_0 = dot_pairs(c0_0, ak[0] - (vi){0}, b0);
@@ -1743,16 +1877,17 @@ static void pair_columns_3(const int32_t *restrict a, const int32_t *restrict b,
             c3_1 = dot_pairs(c3_1, ak[3] - (vi){0}, b1);
             c3_2 = dot_pairs(c3_2, ak[3] - (vi){0}, b2);
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 0 * T + 32, c0_2);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 1 * T + 32, c1_2);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + T + 32, c1_2);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
         set16(c + 2 * T + 32, c2_2);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
         set16(c + 3 * T + 32, c3_2);
     }
@@ -1761,18 +1896,19 @@ static void pair_columns_3(const int32_t *restrict a, const int32_t *restrict b,
 static void pair_columns_2(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
-        vf c0_0 = {0};
-        vf c0_1 = {0};
-        vf c1_0 = {0};
-        vf c1_1 = {0};
-        vf c2_0 = {0};
-        vf c2_1 = {0};
-        vf c3_0 = {0};
-        vf c3_1 = {0};
+        /* 4 x 2 sums */
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
         int k = 0;
         do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
-            const vi b0 = getp(bk + 0);
+            const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
             c0_0 = dot_pairs(c0_0, ak[0] - (vi){0}, b0);
             c0_1 = dot_pairs(c0_1, ak[0] - (vi){0}, b1);
@@ -1783,13 +1919,14 @@ static void pair_columns_2(const int32_t *restrict a, const int32_t *restrict b,
             c3_0 = dot_pairs(c3_0, ak[3] - (vi){0}, b0);
             c3_1 = dot_pairs(c3_1, ak[3] - (vi){0}, b1);
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
     }
 }
@@ -1797,29 +1934,33 @@ static void pair_columns_2(const int32_t *restrict a, const int32_t *restrict b,
 static void pair_columns_1(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
-        vf c0_0 = {0};
-        vf c1_0 = {0};
-        vf c2_0 = {0};
-        vf c3_0 = {0};
+        /* 4 x 1 sums */
+        vec16 c0_0 = {0};
+        vec16 c1_0 = {0};
+        vec16 c2_0 = {0};
+        vec16 c3_0 = {0};
         int k = 0;
         do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
-            const vi b0 = getp(bk + 0);
+            const vi b0 = getp(bk);
             c0_0 = dot_pairs(c0_0, ak[0] - (vi){0}, b0);
             c1_0 = dot_pairs(c1_0, ak[1] - (vi){0}, b0);
             c2_0 = dot_pairs(c2_0, ak[2] - (vi){0}, b0);
             c3_0 = dot_pairs(c3_0, ak[3] - (vi){0}, b0);
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 2 * T + 0, c2_0);
-        set16(c + 3 * T + 0, c3_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + T, c1_0);
+        set16(c + 2 * T, c2_0);
+        set16(c + 3 * T, c3_0);
     }
 }
 
-static void dot0_16_16_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
+static void dot0_16_16_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count,
+                                   int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 6 sums */
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
         vec16 c0_2 = {0};
@@ -1847,7 +1988,7 @@ static void dot0_16_16_16_16_16_16(const float *restrict a, const float *restric
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             const vec16 b2 = get16(bk + 32);
             const vec16 b3 = get16(bk + 48);
@@ -1878,25 +2019,26 @@ static void dot0_16_16_16_16_16_16(const float *restrict a, const float *restric
             c3_4 += ak[3] * b4;
             c3_5 += ak[3] * b5;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 0 * T + 32, c0_2);
-        set16(c + 0 * T + 48, c0_3);
-        set16(c + 0 * T + 64, c0_4);
-        set16(c + 0 * T + 80, c0_5);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 1 * T + 32, c1_2);
-        set16(c + 1 * T + 48, c1_3);
-        set16(c + 1 * T + 64, c1_4);
-        set16(c + 1 * T + 80, c1_5);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + 48, c0_3);
+        set16(c + 64, c0_4);
+        set16(c + 80, c0_5);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + T + 32, c1_2);
+        set16(c + T + 48, c1_3);
+        set16(c + T + 64, c1_4);
+        set16(c + T + 80, c1_5);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
         set16(c + 2 * T + 32, c2_2);
         set16(c + 2 * T + 48, c2_3);
         set16(c + 2 * T + 64, c2_4);
         set16(c + 2 * T + 80, c2_5);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
         set16(c + 3 * T + 32, c3_2);
         set16(c + 3 * T + 48, c3_3);
@@ -1908,6 +2050,7 @@ static void dot0_16_16_16_16_16_16(const float *restrict a, const float *restric
 static void dot0_16_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 5 sums */
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
         vec16 c0_2 = {0};
@@ -1931,7 +2074,7 @@ static void dot0_16_16_16_16_16(const float *restrict a, const float *restrict b
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             const vec16 b2 = get16(bk + 32);
             const vec16 b3 = get16(bk + 48);
@@ -1957,22 +2100,23 @@ static void dot0_16_16_16_16_16(const float *restrict a, const float *restrict b
             c3_3 += ak[3] * b3;
             c3_4 += ak[3] * b4;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 0 * T + 32, c0_2);
-        set16(c + 0 * T + 48, c0_3);
-        set16(c + 0 * T + 64, c0_4);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 1 * T + 32, c1_2);
-        set16(c + 1 * T + 48, c1_3);
-        set16(c + 1 * T + 64, c1_4);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + 48, c0_3);
+        set16(c + 64, c0_4);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + T + 32, c1_2);
+        set16(c + T + 48, c1_3);
+        set16(c + T + 64, c1_4);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
         set16(c + 2 * T + 32, c2_2);
         set16(c + 2 * T + 48, c2_3);
         set16(c + 2 * T + 64, c2_4);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
         set16(c + 3 * T + 32, c3_2);
         set16(c + 3 * T + 48, c3_3);
@@ -1983,6 +2127,7 @@ static void dot0_16_16_16_16_16(const float *restrict a, const float *restrict b
 static void dot0_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 4 sums */
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
         vec16 c0_2 = {0};
@@ -2002,7 +2147,7 @@ static void dot0_16_16_16_16(const float *restrict a, const float *restrict b, f
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             const vec16 b2 = get16(bk + 32);
             const vec16 b3 = get16(bk + 48);
@@ -2023,19 +2168,20 @@ static void dot0_16_16_16_16(const float *restrict a, const float *restrict b, f
             c3_2 += ak[3] * b2;
             c3_3 += ak[3] * b3;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 0 * T + 32, c0_2);
-        set16(c + 0 * T + 48, c0_3);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 1 * T + 32, c1_2);
-        set16(c + 1 * T + 48, c1_3);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + 48, c0_3);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + T + 32, c1_2);
+        set16(c + T + 48, c1_3);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
         set16(c + 2 * T + 32, c2_2);
         set16(c + 2 * T + 48, c2_3);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
         set16(c + 3 * T + 32, c3_2);
         set16(c + 3 * T + 48, c3_3);
@@ -2045,6 +2191,7 @@ static void dot0_16_16_16_16(const float *restrict a, const float *restrict b, f
 static void dot0_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 3 sums */
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
         vec16 c0_2 = {0};
@@ -2060,7 +2207,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             const vec16 b2 = get16(bk + 32);
             c0_0 += ak[0] * b0;
@@ -2076,16 +2223,17 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
             c3_1 += ak[3] * b1;
             c3_2 += ak[3] * b2;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 0 * T + 32, c0_2);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 1 * T + 32, c1_2);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + T + 32, c1_2);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
         set16(c + 2 * T + 32, c2_2);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
         set16(c + 3 * T + 32, c3_2);
     }
@@ -2094,6 +2242,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
 static void dot0_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 2 sums */
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
         vec16 c1_0 = {0};
@@ -2105,7 +2254,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             c0_0 += ak[0] * b0;
             c0_1 += ak[0] * b1;
@@ -2116,13 +2265,14 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
             c3_0 += ak[3] * b0;
             c3_1 += ak[3] * b1;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
     }
 }
@@ -2130,6 +2280,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
 static void dot0_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 1 sums */
         vec16 c0_0 = {0};
         vec16 c1_0 = {0};
         vec16 c2_0 = {0};
@@ -2137,23 +2288,25 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             c0_0 += ak[0] * b0;
             c1_0 += ak[1] * b0;
             c2_0 += ak[2] * b0;
             c3_0 += ak[3] * b0;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 2 * T + 0, c2_0);
-        set16(c + 3 * T + 0, c3_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + T, c1_0);
+        set16(c + 2 * T, c2_0);
+        set16(c + 3 * T, c3_0);
     }
 }
 
 /* d[j][t] = the dot product over 32 rows, of key j and query t, for 'keys' keys and tokens first..tokens-1 */
-static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first, int tokens)
+static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first,
+                  int tokens)
 {
-    kx += 0 * T, qx += 0 * T;
+    kx += 0, qx += 0;
     int t = first;
     for (; t + 6 * VL <= tokens; t += 6 * VL)
         dot0_16_16_16_16_16_16(kx, qx + t, d + t, keys, 32);
@@ -2177,9 +2330,10 @@ static void dot_0(const float *restrict qx, const float *restrict kx, float *res
 }
 
 /* d[j][t] = the dot product over 32 rows, in pairs, of key j and query t, for 'keys' keys and tokens first..tokens-1 */
-static void pair_dot_0(const int32_t *restrict qx, const int32_t *restrict kx, float *restrict d, int keys, int first, int tokens)
+static void pair_dot_0(const int32_t *restrict qx, const int32_t *restrict kx, float *restrict d, int keys, int first,
+                       int tokens)
 {
-    kx += 0 * T, qx += 0 * T;
+    kx += 0, qx += 0;
     int t = first;
     for (; t + 6 * VL <= tokens; t += 6 * VL)
         pair_columns_6(kx, qx + t, d + t, keys, 16);
@@ -2211,13 +2365,13 @@ static inline vf kernel_of(vf d0)
 /* The dots' panels: d[dot][key][token], of tokens first..tokens-1; the first becomes the score. */
 static void dots(const float *qx, const float *kx, float *d, int keys, int first, int tokens)
 {
-    dot_0(qx, kx, d + 0 * T * T, keys, first, tokens);
+    dot_0(qx, kx, d, keys, first, tokens);
 }
 
 /* The dots' panels: d[dot][key][token], of tokens first..tokens-1; the first becomes the score. */
 static void pair_dots(const int32_t *qx, const int32_t *kx, float *d, int keys, int first, int tokens)
 {
-    pair_dot_0(qx, kx, d + 0 * T * T, keys, first, tokens);
+    pair_dot_0(qx, kx, d, keys, first, tokens);
 }
 
 /* Scores of keys that all queries see; exact: of numbers, not of pairs */
@@ -2230,7 +2384,7 @@ static void scores_full(const float *qx, const float *kx, float *p, int keys, in
     for (int j = 0; j < keys; j++)
         for (int t = 0; t < tokens; t += VL) {
             float *d = p + j * T + t;
-            set16(d, kernel_of(get16(d + 0 * T * T)));
+            set16(d, kernel_of(get16(d)));
         }
 }
 
@@ -2251,11 +2405,11 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
         const int seen = t + VL < keys ? t + VL : keys;
         for (int j = 0; j < (t < seen ? t : seen); j++) {
             float *d = p + j * T + t;
-            set16(d, kernel_of(get16(d + 0 * T * T)));
+            set16(d, kernel_of(get16(d)));
         }
         for (int j = t; j < seen; j++) {
             float *d = p + j * T + t;
-            set16(d, (vf)((vi)kernel_of(get16(d + 0 * T * T)) & (lane + t >= j)));
+            set16(d, (vf)((vi)kernel_of(get16(d)) & (lane + t >= j)));
         }
         for (int j = seen; j < keys; j++)
             set16(p + j * T + t, (vf){0});
@@ -2694,14 +2848,16 @@ static void add_pair_weights(const int32_t *restrict p, float *restrict den, int
 }
 
 /* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
-static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal, struct fetch *fetch)
+static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
+                       struct fetch *fetch)
 {
     query(p, v, out, tokens, keys, causal, fetch);
     add_weights(p, out + VALUES, keys, lanes(tokens));
 }
 
 /* The same with scores rounded to pairs of keys, and pairs of values. */
-static void add_paired(const struct work *mine, const float *v, float *out, int keys, int tokens, int causal, struct fetch *fetch)
+static void add_paired(const struct work *mine, const float *v, float *out, int keys, int tokens, int causal,
+                       struct fetch *fetch)
 {
     const int count = lanes(tokens), n = (keys + 1) / 2;
     pair_rows(mine->p, T, keys, count, mine->pairs);
@@ -2909,10 +3065,11 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 enum { QUERY_LANES = T - 1 };
 
 /* s[f] = s[f] + k[f] v; o += q[f] s[f], for n features */
-static void advance_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o, int n)
+static void advance_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o,
+                                int n)
 {
-    const vec16 v0 = get16(v + 0);
-    vec16 o0 = get16(o + 0);
+    const vec16 v0 = get16(v);
+    vec16 o0 = get16(o);
     const vec16 v1 = get16(v + 16);
     vec16 o1 = get16(o + 16);
     const vec16 v2 = get16(v + 32);
@@ -2920,8 +3077,8 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
     const vec16 v3 = get16(v + 48);
     vec16 o3 = get16(o + 48);
     for (int f = 0; f < n; f++, p += T, s += DV) {
-        const vec16 s0 = get16(s + 0) + p[0] * v0;
-        set16(s + 0, s0);
+        const vec16 s0 = get16(s) + p[0] * v0;
+        set16(s, s0);
         o0 += p[1] * s0;
         const vec16 s1 = get16(s + 16) + p[0] * v1;
         set16(s + 16, s1);
@@ -2933,7 +3090,7 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
         set16(s + 48, s3);
         o3 += p[1] * s3;
     }
-    set16(o + 0, o0);
+    set16(o, o0);
     set16(o + 16, o1);
     set16(o + 32, o2);
     set16(o + 48, o3);
@@ -2942,17 +3099,17 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
 /* o += q[f] s[f] for one more query head, in lane `lane` */
 static void recall_16_16_16_16(const float *restrict p, const float *restrict s, float *restrict o, int n, int lane)
 {
-    vec16 o0 = get16(o + 0);
+    vec16 o0 = get16(o);
     vec16 o1 = get16(o + 16);
     vec16 o2 = get16(o + 32);
     vec16 o3 = get16(o + 48);
     for (int f = 0; f < n; f++, p += T, s += DV) {
-        o0 += p[lane] * get16(s + 0);
+        o0 += p[lane] * get16(s);
         o1 += p[lane] * get16(s + 16);
         o2 += p[lane] * get16(s + 32);
         o3 += p[lane] * get16(s + 48);
     }
-    set16(o + 0, o0);
+    set16(o, o0);
     set16(o + 16, o1);
     set16(o + 32, o2);
     set16(o + 48, o3);
@@ -2986,11 +3143,11 @@ static void token_tile(const struct token *c, const float *p, int64_t first, int
     float *s = c->s + first * DV;
     int g = 0;
     if (c->write) {
-        advance_16_16_16_16(p, c->v + 0, s + 0, c->out + 0, n);
+        advance_16_16_16_16(p, c->v, s, c->out, n);
         g = 1;
     }
     for (; g < c->queries; g++) {
-        recall_16_16_16_16(p, s + 0, c->out + g * DV + 0, n, g + 1);
+        recall_16_16_16_16(p, s, c->out + g * DV, n, g + 1);
     }
     token_sums(c, p, c->z + first, n);
 }
@@ -3082,7 +3239,8 @@ static void recurrent_tokens(const struct fpa_launch *a, int64_t index, const st
 
 /* The newest panel of recent keys first; the first of them may be the smaller one. Adds to out what queries
  * (lanes as token_pack has them) find there. */
-static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w, float *out)
+static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w,
+                          float *out)
 {
     memset(out, 0, sizeof(float) * OUT);
     for (int64_t end = a->recent + 1; end > 0; end -= T) {

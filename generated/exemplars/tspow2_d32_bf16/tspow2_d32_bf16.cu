@@ -71,8 +71,8 @@
  *   536..539: x[29-30] x[29-30]
  *   540..543: x[31-32] x[31-32]
  *
- * How it runs. Two or three warpgroups of a block multiply, one more fetches. Features are formed in registers, tile by tile:
- * 8 prefixes times 8 rows, 64 at a time for a matrix instruction of the whole warpgroup. Sums stay in registers.
+ * How it runs. Two or three warpgroups of a block multiply, one more fetches. Features are formed in registers, tile by
+ * tile: 8 prefixes times 8 rows, 64 at a time for a matrix instruction of the whole warpgroup. Sums stay in registers.
  */
 enum {
     D_IN = 32,            /* width of q and k */
@@ -203,7 +203,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 11
+#define FPA_CUDA_VERSION 12
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -319,16 +319,6 @@ __device__ __forceinline__ u32 pair_of(float low, float high)
     return a;
 }
 
-__device__ __forceinline__ float low_of(u32 a)
-{
-    return to_float((element)a);
-}
-
-__device__ __forceinline__ float high_of(u32 a)
-{
-    return to_float((element)(a >> 16));
-}
-
 __device__ __forceinline__ u32 times(u32 a, u32 b)
 {
     u32 c;
@@ -413,52 +403,11 @@ __device__ __forceinline__ void put_word(u32 address, u32 a)
     asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(a) : "memory");
 }
 
-__device__ __forceinline__ uint4 get_words(u32 address)
-{
-    uint4 a;
-    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(a.x), "=r"(a.y), "=r"(a.z), "=r"(a.w) : "r"(address) : "memory");
-    return a;
-}
-
 /* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
 __device__ __forceinline__ void store_words(void *to, uint4 a)
 {
-    asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(to), "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w) : "memory");
-}
-
-__device__ __forceinline__ float get_float(u32 address)
-{
-    return __uint_as_float(get_word(address));
-}
-
-__device__ __forceinline__ void put_float(u32 address, float a)
-{
-    put_word(address, __float_as_uint(a));
-}
-
-__device__ __forceinline__ float2 get_floats(u32 address)
-{
-    float2 a;
-    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(a.x), "=f"(a.y) : "r"(address) : "memory");
-    return a;
-}
-
-__device__ __forceinline__ void put_floats(u32 address, float2 a)
-{
-    asm volatile("st.shared.v2.f32 [%0], {%1,%2};" : : "r"(address), "f"(a.x), "f"(a.y) : "memory");
-}
-
-__device__ __forceinline__ void put_element(u32 address, element a)
-{
-    asm volatile("st.shared.u16 [%0], %1;" : : "r"(address), "h"(a) : "memory");
-}
-
-__device__ __forceinline__ element get_element(u32 address)
-{
-    u16 a;
-    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(a) : "r"(address) : "memory");
-    return a;
+    asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(to), "r"(a.x), "r"(a.y), "r"(a.z),
+                 "r"(a.w) : "memory");
 }
 
 /* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
@@ -497,17 +446,10 @@ __device__ __forceinline__ void prefetch(const void *from)
     asm volatile("prefetch.global.L2 [%0];" : : "l"(from));
 }
 
-__device__ __forceinline__ float power_of_two(float a)
-{
-    float b;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(b) : "f"(a));
-    return b;
-}
-
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    11, /* version */
+    12, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* pack_rows */
@@ -578,47 +520,84 @@ static __device__ const u16 feature_rows[FACTORS][FEATURES16] = {
         3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6,
         7, 7, 7, 7, 7, 7, 7, 7, 8, 8, 8, 8, 9, 9, 9, 9, 10, 10, 10, 10, 11, 11, 11, 11, 8, 8, 9, 9, 8, 8, 9, 9,
         10, 10, 11, 11, 12, 12, 13, 13, 12, 12, 13, 13, 14, 14, 15, 15, 8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9, 9, 9, 9, 9,
-        10, 10, 10, 10, 10, 10, 10, 10, 11, 11, 11, 11, 11, 11, 11, 11, 12, 12, 12, 12, 12, 12, 12, 12, 13, 13, 13, 13, 13, 13, 13, 13,
+        10, 10, 10, 10, 10, 10, 10, 10, 11, 11, 11, 11, 11, 11, 11, 11, 12, 12, 12, 12, 12, 12, 12, 12, 13, 13, 13, 13,
+            13, 13, 13, 13,
         14, 14, 14, 14, 14, 14, 14, 14, 15, 15, 15, 15, 15, 15, 15, 15, 8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9, 9, 9, 9, 9,
-        10, 10, 10, 10, 10, 10, 10, 10, 11, 11, 11, 11, 11, 11, 11, 11, 12, 12, 12, 12, 12, 12, 12, 12, 13, 13, 13, 13, 13, 13, 13, 13,
-        14, 14, 14, 14, 14, 14, 14, 14, 15, 15, 15, 15, 15, 15, 15, 15, 16, 16, 16, 16, 17, 17, 17, 17, 18, 18, 18, 18, 19, 19, 19, 19,
-        16, 16, 17, 17, 16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 20, 20, 21, 21, 22, 22, 23, 23, 16, 16, 16, 16, 16, 16, 16, 16,
-        17, 17, 17, 17, 17, 17, 17, 17, 18, 18, 18, 18, 18, 18, 18, 18, 19, 19, 19, 19, 19, 19, 19, 19, 20, 20, 20, 20, 20, 20, 20, 20,
-        21, 21, 21, 21, 21, 21, 21, 21, 22, 22, 22, 22, 22, 22, 22, 22, 23, 23, 23, 23, 23, 23, 23, 23, 24, 24, 24, 24, 25, 25, 25, 25,
-        26, 26, 26, 26, 27, 27, 27, 27, 24, 24, 25, 25, 24, 24, 25, 25, 26, 26, 27, 27, 28, 28, 29, 29, 28, 28, 29, 29, 30, 30, 31, 31,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+        10, 10, 10, 10, 10, 10, 10, 10, 11, 11, 11, 11, 11, 11, 11, 11, 12, 12, 12, 12, 12, 12, 12, 12, 13, 13, 13, 13,
+            13, 13, 13, 13,
+        14, 14, 14, 14, 14, 14, 14, 14, 15, 15, 15, 15, 15, 15, 15, 15, 16, 16, 16, 16, 17, 17, 17, 17, 18, 18, 18, 18,
+            19, 19, 19, 19,
+        16, 16, 17, 17, 16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 20, 20, 21, 21, 22, 22, 23, 23, 16, 16, 16, 16,
+            16, 16, 16, 16,
+        17, 17, 17, 17, 17, 17, 17, 17, 18, 18, 18, 18, 18, 18, 18, 18, 19, 19, 19, 19, 19, 19, 19, 19, 20, 20, 20, 20,
+            20, 20, 20, 20,
+        21, 21, 21, 21, 21, 21, 21, 21, 22, 22, 22, 22, 22, 22, 22, 22, 23, 23, 23, 23, 23, 23, 23, 23, 24, 24, 24, 24,
+            25, 25, 25, 25,
+        26, 26, 26, 26, 27, 27, 27, 27, 24, 24, 25, 25, 24, 24, 25, 25, 26, 26, 27, 27, 28, 28, 29, 29, 28, 28, 29, 29,
+            30, 30, 31, 31,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
     },
     {
         4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3, 6, 7, 6, 7,
-        4, 5, 4, 5, 6, 7, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15,
-        8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15,
-        8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23,
-        16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23,
-        16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31,
-        24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31,
-        24, 25, 26, 27, 28, 29, 30, 31, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 10, 11, 10, 11, 8, 9, 8, 9,
-        10, 11, 10, 11, 14, 15, 14, 15, 12, 13, 12, 13, 14, 15, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23,
-        16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23,
-        16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31,
-        24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31,
-        24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 20, 21, 22, 23, 20, 21, 22, 23, 20, 21, 22, 23, 20, 21, 22, 23,
-        18, 19, 18, 19, 16, 17, 16, 17, 18, 19, 18, 19, 22, 23, 22, 23, 20, 21, 20, 21, 22, 23, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
-        24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31,
-        24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 28, 29, 30, 31, 28, 29, 30, 31,
-        28, 29, 30, 31, 28, 29, 30, 31, 26, 27, 26, 27, 24, 25, 24, 25, 26, 27, 26, 27, 30, 31, 30, 31, 28, 29, 28, 29, 30, 31, 30, 31,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
-        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+        4, 5, 4, 5, 6, 7, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14,
+            15,
+        8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13,
+            14, 15,
+        8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19,
+            20, 21, 22, 23,
+        16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19,
+            20, 21, 22, 23,
+        16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27,
+            28, 29, 30, 31,
+        24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27,
+            28, 29, 30, 31,
+        24, 25, 26, 27, 28, 29, 30, 31, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 10, 11, 10, 11,
+            8, 9, 8, 9,
+        10, 11, 10, 11, 14, 15, 14, 15, 12, 13, 12, 13, 14, 15, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19,
+            20, 21, 22, 23,
+        16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19,
+            20, 21, 22, 23,
+        16, 17, 18, 19, 20, 21, 22, 23, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27,
+            28, 29, 30, 31,
+        24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27,
+            28, 29, 30, 31,
+        24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 20, 21, 22, 23, 20, 21, 22, 23, 20, 21, 22, 23,
+            20, 21, 22, 23,
+        18, 19, 18, 19, 16, 17, 16, 17, 18, 19, 18, 19, 22, 23, 22, 23, 20, 21, 20, 21, 22, 23, 22, 23, 24, 25, 26, 27,
+            28, 29, 30, 31,
+        24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27,
+            28, 29, 30, 31,
+        24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 24, 25, 26, 27, 28, 29, 30, 31, 28, 29, 30, 31,
+            28, 29, 30, 31,
+        28, 29, 30, 31, 28, 29, 30, 31, 26, 27, 26, 27, 24, 25, 24, 25, 26, 27, 26, 27, 30, 31, 30, 31, 28, 29, 28, 29,
+            30, 31, 30, 31,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
+        33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33,
+            33, 33, 33, 33,
     },
 };
 
@@ -687,15 +666,16 @@ __device__ __forceinline__ int lane_column(void)
     return threadIdx.x & 3;
 }
 
-/* The lane's place among the 16 rows that load_matrices addresses: row, and which half of the columns. */
-__device__ __forceinline__ int matrix_row(void)
+/* One lane of a warp, which does what one has to do. */
+__device__ __forceinline__ bool is_first_lane(void)
 {
-    return threadIdx.x & 15;
+    return (threadIdx.x & 31) == 0;
 }
 
-__device__ __forceinline__ int matrix_half(void)
+/* Number of the warp in its four. */
+__device__ __forceinline__ u32 own_warp(void)
 {
-    return threadIdx.x >> 4 & 1;
+    return threadIdx.x >> 5 & 3;
 }
 
 /* True when every vector of a tensor begins at a multiple of 16 bytes and fills whole ones. */
@@ -703,6 +683,139 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
 {
     const i64 bytes = (i64)sizeof(element);
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
+}
+
+/* ---- tensors and heads of a call ---- */
+
+__device__ __forceinline__ const element *queries_of(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (const element *)call.q + b * call.q_stride[0] + head * call.q_stride[2];
+}
+
+__device__ __forceinline__ const element *keys_of(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (const element *)call.k + b * call.k_stride[0] + head * call.k_stride[2];
+}
+
+__device__ __forceinline__ const element *values_of(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (const element *)call.v + b * call.v_stride[0] + head * call.v_stride[2];
+}
+
+__device__ __forceinline__ element *outputs_of(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (element *)call.o + b * call.o_stride[0] + head * call.o_stride[2];
+}
+
+__device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (const state_element *)call.state_in + b * call.state_in_stride[0] + head * call.state_in_stride[1];
+}
+
+__device__ __forceinline__ state_element *final_state(const struct fpa_cuda_call &call, i64 b, i64 head)
+{
+    return (state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1];
+}
+
+/* A head of keys: number bh of all batches. */
+struct key_head {
+    i64 bh, b, head;
+};
+
+__device__ __forceinline__ struct key_head key_head_of(const struct fpa_cuda_call &call, u32 bh)
+{
+    return {bh, bh / (u32)call.heads, bh % (u32)call.heads};
+}
+
+/* A head of queries: number bh of all batches; and the head whose keys it reads. */
+struct query_head {
+    i64 b, query_head, head;
+};
+
+__device__ __forceinline__ struct query_head query_head_of(const struct fpa_cuda_call &call, u32 bh)
+{
+    const u32 query_heads = (u32)call.query_heads, query_head = bh % query_heads;
+    return {bh / query_heads, query_head, query_head / (query_heads / (u32)call.heads)};
+}
+
+/* ---- sums of a lane: c[4n + 2i], c[4n + 2i + 1] are of its row i, columns 2t and 2t + 1 of every 8 ---- */
+
+/* First of the two columns that a lane has in sums c[4n + 2i] and c[4n + 2i + 1]. */
+__device__ __forceinline__ int value_column(int block, int n)
+{
+    return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
+}
+
+/* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
+ * last) stay as they are. together: rows at a time; addresses of both may have no registers. Sums are of features
+ * without their weights. */
+template <int together, typename features, typename weights>
+__device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature,
+                                          const weights &weight)
+{
+#pragma unroll together
+    for (int i = 0; i < 2; i++) {
+        const int f = feature(i);
+        if ((u32)f >= FEATURES)
+            continue;
+        const float w = weight(i);
+#pragma unroll
+        for (int n = 0; n < COLUMN_TILES; n++)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                if (value_column(block, n) + e < DV) {
+                    const float a = state_to_float(s[(i64)f * DV + value_column(block, n) + e]) / w;
+                    c[4 * n + e] = i ? c[4 * n + e] : a;
+                    c[4 * n + 2 + e] = i ? a : c[4 * n + 2 + e];
+                }
+        if (lane_column() == 0) {
+            const float a = state_to_float(s[(i64)FEATURES * DV + f]) / w;
+            c[4 * COLUMN_TILES] = i ? c[4 * COLUMN_TILES] : a;
+            c[4 * COLUMN_TILES + 2] = i ? a : c[4 * COLUMN_TILES + 2];
+        }
+    }
+}
+
+template <int together, typename features, typename weights>
+__device__ __forceinline__ void store_rows(const float *c, state_element *s, int block, const features &feature,
+                                           const weights &weight)
+{
+#pragma unroll together
+    for (int i = 0; i < 2; i++) {
+        const int f = feature(i);
+        if ((u32)f >= FEATURES)
+            continue;
+        const float w = weight(i);
+#pragma unroll
+        for (int n = 0; n < COLUMN_TILES; n++)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                if (value_column(block, n) + e < DV)
+                    s[(i64)f * DV + value_column(block, n) + e] =
+                        state_from_float((i ? c[4 * n + 2 + e] : c[4 * n + e]) * w);
+        if (block == 0 && lane_column() == 0)
+            s[(i64)FEATURES * DV + f] = state_from_float((i ? c[4 * COLUMN_TILES + 2] : c[4 * COLUMN_TILES]) * w);
+    }
+}
+
+/* The first `tiles` times 8 columns of row i, times a factor. */
+template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, float factor)
+{
+#pragma unroll
+    for (int n = 0; n < tiles; n++)
+        c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
+}
+
+/* What a row's sums are multiplied by; z: their normaliser. */
+__device__ __forceinline__ float normaliser(float z)
+{
+    return 1.0f / (z + 0.001f);
+}
+
+/* Of row i: the normaliser is the first column of the last tile. */
+__device__ __forceinline__ float row_normaliser(const float *c, int i)
+{
+    return normaliser(__shfl_sync(0xffffffffu, c[4 * COLUMN_TILES + 2 * i], threadIdx.x & 28));
 }
 
 /* ---- barriers in shared memory ---- */
@@ -756,8 +869,8 @@ __device__ __forceinline__ void fence_shared(void)
 
 /* ---- clusters of blocks ---- */
 
-/* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that takes
- * a fence for all of device memory. */
+/* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that
+ * takes a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
@@ -797,17 +910,20 @@ __device__ __forceinline__ void barrier_await(u32 barrier, u32 bytes)
 }
 
 /* The copy engine fetches 64 numbers, from `column` on, of 64 tokens; what is not there is zero. */
-__device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &map, int column, int head, int token, int batch, u32 barrier)
+__device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &map, int column, int head, int token,
+                                         int batch, u32 barrier)
 {
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];"
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5}], [%6];"
                  : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch), "r"(barrier) : "memory");
 }
 
-/* Out of shared memory: started by one thread, which commits what it started and waits until shared memory has been read,
- * or until all is written. */
+/* Out of shared memory: started by one thread, which commits what it started and waits until shared memory has been
+ * read, or until all is written. */
 __device__ __forceinline__ void copy_out(void *to, u32 from, u32 bytes)
 {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" : : "l"(to), "r"(from), "r"(bytes) : "memory");
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                 : : "l"(to), "r"(from), "r"(bytes) : "memory");
 }
 
 __device__ __forceinline__ void bulk_commit(void)
@@ -823,12 +939,6 @@ __device__ __forceinline__ void bulk_wait_read(void)
 __device__ __forceinline__ void bulk_wait(void)
 {
     asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
-}
-
-/* All 128 threads of a warpgroup. */
-__device__ __forceinline__ void warpgroup_sync(int name)
-{
-    asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
 }
 
 /* A slot of a ring, and how often the ring was gone round. */
@@ -873,7 +983,8 @@ __device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
 
 __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
 {
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};"
+                 : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
 /* Of pairs in a copy. */
@@ -899,8 +1010,8 @@ template <int count> __device__ __forceinline__ void registers_lower(void)
  *
  * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
  * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
- * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys and
- * values in slabs. */
+ * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
+ * and values in slabs. */
 
 __device__ __forceinline__ void multiply_begin(void)
 {
@@ -925,8 +1036,8 @@ template <int count> __device__ __forceinline__ void make_opaque(float *c)
         asm volatile("" : "+f"(c[i]) : : "memory");
 }
 
-/* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and serialises
- * those. */
+/* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
+ * serialises those. */
 template <int count> __device__ __forceinline__ void take(float *c)
 {
 #pragma unroll
@@ -936,27 +1047,32 @@ template <int count> __device__ __forceinline__ void take(float *c)
     }
 }
 
-/* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to the
- * next. Blocks may run along either. */
+/* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
+ * the next. Blocks may run along either. */
 __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
-/* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of values, and
- * of ones, those that one operand has. */
+/* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of
+ * values, and of ones, those that one operand has. */
 __device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
                  ".reg .pred add;\n"
                  "setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n72k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35}, {%36,%37,%38,%39}, %40, add, 1, 1, 1;\n"
+                 "wgmma.mma_async.sync.aligned.m64n72k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+                 "%32, %33, %34, %35}, "
+                 "{%36, %37, %38, %39}, %40, add, 1, 1, 1;\n"
                  "}"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]), "+f"(c[7]),
-                   "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]),
-                   "+f"(c[16]), "+f"(c[17]), "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
-                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]), "+f"(c[30]), "+f"(c[31]),
-                   "+f"(c[32]), "+f"(c[33]), "+f"(c[34]), "+f"(c[35])
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
+                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
+                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
+                   "+f"(c[30]), "+f"(c[31]), "+f"(c[32]), "+f"(c[33]), "+f"(c[34]), "+f"(c[35])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
@@ -965,16 +1081,20 @@ __device__ __forceinline__ void multiply_values(float *c, const u32 *a, u64 b)
     asm volatile("{\n"
                  ".reg .pred add;\n"
                  "setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n72k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35}, {%36,%37,%38,%39}, %40, add, 1, 1, 1;\n"
+                 "wgmma.mma_async.sync.aligned.m64n72k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+                 "%32, %33, %34, %35}, "
+                 "{%36, %37, %38, %39}, %40, add, 1, 1, 1;\n"
                  "}"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]), "+f"(c[7]),
-                   "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]),
-                   "+f"(c[16]), "+f"(c[17]), "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
-                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]), "+f"(c[30]), "+f"(c[31]),
-                   "+f"(c[32]), "+f"(c[33]), "+f"(c[34]), "+f"(c[35])
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
+                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
+                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
+                   "+f"(c[30]), "+f"(c[31]), "+f"(c[32]), "+f"(c[33]), "+f"(c[34]), "+f"(c[35])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
-
 
 /* Dots of 64 queries and 64 keys; 16 bytes of either along their rows. The first 16 rows set c, others add to it. */
 __device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
@@ -982,12 +1102,17 @@ __device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
     asm volatile("{\n"
                  ".reg .pred add;\n"
                  "setp.ne.b32 add, 0, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, add, 1, 1, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, add, 1, 1, 0, 0;\n"
                  "}"
-                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]), "=f"(c[6]), "=f"(c[7]),
-                   "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]), "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15]),
-                   "=f"(c[16]), "=f"(c[17]), "=f"(c[18]), "=f"(c[19]), "=f"(c[20]), "=f"(c[21]), "=f"(c[22]), "=f"(c[23]),
-                   "=f"(c[24]), "=f"(c[25]), "=f"(c[26]), "=f"(c[27]), "=f"(c[28]), "=f"(c[29]), "=f"(c[30]), "=f"(c[31])
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]),
+                   "=f"(c[6]), "=f"(c[7]), "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]),
+                   "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15]), "=f"(c[16]), "=f"(c[17]),
+                   "=f"(c[18]), "=f"(c[19]), "=f"(c[20]), "=f"(c[21]), "=f"(c[22]), "=f"(c[23]),
+                   "=f"(c[24]), "=f"(c[25]), "=f"(c[26]), "=f"(c[27]), "=f"(c[28]), "=f"(c[29]),
+                   "=f"(c[30]), "=f"(c[31])
                  : "l"(a), "l"(b));
 }
 
@@ -996,12 +1121,17 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
     asm volatile("{\n"
                  ".reg .pred add;\n"
                  "setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, add, 1, 1, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, add, 1, 1, 0, 0;\n"
                  "}"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]), "+f"(c[7]),
-                   "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]),
-                   "+f"(c[16]), "+f"(c[17]), "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
-                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]), "+f"(c[30]), "+f"(c[31])
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
+                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
+                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
+                   "+f"(c[30]), "+f"(c[31])
                  : "l"(a), "l"(b));
 }
 
@@ -1009,8 +1139,9 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
  *
  * A tile is 64 features: 8 prefixes times 8 consecutive rows of one suffix block. A prefix is a product of one row;
  * tiles with the same prefixes are a group. A strip is up to 2 tiles of a group, which a warpgroup of the state
- * kernel takes together. Row 8c + r of a tile is the feature of prefix c and the suffix block's row r. The last tiles are folded:
- * products of a block's rows with themselves, of which copies have each once (or twice, for neighbours), in 40 rows. */
+ * kernel takes together. Row 8c + r of a tile is the feature of prefix c and the suffix block's row r.
+ * The last tiles are folded: products of a block's rows with themselves, of which copies have each once (or twice, for
+ * neighbours), in 40 rows. */
 enum {
     ROW_BLOCKS = 4,       /* of 8 packed rows, in a vector of q or k */
     TILES = 10,
@@ -1029,7 +1160,8 @@ enum {
 /* Where a copy has a tile. */
 __device__ __forceinline__ int tile_place(int tile)
 {
-    return tile < WHOLE_TILES ? tile * TILE_NUMBERS : WHOLE_TILES * TILE_NUMBERS + (tile - WHOLE_TILES) * FOLDED_NUMBERS;
+    return tile < WHOLE_TILES ? tile * TILE_NUMBERS : WHOLE_TILES * TILE_NUMBERS + (tile - WHOLE_TILES)
+        * FOLDED_NUMBERS;
 }
 
 /* Bytes of a tile of a copy. */
@@ -1039,7 +1171,8 @@ __device__ __forceinline__ u32 tile_bytes(int tile)
 }
 
 /* Row of a folded tile's copy that has the product of the block's rows c and r, or -1: (r, c) is there. With n = c ^ r
- * rows 8 s + i are pairs of row i and another: s = n for n < 2, else s = n / 2 + 1, and i is r for odd n and c for even n. */
+ * rows 8 s + i are pairs of row i and another: s = n for n < 2, else s = n / 2 + 1, and i is r for odd n and c for even
+ * n. */
 __device__ __forceinline__ int fold_row(int c, int r)
 {
     const int apart = c ^ r;
@@ -1053,7 +1186,6 @@ __device__ __forceinline__ int unfold_row(int row)
     const int apart = s < 2 ? s : 2 * (s - 1) + (i & (s == 2 ? 2 : 4) ? 1 : 0);
     return s < 2 || apart & 1 ? (i ^ apart) * 8 + i : i * 8 + (i ^ apart);
 }
-
 
 static __constant__ u16 tile_suffix[TILES] = {
     1, 2, 3, 2, 3, 1, 0, 1, 2, 3,
@@ -1083,19 +1215,32 @@ static __device__ const int tile_feature[TILES * 64] = {
     40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63,
     64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87,
     88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111,
-    112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135,
-    136, 137, 138, 139, 140, 141, 142, 143, 144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159,
-    160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183,
-    184, 185, 186, 187, 188, 189, 190, 191, 192, 193, 194, 195, 196, 197, 198, 199, 200, 201, 202, 203, 204, 205, 206, 207,
-    208, 209, 210, 211, 212, 213, 214, 215, 216, 217, 218, 219, 220, 221, 222, 223, 224, 225, 226, 227, 228, 229, 230, 231,
-    272, 273, 274, 275, 276, 277, 278, 279, 280, 281, 282, 283, 284, 285, 286, 287, 288, 289, 290, 291, 292, 293, 294, 295,
-    296, 297, 298, 299, 300, 301, 302, 303, 304, 305, 306, 307, 308, 309, 310, 311, 312, 313, 314, 315, 316, 317, 318, 319,
-    320, 321, 322, 323, 324, 325, 326, 327, 328, 329, 330, 331, 332, 333, 334, 335, 440, 441, 442, 443, 444, 445, 446, 447,
-    448, 449, 450, 451, 452, 453, 454, 455, 456, 457, 458, 459, 460, 461, 462, 463, 464, 465, 466, 467, 468, 469, 470, 471,
-    472, 473, 474, 475, 476, 477, 478, 479, 480, 481, 482, 483, 484, 485, 486, 487, 488, 489, 490, 491, 492, 493, 494, 495,
-    496, 497, 498, 499, 500, 501, 502, 503, 336, 344, 352, 360, 368, 376, 384, 392, 337, 345, 353, 361, 369, 377, 385, 393,
-    338, 346, 354, 362, 370, 378, 386, 394, 339, 347, 355, 363, 371, 379, 387, 395, 340, 348, 356, 364, 372, 380, 388, 396,
-    341, 349, 357, 365, 373, 381, 389, 397, 342, 350, 358, 366, 374, 382, 390, 398, 343, 351, 359, 367, 375, 383, 391, 399,
+    112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134,
+        135,
+    136, 137, 138, 139, 140, 141, 142, 143, 144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158,
+        159,
+    160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182,
+        183,
+    184, 185, 186, 187, 188, 189, 190, 191, 192, 193, 194, 195, 196, 197, 198, 199, 200, 201, 202, 203, 204, 205, 206,
+        207,
+    208, 209, 210, 211, 212, 213, 214, 215, 216, 217, 218, 219, 220, 221, 222, 223, 224, 225, 226, 227, 228, 229, 230,
+        231,
+    272, 273, 274, 275, 276, 277, 278, 279, 280, 281, 282, 283, 284, 285, 286, 287, 288, 289, 290, 291, 292, 293, 294,
+        295,
+    296, 297, 298, 299, 300, 301, 302, 303, 304, 305, 306, 307, 308, 309, 310, 311, 312, 313, 314, 315, 316, 317, 318,
+        319,
+    320, 321, 322, 323, 324, 325, 326, 327, 328, 329, 330, 331, 332, 333, 334, 335, 440, 441, 442, 443, 444, 445, 446,
+        447,
+    448, 449, 450, 451, 452, 453, 454, 455, 456, 457, 458, 459, 460, 461, 462, 463, 464, 465, 466, 467, 468, 469, 470,
+        471,
+    472, 473, 474, 475, 476, 477, 478, 479, 480, 481, 482, 483, 484, 485, 486, 487, 488, 489, 490, 491, 492, 493, 494,
+        495,
+    496, 497, 498, 499, 500, 501, 502, 503, 336, 344, 352, 360, 368, 376, 384, 392, 337, 345, 353, 361, 369, 377, 385,
+        393,
+    338, 346, 354, 362, 370, 378, 386, 394, 339, 347, 355, 363, 371, 379, 387, 395, 340, 348, 356, 364, 372, 380, 388,
+        396,
+    341, 349, 357, 365, 373, 381, 389, 397, 342, 350, 358, 366, 374, 382, 390, 398, 343, 351, 359, 367, 375, 383, 391,
+        399,
     20, 21, 16, 17, 0, 1, 2, 3, 22, 23, 18, 19, 4, 5, 6, 7, -1, -1, 24, 25, 8, 9, 10, 11,
     -1, -1, 26, 27, 12, 13, 14, 15, -1, -1, -1, -1, 32, 33, 28, 29, -1, -1, -1, -1, 34, 35, 30, 31,
     -1, -1, -1, -1, -1, -1, 36, 37, -1, -1, -1, -1, -1, -1, 38, 39, 252, 253, 248, 249, 232, 233, 234, 235,
@@ -1104,7 +1249,8 @@ static __device__ const int tile_feature[TILES * 64] = {
     -1, -1, -1, -1, -1, -1, 270, 271, 420, 421, 416, 417, 400, 401, 402, 403, 422, 423, 418, 419, 404, 405, 406, 407,
     -1, -1, 424, 425, 408, 409, 410, 411, -1, -1, 426, 427, 412, 413, 414, 415, -1, -1, -1, -1, 432, 433, 428, 429,
     -1, -1, -1, -1, 434, 435, 430, 431, -1, -1, -1, -1, -1, -1, 436, 437, -1, -1, -1, -1, -1, -1, 438, 439,
-    524, 525, 520, 521, 504, 505, 506, 507, 526, 527, 522, 523, 508, 509, 510, 511, -1, -1, 528, 529, 512, 513, 514, 515,
+    524, 525, 520, 521, 504, 505, 506, 507, 526, 527, 522, 523, 508, 509, 510, 511, -1, -1, 528, 529, 512, 513, 514,
+        515,
     -1, -1, 530, 531, 516, 517, 518, 519, -1, -1, -1, -1, 536, 537, 532, 533, -1, -1, -1, -1, 538, 539, 534, 535,
     -1, -1, -1, -1, -1, -1, 540, 541, -1, -1, -1, -1, -1, -1, 542, 543,
 };
@@ -1155,53 +1301,85 @@ static __device__ const int tile_feature[TILES * 64] = {
 };
 
 [[maybe_unused]] static __device__ const float copy_weight[TILES * 64] = {
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f,
+        0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f,
-    0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f,
+        0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f,
-    0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f,
+        0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f,
-    0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f,
+        0.125f, 0.125f,
+    0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.125f,
+        0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.125f, 0.125f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0625f, 0.0625f,
 };
 
 /* ---- slabs ----
  *
- * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as matrix
- * instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory is read
- * by whole lines. */
+ * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
+ * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
+ * is read by whole lines. */
 __device__ __forceinline__ u32 slab_place(int row, int place)
 {
     return row * 128 + ((place ^ (row & 7)) << 4);
@@ -1240,7 +1418,9 @@ enum {
 };
 
 /* Slabs of 64 tokens from `token` on. */
-template <int slabs> __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_tensor_map &map, int column, int head, int token, int batch, u32 barrier)
+template <int slabs>
+__device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_tensor_map &map, int column, int head,
+                                           int token, int batch, u32 barrier)
 {
 #pragma unroll
     for (int s = 0; s < slabs; s++) {
@@ -1251,10 +1431,11 @@ template <int slabs> __device__ __forceinline__ void copy_boxes(u32 to, u32 next
 
 /* ---- by threads, where the copy engine cannot ---- */
 
-/* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a line of 4
- * tokens at a time. */
+/* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a
+ * line of 4 tokens at a time. */
 template <int tokens, int blocks>
-__device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stride, int first, int limit, int width, bool aligned)
+__device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stride, int first, int limit, int width,
+                                              bool aligned)
 {
     const int count = limit - first, place = threadIdx.x & 7;
     x += first * stride;
@@ -1262,7 +1443,8 @@ __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stri
     for (int token = threadIdx.x >> 3 & 3; token < tokens; token += 4)
 #pragma unroll 1
         for (int block = place; block < blocks; block += 8)
-            fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place), token < count ? x + token * stride + block * 8 : x,
+            fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place),
+                        token < count ? x + token * stride + block * 8 : x,
                         token < count ? width - block * 8 : 0, aligned);
 }
 
@@ -1296,18 +1478,21 @@ __device__ __forceinline__ u64 tile_operand(u32 address)
 {
     return operand(address, 128, 1024);
 }
+
 /* ---- strips ----
  *
- * A warpgroup holds several strips. Its warps have SHARES of them side by side: so many times as many prefixes of one strip each, and
- * less to read for a product. Warp w has the strip w / (4 / SHARES) of a round and Prefixes of its prefixes; a sum has two of them,
- * as rows g and g + 8 of the warp's part. Sums of a round come by pairs of prefixes, then by suffixes. */
+ * A warpgroup holds several strips. Its warps have SHARES of them side by side: so many times as many prefixes of one
+ * strip each, and less to read for a product. Warp w has the strip w / (4 / SHARES) of a round and Prefixes of its
+ * prefixes; a sum has two of them, as rows g and g + 8 of the warp's part. Sums of a round come by pairs of prefixes,
+ * then by suffixes. */
 enum {
     STAGE_VALUES = ROW_SLABS * SLAB64, /* bytes of a stage before its values */
     COPIED = TILE_NUMBERS * 2          /* bytes of a tile of a copy */
 };
 
 /* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
-template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places> struct walk_sizes {
+template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places>
+struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
         GROUP_STRIPS = strips,     /* of each */
@@ -1330,9 +1515,10 @@ template <int groups, int strips, int shares, int prefix_blocks, bool own, int p
         ONES = STAGES * FETCHED,
         OUT = ONES + ONES_BYTES, /* copies on their way out */
         DECAYS = OUT + BLOCK_TILES * TILE_NUMBERS * 2, /* of stages */
-        WEIGHTS = DECAYS + 0, /* of the block's tiles */
+        WEIGHTS = DECAYS, /* of the block's tiles */
         BARRIERS = WEIGHTS + BLOCK_TILES * 256, /* of stages: full, then free */
-        SINK_BARRIER = STAGES,                 /* a slot of which nobody waits to be free, behind the others: see add_chunk */
+        /* a slot of which nobody waits to be free, behind the others: see add_chunk */
+        SINK_BARRIER = STAGES,
         STAGED = BARRIERS + STAGES * 16 + 8, /* barriers of a warpgroup's copy: it may leave */
         SENT = STAGED + GROUPS * 8       /* it has left */
     };
@@ -1358,16 +1544,17 @@ template <class sizes> struct strip_lane {
 /* Strip of a round that the warp works on, and the first of its prefixes there. */
 template <class sizes> __device__ __forceinline__ int warp_strip(void)
 {
-    return (threadIdx.x >> 5 & 3) * sizes::SHARES / 4;
+    return own_warp() * sizes::SHARES / 4;
 }
 
 template <class sizes> __device__ __forceinline__ int warp_prefix(void)
 {
-    return (threadIdx.x >> 5 & 3) * sizes::PREFIXES % 8;
+    return own_warp() * sizes::PREFIXES % 8;
 }
 
 /* The lane's rows of blocks, at a stage's first 16 tokens, when blocks first (0 or 1) and later ones are fetched. */
-template <int blocks> __device__ __forceinline__ void find_rows(struct fragment_rows<blocks> &rows, const u32 *block, int first)
+template <int blocks>
+__device__ __forceinline__ void find_rows(struct fragment_rows<blocks> &rows, const u32 *block, int first)
 {
 #pragma unroll
     for (int i = 0; i < (blocks + 1) / 2; i++) {
@@ -1398,7 +1585,8 @@ template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_
     return lane;
 }
 
-/* True when all strips of a warpgroup are of the first ones: no block is then read both as a suffix and for prefixes. */
+/* True when all strips of a warpgroup are of the first ones: no block is then read both as a suffix and for
+ * prefixes. */
 template <class sizes> __device__ __forceinline__ bool are_own(int first_strip)
 {
     return sizes::OWN && first_strip + sizes::GROUP_STRIPS <= OWN_STRIPS;
@@ -1412,7 +1600,8 @@ __device__ __forceinline__ int tile_of(int first, int i)
 
 /* Blocks first.. (0 or 1) of 16 tokens, from tokens' address on. */
 template <int first, int blocks>
-__device__ __forceinline__ void fetch_fragments(struct fragments<blocks> &f, const struct fragment_rows<blocks> &rows, u32 tokens)
+__device__ __forceinline__ void fetch_fragments(struct fragments<blocks> &f, const struct fragment_rows<blocks> &rows,
+                                                u32 tokens)
 {
     const int single = (blocks - first) % 2;
     if (single)
@@ -1424,14 +1613,15 @@ __device__ __forceinline__ void fetch_fragments(struct fragments<blocks> &f, con
 
 /* The pair's prefixes: prefix[c][half of the tokens] = the product of the prefix's rows */
 template <class sizes, int blocks>
-__device__ __forceinline__ void form_prefixes(u32 (*prefix)[2], const struct fragments<blocks> &factor, const struct strip_lane<sizes> &strip, int pair)
+__device__ __forceinline__ void form_prefixes(u32 (*prefix)[2], const struct fragments<blocks> &factor,
+                                              const struct strip_lane<sizes> &strip, int pair)
 {
 #pragma unroll
     for (int c = 2 * pair; c < 2 * pair + 2; c++) {
         const int source0 = c ? lane_after(strip.source[0][0], 4 * c) : strip.source[0][0];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            prefix[c][i] = from_lane((factor.word + 0 * sizes::PREFIX_BLOCKS)[2 * (c % sizes::PREFIX_BLOCKS) + i], source0);
+            prefix[c][i] = from_lane(factor.word[2 * (c % sizes::PREFIX_BLOCKS) + i], source0);
         }
     }
 }
@@ -1449,10 +1639,11 @@ __device__ __forceinline__ void form_features(u32 *a, const u32 (*prefix)[2], co
 
 /* ---- queries behind the walk ----
  *
- * NAME_chunk_output may run beside NAME_chunk_state. Blocks of both then have multiprocessors of their own: queries of a chunk are read
- * as soon as all copies of the state before it are there, mostly while they are in the second-level cache. Who waits, waits for
- * blocks that have begun. progress[0] counts the items that blocks of NAME_chunk_output have taken; behind it, for each chunk of each
- * head and block of columns, blocks of NAME_chunk_state that have written their part of the copy. */
+ * NAME_chunk_output may run beside NAME_chunk_state. Blocks of both then have multiprocessors of their own: queries of
+ * a chunk are read as soon as all copies of the state before it are there, mostly while they are in the second-level
+ * cache. Who waits, waits for blocks that have begun. progress[0] counts the items that blocks of NAME_chunk_output
+ * have taken; behind it, for each chunk of each head and block of columns, blocks of NAME_chunk_state that have written
+ * their part of the copy. */
 
 /* A block's part of a copy is written. */
 __device__ __forceinline__ void tell_copied(const struct fpa_cuda_call &call, i64 copy)
@@ -1482,11 +1673,11 @@ __device__ __forceinline__ u32 take_item(const struct fpa_cuda_call &call)
     return index;
 }
 
-/* ---- state ---- */
-
-/* S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (DESIGN: the chunked form). A block walks segments of
- * sequences, one after the other, with the tiles of its warpgroups' strips as fp32 sums; one more warpgroup fetches keys and values. Sums are of bare
- * products; weights enter where a state or a copy leaves. */
+/* ---- state ----
+ *
+ * S <- S + sum_j phi(k_j) v_j' (the chunked form). A block walks segments of
+ * sequences, one after the other, with the tiles of its warpgroups' strips as fp32 sums; one more warpgroup fetches
+ * keys and values. Sums are of bare products; weights enter where a state or a copy leaves. */
 
 /* Which of a warpgroup's tiles the warp has in sum j, and the first of its 16 rows there. */
 template <class sizes> __device__ __forceinline__ int sum_tile(int j)
@@ -1499,55 +1690,20 @@ template <class sizes> __device__ __forceinline__ int sum_row(int j)
     return (warp_prefix<sizes>() + j % sizes::PRODUCTS / STRIP * 2) * 8;
 }
 
-/* First of the columns that a lane has in sums c[4n + 2i], c[4n + 2i + 1]: those of row 8i + lane_row(). */
-__device__ __forceinline__ int value_column(int block, int n)
-{
-    return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
-}
-
-/* A tile's sums, from row on, <- a state as it is given. */
+/* A tile's sums, from row on, from a state as it is given. */
 __device__ __forceinline__ void load_tile(float *c, const state_element *s, int tile, int row, int block)
 {
-#pragma unroll 1
-    for (int i = 0; i < 2; i++) {
-        const int slot = tile * 64 + row + 8 * i + lane_row(), f = tile < TILES ? tile_feature[slot] : -1;
-        if (f < 0)
-            continue;
-        const float w = state_weight[slot];
-#pragma unroll
-        for (int n = 0; n < COLUMN_TILES; n++)
-#pragma unroll
-            for (int e = 0; e < 2; e++)
-                if (value_column(block, n) + e < DV) {
-                    const float a = state_to_float(s[(i64)f * DV + value_column(block, n) + e]) / w;
-                    c[4 * n + e] = i ? c[4 * n + e] : a;
-                    c[4 * n + 2 + e] = i ? a : c[4 * n + 2 + e];
-                }
-        if (lane_column() == 0) {
-            const float a = state_to_float(s[(i64)FEATURES * DV + f]) / w;
-            c[4 * COLUMN_TILES] = i ? c[4 * COLUMN_TILES] : a;
-            c[4 * COLUMN_TILES + 2] = i ? a : c[4 * COLUMN_TILES + 2];
-        }
-    }
+    const int slot = tile * 64 + row + lane_row();
+    load_rows<1>(c, s, block, [&](int i) { return tile < TILES ? tile_feature[slot + 8 * i] : -1; },
+                 [&](int i) { return state_weight[slot + 8 * i]; });
 }
 
+/* A tile's sums, from row on, to one. */
 __device__ __forceinline__ void store_tile(const float *c, state_element *s, int tile, int row, int block)
 {
-#pragma unroll 1
-    for (int i = 0; i < 2; i++) {
-        const int slot = tile * 64 + row + 8 * i + lane_row(), f = tile < TILES ? tile_feature[slot] : -1;
-        if (f < 0)
-            continue;
-        const float w = state_weight[slot];
-#pragma unroll
-        for (int n = 0; n < COLUMN_TILES; n++)
-#pragma unroll
-            for (int e = 0; e < 2; e++)
-                if (value_column(block, n) + e < DV)
-                    s[(i64)f * DV + value_column(block, n) + e] = state_from_float((i ? c[4 * n + 2 + e] : c[4 * n + e]) * w);
-        if (block == 0 && lane_column() == 0)
-            s[(i64)FEATURES * DV + f] = state_from_float((i ? c[4 * COLUMN_TILES + 2] : c[4 * COLUMN_TILES]) * w);
-    }
+    const int slot = tile * 64 + row + lane_row();
+    store_rows<1>(c, s, block, [&](int i) { return tile < TILES ? tile_feature[slot + 8 * i] : -1; },
+                  [&](int i) { return state_weight[slot + 8 * i]; });
 }
 
 /* Two sums that are neighbours, times their row's weight, as a copy has them. */
@@ -1563,8 +1719,8 @@ __device__ __forceinline__ bool is_folded(int tile)
     return tile >= WHOLE_TILES && tile < TILES;
 }
 
-/* Sums -> 16 rows of a tile of a copy, from row first on, in shared memory: four blocks of 8 x 8 at a time, rows g and g + 8 of
- * two times 8 columns. What a folded tile does not keep goes behind its last row. */
+/* Sums -> 16 rows of a tile of a copy, from row first on, in shared memory: four blocks of 8 x 8 at a time, rows g and
+ * g + 8 of two times 8 columns. What a folded tile does not keep goes behind its last row. */
 __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, u32 weights, bool folded)
 {
     u32 row = tile + (first + (threadIdx.x & 15)) * 16 + (threadIdx.x >> 4 & 1) * 1024, pitch = 1024;
@@ -1589,19 +1745,22 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, 
 }
 
 /* A warpgroup's tiles of its count-th copy, to where they leave from. */
-template <class sizes> __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, u32 count, int first_strip)
+template <class sizes>
+__device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, u32 count, int first_strip)
 {
     const int warpgroup = threadIdx.x >> 7, first = warpgroup * sizes::GROUP_TILES;
     const u32 stage = ring + sizes::OUT + first * COPIED;
     barrier_wait(ring + sizes::SENT + warpgroup * 8, ~count & 1); /* the copy before */
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++) {
-        const bool folded = i % STRIP == 0 && is_folded(tile_of(first_strip, sum_tile<sizes>(i))); /* a strip begins with its group's */
-        stage_tile(c[i], stage + sum_tile<sizes>(i) * COPIED, sum_row<sizes>(i), ring + sizes::WEIGHTS + (first + sum_tile<sizes>(i)) * 256 + sum_row<sizes>(i) * 4, folded);
+        /* a strip begins with its group's */
+        const bool folded = i % STRIP == 0 && is_folded(tile_of(first_strip, sum_tile<sizes>(i)));
+        stage_tile(c[i], stage + sum_tile<sizes>(i) * COPIED, sum_row<sizes>(i),
+                   ring + sizes::WEIGHTS + (first + sum_tile<sizes>(i)) * 256 + sum_row<sizes>(i) * 4, folded);
     }
     fence_shared();
     __syncwarp();
-    if ((threadIdx.x & 31) == 0)
+    if (is_first_lane())
         barrier_arrive(ring + sizes::STAGED + warpgroup * 8);
 }
 
@@ -1647,11 +1806,11 @@ template <class sizes> __device__ __forceinline__ struct walk find_walk(const st
     const u32 walk = index / (COLUMN_BLOCKS * sizes::SLICES_OF), segments = (u32)call.segments;
     w.block = index % COLUMN_BLOCKS;
     w.segment = walk % segments;
-    w.bh = walk / segments;
-    w.b = w.bh / (u32)call.heads;
-    w.head = w.bh % (u32)call.heads;
+    const struct key_head own = key_head_of(call, walk / segments);
+    w.bh = own.bh, w.b = own.b, w.head = own.head;
     w.first_chunk = w.segment * (int)call.segment_chunks;
-    w.end_chunk = w.first_chunk + call.segment_chunks < call.chunks ? w.first_chunk + (int)call.segment_chunks : (int)call.chunks;
+    w.end_chunk = w.first_chunk + call.segment_chunks < call.chunks ? w.first_chunk + (int)call.segment_chunks
+        : (int)call.chunks;
     w.end = w.end_chunk * call.chunk < call.walk_end ? w.end_chunk * (int)call.chunk : (int)call.walk_end;
     return w;
 }
@@ -1669,31 +1828,39 @@ __device__ __forceinline__ int copied_chunk(const struct fpa_cuda_call &call, co
 }
 
 /* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. */
-template <class sizes> __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, const struct walk &w, u32 ring, int slot, int first)
+template <class sizes>
+__device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                           const struct walk &w, u32 ring, int slot, int first)
 {
     const u32 stage = ring + slot * FETCHED, full = ring + sizes::BARRIERS + slot * 8;
     barrier_expect(full, FETCHED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, first, (int)w.b, full);
-    copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head, first, (int)w.b, full);
+    copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head, first,
+                            (int)w.b, full);
 }
 
 /* The same by a warp. */
-template <class sizes> __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, int slot, int first)
+template <class sizes>
+__device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, int slot,
+                                            int first)
 {
-    const element *k = (const element *)call.k + w.b * call.k_stride[0] + w.head * call.k_stride[2];
-    const element *v = (const element *)call.v + w.b * call.v_stride[0] + w.head * call.v_stride[2] + w.block * COLUMN_TILES * 8;
+    const element *k = keys_of(call, w.b, w.head);
+    const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, ROW_BLOCKS * 8) && is_aligned(call.v, call.v_stride, DV);
     const u32 stage = ring + slot * FETCHED;
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, ROW_BLOCKS * 8, aligned);
-    fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end, DV - w.block * COLUMN_TILES * 8, aligned);
+    fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
+                                    DV - w.block * COLUMN_TILES * 8, aligned);
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
-/* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all phases
- * of their barriers. */
-template <class sizes> __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 ring)
+/* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all
+ * phases of their barriers. */
+template <class sizes>
+__device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                               u32 ring)
 {
-    const int warp = threadIdx.x >> 5 & 3;
+    const int warp = own_warp();
     struct turn at = {0, 1};
 #pragma unroll 1
     for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
@@ -1705,25 +1872,29 @@ template <class sizes> __device__ __forceinline__ void producer_walks(const stru
             barrier_wait(ring + sizes::BARRIERS + (sizes::STAGES + at.slot) * 8, at.phase);
             if (!maps.keys)
                 fetch_stage<sizes>(call, w, ring, at.slot, first);
-            else if ((threadIdx.x & 31) == 0)
+            else if (is_first_lane())
                 copy_stage<sizes>(call, maps, w, ring, at.slot, first);
         }
     }
 }
 
 /* The fourth: warpgroups' tiles -> the copies that queries read. A lane sends a tile. */
-template <class sizes> __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, u32 &phase)
+template <class sizes>
+__device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, const struct walk &w, u32 ring,
+                                            u32 &phase)
 {
     const int lane = threadIdx.x & 31;
 #pragma unroll 1
     for (int chunk = copied_chunk(call, w); chunk < w.end_chunk; chunk++, phase ^= 1) {
-        copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS;
+        copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block)
+            * (i64)COPY_NUMBERS;
 #pragma unroll 1
         for (int group = 0; group < sizes::GROUPS; group++) {
             const int tile = tile_of(block_strip<sizes>() + group * sizes::GROUP_STRIPS, lane);
             barrier_wait(ring + sizes::STAGED + group * 8, phase);
             if (lane < sizes::GROUP_TILES && tile < TILES)
-                copy_out(copy + tile_place(tile), ring + sizes::OUT + (group * sizes::GROUP_TILES + lane) * COPIED, tile_bytes(tile));
+                copy_out(copy + tile_place(tile), ring + sizes::OUT + (group * sizes::GROUP_TILES + lane) * COPIED,
+                         tile_bytes(tile));
             bulk_commit();
             bulk_wait_read();
             __syncwarp();
@@ -1748,7 +1919,7 @@ template <class sizes> __device__ __forceinline__ void send_walks(const struct f
 template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int slot)
 {
     const u32 barrier = ring + sizes::BARRIERS + (sizes::STAGES + slot) * 8;
-    if ((threadIdx.x & 31) == 0)
+    if (is_first_lane())
         barrier_arrive(barrier);
 }
 
@@ -1756,10 +1927,14 @@ template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int 
 template <class sizes> struct step_at {
     int slot, step;
 
-    __device__ __forceinline__ u32 tokens(u32 ring) const { return ring + slot * FETCHED + step / sizes::ROUNDS * 2048; }
+    __device__ __forceinline__ u32 tokens(u32 ring) const
+    {
+        return ring + slot * FETCHED + step / sizes::ROUNDS * 2048;
+    }
 };
 
-/* What a warp's next features are made of. Factors are read a step before their prefixes are formed: shuffles do not wait. */
+/* What a warp's next features are made of. Factors are read a step before their prefixes are formed: shuffles do not
+ * wait. */
 template <class sizes> struct walk_rows {
     struct fragments<PREFIX_FACTORS * sizes::PREFIX_BLOCKS> factor;
     u32 prefix[sizes::PREFIXES][2];
@@ -1767,14 +1942,16 @@ template <class sizes> struct walk_rows {
 };
 
 template <class sizes>
-__device__ __forceinline__ void fetch_factors(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring, struct step_at<sizes> at)
+__device__ __forceinline__ void fetch_factors(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip,
+                                              u32 ring, struct step_at<sizes> at)
 {
     fetch_fragments<0>(rows.factor, strip[at.step % sizes::ROUNDS].factor, at.tokens(ring));
 }
 
 /* own: the first suffix is what the last factor was read from. */
 template <class sizes, bool own>
-__device__ __forceinline__ void fetch_suffixes(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring, struct step_at<sizes> at)
+__device__ __forceinline__ void fetch_suffixes(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip,
+                                               u32 ring, struct step_at<sizes> at)
 {
     if (own)
 #pragma unroll
@@ -1784,15 +1961,17 @@ __device__ __forceinline__ void fetch_suffixes(struct walk_rows<sizes> &rows, co
 }
 
 template <class sizes>
-__device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, struct step_at<sizes> at, int pair)
+__device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip,
+                                          struct step_at<sizes> at, int pair)
 {
     form_prefixes(rows.prefix, rows.factor, strip[at.step % sizes::ROUNDS], pair);
 }
 
-/* The portion's features have been formed. Prefixes that no later portion needs become those of the next step; behind the last
- * portion come its suffixes, and factors of the step after it. */
+/* The portion's features have been formed. Prefixes that no later portion needs become those of the next step; behind
+ * the last portion come its suffixes, and factors of the step after it. */
 template <class sizes, bool own>
-__device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring, int slot, int next_slot, int step, int portion)
+__device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring,
+                                        int slot, int next_slot, int step, int portion)
 {
     const struct step_at<sizes> next = {step + 1 < sizes::STEPS ? slot : next_slot, (step + 1) % sizes::STEPS};
     const struct step_at<sizes> second = {step + 2 < sizes::STEPS ? slot : next_slot, (step + 2) % sizes::STEPS};
@@ -1806,11 +1985,12 @@ __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const str
     fetch_factors(rows, strip, ring, second);
 }
 
-/* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody uses. The
- * chunk's first stage has none before it to free, but arrives as all others do: beside an arrival under a condition ptxas
- * serialises the products of some heads (C7511). */
+/* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody
+ * uses. The chunk's first stage has none before it to free, but arrives as all others do: beside an arrival under a
+ * condition ptxas serialises the products of some heads (C7511). */
 template <class sizes, bool own>
-__device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_lane<sizes> *strip, u32 ring, struct turn &at, int stages)
+__device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_lane<sizes> *strip, u32 ring,
+                                          struct turn &at, int stages)
 {
     enum { STEPS = sizes::STEPS, PORTIONS = sizes::PORTIONS };
     struct walk_rows<sizes> rows;
@@ -1845,7 +2025,8 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
 #pragma unroll
             for (int n = 0; n < sizes::PORTION; n++)
                 if (portion * sizes::PORTION + n < sizes::PRODUCTS)
-                    add_values(c[step % sizes::ROUNDS * sizes::PRODUCTS + portion * sizes::PORTION + n], a[n], values + step / sizes::ROUNDS * 2048, ring + sizes::ONES);
+                    add_values(c[step % sizes::ROUNDS * sizes::PRODUCTS + portion * sizes::PORTION + n], a[n],
+                               values + step / sizes::ROUNDS * 2048, ring + sizes::ONES);
             multiply_commit();
         }
         at = next;
@@ -1855,7 +2036,9 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
 }
 
 /* A warpgroup's sums along a segment: before its first chunk, ... */
-template <class sizes> __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w, int first_strip)
+template <class sizes>
+__device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w,
+                                           int first_strip)
 {
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++) {
@@ -1863,7 +2046,7 @@ template <class sizes> __device__ __forceinline__ void begin_walk(float (*c)[N /
         for (int n = 0; n < N / 2; n++)
             c[i][n] = 0;
         if (is_given(call, w))
-            load_tile(c[i], (const state_element *)call.state_in + w.b * call.state_in_stride[0] + w.head * call.state_in_stride[1],
+            load_tile(c[i], given_state(call, w.b, w.head),
                       tile_of(first_strip, sum_tile<sizes>(i)), sum_row<sizes>(i), w.block);
     }
 #pragma unroll
@@ -1872,19 +2055,23 @@ template <class sizes> __device__ __forceinline__ void begin_walk(float (*c)[N /
 }
 
 /* ... and behind the last one. */
-template <class sizes> __device__ __forceinline__ void end_walk(const float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w, int first_strip)
+template <class sizes>
+__device__ __forceinline__ void end_walk(const float (*c)[N / 2], const struct fpa_cuda_call &call,
+                                         const struct walk &w, int first_strip)
 {
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++) {
         const int tile = tile_of(first_strip, sum_tile<sizes>(i)), row = sum_row<sizes>(i);
         if (call.totals)
-            store_total_tile(c[i], call.totals + ((w.bh * call.segments + w.segment) * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS, tile, row);
+            store_total_tile(c[i], call.totals + ((w.bh * call.segments + w.segment) * COLUMN_BLOCKS + w.block)
+                             * (i64)COPY_NUMBERS, tile, row);
         else if (call.state_out)
-            store_tile(c[i], (state_element *)call.state_out + w.b * call.state_out_stride[0] + w.head * call.state_out_stride[1], tile, row, w.block);
+            store_tile(c[i], final_state(call, w.b, w.head), tile, row, w.block);
     }
 }
 
-template <class sizes, bool own> __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, u32 ring)
+template <class sizes, bool own>
+__device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, u32 ring)
 {
     float c[sizes::GROUP_TILES][N / 2];
     struct strip_lane<sizes> strip[sizes::ROUNDS];
@@ -1902,7 +2089,8 @@ template <class sizes, bool own> __device__ __forceinline__ void overlap_walks(c
         begin_walk<sizes>(c, call, w, first_strip);
 #pragma unroll 1
         for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
-            const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk : w.end;
+            const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk
+                : w.end;
             if (chunk >= copied_chunk(call, w))
                 stage_copy<sizes>(c, ring, copies++, first_strip);
             if (end <= start)
@@ -1916,7 +2104,8 @@ template <class sizes, bool own> __device__ __forceinline__ void overlap_walks(c
     }
 }
 
-template <class sizes, int registers, int producer_registers> __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
+template <class sizes, int registers, int producer_registers>
+__device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
 {
     const u32 ring = shared_address();
     launch_next();
@@ -1944,7 +2133,7 @@ template <class sizes, int registers, int producer_registers> __device__ __force
     __syncthreads();
     if (threadIdx.x >= sizes::THREADS_OF - 128) {
         registers_lower<producer_registers>();
-        if ((threadIdx.x >> 5 & 3) < 3)
+        if (own_warp() < 3)
             producer_walks<sizes>(call, maps, ring);
         else
             send_walks<sizes>(call, ring);
@@ -1960,7 +2149,9 @@ template <class sizes, int registers, int producer_registers> __device__ __force
 
 /* Blocks of 3 warpgroups and 3 strips: 6 tiles. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(512, 1) tspow2_d32_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
+extern "C" __global__ void __launch_bounds__(512, 1)
+tspow2_d32_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call,
+                            const __grid_constant__ struct fpa_cuda_maps maps)
 {
     walk_keys<walk_sizes<3, 1, 1, 1, true, 2, 8, 2>, 160, 32>(call, maps);
 }
@@ -1968,17 +2159,19 @@ extern "C" __global__ void __launch_bounds__(512, 1) tspow2_d32_bf16_chunk_state
 
 /* Blocks of 2 warpgroups and 2 strips: 4 tiles. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE_SMALL)
-extern "C" __global__ void __launch_bounds__(384, 1) tspow2_d32_bf16_chunk_state_small(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
+extern "C" __global__ void __launch_bounds__(384, 1)
+tspow2_d32_bf16_chunk_state_small(const __grid_constant__ struct fpa_cuda_call call,
+                                  const __grid_constant__ struct fpa_cuda_maps maps)
 {
     walk_keys<walk_sizes<2, 1, 1, 1, true, 2, 8, 2>, 232, 40>(call, maps);
 }
 #endif
 
-/* ---- carry ---- */
-
-/* Segments of a sequence were walked side by side, each from zero. With
- *     base_s = exp(G of segment s - 1) base_{s-1} + total_{s-1},  base_0 = 0,
- * the state before a chunk of segment s is its copy plus exp(G from the segment's start) base_s. A
+/* ---- carry ----
+ *
+ * Segments of a sequence were walked side by side, each from zero. With
+ *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
+ * the state before a chunk of segment s is its copy plus base_s. A
  * block takes 2048 elements of one segment; the block of the last one writes the final state. */
 
 enum { CARRIED = 8 }; /* elements a thread */
@@ -2037,15 +2230,16 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(256, 2)
+tspow2_d32_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
     const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048, segments = (u32)call.segments;
     const int element = (blockIdx.x % blocks * 256 + threadIdx.x) * CARRIED;
     const i64 size = COPY_ROWS * COLUMNS, segment = blockIdx.x / blocks % segments;
-    const u32 bh = blockIdx.x / blocks / segments, b = bh / (u32)call.heads, head = bh % (u32)call.heads;
+    const struct key_head own = key_head_of(call, blockIdx.x / blocks / segments);
     if (element >= size)
         return;
-    const float *totals = call.totals + bh * call.segments * size + element;
+    const float *totals = call.totals + own.bh * call.segments * size + element;
     float base[CARRIED] = {};
 #pragma unroll 4
     for (i64 s = 0; s < segment; s++)
@@ -2053,7 +2247,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_segment_sca
     if (segment > 0) {
         const i64 first = segment * call.segment_chunks;
         const i64 end = first + call.segment_chunks < call.chunks ? first + call.segment_chunks : call.chunks;
-        copy_element *copies = (copy_element *)call.states + bh * call.chunks * size + element;
+        copy_element *copies = (copy_element *)call.states + own.bh * call.chunks * size + element;
         const float weight = copy_weight[copied_row(element)];
 #pragma unroll 4
         for (i64 chunk = first; chunk < end; chunk++)
@@ -2061,21 +2255,22 @@ extern "C" __global__ void __launch_bounds__(256, 2) tspow2_d32_bf16_segment_sca
     }
     if (segment == call.segments - 1 && call.state_out) {
         add_total(base, totals + segment * size);
-        store_final((state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1], base, element);
+        store_final(final_state(call, own.b, own.head), base, element);
     }
 }
 #endif
 
-/* ---- chunk_output ---- */
-
-/* o_t = exp(G_t) phi(q_t)' S + sum over the chunk's visible j of exp(G_t - G_j) k(q_t, k_j) v_j, divided by the
- * same sum with v = 1 when the head is normalised. Blocks stay and take QUERY_TOKENS queries of one head after the
- * other. Their tiles of 64 go to the warpgroups in turn, so that all see about equally many keys; one more warpgroup
- * fetches: one warp queries and tiles of the state, three warps keys and values. */
+/* ---- chunk_output ----
+ *
+ * o_t = phi(q_t)' S + sum over the chunk's visible j of k(q_t, k_j) v_j, divided by the same sum with v = 1. Blocks
+ * stay and take QUERY_TOKENS queries of one head after the other. Their tiles of 64 go to the warpgroups in turn, so
+ * that all see about equally many keys; one more warpgroup fetches: one warp queries and tiles of the state, three
+ * warps keys and values. */
 enum {
     CHUNK_OUTPUT_GROUPS = 3,       /* warpgroups that multiply */
     QUERY_TILES64 = QUERY_TOKENS / 64 / CHUNK_OUTPUT_GROUPS, /* of a warpgroup */
-    NEXT_TILE = CHUNK_OUTPUT_GROUPS * SLAB64, /* bytes from one of a warpgroup's tiles of queries to the next, in a slab */
+    /* bytes from one of a warpgroup's tiles of queries to the next, in a slab */
+    NEXT_TILE = CHUNK_OUTPUT_GROUPS * SLAB64,
     NEXT_SLAB = QUERY_TOKENS * 128,
     QUERY_BYTES = ROW_SLABS * NEXT_SLAB,
     QUERY_STAGES = 2,
@@ -2088,8 +2283,8 @@ enum {
     KEY_ONES = KEY_RING + KEY_STAGES * FETCHED,
     TILE_RING = KEY_ONES + ONES_BYTES,
     KEY_GATES = TILE_RING + TILE_STAGES * TILE_BYTES,
-    QUERY_GATES = KEY_GATES + 0,
-    QUERY_BARRIERS = QUERY_GATES + 0, /* full, then free; likewise the others */
+    QUERY_GATES = KEY_GATES,
+    QUERY_BARRIERS = QUERY_GATES, /* full, then free; likewise the others */
     TILE_BARRIERS = QUERY_BARRIERS + 16 * QUERY_STAGES,
     KEY_BARRIERS = TILE_BARRIERS + 16 * TILE_STAGES,
     ITEM_BARRIERS = KEY_BARRIERS + 16 * KEY_STAGES,
@@ -2118,16 +2313,17 @@ __device__ __forceinline__ u32 count_items(const struct fpa_cuda_call &call)
 __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &call, u32 index)
 {
     struct item item;
-    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS), query_heads = (u32)call.query_heads;
-    const u32 heads = (u32)call.batch * query_heads, beside = (u32)call.beside;
+    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
+    const u32 heads = (u32)call.batch * (u32)call.query_heads, beside = (u32)call.beside;
     /* heads that are beside each other are walked together, from their first tokens on */
-    const u32 set = index / COLUMN_BLOCKS / (beside * blocks) * beside, width = heads - set < beside ? heads - set : beside;
+    const u32 set = index / COLUMN_BLOCKS / (beside * blocks) * beside, width = heads - set < beside ? heads - set
+        : beside;
     const u32 place = index / COLUMN_BLOCKS % (beside * blocks), owner = set + place % width;
     item.block = index % COLUMN_BLOCKS;
-    item.first = (call.chunks > 1 ? place / width : blocks - 1 - place / width) * QUERY_TOKENS; /* of one chunk: the longest items first */
-    item.b = owner / query_heads;
-    item.query_head = owner % query_heads;
-    item.head = (u32)item.query_head / (query_heads / (u32)call.heads);
+    /* of one chunk: the longest items first */
+    item.first = (call.chunks > 1 ? place / width : blocks - 1 - place / width) * QUERY_TOKENS;
+    const struct query_head own = query_head_of(call, owner);
+    item.b = own.b, item.query_head = own.query_head, item.head = own.head;
     const int chunk = item.first / (int)call.chunk;
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < call.length ? item.first + QUERY_TOKENS : (int)call.length;
@@ -2145,7 +2341,8 @@ __device__ __forceinline__ struct item &item_of(int slot)
 /* ---- the last warpgroup ---- */
 
 /* Tiles of the copy that an item reads. */
-__device__ __forceinline__ void producer_copy(const struct fpa_cuda_call &call, u32 shared, const struct item &item, struct turn &at)
+__device__ __forceinline__ void producer_copy(const struct fpa_cuda_call &call, u32 shared, const struct item &item,
+                                              struct turn &at)
 {
     const copy_element *copy = (const copy_element *)call.states + item.copy * COPY_NUMBERS;
     if (call.awaited)
@@ -2160,20 +2357,20 @@ __device__ __forceinline__ void producer_copy(const struct fpa_cuda_call &call, 
     }
 }
 
-/* Three warps fetch tiles of keys and values. Each has slots of its own: it sees all phases of their barriers, one after the
- * other, and cannot take one for the one before the last. */
+/* Three warps fetch tiles of keys and values. Each has slots of its own: it sees all phases of their barriers, one
+ * after the other, and cannot take one for the one before the last. */
 __device__ __forceinline__ bool is_mine(int slot)
 {
-    return slot % 3 == (int)(threadIdx.x >> 5 & 3) - 1;
+    return slot % 3 == (int)own_warp() - 1;
 }
 
-/* Queries are fetched by the first warp when it takes their item; if there is one place, which is free late, by another one,
- * so that tiles need not wait. */
+/* Queries are fetched by the first warp when it takes their item; if there is one place, which is free late, by another
+ * one, so that tiles need not wait. */
 enum { QUERY_WARP = QUERY_STAGES > 1 ? 0 : 1 };
 
 __device__ __forceinline__ bool fetches_queries(void)
 {
-    return (threadIdx.x >> 5 & 3) == QUERY_WARP;
+    return own_warp() == QUERY_WARP;
 }
 
 /* The item that the block has taken next. */
@@ -2188,27 +2385,30 @@ __device__ __forceinline__ u32 next_item(u32 shared, struct turn &at)
 }
 
 /* Queries of an item into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives, too. */
-__device__ __forceinline__ void copy_queries(const struct fpa_cuda_maps &maps, const struct item &item, u32 to, u32 full)
+__device__ __forceinline__ void copy_queries(const struct fpa_cuda_maps &maps, const struct item &item, u32 to,
+                                             u32 full)
 {
     barrier_await(full, QUERY_BYTES);
 #pragma unroll 1
     for (int token = 0; token < QUERY_TOKENS; token += 64)
-        copy_boxes<ROW_SLABS>(to + token * 128, QUERY_TOKENS * 128, maps.query, 0, (int)item.query_head, item.first + token, (int)item.b, full);
+        copy_boxes<ROW_SLABS>(to + token * 128, QUERY_TOKENS * 128, maps.query, 0, (int)item.query_head,
+                              item.first + token, (int)item.b, full);
 }
 
 /* The same by a warp, up to where it arrives. */
 __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, const struct item &item, u32 to)
 {
-    const element *q = (const element *)call.q + item.b * call.q_stride[0] + item.query_head * call.q_stride[2];
+    const element *q = queries_of(call, item.b, item.query_head);
     fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length, ROW_BLOCKS * 8,
                                             is_aligned(call.q, call.q_stride, ROW_BLOCKS * 8));
 }
 
 /* Behind the last item those who multiply find that there are no more. */
-__device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turn &at)
+__device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                                 u32 shared, u32 index, struct turn &at)
 {
     const u32 full = shared + QUERY_BARRIERS + at.slot * 8, to = shared + at.slot * QUERY_BYTES;
-    const bool leads = (threadIdx.x & 31) == 0, ends = index >= count_items(call);
+    const bool leads = is_first_lane(), ends = index >= count_items(call);
     struct item item = find_item(call, ends ? 0 : index);
     barrier_wait(full + QUERY_STAGES * 8, at.phase);
     item.first = ends ? -1 : item.first;
@@ -2225,13 +2425,14 @@ __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &cal
     advance<QUERY_STAGES>(at);
 }
 
-/* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for all
- * tiles of the one before, so that all blocks end at about the same time. */
-__device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared)
+/* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for
+ * all tiles of the one before, so that all blocks end at about the same time. */
+__device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                               u32 shared)
 {
     struct turn tiles = {0, 1}, items = {0, 1}, queries = {0, 1};
     const u32 count = count_items(call);
-    const bool leads = (threadIdx.x & 31) == 0;
+    const bool leads = is_first_lane();
     u32 index = blockIdx.x - gridDim.x;
 #pragma unroll 1
     do {
@@ -2260,28 +2461,34 @@ __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call,
     wait_for_last(); /* who waits for this kernel waits for all of them */
 }
 
-/* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives, too. */
-__device__ __forceinline__ void copy_keys(const struct fpa_cuda_maps &maps, const struct item &item, u32 stage, int key, u32 full)
+/* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives,
+ * too. */
+__device__ __forceinline__ void copy_keys(const struct fpa_cuda_maps &maps, const struct item &item, u32 stage, int key,
+                                          u32 full)
 {
     barrier_await(full, FETCHED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)item.head, key, (int)item.b, full);
-    copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head, key, (int)item.b, full);
+    copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head, key,
+                            (int)item.b, full);
 }
 
 /* The same by a warp, up to where it arrives. */
-__device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, const struct item &item, u32 stage, int key)
+__device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, const struct item &item, u32 stage,
+                                           int key)
 {
-    const element *k = (const element *)call.k + item.b * call.k_stride[0] + item.head * call.k_stride[2];
-    const element *v = (const element *)call.v + item.b * call.v_stride[0] + item.head * call.v_stride[2] + item.block * COLUMN_TILES * 8;
+    const element *k = keys_of(call, item.b, item.head);
+    const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, ROW_BLOCKS * 8) && is_aligned(call.v, call.v_stride, DV);
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, ROW_BLOCKS * 8, aligned);
-    fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key, DV - item.block * COLUMN_TILES * 8, aligned);
+    fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key,
+                                    DV - item.block * COLUMN_TILES * 8, aligned);
 }
 
-__device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared, u32 index, struct turn &at)
+__device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                              u32 shared, u32 index, struct turn &at)
 {
     const struct item item = find_item(call, index);
-    const bool leads = (threadIdx.x & 31) == 0;
+    const bool leads = is_first_lane();
 #pragma unroll 1
     for (int key = item.first_key; key < item.end_key; key += 64) {
         const u32 full = shared + KEY_BARRIERS + at.slot * 8, stage = shared + KEY_RING + at.slot * FETCHED;
@@ -2301,7 +2508,8 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
 }
 
 /* The other warps. */
-__device__ __forceinline__ void producer_items(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 shared)
+__device__ __forceinline__ void producer_items(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                               u32 shared)
 {
     struct turn items = {0, 0}, keys = {0, 1}, queries = {0, 1};
     const u32 count = count_items(call);
@@ -2382,7 +2590,8 @@ __device__ __forceinline__ u32 neighbour(u32 word, int distance)
     return turned(from_lane(word, (threadIdx.x ^ distance) & 31), threadIdx.x & (distance == 1 ? 1 : 2));
 }
 
-/* a[m]: features of rows 16 k.. of a folded tile, whose last 8 are none: each row of the block times another one, see fold_row. */
+/* a[m]: features of rows 16 k.. of a folded tile, whose last 8 are none: each row of the block times another one, see
+ * fold_row. */
 __device__ __forceinline__ void form_folded(u32 (*a)[4], const u32 (*suffix)[2], int k)
 {
 #pragma unroll
@@ -2390,7 +2599,8 @@ __device__ __forceinline__ void form_folded(u32 (*a)[4], const u32 (*suffix)[2],
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const u32 own = suffix[m][i];
-            const u32 low = k == 0 ? own : neighbour(own, k == 1 ? 1 : 3), high = k == 0 ? turned(own, 1) : neighbour(own, 2);
+            const u32 low = k == 0 ? own : neighbour(own, k == 1 ? 1 : 3);
+            const u32 high = k == 0 ? turned(own, 1) : neighbour(own, 2);
             const u32 product[2] = {times(own, low), k == 2 ? 0 : times(own, high)};
             a[m][i] = product[0];
             a[m][2 + i] = product[1];
@@ -2403,7 +2613,8 @@ __device__ __forceinline__ u64 folded_operand(u32 tile, int k)
     return operand(tile + k * 256, k == 2 ? 0 : 128, 640);
 }
 
-/* c[m] += phi(q) S of folded tiles, one after the other: beside products that go on there are no registers for both loops. */
+/* c[m] += phi(q) S of folded tiles, one after the other: beside products that go on there are no registers for both
+ * loops. */
 __device__ __forceinline__ void read_folded(float (*c)[N / 2], u32 shared, u32 queries, struct turn &at)
 {
     u32 a[2][FORMED][4];
@@ -2425,7 +2636,7 @@ __device__ __forceinline__ void read_folded(float (*c)[N / 2], u32 shared, u32 q
             multiply_commit();
         }
         multiply_wait<0>();
-        if ((threadIdx.x & 31) == 0)
+        if (is_first_lane())
             barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + at.slot) * 8);
         advance<TILE_STAGES>(at);
     }
@@ -2451,7 +2662,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
             for (int step = 0; step < 4 * PARTS; step++) {
                 const int s = step / PARTS, m = step % PARTS * FORMED;
                 multiply_wait<1>();
-                if (step == 1 && last >= 0 && (threadIdx.x & 31) == 0)
+                if (step == 1 && last >= 0 && is_first_lane())
                     barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
                 form_features(a[step & 1], pair + m, suffix + m, s);
                 if (step == 0)
@@ -2469,15 +2680,11 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
         }
     }
     multiply_wait<0>();
-    if ((threadIdx.x & 31) == 0)
+    if (is_first_lane())
         barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
-#pragma unroll
-    for (int m = 0; m < QUERY_TILES64; m++)
-        make_opaque<N / 2>(c[m]);
+    make_opaque<QUERY_TILES64 * N / 2>(c[0]);
     read_folded(c, shared, queries, at);
-#pragma unroll
-    for (int m = 0; m < QUERY_TILES64; m++)
-        make_opaque<N / 2>(c[m]);
+    make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
 /* ---- the chunk's own keys ---- */
@@ -2485,10 +2692,10 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
 /* d[32]: dots of a warpgroup's 64 queries and 64 keys, for each dot of the score. */
 __device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 keys)
 {
-    const u32 rows = queries - (threadIdx.x >> 5 & 3) * 2048; /* of the whole warpgroup */
+    const u32 rows = queries - own_warp() * 2048; /* of the whole warpgroup */
     multiply_begin();
-    begin_keys(d[0], slab_operand(rows + 0 * NEXT_SLAB + 0, 16), slab_operand(keys + 0 * SLAB64 + 0, 16));
-    multiply_keys(d[0], slab_operand(rows + 0 * NEXT_SLAB + 32, 16), slab_operand(keys + 0 * SLAB64 + 32, 16));
+    begin_keys(d[0], slab_operand(rows, 16), slab_operand(keys, 16));
+    multiply_keys(d[0], slab_operand(rows + 32, 16), slab_operand(keys + 32, 16));
     multiply_commit();
 }
 
@@ -2541,7 +2748,8 @@ struct keys_walk {
 __device__ __forceinline__ struct keys_walk find_schedule(const struct item &item, int length)
 {
     struct keys_walk walk;
-    const int warpgroup = from_lane(threadIdx.x >> 7, 0); /* one number for all lanes, so that branches are the warp's */
+    /* one number for all lanes, so that branches are the warp's */
+    const int warpgroup = from_lane(threadIdx.x >> 7, 0);
     const int left = (length - item.first + 63) / 64 - warpgroup;
     walk.count = (item.end_key - item.first_key + 63) / 64;
     walk.tiles = left <= 0 ? 0 : (left + CHUNK_OUTPUT_GROUPS - 1) / CHUNK_OUTPUT_GROUPS;
@@ -2559,10 +2767,12 @@ __device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, in
 /* Places for scores: with two, some are formed while others multiply. */
 enum { SCORE_PLACES = 1 };
 
-/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply the
- * values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of the first tile sees; masked: not
- * all queries of that tile see all keys. */
-template <int first, int end> __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key, u32 ones)
+/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
+ * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
+ * the first tile sees; masked: not all queries of that tile see all keys. */
+template <int first, int end>
+__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
+                                              u32 ones)
 {
     float d[1][32];
     u32 a[SCORE_PLACES][4][4];
@@ -2590,7 +2800,8 @@ template <int first, int end> __device__ __forceinline__ void read_key_tile(floa
     multiply_wait<0>();
 }
 
-__device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct item &item, u32 shared, u32 queries, struct turn &at)
+__device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct item &item,
+                                          u32 shared, u32 queries, struct turn &at)
 {
     const struct keys_walk walk = find_schedule(item, (int)call.length);
 #pragma unroll 1
@@ -2598,7 +2809,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
         const int first = first_query_tile(walk, tile);
         const bool masked = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
-        const int last_key = (threadIdx.x >> 5 & 3) * 16 + lane_row();
+        const int last_key = own_warp() * 16 + lane_row();
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
         if (first == 0 && walk.tiles == 1)
             read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + KEY_ONES);
@@ -2606,13 +2817,11 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
             read_key_tile<0, 2>(c, queries, stage, masked, last_key, shared + KEY_ONES);
         if (first == 1 && walk.tiles == 2)
             read_key_tile<1, 2>(c, queries, stage, masked, last_key, shared + KEY_ONES);
-        if ((threadIdx.x & 31) == 0)
+        if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
-#pragma unroll
-    for (int m = 0; m < QUERY_TILES64; m++)
-        make_opaque<N / 2>(c[m]);
+    make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
 /* word[n] of lane t of four <- word[t] of lane n. */
@@ -2662,24 +2871,18 @@ __device__ __forceinline__ void store_row(element *o, const float *c, float fact
     }
 }
 
-/* What a query's sums are multiplied by; z: their normaliser. */
-__device__ __forceinline__ float normaliser(float z)
-{
-    return 1.0f / (z + 0.001f);
-}
-
 /* Sums of queries first.. of a head, whose place in o is given. */
-__device__ __forceinline__ void store_queries(const float (*c)[N / 2], const struct fpa_cuda_call &call, element *o, int first, int block)
+__device__ __forceinline__ void store_queries(const float (*c)[N / 2], const struct fpa_cuda_call &call, element *o,
+                                              int first, int block)
 {
-    const bool wide = (((i64)call.o | call.o_stride[0] * 2 | call.o_stride[1] * 2 | call.o_stride[2] * 2) & 15) == 0;
-    first += (threadIdx.x >> 7) * 64 + (threadIdx.x >> 5 & 3) * 16 + lane_row();
+    const bool wide = is_aligned(call.o, call.o_stride, 8);
+    first += (threadIdx.x >> 7) * 64 + own_warp() * 16 + lane_row();
 #pragma unroll
     for (int m = 0; m < QUERY_TILES64; m++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int token = first + m * CHUNK_OUTPUT_GROUPS * 64 + i * 8;
-            float factor = 1;
-            factor = normaliser(__shfl_sync(0xffffffffu, c[m][4 * COLUMN_TILES + 2 * i], threadIdx.x & 28));
+            const float factor = row_normaliser(c[m], i);
             store_row(o + token * call.o_stride[1], c[m] + 2 * i, factor, block, wide, token < call.length);
         }
 }
@@ -2708,13 +2911,14 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
 #pragma unroll
             for (int i = 0; i < N / 2; i++)
                 c[m][i] = 0;
-            make_opaque<N / 2>(c[m]); /* as sums that no state was read into: else ptxas serialises the products of some heads */
+            /* as sums that no state was read into: else ptxas serialises the products of some heads */
+            make_opaque<N / 2>(c[m]);
         }
         if (item.reads) {
             read_state(c, shared, from, tiles);
         }
         read_keys(c, call, item, shared, from, keys);
-        element *o = (element *)call.o + item.b * call.o_stride[0] + item.query_head * call.o_stride[2];
+        element *o = outputs_of(call, item.b, item.query_head);
         const int first = item.first, block = item.block;
         barrier_arrive(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8);
         advance<QUERY_STAGES>(queries);
@@ -2731,12 +2935,14 @@ __device__ __forceinline__ void init_barriers(u32 barriers, int stages, int full
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_OUTPUT)
-extern "C" __global__ void __launch_bounds__(CHUNK_OUTPUT_THREADS, 1) tspow2_d32_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call, const __grid_constant__ struct fpa_cuda_maps maps)
+extern "C" __global__ void __launch_bounds__(CHUNK_OUTPUT_THREADS, 1)
+tspow2_d32_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
+                             const __grid_constant__ struct fpa_cuda_maps maps)
 {
     const u32 shared = shared_address();
     if (threadIdx.x == 0) {
-        /* where lanes read what lanes have written, each arrives itself, which racecheck can follow; a warp's first one where
-         * the other side is the copy engine's or a product's */
+        /* where lanes read what lanes have written, each arrives itself, which racecheck can follow; a warp's first one
+         * where the other side is the copy engine's or a product's */
         init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 128 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
@@ -2757,6 +2963,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK_OUTPUT_THREADS, 1) tspow2_d32
     }
 }
 #endif
+
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
  * A block owns a run of features of one head for all tokens. Its rows of the state stream through it: a thread has
@@ -2784,8 +2991,8 @@ enum {
 
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
-/* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows of the key and the queries,
- * STEP_ROOM, the ring. */
+/* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows
+ * of the key and the queries, STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
@@ -2849,8 +3056,7 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
     if (call.joined) {
         head = blockIdx.y;
         task.slice = blockIdx.x;
-    } else
-    if (slices > 1) {
+    } else if (slices > 1) {
         head = blockIdx.x / slices;
         task.slice = blockIdx.x % slices;
     }
@@ -2893,8 +3099,9 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
     }
 };
 
-/* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction under a
- * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are clear. */
+/* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
+ * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
+ * are clear. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -2914,15 +3121,18 @@ __device__ __forceinline__ float step_warp_sum(float a)
 /* Vectors of a pass's token: the key, its value, query g of the pass. */
 __device__ __forceinline__ const element *step_key(const struct fpa_cuda_call &call, const struct step_task &task)
 {
-    return (const element *)call.k + task.batch * call.k_stride[0] + task.token * call.k_stride[1] + task.head * call.k_stride[2];
+    return (const element *)call.k + task.batch * call.k_stride[0] + task.token * call.k_stride[1]
+        + task.head * call.k_stride[2];
 }
 
 __device__ __forceinline__ const element *step_values(const struct fpa_cuda_call &call, const struct step_task &task)
 {
-    return (const element *)call.v + task.batch * call.v_stride[0] + task.token * call.v_stride[1] + task.head * call.v_stride[2];
+    return (const element *)call.v + task.batch * call.v_stride[0] + task.token * call.v_stride[1]
+        + task.head * call.v_stride[2];
 }
 
-__device__ __forceinline__ const element *step_query(const struct fpa_cuda_call &call, const struct step_task &task, int g)
+__device__ __forceinline__ const element *step_query(const struct fpa_cuda_call &call, const struct step_task &task,
+                                                     int g)
 {
     return (const element *)call.q + task.batch * call.q_stride[0] + task.token * call.q_stride[1] +
            (task.query + g) * call.q_stride[2];
@@ -2986,9 +3196,9 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 
 /* ---- features ---- */
 
-/* The packed rows that the first features of a block are products of and their weights, number threadIdx.x and, in the upper half,
- * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0: where there
- * are no registers for them, none. */
+/* The packed rows that the first features of a block are products of and their weights, number threadIdx.x and, in the
+ * upper half, threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait.
+ * AHEAD: 2, or 0: where there are no registers for them, none. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
     float weights[2];
@@ -3065,8 +3275,8 @@ template <typename number> struct step_type<false, number> {
     typedef float type;
 };
 
-/* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's rows lie
- * in shared memory, in the ring's place. */
+/* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
+ * rows lie in shared memory, in the ring's place. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -3124,7 +3334,8 @@ template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struc
 }
 
 /* Bring the sums of features near, which are read later. */
-template <typename number> __device__ __forceinline__ void step_ask_sums(const struct step_task &task, const number *state)
+template <typename number>
+__device__ __forceinline__ void step_ask_sums(const struct step_task &task, const number *state)
 {
 #pragma unroll 1
     for (int i = threadIdx.x * 32; state && i < task.count; i += DECODE_THREADS * 32)
@@ -3139,7 +3350,8 @@ template <typename number> __device__ __forceinline__ void step_ask(const struct
         if (grid::row() < grid::ROWS)
 #pragma unroll
             for (int stage = 0; stage < STEP_STAGES; stage += STEP_GROUP)
-                step_fetch<grid>(step_from(state, task.first * DV), grid::row() + stage * grid::ROWS, task.count, stage);
+                step_fetch<grid>(step_from(state, task.first * DV), grid::row() + stage * grid::ROWS, task.count,
+                                 stage);
     }
     step_ask_sums(task, state);
 }
@@ -3183,7 +3395,8 @@ __device__ __forceinline__ void step_stream(const number *from, int at, int n, i
     }
 }
 
-/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds (decode_resident.cu.in). */
+/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds
+ * (decode_resident.cu.in). */
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_held(const number *from, int at, int n, const visitor &visit)
 {
@@ -3238,8 +3451,7 @@ __device__ __forceinline__ void step_walk(const number *from, int at, int n, int
         return;
     if constexpr (grid::IS_HELD)
         step_held<grid>(from, at, n, visit);
-    else
-    if constexpr (grid::IS_WIDE)
+    else if constexpr (grid::IS_WIDE)
         step_stream<grid>(from, at, n, all, visit);
     else
         step_scatter<grid>(from, at, n, visit);
@@ -3310,7 +3522,8 @@ __device__ __forceinline__ float step_divisor(float den)
 __device__ __forceinline__ float *step_part(const struct fpa_cuda_call &call, long long batch, long long query,
                                                    long long token, long long slice)
 {
-    return call.partial + (((batch * call.query_heads + query) * call.length + token) * call.slices + slice) * STEP_COLUMNS;
+    return call.partial + (((batch * call.query_heads + query) * call.length + token) * call.slices + slice)
+        * STEP_COLUMNS;
 }
 
 __device__ __forceinline__ element *step_output(const struct fpa_cuda_call &call, long long batch, long long query,
@@ -3371,8 +3584,8 @@ __device__ __forceinline__ float step_sum_weights(const struct step_task &task, 
 
 /* ---- parts of o, joined ---- */
 
-/* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it has
- * come. Nobody waits for what this thread wrote elsewhere. */
+/* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it
+ * has come. Nobody waits for what this thread wrote elsewhere. */
 __device__ __forceinline__ void join_send(float *own, int rank, float a)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
@@ -3390,8 +3603,8 @@ __device__ __forceinline__ void join_begin(void)
     cluster_arrive();
 }
 
-/* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they go to
- * wait for them. */
+/* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they
+ * go to wait for them. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
@@ -3452,7 +3665,8 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
 
 /* The query heads of one pass: from and to are the head's states. */
 template <int QUERIES, typename grid, int AHEAD, typename number>
-__device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names<AHEAD> &names, const number *from,
+__device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names<AHEAD> &names,
+                                          const number *from,
                                           number *to)
 {
     enum { TILE = STEP_ROOM / (1 + QUERIES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
@@ -3470,7 +3684,8 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
         const int count = task.count - at < TILE ? task.count - at : (int)TILE;
         if (at > 0)
             __syncthreads();
-        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count,
+                                                [&](int i, const u32 *row, float weight) {
             step_feature<QUERIES>(key, query, i, row, weight);
         });
         __syncthreads();
@@ -3494,11 +3709,9 @@ __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cu
 {
     struct step_states states = {};
     if (call.state_in)
-        states.in = (const state_element *)call.state_in + task.batch * call.state_in_stride[0] +
-                    task.head * call.state_in_stride[1];
+        states.in = given_state(call, task.batch, task.head);
     if (call.state_out)
-        states.out = (state_element *)call.state_out + task.batch * call.state_out_stride[0] +
-                     task.head * call.state_out_stride[1];
+        states.out = final_state(call, task.batch, task.head);
     if (call.length > 1)
         states.running = call.running + (task.batch * call.heads + task.head) * (long long)STEP_STATE;
     /* the running state is: its rows are, in a workspace that is */
@@ -3520,7 +3733,8 @@ __device__ __forceinline__ void step_copy(const struct step_task &task, const so
 }
 
 template <typename grid, int AHEAD, typename number>
-__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names<AHEAD> &names, const number *from,
+__device__ __forceinline__ void step_pass_of(struct step_task &task, const struct step_names<AHEAD> &names,
+                                             const number *from,
                                              number *to)
 {
     if (task.vectors == 2)
@@ -3561,7 +3775,8 @@ __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, str
 }
 
 /* To the next pass; the first one has begun with the block. */
-__device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, struct step_task &task, long long token, int done)
+__device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, struct step_task &task, long long token,
+                                          int done)
 {
     if (token == 0 && done == 0)
         return;
@@ -3603,7 +3818,8 @@ __device__ __forceinline__ void step_bring_near(const struct step_task &task, co
     if constexpr (step_has_pieces<state_element>())
         if (states.in && states.wide && task.count > 0)
             asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
-                         : : "l"(states.in + task.first * DV), "r"(task.count * DV * (int)sizeof(state_element)) : "memory");
+                         : : "l"(states.in + task.first * DV), "r"(task.count * DV * (int)sizeof(state_element))
+                             : "memory");
 }
 
 /* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
@@ -3631,7 +3847,8 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
 /* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
  * it; of several, in fp32 in between. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3) tspow2_d32_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3)
+tspow2_d32_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task; /* one for all threads: registers are for rows */
     __shared__ struct step_states states;
@@ -3652,16 +3869,18 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3) tspow2_d32_bf16_
 
 /* ---- one token of few heads ----
  *
- * As tspow2_d32_bf16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and each has
- * room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with a barrier
- * each, before anything else is waited for but the vectors of the token. Several passes read the rows where they lie. */
+ * As tspow2_d32_bf16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and
+ * each has room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with
+ * a barrier each, before anything else is waited for but the vectors of the token. Several passes read the rows where
+ * they lie. */
 
 enum {
     TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
     TOKEN_MOST = 231424 /* bytes of shared memory that a launch asks for, at most */
 };
 
-/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen too. */
+/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen
+ * too. */
 __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     enum { LINE = 32 / (int)sizeof(element) };
@@ -3699,8 +3918,9 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
     }
 }
 
-/* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the first
- * bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks for rows. */
+/* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the
+ * first bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks
+ * for rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -3732,10 +3952,12 @@ __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, st
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2) tspow2_d32_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2)
+tspow2_d32_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call call)
 {
     typedef step_grid<step_has_pieces<state_element>(), state_element, true> grid;
-    static_assert((STEP_BARRIERS - 1) * STEP_GROUP * grid::ROWS * DV * (int)sizeof(state_element) >= TOKEN_MOST - 4 * STEP_FLOATS,
+    static_assert((STEP_BARRIERS - 1) * STEP_GROUP * grid::ROWS * DV * (int)sizeof(state_element) >= TOKEN_MOST
+                  - 4 * STEP_FLOATS,
                   "each piece has a barrier");
     __shared__ struct step_task task;
     __shared__ struct step_states states;
@@ -3758,10 +3980,11 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2) tspow2_d32_bf16_
 }
 #endif
 
-/* ---- recall: o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j ----
+/* ---- recall ----
  *
- * Blocks share a head's features as in tspow2_d32_bf16_decode, and read their rows once; recent tokens are theirs by turns. A
- * block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * o = phi(q)'S + sum over recent tokens, the query's own the last, of k(q, k_j) v_j.
+ * Blocks share a head's features as in tspow2_d32_bf16_decode, and read their rows once; recent tokens are theirs by
+ * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
 
 enum {
     DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
@@ -3775,23 +3998,37 @@ __device__ __forceinline__ float *decode_recent_weights(void)
     return decode_room() + DECODE_RECENT_ROOM;
 }
 
-/* k(q, k) of packed rows. The same in all lanes of a warp, which share the rows of a dot product. */
+/* A dot product of rows that follow each other, which the lanes of a warp share. */
+__device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, int rows)
+{
+    float sum = 0;
+    for (int r = threadIdx.x % 32; r < rows; r += 32)
+        sum += q[r] * k[r];
+    return step_warp_sum(sum);
+}
+
+/* A dot product of listed rows, which the lanes of a warp share. */
+__device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, const u16 *listed, int rows)
+{
+    float sum = 0;
+    for (int r = threadIdx.x % 32; r < rows; r += 32)
+        sum += q[listed[r]] * k[listed[r]];
+    return step_warp_sum(sum);
+}
+
+/* k(q, k) of packed rows. The same in all lanes of a warp. */
 __device__ __forceinline__ float decode_recent_score(const float *q, const float *k)
 {
-    float d0 = 0;
-    for (int r = threadIdx.x % 32; r < 32; r += 32) {
-        const int row = 0 + r;
-        d0 += q[row] * k[row];
-    }
-    d0 = step_warp_sum(d0);
+    const float d0 = decode_recent_dot(q, k, 32);
     return kernel_of(d0);
 }
 
 /* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
 template <int QUERIES>
-__device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task, int first, int count)
+__device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
+                                                    int first, int count)
 {
-    const element *k = (const element *)call.k + task.batch * call.k_stride[0] + task.head * call.k_stride[2];
+    const element *k = keys_of(call, task.batch, task.head);
     const int slices = (int)call.slices;
     __syncthreads();
     for (int i = threadIdx.x; i < count * ROWS; i += DECODE_THREADS) {
@@ -3802,7 +4039,8 @@ __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &
     step_derive(decode_room(), count, count, task);
     __syncthreads();
     for (int i = threadIdx.x / 32; i < count * QUERIES; i += STEP_WARPS) {
-        float weight = decode_recent_score(step_packed() + (1 + i % QUERIES) * ROWS, decode_room() + i / QUERIES * ROWS);
+        float weight = decode_recent_score(step_packed() + (1 + i % QUERIES) * ROWS,
+                                           decode_room() + i / QUERIES * ROWS);
         if (threadIdx.x % 32 == 0)
             decode_recent_weights()[i] = weight;
     }
@@ -3814,11 +4052,12 @@ template <int QUERIES, typename grid>
 __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
                                               float (*o)[grid::COLUMNS], float *den)
 {
-    const element *values = (const element *)call.v + task.batch * call.v_stride[0] + task.head * call.v_stride[2];
+    const element *values = values_of(call, task.batch, task.head);
     const int slices = (int)call.slices, tokens = (int)call.recent + 1;
 #pragma unroll 1
     for (int first = task.slice; first < tokens; first += DECODE_RECENT_KEYS * slices) {
-        const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left : (int)DECODE_RECENT_KEYS;
+        const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left
+            : (int)DECODE_RECENT_KEYS;
         decode_recent_weigh<QUERIES>(call, task, first, count);
         for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
             const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
@@ -3852,7 +4091,8 @@ __device__ __forceinline__ void decode_recent_feature(float *query, int i, const
     }
 }
 
-/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it again. */
+/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it
+ * again. */
 template <typename number> __device__ __forceinline__ number *decode_recent_from(number *state, int first)
 {
     int offset = state ? first : 0;
@@ -3907,7 +4147,8 @@ __device__ __forceinline__ void decode_recent_pass_of(const struct fpa_cuda_call
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2) tspow2_d32_bf16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2)
+tspow2_d32_bf16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ struct step_task task;
     __shared__ struct step_states states;
@@ -3951,7 +4192,8 @@ __device__ __forceinline__ float split_reduction_sum(const float *part, long lon
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
-extern "C" __global__ void __launch_bounds__(SPLIT_REDUCTION_THREADS) tspow2_d32_bf16_split_reduction(const __grid_constant__ struct fpa_cuda_call call)
+extern "C" __global__ void __launch_bounds__(SPLIT_REDUCTION_THREADS)
+tspow2_d32_bf16_split_reduction(const __grid_constant__ struct fpa_cuda_call call)
 {
     launch_next();
     wait_for_last();

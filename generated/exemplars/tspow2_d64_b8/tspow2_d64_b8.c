@@ -181,8 +181,8 @@ struct fpa_launch {
 /* One token's coordinates into its lane. */
 static void pack_lane(const stored *restrict from, float scale, float *restrict x)
 {
-    x[0 * T] = scale * from_stored(from[0]);
-    x[1 * T] = scale * from_stored(from[1]);
+    x[0] = scale * from_stored(from[0]);
+    x[T] = scale * from_stored(from[1]);
     x[2 * T] = scale * from_stored(from[2]);
     x[3 * T] = scale * from_stored(from[3]);
     x[4 * T] = scale * from_stored(from[4]);
@@ -287,8 +287,8 @@ static inline void exchange_1(vf *a, vf *b)
 /* 16 coordinates of 16 tokens. */
 static inline void pack_square(const float *restrict from, int64_t stride, float scale, float *restrict x)
 {
-    vf r0 = scale * get16(from + 0 * stride);
-    vf r1 = scale * get16(from + 1 * stride);
+    vf r0 = scale * get16(from);
+    vf r1 = scale * get16(from + stride);
     vf r2 = scale * get16(from + 2 * stride);
     vf r3 = scale * get16(from + 3 * stride);
     vf r4 = scale * get16(from + 4 * stride);
@@ -335,8 +335,8 @@ static inline void pack_square(const float *restrict from, int64_t stride, float
     exchange_1(&r10, &r11);
     exchange_1(&r12, &r13);
     exchange_1(&r14, &r15);
-    set16(x + 0 * T, r0);
-    set16(x + 1 * T, r1);
+    set16(x, r0);
+    set16(x + T, r1);
     set16(x + 2 * T, r2);
     set16(x + 3 * T, r3);
     set16(x + 4 * T, r4);
@@ -362,7 +362,7 @@ static void pack_tokens(const stored *restrict from, int64_t stride, int tokens,
 #ifdef HAS_SQUARES
     for (; t + VL <= tokens; t += VL) {
         const float *tokens_at = from + t * stride;
-        pack_square(tokens_at + 0, stride, scale, x + 0 * T + t);
+        pack_square(tokens_at, stride, scale, x + t);
         pack_square(tokens_at + 16, stride, scale, x + 16 * T + t);
         pack_square(tokens_at + 32, stride, scale, x + 32 * T + t);
         pack_square(tokens_at + 48, stride, scale, x + 48 * T + t);
@@ -405,63 +405,80 @@ typedef void features_of(const float *restrict x, float *restrict p, vi key);
 static void features_0(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
-    set16(p + 0 * T, a * get16(x + 4 * T));
-    set16(p + 1 * T, a * get16(x + 5 * T));
+    /* features 0 to 3 */
+    a = weigh(key, 2.0f) * get16(x);
+    set16(p, a * get16(x + 4 * T));
+    set16(p + T, a * get16(x + 5 * T));
     set16(p + 2 * T, a * get16(x + 6 * T));
     set16(p + 3 * T, a * get16(x + 7 * T));
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
+    /* features 4 to 7 */
+    a = weigh(key, 2.0f) * get16(x + T);
     set16(p + 4 * T, a * get16(x + 4 * T));
     set16(p + 5 * T, a * get16(x + 5 * T));
     set16(p + 6 * T, a * get16(x + 6 * T));
     set16(p + 7 * T, a * get16(x + 7 * T));
+    /* features 8 to 11 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 8 * T, a * get16(x + 4 * T));
     set16(p + 9 * T, a * get16(x + 5 * T));
     set16(p + 10 * T, a * get16(x + 6 * T));
     set16(p + 11 * T, a * get16(x + 7 * T));
+    /* features 12 to 15 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
     set16(p + 12 * T, a * get16(x + 4 * T));
     set16(p + 13 * T, a * get16(x + 5 * T));
     set16(p + 14 * T, a * get16(x + 6 * T));
     set16(p + 15 * T, a * get16(x + 7 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 16 to 17 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 16 * T, a * get16(x + 2 * T));
     set16(p + 17 * T, a * get16(x + 3 * T));
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
+    /* features 18 to 19 */
+    a = weigh(key, 2.0f) * get16(x + T);
     set16(p + 18 * T, a * get16(x + 2 * T));
     set16(p + 19 * T, a * get16(x + 3 * T));
-    a = get16(x + 0 * T);
-    set16(p + 20 * T, a * get16(x + 0 * T));
-    set16(p + 21 * T, a * get16(x + 1 * T));
-    a = get16(x + 1 * T);
-    set16(p + 22 * T, a * get16(x + 0 * T));
-    set16(p + 23 * T, a * get16(x + 1 * T));
+    /* features 20 to 21 */
+    a = get16(x);
+    set16(p + 20 * T, a * get16(x));
+    set16(p + 21 * T, a * get16(x + T));
+    /* features 22 to 23 */
+    a = get16(x + T);
+    set16(p + 22 * T, a * get16(x));
+    set16(p + 23 * T, a * get16(x + T));
+    /* features 24 to 25 */
     a = get16(x + 2 * T);
     set16(p + 24 * T, a * get16(x + 2 * T));
     set16(p + 25 * T, a * get16(x + 3 * T));
+    /* features 26 to 27 */
     a = get16(x + 3 * T);
     set16(p + 26 * T, a * get16(x + 2 * T));
     set16(p + 27 * T, a * get16(x + 3 * T));
+    /* features 28 to 29 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 28 * T, a * get16(x + 6 * T));
     set16(p + 29 * T, a * get16(x + 7 * T));
+    /* features 30 to 31 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
     set16(p + 30 * T, a * get16(x + 6 * T));
     set16(p + 31 * T, a * get16(x + 7 * T));
+    /* features 32 to 33 */
     a = get16(x + 4 * T);
     set16(p + 32 * T, a * get16(x + 4 * T));
     set16(p + 33 * T, a * get16(x + 5 * T));
+    /* features 34 to 35 */
     a = get16(x + 5 * T);
     set16(p + 34 * T, a * get16(x + 4 * T));
     set16(p + 35 * T, a * get16(x + 5 * T));
+    /* features 36 to 37 */
     a = get16(x + 6 * T);
     set16(p + 36 * T, a * get16(x + 6 * T));
     set16(p + 37 * T, a * get16(x + 7 * T));
+    /* features 38 to 39 */
     a = get16(x + 7 * T);
     set16(p + 38 * T, a * get16(x + 6 * T));
     set16(p + 39 * T, a * get16(x + 7 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 40 to 47 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 40 * T, a * get16(x + 8 * T));
     set16(p + 41 * T, a * get16(x + 9 * T));
     set16(p + 42 * T, a * get16(x + 10 * T));
@@ -476,15 +493,17 @@ static void features_0(const float *restrict x, float *restrict p, vi key)
 static void features_1(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
-    set16(p + 0 * T, a * get16(x + 8 * T));
-    set16(p + 1 * T, a * get16(x + 9 * T));
+    /* features 0 to 7 */
+    a = weigh(key, 2.0f) * get16(x + T);
+    set16(p, a * get16(x + 8 * T));
+    set16(p + T, a * get16(x + 9 * T));
     set16(p + 2 * T, a * get16(x + 10 * T));
     set16(p + 3 * T, a * get16(x + 11 * T));
     set16(p + 4 * T, a * get16(x + 12 * T));
     set16(p + 5 * T, a * get16(x + 13 * T));
     set16(p + 6 * T, a * get16(x + 14 * T));
     set16(p + 7 * T, a * get16(x + 15 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 8 * T, a * get16(x + 8 * T));
     set16(p + 9 * T, a * get16(x + 9 * T));
@@ -494,6 +513,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 13 * T));
     set16(p + 14 * T, a * get16(x + 14 * T));
     set16(p + 15 * T, a * get16(x + 15 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
     set16(p + 16 * T, a * get16(x + 8 * T));
     set16(p + 17 * T, a * get16(x + 9 * T));
@@ -503,6 +523,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 13 * T));
     set16(p + 22 * T, a * get16(x + 14 * T));
     set16(p + 23 * T, a * get16(x + 15 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 24 * T, a * get16(x + 8 * T));
     set16(p + 25 * T, a * get16(x + 9 * T));
@@ -512,6 +533,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 13 * T));
     set16(p + 30 * T, a * get16(x + 14 * T));
     set16(p + 31 * T, a * get16(x + 15 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
     set16(p + 32 * T, a * get16(x + 8 * T));
     set16(p + 33 * T, a * get16(x + 9 * T));
@@ -521,6 +543,7 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 13 * T));
     set16(p + 38 * T, a * get16(x + 14 * T));
     set16(p + 39 * T, a * get16(x + 15 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 6 * T);
     set16(p + 40 * T, a * get16(x + 8 * T));
     set16(p + 41 * T, a * get16(x + 9 * T));
@@ -536,16 +559,18 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
 static void features_2(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 7 * T);
-    set16(p + 0 * T, a * get16(x + 8 * T));
-    set16(p + 1 * T, a * get16(x + 9 * T));
+    set16(p, a * get16(x + 8 * T));
+    set16(p + T, a * get16(x + 9 * T));
     set16(p + 2 * T, a * get16(x + 10 * T));
     set16(p + 3 * T, a * get16(x + 11 * T));
     set16(p + 4 * T, a * get16(x + 12 * T));
     set16(p + 5 * T, a * get16(x + 13 * T));
     set16(p + 6 * T, a * get16(x + 14 * T));
     set16(p + 7 * T, a * get16(x + 15 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 8 to 15 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 8 * T, a * get16(x + 16 * T));
     set16(p + 9 * T, a * get16(x + 17 * T));
     set16(p + 10 * T, a * get16(x + 18 * T));
@@ -554,7 +579,8 @@ static void features_2(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 21 * T));
     set16(p + 14 * T, a * get16(x + 22 * T));
     set16(p + 15 * T, a * get16(x + 23 * T));
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
+    /* features 16 to 23 */
+    a = weigh(key, 2.0f) * get16(x + T);
     set16(p + 16 * T, a * get16(x + 16 * T));
     set16(p + 17 * T, a * get16(x + 17 * T));
     set16(p + 18 * T, a * get16(x + 18 * T));
@@ -563,6 +589,7 @@ static void features_2(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 21 * T));
     set16(p + 22 * T, a * get16(x + 22 * T));
     set16(p + 23 * T, a * get16(x + 23 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 24 * T, a * get16(x + 16 * T));
     set16(p + 25 * T, a * get16(x + 17 * T));
@@ -572,6 +599,7 @@ static void features_2(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 21 * T));
     set16(p + 30 * T, a * get16(x + 22 * T));
     set16(p + 31 * T, a * get16(x + 23 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
     set16(p + 32 * T, a * get16(x + 16 * T));
     set16(p + 33 * T, a * get16(x + 17 * T));
@@ -581,6 +609,7 @@ static void features_2(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 21 * T));
     set16(p + 38 * T, a * get16(x + 22 * T));
     set16(p + 39 * T, a * get16(x + 23 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 40 * T, a * get16(x + 16 * T));
     set16(p + 41 * T, a * get16(x + 17 * T));
@@ -596,15 +625,17 @@ static void features_2(const float *restrict x, float *restrict p, vi key)
 static void features_3(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
-    set16(p + 0 * T, a * get16(x + 16 * T));
-    set16(p + 1 * T, a * get16(x + 17 * T));
+    set16(p, a * get16(x + 16 * T));
+    set16(p + T, a * get16(x + 17 * T));
     set16(p + 2 * T, a * get16(x + 18 * T));
     set16(p + 3 * T, a * get16(x + 19 * T));
     set16(p + 4 * T, a * get16(x + 20 * T));
     set16(p + 5 * T, a * get16(x + 21 * T));
     set16(p + 6 * T, a * get16(x + 22 * T));
     set16(p + 7 * T, a * get16(x + 23 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 6 * T);
     set16(p + 8 * T, a * get16(x + 16 * T));
     set16(p + 9 * T, a * get16(x + 17 * T));
@@ -614,6 +645,7 @@ static void features_3(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 21 * T));
     set16(p + 14 * T, a * get16(x + 22 * T));
     set16(p + 15 * T, a * get16(x + 23 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 7 * T);
     set16(p + 16 * T, a * get16(x + 16 * T));
     set16(p + 17 * T, a * get16(x + 17 * T));
@@ -623,7 +655,8 @@ static void features_3(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 21 * T));
     set16(p + 22 * T, a * get16(x + 22 * T));
     set16(p + 23 * T, a * get16(x + 23 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 24 to 31 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 24 * T, a * get16(x + 24 * T));
     set16(p + 25 * T, a * get16(x + 25 * T));
     set16(p + 26 * T, a * get16(x + 26 * T));
@@ -632,7 +665,8 @@ static void features_3(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
+    /* features 32 to 39 */
+    a = weigh(key, 2.0f) * get16(x + T);
     set16(p + 32 * T, a * get16(x + 24 * T));
     set16(p + 33 * T, a * get16(x + 25 * T));
     set16(p + 34 * T, a * get16(x + 26 * T));
@@ -641,6 +675,7 @@ static void features_3(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 29 * T));
     set16(p + 38 * T, a * get16(x + 30 * T));
     set16(p + 39 * T, a * get16(x + 31 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 40 * T, a * get16(x + 24 * T));
     set16(p + 41 * T, a * get16(x + 25 * T));
@@ -656,15 +691,17 @@ static void features_3(const float *restrict x, float *restrict p, vi key)
 static void features_4(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
-    set16(p + 0 * T, a * get16(x + 24 * T));
-    set16(p + 1 * T, a * get16(x + 25 * T));
+    set16(p, a * get16(x + 24 * T));
+    set16(p + T, a * get16(x + 25 * T));
     set16(p + 2 * T, a * get16(x + 26 * T));
     set16(p + 3 * T, a * get16(x + 27 * T));
     set16(p + 4 * T, a * get16(x + 28 * T));
     set16(p + 5 * T, a * get16(x + 29 * T));
     set16(p + 6 * T, a * get16(x + 30 * T));
     set16(p + 7 * T, a * get16(x + 31 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 8 * T, a * get16(x + 24 * T));
     set16(p + 9 * T, a * get16(x + 25 * T));
@@ -674,6 +711,7 @@ static void features_4(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 29 * T));
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
     set16(p + 16 * T, a * get16(x + 24 * T));
     set16(p + 17 * T, a * get16(x + 25 * T));
@@ -683,6 +721,7 @@ static void features_4(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 29 * T));
     set16(p + 22 * T, a * get16(x + 30 * T));
     set16(p + 23 * T, a * get16(x + 31 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 6 * T);
     set16(p + 24 * T, a * get16(x + 24 * T));
     set16(p + 25 * T, a * get16(x + 25 * T));
@@ -692,6 +731,7 @@ static void features_4(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 7 * T);
     set16(p + 32 * T, a * get16(x + 24 * T));
     set16(p + 33 * T, a * get16(x + 25 * T));
@@ -701,7 +741,8 @@ static void features_4(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 29 * T));
     set16(p + 38 * T, a * get16(x + 30 * T));
     set16(p + 39 * T, a * get16(x + 31 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 40 to 47 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 40 * T, a * get16(x + 32 * T));
     set16(p + 41 * T, a * get16(x + 33 * T));
     set16(p + 42 * T, a * get16(x + 34 * T));
@@ -716,15 +757,17 @@ static void features_4(const float *restrict x, float *restrict p, vi key)
 static void features_5(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
-    set16(p + 0 * T, a * get16(x + 32 * T));
-    set16(p + 1 * T, a * get16(x + 33 * T));
+    /* features 0 to 7 */
+    a = weigh(key, 2.0f) * get16(x + T);
+    set16(p, a * get16(x + 32 * T));
+    set16(p + T, a * get16(x + 33 * T));
     set16(p + 2 * T, a * get16(x + 34 * T));
     set16(p + 3 * T, a * get16(x + 35 * T));
     set16(p + 4 * T, a * get16(x + 36 * T));
     set16(p + 5 * T, a * get16(x + 37 * T));
     set16(p + 6 * T, a * get16(x + 38 * T));
     set16(p + 7 * T, a * get16(x + 39 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 8 * T, a * get16(x + 32 * T));
     set16(p + 9 * T, a * get16(x + 33 * T));
@@ -734,6 +777,7 @@ static void features_5(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 37 * T));
     set16(p + 14 * T, a * get16(x + 38 * T));
     set16(p + 15 * T, a * get16(x + 39 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
     set16(p + 16 * T, a * get16(x + 32 * T));
     set16(p + 17 * T, a * get16(x + 33 * T));
@@ -743,6 +787,7 @@ static void features_5(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 37 * T));
     set16(p + 22 * T, a * get16(x + 38 * T));
     set16(p + 23 * T, a * get16(x + 39 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 24 * T, a * get16(x + 32 * T));
     set16(p + 25 * T, a * get16(x + 33 * T));
@@ -752,6 +797,7 @@ static void features_5(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 37 * T));
     set16(p + 30 * T, a * get16(x + 38 * T));
     set16(p + 31 * T, a * get16(x + 39 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
     set16(p + 32 * T, a * get16(x + 32 * T));
     set16(p + 33 * T, a * get16(x + 33 * T));
@@ -761,6 +807,7 @@ static void features_5(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 37 * T));
     set16(p + 38 * T, a * get16(x + 38 * T));
     set16(p + 39 * T, a * get16(x + 39 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 6 * T);
     set16(p + 40 * T, a * get16(x + 32 * T));
     set16(p + 41 * T, a * get16(x + 33 * T));
@@ -776,16 +823,18 @@ static void features_5(const float *restrict x, float *restrict p, vi key)
 static void features_6(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 7 * T);
-    set16(p + 0 * T, a * get16(x + 32 * T));
-    set16(p + 1 * T, a * get16(x + 33 * T));
+    set16(p, a * get16(x + 32 * T));
+    set16(p + T, a * get16(x + 33 * T));
     set16(p + 2 * T, a * get16(x + 34 * T));
     set16(p + 3 * T, a * get16(x + 35 * T));
     set16(p + 4 * T, a * get16(x + 36 * T));
     set16(p + 5 * T, a * get16(x + 37 * T));
     set16(p + 6 * T, a * get16(x + 38 * T));
     set16(p + 7 * T, a * get16(x + 39 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 8 to 15 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 8 * T, a * get16(x + 40 * T));
     set16(p + 9 * T, a * get16(x + 41 * T));
     set16(p + 10 * T, a * get16(x + 42 * T));
@@ -794,7 +843,8 @@ static void features_6(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 45 * T));
     set16(p + 14 * T, a * get16(x + 46 * T));
     set16(p + 15 * T, a * get16(x + 47 * T));
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
+    /* features 16 to 23 */
+    a = weigh(key, 2.0f) * get16(x + T);
     set16(p + 16 * T, a * get16(x + 40 * T));
     set16(p + 17 * T, a * get16(x + 41 * T));
     set16(p + 18 * T, a * get16(x + 42 * T));
@@ -803,6 +853,7 @@ static void features_6(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 45 * T));
     set16(p + 22 * T, a * get16(x + 46 * T));
     set16(p + 23 * T, a * get16(x + 47 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 24 * T, a * get16(x + 40 * T));
     set16(p + 25 * T, a * get16(x + 41 * T));
@@ -812,6 +863,7 @@ static void features_6(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 45 * T));
     set16(p + 30 * T, a * get16(x + 46 * T));
     set16(p + 31 * T, a * get16(x + 47 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
     set16(p + 32 * T, a * get16(x + 40 * T));
     set16(p + 33 * T, a * get16(x + 41 * T));
@@ -821,6 +873,7 @@ static void features_6(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 45 * T));
     set16(p + 38 * T, a * get16(x + 46 * T));
     set16(p + 39 * T, a * get16(x + 47 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 40 * T, a * get16(x + 40 * T));
     set16(p + 41 * T, a * get16(x + 41 * T));
@@ -836,15 +889,17 @@ static void features_6(const float *restrict x, float *restrict p, vi key)
 static void features_7(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
-    set16(p + 0 * T, a * get16(x + 40 * T));
-    set16(p + 1 * T, a * get16(x + 41 * T));
+    set16(p, a * get16(x + 40 * T));
+    set16(p + T, a * get16(x + 41 * T));
     set16(p + 2 * T, a * get16(x + 42 * T));
     set16(p + 3 * T, a * get16(x + 43 * T));
     set16(p + 4 * T, a * get16(x + 44 * T));
     set16(p + 5 * T, a * get16(x + 45 * T));
     set16(p + 6 * T, a * get16(x + 46 * T));
     set16(p + 7 * T, a * get16(x + 47 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 6 * T);
     set16(p + 8 * T, a * get16(x + 40 * T));
     set16(p + 9 * T, a * get16(x + 41 * T));
@@ -854,6 +909,7 @@ static void features_7(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 45 * T));
     set16(p + 14 * T, a * get16(x + 46 * T));
     set16(p + 15 * T, a * get16(x + 47 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 7 * T);
     set16(p + 16 * T, a * get16(x + 40 * T));
     set16(p + 17 * T, a * get16(x + 41 * T));
@@ -863,7 +919,8 @@ static void features_7(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 45 * T));
     set16(p + 22 * T, a * get16(x + 46 * T));
     set16(p + 23 * T, a * get16(x + 47 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 24 to 31 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 24 * T, a * get16(x + 48 * T));
     set16(p + 25 * T, a * get16(x + 49 * T));
     set16(p + 26 * T, a * get16(x + 50 * T));
@@ -872,7 +929,8 @@ static void features_7(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 53 * T));
     set16(p + 30 * T, a * get16(x + 54 * T));
     set16(p + 31 * T, a * get16(x + 55 * T));
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
+    /* features 32 to 39 */
+    a = weigh(key, 2.0f) * get16(x + T);
     set16(p + 32 * T, a * get16(x + 48 * T));
     set16(p + 33 * T, a * get16(x + 49 * T));
     set16(p + 34 * T, a * get16(x + 50 * T));
@@ -881,6 +939,7 @@ static void features_7(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 53 * T));
     set16(p + 38 * T, a * get16(x + 54 * T));
     set16(p + 39 * T, a * get16(x + 55 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 40 * T, a * get16(x + 48 * T));
     set16(p + 41 * T, a * get16(x + 49 * T));
@@ -896,15 +955,17 @@ static void features_7(const float *restrict x, float *restrict p, vi key)
 static void features_8(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
-    set16(p + 0 * T, a * get16(x + 48 * T));
-    set16(p + 1 * T, a * get16(x + 49 * T));
+    set16(p, a * get16(x + 48 * T));
+    set16(p + T, a * get16(x + 49 * T));
     set16(p + 2 * T, a * get16(x + 50 * T));
     set16(p + 3 * T, a * get16(x + 51 * T));
     set16(p + 4 * T, a * get16(x + 52 * T));
     set16(p + 5 * T, a * get16(x + 53 * T));
     set16(p + 6 * T, a * get16(x + 54 * T));
     set16(p + 7 * T, a * get16(x + 55 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 8 * T, a * get16(x + 48 * T));
     set16(p + 9 * T, a * get16(x + 49 * T));
@@ -914,6 +975,7 @@ static void features_8(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 53 * T));
     set16(p + 14 * T, a * get16(x + 54 * T));
     set16(p + 15 * T, a * get16(x + 55 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
     set16(p + 16 * T, a * get16(x + 48 * T));
     set16(p + 17 * T, a * get16(x + 49 * T));
@@ -923,6 +985,7 @@ static void features_8(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 53 * T));
     set16(p + 22 * T, a * get16(x + 54 * T));
     set16(p + 23 * T, a * get16(x + 55 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 6 * T);
     set16(p + 24 * T, a * get16(x + 48 * T));
     set16(p + 25 * T, a * get16(x + 49 * T));
@@ -932,6 +995,7 @@ static void features_8(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 53 * T));
     set16(p + 30 * T, a * get16(x + 54 * T));
     set16(p + 31 * T, a * get16(x + 55 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 7 * T);
     set16(p + 32 * T, a * get16(x + 48 * T));
     set16(p + 33 * T, a * get16(x + 49 * T));
@@ -941,7 +1005,8 @@ static void features_8(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 53 * T));
     set16(p + 38 * T, a * get16(x + 54 * T));
     set16(p + 39 * T, a * get16(x + 55 * T));
-    a = weigh(key, 2.0f) * get16(x + 0 * T);
+    /* features 40 to 47 */
+    a = weigh(key, 2.0f) * get16(x);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
     set16(p + 42 * T, a * get16(x + 58 * T));
@@ -956,15 +1021,17 @@ static void features_8(const float *restrict x, float *restrict p, vi key)
 static void features_9(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
-    a = weigh(key, 2.0f) * get16(x + 1 * T);
-    set16(p + 0 * T, a * get16(x + 56 * T));
-    set16(p + 1 * T, a * get16(x + 57 * T));
+    /* features 0 to 7 */
+    a = weigh(key, 2.0f) * get16(x + T);
+    set16(p, a * get16(x + 56 * T));
+    set16(p + T, a * get16(x + 57 * T));
     set16(p + 2 * T, a * get16(x + 58 * T));
     set16(p + 3 * T, a * get16(x + 59 * T));
     set16(p + 4 * T, a * get16(x + 60 * T));
     set16(p + 5 * T, a * get16(x + 61 * T));
     set16(p + 6 * T, a * get16(x + 62 * T));
     set16(p + 7 * T, a * get16(x + 63 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 2 * T);
     set16(p + 8 * T, a * get16(x + 56 * T));
     set16(p + 9 * T, a * get16(x + 57 * T));
@@ -974,6 +1041,7 @@ static void features_9(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 61 * T));
     set16(p + 14 * T, a * get16(x + 62 * T));
     set16(p + 15 * T, a * get16(x + 63 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 3 * T);
     set16(p + 16 * T, a * get16(x + 56 * T));
     set16(p + 17 * T, a * get16(x + 57 * T));
@@ -983,6 +1051,7 @@ static void features_9(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 4 * T);
     set16(p + 24 * T, a * get16(x + 56 * T));
     set16(p + 25 * T, a * get16(x + 57 * T));
@@ -992,6 +1061,7 @@ static void features_9(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 61 * T));
     set16(p + 30 * T, a * get16(x + 62 * T));
     set16(p + 31 * T, a * get16(x + 63 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 5 * T);
     set16(p + 32 * T, a * get16(x + 56 * T));
     set16(p + 33 * T, a * get16(x + 57 * T));
@@ -1001,6 +1071,7 @@ static void features_9(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 61 * T));
     set16(p + 38 * T, a * get16(x + 62 * T));
     set16(p + 39 * T, a * get16(x + 63 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 6 * T);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
@@ -1016,68 +1087,85 @@ static void features_9(const float *restrict x, float *restrict p, vi key)
 static void features_10(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 7 * T);
-    set16(p + 0 * T, a * get16(x + 56 * T));
-    set16(p + 1 * T, a * get16(x + 57 * T));
+    set16(p, a * get16(x + 56 * T));
+    set16(p + T, a * get16(x + 57 * T));
     set16(p + 2 * T, a * get16(x + 58 * T));
     set16(p + 3 * T, a * get16(x + 59 * T));
     set16(p + 4 * T, a * get16(x + 60 * T));
     set16(p + 5 * T, a * get16(x + 61 * T));
     set16(p + 6 * T, a * get16(x + 62 * T));
     set16(p + 7 * T, a * get16(x + 63 * T));
+    /* features 8 to 11 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
     set16(p + 8 * T, a * get16(x + 12 * T));
     set16(p + 9 * T, a * get16(x + 13 * T));
     set16(p + 10 * T, a * get16(x + 14 * T));
     set16(p + 11 * T, a * get16(x + 15 * T));
+    /* features 12 to 15 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 12 * T, a * get16(x + 12 * T));
     set16(p + 13 * T, a * get16(x + 13 * T));
     set16(p + 14 * T, a * get16(x + 14 * T));
     set16(p + 15 * T, a * get16(x + 15 * T));
+    /* features 16 to 19 */
     a = weigh(key, 2.0f) * get16(x + 10 * T);
     set16(p + 16 * T, a * get16(x + 12 * T));
     set16(p + 17 * T, a * get16(x + 13 * T));
     set16(p + 18 * T, a * get16(x + 14 * T));
     set16(p + 19 * T, a * get16(x + 15 * T));
+    /* features 20 to 23 */
     a = weigh(key, 2.0f) * get16(x + 11 * T);
     set16(p + 20 * T, a * get16(x + 12 * T));
     set16(p + 21 * T, a * get16(x + 13 * T));
     set16(p + 22 * T, a * get16(x + 14 * T));
     set16(p + 23 * T, a * get16(x + 15 * T));
+    /* features 24 to 25 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
     set16(p + 24 * T, a * get16(x + 10 * T));
     set16(p + 25 * T, a * get16(x + 11 * T));
+    /* features 26 to 27 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 26 * T, a * get16(x + 10 * T));
     set16(p + 27 * T, a * get16(x + 11 * T));
+    /* features 28 to 29 */
     a = get16(x + 8 * T);
     set16(p + 28 * T, a * get16(x + 8 * T));
     set16(p + 29 * T, a * get16(x + 9 * T));
+    /* features 30 to 31 */
     a = get16(x + 9 * T);
     set16(p + 30 * T, a * get16(x + 8 * T));
     set16(p + 31 * T, a * get16(x + 9 * T));
+    /* features 32 to 33 */
     a = get16(x + 10 * T);
     set16(p + 32 * T, a * get16(x + 10 * T));
     set16(p + 33 * T, a * get16(x + 11 * T));
+    /* features 34 to 35 */
     a = get16(x + 11 * T);
     set16(p + 34 * T, a * get16(x + 10 * T));
     set16(p + 35 * T, a * get16(x + 11 * T));
+    /* features 36 to 37 */
     a = weigh(key, 2.0f) * get16(x + 12 * T);
     set16(p + 36 * T, a * get16(x + 14 * T));
     set16(p + 37 * T, a * get16(x + 15 * T));
+    /* features 38 to 39 */
     a = weigh(key, 2.0f) * get16(x + 13 * T);
     set16(p + 38 * T, a * get16(x + 14 * T));
     set16(p + 39 * T, a * get16(x + 15 * T));
+    /* features 40 to 41 */
     a = get16(x + 12 * T);
     set16(p + 40 * T, a * get16(x + 12 * T));
     set16(p + 41 * T, a * get16(x + 13 * T));
+    /* features 42 to 43 */
     a = get16(x + 13 * T);
     set16(p + 42 * T, a * get16(x + 12 * T));
     set16(p + 43 * T, a * get16(x + 13 * T));
+    /* features 44 to 45 */
     a = get16(x + 14 * T);
     set16(p + 44 * T, a * get16(x + 14 * T));
     set16(p + 45 * T, a * get16(x + 15 * T));
+    /* features 46 to 47 */
     a = get16(x + 15 * T);
     set16(p + 46 * T, a * get16(x + 14 * T));
     set16(p + 47 * T, a * get16(x + 15 * T));
@@ -1087,15 +1175,17 @@ static void features_10(const float *restrict x, float *restrict p, vi key)
 static void features_11(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
-    set16(p + 0 * T, a * get16(x + 16 * T));
-    set16(p + 1 * T, a * get16(x + 17 * T));
+    set16(p, a * get16(x + 16 * T));
+    set16(p + T, a * get16(x + 17 * T));
     set16(p + 2 * T, a * get16(x + 18 * T));
     set16(p + 3 * T, a * get16(x + 19 * T));
     set16(p + 4 * T, a * get16(x + 20 * T));
     set16(p + 5 * T, a * get16(x + 21 * T));
     set16(p + 6 * T, a * get16(x + 22 * T));
     set16(p + 7 * T, a * get16(x + 23 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 8 * T, a * get16(x + 16 * T));
     set16(p + 9 * T, a * get16(x + 17 * T));
@@ -1105,6 +1195,7 @@ static void features_11(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 21 * T));
     set16(p + 14 * T, a * get16(x + 22 * T));
     set16(p + 15 * T, a * get16(x + 23 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 10 * T);
     set16(p + 16 * T, a * get16(x + 16 * T));
     set16(p + 17 * T, a * get16(x + 17 * T));
@@ -1114,6 +1205,7 @@ static void features_11(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 21 * T));
     set16(p + 22 * T, a * get16(x + 22 * T));
     set16(p + 23 * T, a * get16(x + 23 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 11 * T);
     set16(p + 24 * T, a * get16(x + 16 * T));
     set16(p + 25 * T, a * get16(x + 17 * T));
@@ -1123,6 +1215,7 @@ static void features_11(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 21 * T));
     set16(p + 30 * T, a * get16(x + 22 * T));
     set16(p + 31 * T, a * get16(x + 23 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 12 * T);
     set16(p + 32 * T, a * get16(x + 16 * T));
     set16(p + 33 * T, a * get16(x + 17 * T));
@@ -1132,6 +1225,7 @@ static void features_11(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 21 * T));
     set16(p + 38 * T, a * get16(x + 22 * T));
     set16(p + 39 * T, a * get16(x + 23 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 13 * T);
     set16(p + 40 * T, a * get16(x + 16 * T));
     set16(p + 41 * T, a * get16(x + 17 * T));
@@ -1147,15 +1241,17 @@ static void features_11(const float *restrict x, float *restrict p, vi key)
 static void features_12(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 14 * T);
-    set16(p + 0 * T, a * get16(x + 16 * T));
-    set16(p + 1 * T, a * get16(x + 17 * T));
+    set16(p, a * get16(x + 16 * T));
+    set16(p + T, a * get16(x + 17 * T));
     set16(p + 2 * T, a * get16(x + 18 * T));
     set16(p + 3 * T, a * get16(x + 19 * T));
     set16(p + 4 * T, a * get16(x + 20 * T));
     set16(p + 5 * T, a * get16(x + 21 * T));
     set16(p + 6 * T, a * get16(x + 22 * T));
     set16(p + 7 * T, a * get16(x + 23 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 15 * T);
     set16(p + 8 * T, a * get16(x + 16 * T));
     set16(p + 9 * T, a * get16(x + 17 * T));
@@ -1165,6 +1261,7 @@ static void features_12(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 21 * T));
     set16(p + 14 * T, a * get16(x + 22 * T));
     set16(p + 15 * T, a * get16(x + 23 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
     set16(p + 16 * T, a * get16(x + 24 * T));
     set16(p + 17 * T, a * get16(x + 25 * T));
@@ -1174,6 +1271,7 @@ static void features_12(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 29 * T));
     set16(p + 22 * T, a * get16(x + 30 * T));
     set16(p + 23 * T, a * get16(x + 31 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 24 * T, a * get16(x + 24 * T));
     set16(p + 25 * T, a * get16(x + 25 * T));
@@ -1183,6 +1281,7 @@ static void features_12(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 10 * T);
     set16(p + 32 * T, a * get16(x + 24 * T));
     set16(p + 33 * T, a * get16(x + 25 * T));
@@ -1192,6 +1291,7 @@ static void features_12(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 29 * T));
     set16(p + 38 * T, a * get16(x + 30 * T));
     set16(p + 39 * T, a * get16(x + 31 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 11 * T);
     set16(p + 40 * T, a * get16(x + 24 * T));
     set16(p + 41 * T, a * get16(x + 25 * T));
@@ -1207,15 +1307,17 @@ static void features_12(const float *restrict x, float *restrict p, vi key)
 static void features_13(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 12 * T);
-    set16(p + 0 * T, a * get16(x + 24 * T));
-    set16(p + 1 * T, a * get16(x + 25 * T));
+    set16(p, a * get16(x + 24 * T));
+    set16(p + T, a * get16(x + 25 * T));
     set16(p + 2 * T, a * get16(x + 26 * T));
     set16(p + 3 * T, a * get16(x + 27 * T));
     set16(p + 4 * T, a * get16(x + 28 * T));
     set16(p + 5 * T, a * get16(x + 29 * T));
     set16(p + 6 * T, a * get16(x + 30 * T));
     set16(p + 7 * T, a * get16(x + 31 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 13 * T);
     set16(p + 8 * T, a * get16(x + 24 * T));
     set16(p + 9 * T, a * get16(x + 25 * T));
@@ -1225,6 +1327,7 @@ static void features_13(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 29 * T));
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 14 * T);
     set16(p + 16 * T, a * get16(x + 24 * T));
     set16(p + 17 * T, a * get16(x + 25 * T));
@@ -1234,6 +1337,7 @@ static void features_13(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 29 * T));
     set16(p + 22 * T, a * get16(x + 30 * T));
     set16(p + 23 * T, a * get16(x + 31 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 15 * T);
     set16(p + 24 * T, a * get16(x + 24 * T));
     set16(p + 25 * T, a * get16(x + 25 * T));
@@ -1243,6 +1347,7 @@ static void features_13(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
     set16(p + 32 * T, a * get16(x + 32 * T));
     set16(p + 33 * T, a * get16(x + 33 * T));
@@ -1252,6 +1357,7 @@ static void features_13(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 37 * T));
     set16(p + 38 * T, a * get16(x + 38 * T));
     set16(p + 39 * T, a * get16(x + 39 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 40 * T, a * get16(x + 32 * T));
     set16(p + 41 * T, a * get16(x + 33 * T));
@@ -1267,15 +1373,17 @@ static void features_13(const float *restrict x, float *restrict p, vi key)
 static void features_14(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 10 * T);
-    set16(p + 0 * T, a * get16(x + 32 * T));
-    set16(p + 1 * T, a * get16(x + 33 * T));
+    set16(p, a * get16(x + 32 * T));
+    set16(p + T, a * get16(x + 33 * T));
     set16(p + 2 * T, a * get16(x + 34 * T));
     set16(p + 3 * T, a * get16(x + 35 * T));
     set16(p + 4 * T, a * get16(x + 36 * T));
     set16(p + 5 * T, a * get16(x + 37 * T));
     set16(p + 6 * T, a * get16(x + 38 * T));
     set16(p + 7 * T, a * get16(x + 39 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 11 * T);
     set16(p + 8 * T, a * get16(x + 32 * T));
     set16(p + 9 * T, a * get16(x + 33 * T));
@@ -1285,6 +1393,7 @@ static void features_14(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 37 * T));
     set16(p + 14 * T, a * get16(x + 38 * T));
     set16(p + 15 * T, a * get16(x + 39 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 12 * T);
     set16(p + 16 * T, a * get16(x + 32 * T));
     set16(p + 17 * T, a * get16(x + 33 * T));
@@ -1294,6 +1403,7 @@ static void features_14(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 37 * T));
     set16(p + 22 * T, a * get16(x + 38 * T));
     set16(p + 23 * T, a * get16(x + 39 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 13 * T);
     set16(p + 24 * T, a * get16(x + 32 * T));
     set16(p + 25 * T, a * get16(x + 33 * T));
@@ -1303,6 +1413,7 @@ static void features_14(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 37 * T));
     set16(p + 30 * T, a * get16(x + 38 * T));
     set16(p + 31 * T, a * get16(x + 39 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 14 * T);
     set16(p + 32 * T, a * get16(x + 32 * T));
     set16(p + 33 * T, a * get16(x + 33 * T));
@@ -1312,6 +1423,7 @@ static void features_14(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 37 * T));
     set16(p + 38 * T, a * get16(x + 38 * T));
     set16(p + 39 * T, a * get16(x + 39 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 15 * T);
     set16(p + 40 * T, a * get16(x + 32 * T));
     set16(p + 41 * T, a * get16(x + 33 * T));
@@ -1327,15 +1439,17 @@ static void features_14(const float *restrict x, float *restrict p, vi key)
 static void features_15(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
-    set16(p + 0 * T, a * get16(x + 40 * T));
-    set16(p + 1 * T, a * get16(x + 41 * T));
+    set16(p, a * get16(x + 40 * T));
+    set16(p + T, a * get16(x + 41 * T));
     set16(p + 2 * T, a * get16(x + 42 * T));
     set16(p + 3 * T, a * get16(x + 43 * T));
     set16(p + 4 * T, a * get16(x + 44 * T));
     set16(p + 5 * T, a * get16(x + 45 * T));
     set16(p + 6 * T, a * get16(x + 46 * T));
     set16(p + 7 * T, a * get16(x + 47 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 8 * T, a * get16(x + 40 * T));
     set16(p + 9 * T, a * get16(x + 41 * T));
@@ -1345,6 +1459,7 @@ static void features_15(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 45 * T));
     set16(p + 14 * T, a * get16(x + 46 * T));
     set16(p + 15 * T, a * get16(x + 47 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 10 * T);
     set16(p + 16 * T, a * get16(x + 40 * T));
     set16(p + 17 * T, a * get16(x + 41 * T));
@@ -1354,6 +1469,7 @@ static void features_15(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 45 * T));
     set16(p + 22 * T, a * get16(x + 46 * T));
     set16(p + 23 * T, a * get16(x + 47 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 11 * T);
     set16(p + 24 * T, a * get16(x + 40 * T));
     set16(p + 25 * T, a * get16(x + 41 * T));
@@ -1363,6 +1479,7 @@ static void features_15(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 45 * T));
     set16(p + 30 * T, a * get16(x + 46 * T));
     set16(p + 31 * T, a * get16(x + 47 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 12 * T);
     set16(p + 32 * T, a * get16(x + 40 * T));
     set16(p + 33 * T, a * get16(x + 41 * T));
@@ -1372,6 +1489,7 @@ static void features_15(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 45 * T));
     set16(p + 38 * T, a * get16(x + 46 * T));
     set16(p + 39 * T, a * get16(x + 47 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 13 * T);
     set16(p + 40 * T, a * get16(x + 40 * T));
     set16(p + 41 * T, a * get16(x + 41 * T));
@@ -1387,15 +1505,17 @@ static void features_15(const float *restrict x, float *restrict p, vi key)
 static void features_16(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 14 * T);
-    set16(p + 0 * T, a * get16(x + 40 * T));
-    set16(p + 1 * T, a * get16(x + 41 * T));
+    set16(p, a * get16(x + 40 * T));
+    set16(p + T, a * get16(x + 41 * T));
     set16(p + 2 * T, a * get16(x + 42 * T));
     set16(p + 3 * T, a * get16(x + 43 * T));
     set16(p + 4 * T, a * get16(x + 44 * T));
     set16(p + 5 * T, a * get16(x + 45 * T));
     set16(p + 6 * T, a * get16(x + 46 * T));
     set16(p + 7 * T, a * get16(x + 47 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 15 * T);
     set16(p + 8 * T, a * get16(x + 40 * T));
     set16(p + 9 * T, a * get16(x + 41 * T));
@@ -1405,6 +1525,7 @@ static void features_16(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 45 * T));
     set16(p + 14 * T, a * get16(x + 46 * T));
     set16(p + 15 * T, a * get16(x + 47 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
     set16(p + 16 * T, a * get16(x + 48 * T));
     set16(p + 17 * T, a * get16(x + 49 * T));
@@ -1414,6 +1535,7 @@ static void features_16(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 53 * T));
     set16(p + 22 * T, a * get16(x + 54 * T));
     set16(p + 23 * T, a * get16(x + 55 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 24 * T, a * get16(x + 48 * T));
     set16(p + 25 * T, a * get16(x + 49 * T));
@@ -1423,6 +1545,7 @@ static void features_16(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 53 * T));
     set16(p + 30 * T, a * get16(x + 54 * T));
     set16(p + 31 * T, a * get16(x + 55 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 10 * T);
     set16(p + 32 * T, a * get16(x + 48 * T));
     set16(p + 33 * T, a * get16(x + 49 * T));
@@ -1432,6 +1555,7 @@ static void features_16(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 53 * T));
     set16(p + 38 * T, a * get16(x + 54 * T));
     set16(p + 39 * T, a * get16(x + 55 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 11 * T);
     set16(p + 40 * T, a * get16(x + 48 * T));
     set16(p + 41 * T, a * get16(x + 49 * T));
@@ -1447,15 +1571,17 @@ static void features_16(const float *restrict x, float *restrict p, vi key)
 static void features_17(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 12 * T);
-    set16(p + 0 * T, a * get16(x + 48 * T));
-    set16(p + 1 * T, a * get16(x + 49 * T));
+    set16(p, a * get16(x + 48 * T));
+    set16(p + T, a * get16(x + 49 * T));
     set16(p + 2 * T, a * get16(x + 50 * T));
     set16(p + 3 * T, a * get16(x + 51 * T));
     set16(p + 4 * T, a * get16(x + 52 * T));
     set16(p + 5 * T, a * get16(x + 53 * T));
     set16(p + 6 * T, a * get16(x + 54 * T));
     set16(p + 7 * T, a * get16(x + 55 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 13 * T);
     set16(p + 8 * T, a * get16(x + 48 * T));
     set16(p + 9 * T, a * get16(x + 49 * T));
@@ -1465,6 +1591,7 @@ static void features_17(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 53 * T));
     set16(p + 14 * T, a * get16(x + 54 * T));
     set16(p + 15 * T, a * get16(x + 55 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 14 * T);
     set16(p + 16 * T, a * get16(x + 48 * T));
     set16(p + 17 * T, a * get16(x + 49 * T));
@@ -1474,6 +1601,7 @@ static void features_17(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 53 * T));
     set16(p + 22 * T, a * get16(x + 54 * T));
     set16(p + 23 * T, a * get16(x + 55 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 15 * T);
     set16(p + 24 * T, a * get16(x + 48 * T));
     set16(p + 25 * T, a * get16(x + 49 * T));
@@ -1483,6 +1611,7 @@ static void features_17(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 53 * T));
     set16(p + 30 * T, a * get16(x + 54 * T));
     set16(p + 31 * T, a * get16(x + 55 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 8 * T);
     set16(p + 32 * T, a * get16(x + 56 * T));
     set16(p + 33 * T, a * get16(x + 57 * T));
@@ -1492,6 +1621,7 @@ static void features_17(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 61 * T));
     set16(p + 38 * T, a * get16(x + 62 * T));
     set16(p + 39 * T, a * get16(x + 63 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 9 * T);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
@@ -1507,15 +1637,17 @@ static void features_17(const float *restrict x, float *restrict p, vi key)
 static void features_18(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 10 * T);
-    set16(p + 0 * T, a * get16(x + 56 * T));
-    set16(p + 1 * T, a * get16(x + 57 * T));
+    set16(p, a * get16(x + 56 * T));
+    set16(p + T, a * get16(x + 57 * T));
     set16(p + 2 * T, a * get16(x + 58 * T));
     set16(p + 3 * T, a * get16(x + 59 * T));
     set16(p + 4 * T, a * get16(x + 60 * T));
     set16(p + 5 * T, a * get16(x + 61 * T));
     set16(p + 6 * T, a * get16(x + 62 * T));
     set16(p + 7 * T, a * get16(x + 63 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 11 * T);
     set16(p + 8 * T, a * get16(x + 56 * T));
     set16(p + 9 * T, a * get16(x + 57 * T));
@@ -1525,6 +1657,7 @@ static void features_18(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 61 * T));
     set16(p + 14 * T, a * get16(x + 62 * T));
     set16(p + 15 * T, a * get16(x + 63 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 12 * T);
     set16(p + 16 * T, a * get16(x + 56 * T));
     set16(p + 17 * T, a * get16(x + 57 * T));
@@ -1534,6 +1667,7 @@ static void features_18(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 13 * T);
     set16(p + 24 * T, a * get16(x + 56 * T));
     set16(p + 25 * T, a * get16(x + 57 * T));
@@ -1543,6 +1677,7 @@ static void features_18(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 61 * T));
     set16(p + 30 * T, a * get16(x + 62 * T));
     set16(p + 31 * T, a * get16(x + 63 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 14 * T);
     set16(p + 32 * T, a * get16(x + 56 * T));
     set16(p + 33 * T, a * get16(x + 57 * T));
@@ -1552,6 +1687,7 @@ static void features_18(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 61 * T));
     set16(p + 38 * T, a * get16(x + 62 * T));
     set16(p + 39 * T, a * get16(x + 63 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 15 * T);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
@@ -1567,62 +1703,79 @@ static void features_18(const float *restrict x, float *restrict p, vi key)
 static void features_19(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 3 */
     a = weigh(key, 2.0f) * get16(x + 16 * T);
-    set16(p + 0 * T, a * get16(x + 20 * T));
-    set16(p + 1 * T, a * get16(x + 21 * T));
+    set16(p, a * get16(x + 20 * T));
+    set16(p + T, a * get16(x + 21 * T));
     set16(p + 2 * T, a * get16(x + 22 * T));
     set16(p + 3 * T, a * get16(x + 23 * T));
+    /* features 4 to 7 */
     a = weigh(key, 2.0f) * get16(x + 17 * T);
     set16(p + 4 * T, a * get16(x + 20 * T));
     set16(p + 5 * T, a * get16(x + 21 * T));
     set16(p + 6 * T, a * get16(x + 22 * T));
     set16(p + 7 * T, a * get16(x + 23 * T));
+    /* features 8 to 11 */
     a = weigh(key, 2.0f) * get16(x + 18 * T);
     set16(p + 8 * T, a * get16(x + 20 * T));
     set16(p + 9 * T, a * get16(x + 21 * T));
     set16(p + 10 * T, a * get16(x + 22 * T));
     set16(p + 11 * T, a * get16(x + 23 * T));
+    /* features 12 to 15 */
     a = weigh(key, 2.0f) * get16(x + 19 * T);
     set16(p + 12 * T, a * get16(x + 20 * T));
     set16(p + 13 * T, a * get16(x + 21 * T));
     set16(p + 14 * T, a * get16(x + 22 * T));
     set16(p + 15 * T, a * get16(x + 23 * T));
+    /* features 16 to 17 */
     a = weigh(key, 2.0f) * get16(x + 16 * T);
     set16(p + 16 * T, a * get16(x + 18 * T));
     set16(p + 17 * T, a * get16(x + 19 * T));
+    /* features 18 to 19 */
     a = weigh(key, 2.0f) * get16(x + 17 * T);
     set16(p + 18 * T, a * get16(x + 18 * T));
     set16(p + 19 * T, a * get16(x + 19 * T));
+    /* features 20 to 21 */
     a = get16(x + 16 * T);
     set16(p + 20 * T, a * get16(x + 16 * T));
     set16(p + 21 * T, a * get16(x + 17 * T));
+    /* features 22 to 23 */
     a = get16(x + 17 * T);
     set16(p + 22 * T, a * get16(x + 16 * T));
     set16(p + 23 * T, a * get16(x + 17 * T));
+    /* features 24 to 25 */
     a = get16(x + 18 * T);
     set16(p + 24 * T, a * get16(x + 18 * T));
     set16(p + 25 * T, a * get16(x + 19 * T));
+    /* features 26 to 27 */
     a = get16(x + 19 * T);
     set16(p + 26 * T, a * get16(x + 18 * T));
     set16(p + 27 * T, a * get16(x + 19 * T));
+    /* features 28 to 29 */
     a = weigh(key, 2.0f) * get16(x + 20 * T);
     set16(p + 28 * T, a * get16(x + 22 * T));
     set16(p + 29 * T, a * get16(x + 23 * T));
+    /* features 30 to 31 */
     a = weigh(key, 2.0f) * get16(x + 21 * T);
     set16(p + 30 * T, a * get16(x + 22 * T));
     set16(p + 31 * T, a * get16(x + 23 * T));
+    /* features 32 to 33 */
     a = get16(x + 20 * T);
     set16(p + 32 * T, a * get16(x + 20 * T));
     set16(p + 33 * T, a * get16(x + 21 * T));
+    /* features 34 to 35 */
     a = get16(x + 21 * T);
     set16(p + 34 * T, a * get16(x + 20 * T));
     set16(p + 35 * T, a * get16(x + 21 * T));
+    /* features 36 to 37 */
     a = get16(x + 22 * T);
     set16(p + 36 * T, a * get16(x + 22 * T));
     set16(p + 37 * T, a * get16(x + 23 * T));
+    /* features 38 to 39 */
     a = get16(x + 23 * T);
     set16(p + 38 * T, a * get16(x + 22 * T));
     set16(p + 39 * T, a * get16(x + 23 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 16 * T);
     set16(p + 40 * T, a * get16(x + 24 * T));
     set16(p + 41 * T, a * get16(x + 25 * T));
@@ -1638,15 +1791,17 @@ static void features_19(const float *restrict x, float *restrict p, vi key)
 static void features_20(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 17 * T);
-    set16(p + 0 * T, a * get16(x + 24 * T));
-    set16(p + 1 * T, a * get16(x + 25 * T));
+    set16(p, a * get16(x + 24 * T));
+    set16(p + T, a * get16(x + 25 * T));
     set16(p + 2 * T, a * get16(x + 26 * T));
     set16(p + 3 * T, a * get16(x + 27 * T));
     set16(p + 4 * T, a * get16(x + 28 * T));
     set16(p + 5 * T, a * get16(x + 29 * T));
     set16(p + 6 * T, a * get16(x + 30 * T));
     set16(p + 7 * T, a * get16(x + 31 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 18 * T);
     set16(p + 8 * T, a * get16(x + 24 * T));
     set16(p + 9 * T, a * get16(x + 25 * T));
@@ -1656,6 +1811,7 @@ static void features_20(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 29 * T));
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 19 * T);
     set16(p + 16 * T, a * get16(x + 24 * T));
     set16(p + 17 * T, a * get16(x + 25 * T));
@@ -1665,6 +1821,7 @@ static void features_20(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 29 * T));
     set16(p + 22 * T, a * get16(x + 30 * T));
     set16(p + 23 * T, a * get16(x + 31 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 20 * T);
     set16(p + 24 * T, a * get16(x + 24 * T));
     set16(p + 25 * T, a * get16(x + 25 * T));
@@ -1674,6 +1831,7 @@ static void features_20(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 21 * T);
     set16(p + 32 * T, a * get16(x + 24 * T));
     set16(p + 33 * T, a * get16(x + 25 * T));
@@ -1683,6 +1841,7 @@ static void features_20(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 29 * T));
     set16(p + 38 * T, a * get16(x + 30 * T));
     set16(p + 39 * T, a * get16(x + 31 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 22 * T);
     set16(p + 40 * T, a * get16(x + 24 * T));
     set16(p + 41 * T, a * get16(x + 25 * T));
@@ -1698,15 +1857,17 @@ static void features_20(const float *restrict x, float *restrict p, vi key)
 static void features_21(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 23 * T);
-    set16(p + 0 * T, a * get16(x + 24 * T));
-    set16(p + 1 * T, a * get16(x + 25 * T));
+    set16(p, a * get16(x + 24 * T));
+    set16(p + T, a * get16(x + 25 * T));
     set16(p + 2 * T, a * get16(x + 26 * T));
     set16(p + 3 * T, a * get16(x + 27 * T));
     set16(p + 4 * T, a * get16(x + 28 * T));
     set16(p + 5 * T, a * get16(x + 29 * T));
     set16(p + 6 * T, a * get16(x + 30 * T));
     set16(p + 7 * T, a * get16(x + 31 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 16 * T);
     set16(p + 8 * T, a * get16(x + 32 * T));
     set16(p + 9 * T, a * get16(x + 33 * T));
@@ -1716,6 +1877,7 @@ static void features_21(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 37 * T));
     set16(p + 14 * T, a * get16(x + 38 * T));
     set16(p + 15 * T, a * get16(x + 39 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 17 * T);
     set16(p + 16 * T, a * get16(x + 32 * T));
     set16(p + 17 * T, a * get16(x + 33 * T));
@@ -1725,6 +1887,7 @@ static void features_21(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 37 * T));
     set16(p + 22 * T, a * get16(x + 38 * T));
     set16(p + 23 * T, a * get16(x + 39 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 18 * T);
     set16(p + 24 * T, a * get16(x + 32 * T));
     set16(p + 25 * T, a * get16(x + 33 * T));
@@ -1734,6 +1897,7 @@ static void features_21(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 37 * T));
     set16(p + 30 * T, a * get16(x + 38 * T));
     set16(p + 31 * T, a * get16(x + 39 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 19 * T);
     set16(p + 32 * T, a * get16(x + 32 * T));
     set16(p + 33 * T, a * get16(x + 33 * T));
@@ -1743,6 +1907,7 @@ static void features_21(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 37 * T));
     set16(p + 38 * T, a * get16(x + 38 * T));
     set16(p + 39 * T, a * get16(x + 39 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 20 * T);
     set16(p + 40 * T, a * get16(x + 32 * T));
     set16(p + 41 * T, a * get16(x + 33 * T));
@@ -1758,15 +1923,17 @@ static void features_21(const float *restrict x, float *restrict p, vi key)
 static void features_22(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 21 * T);
-    set16(p + 0 * T, a * get16(x + 32 * T));
-    set16(p + 1 * T, a * get16(x + 33 * T));
+    set16(p, a * get16(x + 32 * T));
+    set16(p + T, a * get16(x + 33 * T));
     set16(p + 2 * T, a * get16(x + 34 * T));
     set16(p + 3 * T, a * get16(x + 35 * T));
     set16(p + 4 * T, a * get16(x + 36 * T));
     set16(p + 5 * T, a * get16(x + 37 * T));
     set16(p + 6 * T, a * get16(x + 38 * T));
     set16(p + 7 * T, a * get16(x + 39 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 22 * T);
     set16(p + 8 * T, a * get16(x + 32 * T));
     set16(p + 9 * T, a * get16(x + 33 * T));
@@ -1776,6 +1943,7 @@ static void features_22(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 37 * T));
     set16(p + 14 * T, a * get16(x + 38 * T));
     set16(p + 15 * T, a * get16(x + 39 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 23 * T);
     set16(p + 16 * T, a * get16(x + 32 * T));
     set16(p + 17 * T, a * get16(x + 33 * T));
@@ -1785,6 +1953,7 @@ static void features_22(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 37 * T));
     set16(p + 22 * T, a * get16(x + 38 * T));
     set16(p + 23 * T, a * get16(x + 39 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 16 * T);
     set16(p + 24 * T, a * get16(x + 40 * T));
     set16(p + 25 * T, a * get16(x + 41 * T));
@@ -1794,6 +1963,7 @@ static void features_22(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 45 * T));
     set16(p + 30 * T, a * get16(x + 46 * T));
     set16(p + 31 * T, a * get16(x + 47 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 17 * T);
     set16(p + 32 * T, a * get16(x + 40 * T));
     set16(p + 33 * T, a * get16(x + 41 * T));
@@ -1803,6 +1973,7 @@ static void features_22(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 45 * T));
     set16(p + 38 * T, a * get16(x + 46 * T));
     set16(p + 39 * T, a * get16(x + 47 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 18 * T);
     set16(p + 40 * T, a * get16(x + 40 * T));
     set16(p + 41 * T, a * get16(x + 41 * T));
@@ -1818,15 +1989,17 @@ static void features_22(const float *restrict x, float *restrict p, vi key)
 static void features_23(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 19 * T);
-    set16(p + 0 * T, a * get16(x + 40 * T));
-    set16(p + 1 * T, a * get16(x + 41 * T));
+    set16(p, a * get16(x + 40 * T));
+    set16(p + T, a * get16(x + 41 * T));
     set16(p + 2 * T, a * get16(x + 42 * T));
     set16(p + 3 * T, a * get16(x + 43 * T));
     set16(p + 4 * T, a * get16(x + 44 * T));
     set16(p + 5 * T, a * get16(x + 45 * T));
     set16(p + 6 * T, a * get16(x + 46 * T));
     set16(p + 7 * T, a * get16(x + 47 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 20 * T);
     set16(p + 8 * T, a * get16(x + 40 * T));
     set16(p + 9 * T, a * get16(x + 41 * T));
@@ -1836,6 +2009,7 @@ static void features_23(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 45 * T));
     set16(p + 14 * T, a * get16(x + 46 * T));
     set16(p + 15 * T, a * get16(x + 47 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 21 * T);
     set16(p + 16 * T, a * get16(x + 40 * T));
     set16(p + 17 * T, a * get16(x + 41 * T));
@@ -1845,6 +2019,7 @@ static void features_23(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 45 * T));
     set16(p + 22 * T, a * get16(x + 46 * T));
     set16(p + 23 * T, a * get16(x + 47 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 22 * T);
     set16(p + 24 * T, a * get16(x + 40 * T));
     set16(p + 25 * T, a * get16(x + 41 * T));
@@ -1854,6 +2029,7 @@ static void features_23(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 45 * T));
     set16(p + 30 * T, a * get16(x + 46 * T));
     set16(p + 31 * T, a * get16(x + 47 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 23 * T);
     set16(p + 32 * T, a * get16(x + 40 * T));
     set16(p + 33 * T, a * get16(x + 41 * T));
@@ -1863,6 +2039,7 @@ static void features_23(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 45 * T));
     set16(p + 38 * T, a * get16(x + 46 * T));
     set16(p + 39 * T, a * get16(x + 47 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 16 * T);
     set16(p + 40 * T, a * get16(x + 48 * T));
     set16(p + 41 * T, a * get16(x + 49 * T));
@@ -1878,15 +2055,17 @@ static void features_23(const float *restrict x, float *restrict p, vi key)
 static void features_24(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 17 * T);
-    set16(p + 0 * T, a * get16(x + 48 * T));
-    set16(p + 1 * T, a * get16(x + 49 * T));
+    set16(p, a * get16(x + 48 * T));
+    set16(p + T, a * get16(x + 49 * T));
     set16(p + 2 * T, a * get16(x + 50 * T));
     set16(p + 3 * T, a * get16(x + 51 * T));
     set16(p + 4 * T, a * get16(x + 52 * T));
     set16(p + 5 * T, a * get16(x + 53 * T));
     set16(p + 6 * T, a * get16(x + 54 * T));
     set16(p + 7 * T, a * get16(x + 55 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 18 * T);
     set16(p + 8 * T, a * get16(x + 48 * T));
     set16(p + 9 * T, a * get16(x + 49 * T));
@@ -1896,6 +2075,7 @@ static void features_24(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 53 * T));
     set16(p + 14 * T, a * get16(x + 54 * T));
     set16(p + 15 * T, a * get16(x + 55 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 19 * T);
     set16(p + 16 * T, a * get16(x + 48 * T));
     set16(p + 17 * T, a * get16(x + 49 * T));
@@ -1905,6 +2085,7 @@ static void features_24(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 53 * T));
     set16(p + 22 * T, a * get16(x + 54 * T));
     set16(p + 23 * T, a * get16(x + 55 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 20 * T);
     set16(p + 24 * T, a * get16(x + 48 * T));
     set16(p + 25 * T, a * get16(x + 49 * T));
@@ -1914,6 +2095,7 @@ static void features_24(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 53 * T));
     set16(p + 30 * T, a * get16(x + 54 * T));
     set16(p + 31 * T, a * get16(x + 55 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 21 * T);
     set16(p + 32 * T, a * get16(x + 48 * T));
     set16(p + 33 * T, a * get16(x + 49 * T));
@@ -1923,6 +2105,7 @@ static void features_24(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 53 * T));
     set16(p + 38 * T, a * get16(x + 54 * T));
     set16(p + 39 * T, a * get16(x + 55 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 22 * T);
     set16(p + 40 * T, a * get16(x + 48 * T));
     set16(p + 41 * T, a * get16(x + 49 * T));
@@ -1938,15 +2121,17 @@ static void features_24(const float *restrict x, float *restrict p, vi key)
 static void features_25(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 23 * T);
-    set16(p + 0 * T, a * get16(x + 48 * T));
-    set16(p + 1 * T, a * get16(x + 49 * T));
+    set16(p, a * get16(x + 48 * T));
+    set16(p + T, a * get16(x + 49 * T));
     set16(p + 2 * T, a * get16(x + 50 * T));
     set16(p + 3 * T, a * get16(x + 51 * T));
     set16(p + 4 * T, a * get16(x + 52 * T));
     set16(p + 5 * T, a * get16(x + 53 * T));
     set16(p + 6 * T, a * get16(x + 54 * T));
     set16(p + 7 * T, a * get16(x + 55 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 16 * T);
     set16(p + 8 * T, a * get16(x + 56 * T));
     set16(p + 9 * T, a * get16(x + 57 * T));
@@ -1956,6 +2141,7 @@ static void features_25(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 61 * T));
     set16(p + 14 * T, a * get16(x + 62 * T));
     set16(p + 15 * T, a * get16(x + 63 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 17 * T);
     set16(p + 16 * T, a * get16(x + 56 * T));
     set16(p + 17 * T, a * get16(x + 57 * T));
@@ -1965,6 +2151,7 @@ static void features_25(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 18 * T);
     set16(p + 24 * T, a * get16(x + 56 * T));
     set16(p + 25 * T, a * get16(x + 57 * T));
@@ -1974,6 +2161,7 @@ static void features_25(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 61 * T));
     set16(p + 30 * T, a * get16(x + 62 * T));
     set16(p + 31 * T, a * get16(x + 63 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 19 * T);
     set16(p + 32 * T, a * get16(x + 56 * T));
     set16(p + 33 * T, a * get16(x + 57 * T));
@@ -1983,6 +2171,7 @@ static void features_25(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 61 * T));
     set16(p + 38 * T, a * get16(x + 62 * T));
     set16(p + 39 * T, a * get16(x + 63 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 20 * T);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
@@ -1998,15 +2187,17 @@ static void features_25(const float *restrict x, float *restrict p, vi key)
 static void features_26(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 21 * T);
-    set16(p + 0 * T, a * get16(x + 56 * T));
-    set16(p + 1 * T, a * get16(x + 57 * T));
+    set16(p, a * get16(x + 56 * T));
+    set16(p + T, a * get16(x + 57 * T));
     set16(p + 2 * T, a * get16(x + 58 * T));
     set16(p + 3 * T, a * get16(x + 59 * T));
     set16(p + 4 * T, a * get16(x + 60 * T));
     set16(p + 5 * T, a * get16(x + 61 * T));
     set16(p + 6 * T, a * get16(x + 62 * T));
     set16(p + 7 * T, a * get16(x + 63 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 22 * T);
     set16(p + 8 * T, a * get16(x + 56 * T));
     set16(p + 9 * T, a * get16(x + 57 * T));
@@ -2016,6 +2207,7 @@ static void features_26(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 61 * T));
     set16(p + 14 * T, a * get16(x + 62 * T));
     set16(p + 15 * T, a * get16(x + 63 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 23 * T);
     set16(p + 16 * T, a * get16(x + 56 * T));
     set16(p + 17 * T, a * get16(x + 57 * T));
@@ -2025,35 +2217,43 @@ static void features_26(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 27 */
     a = weigh(key, 2.0f) * get16(x + 24 * T);
     set16(p + 24 * T, a * get16(x + 28 * T));
     set16(p + 25 * T, a * get16(x + 29 * T));
     set16(p + 26 * T, a * get16(x + 30 * T));
     set16(p + 27 * T, a * get16(x + 31 * T));
+    /* features 28 to 31 */
     a = weigh(key, 2.0f) * get16(x + 25 * T);
     set16(p + 28 * T, a * get16(x + 28 * T));
     set16(p + 29 * T, a * get16(x + 29 * T));
     set16(p + 30 * T, a * get16(x + 30 * T));
     set16(p + 31 * T, a * get16(x + 31 * T));
+    /* features 32 to 35 */
     a = weigh(key, 2.0f) * get16(x + 26 * T);
     set16(p + 32 * T, a * get16(x + 28 * T));
     set16(p + 33 * T, a * get16(x + 29 * T));
     set16(p + 34 * T, a * get16(x + 30 * T));
     set16(p + 35 * T, a * get16(x + 31 * T));
+    /* features 36 to 39 */
     a = weigh(key, 2.0f) * get16(x + 27 * T);
     set16(p + 36 * T, a * get16(x + 28 * T));
     set16(p + 37 * T, a * get16(x + 29 * T));
     set16(p + 38 * T, a * get16(x + 30 * T));
     set16(p + 39 * T, a * get16(x + 31 * T));
+    /* features 40 to 41 */
     a = weigh(key, 2.0f) * get16(x + 24 * T);
     set16(p + 40 * T, a * get16(x + 26 * T));
     set16(p + 41 * T, a * get16(x + 27 * T));
+    /* features 42 to 43 */
     a = weigh(key, 2.0f) * get16(x + 25 * T);
     set16(p + 42 * T, a * get16(x + 26 * T));
     set16(p + 43 * T, a * get16(x + 27 * T));
+    /* features 44 to 45 */
     a = get16(x + 24 * T);
     set16(p + 44 * T, a * get16(x + 24 * T));
     set16(p + 45 * T, a * get16(x + 25 * T));
+    /* features 46 to 47 */
     a = get16(x + 25 * T);
     set16(p + 46 * T, a * get16(x + 24 * T));
     set16(p + 47 * T, a * get16(x + 25 * T));
@@ -2063,30 +2263,39 @@ static void features_26(const float *restrict x, float *restrict p, vi key)
 static void features_27(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 1 */
     a = get16(x + 26 * T);
-    set16(p + 0 * T, a * get16(x + 26 * T));
-    set16(p + 1 * T, a * get16(x + 27 * T));
+    set16(p, a * get16(x + 26 * T));
+    set16(p + T, a * get16(x + 27 * T));
+    /* features 2 to 3 */
     a = get16(x + 27 * T);
     set16(p + 2 * T, a * get16(x + 26 * T));
     set16(p + 3 * T, a * get16(x + 27 * T));
+    /* features 4 to 5 */
     a = weigh(key, 2.0f) * get16(x + 28 * T);
     set16(p + 4 * T, a * get16(x + 30 * T));
     set16(p + 5 * T, a * get16(x + 31 * T));
+    /* features 6 to 7 */
     a = weigh(key, 2.0f) * get16(x + 29 * T);
     set16(p + 6 * T, a * get16(x + 30 * T));
     set16(p + 7 * T, a * get16(x + 31 * T));
+    /* features 8 to 9 */
     a = get16(x + 28 * T);
     set16(p + 8 * T, a * get16(x + 28 * T));
     set16(p + 9 * T, a * get16(x + 29 * T));
+    /* features 10 to 11 */
     a = get16(x + 29 * T);
     set16(p + 10 * T, a * get16(x + 28 * T));
     set16(p + 11 * T, a * get16(x + 29 * T));
+    /* features 12 to 13 */
     a = get16(x + 30 * T);
     set16(p + 12 * T, a * get16(x + 30 * T));
     set16(p + 13 * T, a * get16(x + 31 * T));
+    /* features 14 to 15 */
     a = get16(x + 31 * T);
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 24 * T);
     set16(p + 16 * T, a * get16(x + 32 * T));
     set16(p + 17 * T, a * get16(x + 33 * T));
@@ -2096,6 +2305,7 @@ static void features_27(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 37 * T));
     set16(p + 22 * T, a * get16(x + 38 * T));
     set16(p + 23 * T, a * get16(x + 39 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 25 * T);
     set16(p + 24 * T, a * get16(x + 32 * T));
     set16(p + 25 * T, a * get16(x + 33 * T));
@@ -2105,6 +2315,7 @@ static void features_27(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 37 * T));
     set16(p + 30 * T, a * get16(x + 38 * T));
     set16(p + 31 * T, a * get16(x + 39 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 26 * T);
     set16(p + 32 * T, a * get16(x + 32 * T));
     set16(p + 33 * T, a * get16(x + 33 * T));
@@ -2114,6 +2325,7 @@ static void features_27(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 37 * T));
     set16(p + 38 * T, a * get16(x + 38 * T));
     set16(p + 39 * T, a * get16(x + 39 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 27 * T);
     set16(p + 40 * T, a * get16(x + 32 * T));
     set16(p + 41 * T, a * get16(x + 33 * T));
@@ -2129,15 +2341,17 @@ static void features_27(const float *restrict x, float *restrict p, vi key)
 static void features_28(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 28 * T);
-    set16(p + 0 * T, a * get16(x + 32 * T));
-    set16(p + 1 * T, a * get16(x + 33 * T));
+    set16(p, a * get16(x + 32 * T));
+    set16(p + T, a * get16(x + 33 * T));
     set16(p + 2 * T, a * get16(x + 34 * T));
     set16(p + 3 * T, a * get16(x + 35 * T));
     set16(p + 4 * T, a * get16(x + 36 * T));
     set16(p + 5 * T, a * get16(x + 37 * T));
     set16(p + 6 * T, a * get16(x + 38 * T));
     set16(p + 7 * T, a * get16(x + 39 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 29 * T);
     set16(p + 8 * T, a * get16(x + 32 * T));
     set16(p + 9 * T, a * get16(x + 33 * T));
@@ -2147,6 +2361,7 @@ static void features_28(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 37 * T));
     set16(p + 14 * T, a * get16(x + 38 * T));
     set16(p + 15 * T, a * get16(x + 39 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 30 * T);
     set16(p + 16 * T, a * get16(x + 32 * T));
     set16(p + 17 * T, a * get16(x + 33 * T));
@@ -2156,6 +2371,7 @@ static void features_28(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 37 * T));
     set16(p + 22 * T, a * get16(x + 38 * T));
     set16(p + 23 * T, a * get16(x + 39 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 31 * T);
     set16(p + 24 * T, a * get16(x + 32 * T));
     set16(p + 25 * T, a * get16(x + 33 * T));
@@ -2165,6 +2381,7 @@ static void features_28(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 37 * T));
     set16(p + 30 * T, a * get16(x + 38 * T));
     set16(p + 31 * T, a * get16(x + 39 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 24 * T);
     set16(p + 32 * T, a * get16(x + 40 * T));
     set16(p + 33 * T, a * get16(x + 41 * T));
@@ -2174,6 +2391,7 @@ static void features_28(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 45 * T));
     set16(p + 38 * T, a * get16(x + 46 * T));
     set16(p + 39 * T, a * get16(x + 47 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 25 * T);
     set16(p + 40 * T, a * get16(x + 40 * T));
     set16(p + 41 * T, a * get16(x + 41 * T));
@@ -2189,15 +2407,17 @@ static void features_28(const float *restrict x, float *restrict p, vi key)
 static void features_29(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 26 * T);
-    set16(p + 0 * T, a * get16(x + 40 * T));
-    set16(p + 1 * T, a * get16(x + 41 * T));
+    set16(p, a * get16(x + 40 * T));
+    set16(p + T, a * get16(x + 41 * T));
     set16(p + 2 * T, a * get16(x + 42 * T));
     set16(p + 3 * T, a * get16(x + 43 * T));
     set16(p + 4 * T, a * get16(x + 44 * T));
     set16(p + 5 * T, a * get16(x + 45 * T));
     set16(p + 6 * T, a * get16(x + 46 * T));
     set16(p + 7 * T, a * get16(x + 47 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 27 * T);
     set16(p + 8 * T, a * get16(x + 40 * T));
     set16(p + 9 * T, a * get16(x + 41 * T));
@@ -2207,6 +2427,7 @@ static void features_29(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 45 * T));
     set16(p + 14 * T, a * get16(x + 46 * T));
     set16(p + 15 * T, a * get16(x + 47 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 28 * T);
     set16(p + 16 * T, a * get16(x + 40 * T));
     set16(p + 17 * T, a * get16(x + 41 * T));
@@ -2216,6 +2437,7 @@ static void features_29(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 45 * T));
     set16(p + 22 * T, a * get16(x + 46 * T));
     set16(p + 23 * T, a * get16(x + 47 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 29 * T);
     set16(p + 24 * T, a * get16(x + 40 * T));
     set16(p + 25 * T, a * get16(x + 41 * T));
@@ -2225,6 +2447,7 @@ static void features_29(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 45 * T));
     set16(p + 30 * T, a * get16(x + 46 * T));
     set16(p + 31 * T, a * get16(x + 47 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 30 * T);
     set16(p + 32 * T, a * get16(x + 40 * T));
     set16(p + 33 * T, a * get16(x + 41 * T));
@@ -2234,6 +2457,7 @@ static void features_29(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 45 * T));
     set16(p + 38 * T, a * get16(x + 46 * T));
     set16(p + 39 * T, a * get16(x + 47 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 31 * T);
     set16(p + 40 * T, a * get16(x + 40 * T));
     set16(p + 41 * T, a * get16(x + 41 * T));
@@ -2249,15 +2473,17 @@ static void features_29(const float *restrict x, float *restrict p, vi key)
 static void features_30(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 24 * T);
-    set16(p + 0 * T, a * get16(x + 48 * T));
-    set16(p + 1 * T, a * get16(x + 49 * T));
+    set16(p, a * get16(x + 48 * T));
+    set16(p + T, a * get16(x + 49 * T));
     set16(p + 2 * T, a * get16(x + 50 * T));
     set16(p + 3 * T, a * get16(x + 51 * T));
     set16(p + 4 * T, a * get16(x + 52 * T));
     set16(p + 5 * T, a * get16(x + 53 * T));
     set16(p + 6 * T, a * get16(x + 54 * T));
     set16(p + 7 * T, a * get16(x + 55 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 25 * T);
     set16(p + 8 * T, a * get16(x + 48 * T));
     set16(p + 9 * T, a * get16(x + 49 * T));
@@ -2267,6 +2493,7 @@ static void features_30(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 53 * T));
     set16(p + 14 * T, a * get16(x + 54 * T));
     set16(p + 15 * T, a * get16(x + 55 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 26 * T);
     set16(p + 16 * T, a * get16(x + 48 * T));
     set16(p + 17 * T, a * get16(x + 49 * T));
@@ -2276,6 +2503,7 @@ static void features_30(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 53 * T));
     set16(p + 22 * T, a * get16(x + 54 * T));
     set16(p + 23 * T, a * get16(x + 55 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 27 * T);
     set16(p + 24 * T, a * get16(x + 48 * T));
     set16(p + 25 * T, a * get16(x + 49 * T));
@@ -2285,6 +2513,7 @@ static void features_30(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 53 * T));
     set16(p + 30 * T, a * get16(x + 54 * T));
     set16(p + 31 * T, a * get16(x + 55 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 28 * T);
     set16(p + 32 * T, a * get16(x + 48 * T));
     set16(p + 33 * T, a * get16(x + 49 * T));
@@ -2294,6 +2523,7 @@ static void features_30(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 53 * T));
     set16(p + 38 * T, a * get16(x + 54 * T));
     set16(p + 39 * T, a * get16(x + 55 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 29 * T);
     set16(p + 40 * T, a * get16(x + 48 * T));
     set16(p + 41 * T, a * get16(x + 49 * T));
@@ -2309,15 +2539,17 @@ static void features_30(const float *restrict x, float *restrict p, vi key)
 static void features_31(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 30 * T);
-    set16(p + 0 * T, a * get16(x + 48 * T));
-    set16(p + 1 * T, a * get16(x + 49 * T));
+    set16(p, a * get16(x + 48 * T));
+    set16(p + T, a * get16(x + 49 * T));
     set16(p + 2 * T, a * get16(x + 50 * T));
     set16(p + 3 * T, a * get16(x + 51 * T));
     set16(p + 4 * T, a * get16(x + 52 * T));
     set16(p + 5 * T, a * get16(x + 53 * T));
     set16(p + 6 * T, a * get16(x + 54 * T));
     set16(p + 7 * T, a * get16(x + 55 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 31 * T);
     set16(p + 8 * T, a * get16(x + 48 * T));
     set16(p + 9 * T, a * get16(x + 49 * T));
@@ -2327,6 +2559,7 @@ static void features_31(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 53 * T));
     set16(p + 14 * T, a * get16(x + 54 * T));
     set16(p + 15 * T, a * get16(x + 55 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 24 * T);
     set16(p + 16 * T, a * get16(x + 56 * T));
     set16(p + 17 * T, a * get16(x + 57 * T));
@@ -2336,6 +2569,7 @@ static void features_31(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 25 * T);
     set16(p + 24 * T, a * get16(x + 56 * T));
     set16(p + 25 * T, a * get16(x + 57 * T));
@@ -2345,6 +2579,7 @@ static void features_31(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 61 * T));
     set16(p + 30 * T, a * get16(x + 62 * T));
     set16(p + 31 * T, a * get16(x + 63 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 26 * T);
     set16(p + 32 * T, a * get16(x + 56 * T));
     set16(p + 33 * T, a * get16(x + 57 * T));
@@ -2354,6 +2589,7 @@ static void features_31(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 61 * T));
     set16(p + 38 * T, a * get16(x + 62 * T));
     set16(p + 39 * T, a * get16(x + 63 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 27 * T);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
@@ -2369,15 +2605,17 @@ static void features_31(const float *restrict x, float *restrict p, vi key)
 static void features_32(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 28 * T);
-    set16(p + 0 * T, a * get16(x + 56 * T));
-    set16(p + 1 * T, a * get16(x + 57 * T));
+    set16(p, a * get16(x + 56 * T));
+    set16(p + T, a * get16(x + 57 * T));
     set16(p + 2 * T, a * get16(x + 58 * T));
     set16(p + 3 * T, a * get16(x + 59 * T));
     set16(p + 4 * T, a * get16(x + 60 * T));
     set16(p + 5 * T, a * get16(x + 61 * T));
     set16(p + 6 * T, a * get16(x + 62 * T));
     set16(p + 7 * T, a * get16(x + 63 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 29 * T);
     set16(p + 8 * T, a * get16(x + 56 * T));
     set16(p + 9 * T, a * get16(x + 57 * T));
@@ -2387,6 +2625,7 @@ static void features_32(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 61 * T));
     set16(p + 14 * T, a * get16(x + 62 * T));
     set16(p + 15 * T, a * get16(x + 63 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 30 * T);
     set16(p + 16 * T, a * get16(x + 56 * T));
     set16(p + 17 * T, a * get16(x + 57 * T));
@@ -2396,6 +2635,7 @@ static void features_32(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 31 * T);
     set16(p + 24 * T, a * get16(x + 56 * T));
     set16(p + 25 * T, a * get16(x + 57 * T));
@@ -2405,21 +2645,25 @@ static void features_32(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 61 * T));
     set16(p + 30 * T, a * get16(x + 62 * T));
     set16(p + 31 * T, a * get16(x + 63 * T));
+    /* features 32 to 35 */
     a = weigh(key, 2.0f) * get16(x + 32 * T);
     set16(p + 32 * T, a * get16(x + 36 * T));
     set16(p + 33 * T, a * get16(x + 37 * T));
     set16(p + 34 * T, a * get16(x + 38 * T));
     set16(p + 35 * T, a * get16(x + 39 * T));
+    /* features 36 to 39 */
     a = weigh(key, 2.0f) * get16(x + 33 * T);
     set16(p + 36 * T, a * get16(x + 36 * T));
     set16(p + 37 * T, a * get16(x + 37 * T));
     set16(p + 38 * T, a * get16(x + 38 * T));
     set16(p + 39 * T, a * get16(x + 39 * T));
+    /* features 40 to 43 */
     a = weigh(key, 2.0f) * get16(x + 34 * T);
     set16(p + 40 * T, a * get16(x + 36 * T));
     set16(p + 41 * T, a * get16(x + 37 * T));
     set16(p + 42 * T, a * get16(x + 38 * T));
     set16(p + 43 * T, a * get16(x + 39 * T));
+    /* features 44 to 47 */
     a = weigh(key, 2.0f) * get16(x + 35 * T);
     set16(p + 44 * T, a * get16(x + 36 * T));
     set16(p + 45 * T, a * get16(x + 37 * T));
@@ -2431,42 +2675,55 @@ static void features_32(const float *restrict x, float *restrict p, vi key)
 static void features_33(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 1 */
     a = weigh(key, 2.0f) * get16(x + 32 * T);
-    set16(p + 0 * T, a * get16(x + 34 * T));
-    set16(p + 1 * T, a * get16(x + 35 * T));
+    set16(p, a * get16(x + 34 * T));
+    set16(p + T, a * get16(x + 35 * T));
+    /* features 2 to 3 */
     a = weigh(key, 2.0f) * get16(x + 33 * T);
     set16(p + 2 * T, a * get16(x + 34 * T));
     set16(p + 3 * T, a * get16(x + 35 * T));
+    /* features 4 to 5 */
     a = get16(x + 32 * T);
     set16(p + 4 * T, a * get16(x + 32 * T));
     set16(p + 5 * T, a * get16(x + 33 * T));
+    /* features 6 to 7 */
     a = get16(x + 33 * T);
     set16(p + 6 * T, a * get16(x + 32 * T));
     set16(p + 7 * T, a * get16(x + 33 * T));
+    /* features 8 to 9 */
     a = get16(x + 34 * T);
     set16(p + 8 * T, a * get16(x + 34 * T));
     set16(p + 9 * T, a * get16(x + 35 * T));
+    /* features 10 to 11 */
     a = get16(x + 35 * T);
     set16(p + 10 * T, a * get16(x + 34 * T));
     set16(p + 11 * T, a * get16(x + 35 * T));
+    /* features 12 to 13 */
     a = weigh(key, 2.0f) * get16(x + 36 * T);
     set16(p + 12 * T, a * get16(x + 38 * T));
     set16(p + 13 * T, a * get16(x + 39 * T));
+    /* features 14 to 15 */
     a = weigh(key, 2.0f) * get16(x + 37 * T);
     set16(p + 14 * T, a * get16(x + 38 * T));
     set16(p + 15 * T, a * get16(x + 39 * T));
+    /* features 16 to 17 */
     a = get16(x + 36 * T);
     set16(p + 16 * T, a * get16(x + 36 * T));
     set16(p + 17 * T, a * get16(x + 37 * T));
+    /* features 18 to 19 */
     a = get16(x + 37 * T);
     set16(p + 18 * T, a * get16(x + 36 * T));
     set16(p + 19 * T, a * get16(x + 37 * T));
+    /* features 20 to 21 */
     a = get16(x + 38 * T);
     set16(p + 20 * T, a * get16(x + 38 * T));
     set16(p + 21 * T, a * get16(x + 39 * T));
+    /* features 22 to 23 */
     a = get16(x + 39 * T);
     set16(p + 22 * T, a * get16(x + 38 * T));
     set16(p + 23 * T, a * get16(x + 39 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 32 * T);
     set16(p + 24 * T, a * get16(x + 40 * T));
     set16(p + 25 * T, a * get16(x + 41 * T));
@@ -2476,6 +2733,7 @@ static void features_33(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 45 * T));
     set16(p + 30 * T, a * get16(x + 46 * T));
     set16(p + 31 * T, a * get16(x + 47 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 33 * T);
     set16(p + 32 * T, a * get16(x + 40 * T));
     set16(p + 33 * T, a * get16(x + 41 * T));
@@ -2485,6 +2743,7 @@ static void features_33(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 45 * T));
     set16(p + 38 * T, a * get16(x + 46 * T));
     set16(p + 39 * T, a * get16(x + 47 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 34 * T);
     set16(p + 40 * T, a * get16(x + 40 * T));
     set16(p + 41 * T, a * get16(x + 41 * T));
@@ -2500,15 +2759,17 @@ static void features_33(const float *restrict x, float *restrict p, vi key)
 static void features_34(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 35 * T);
-    set16(p + 0 * T, a * get16(x + 40 * T));
-    set16(p + 1 * T, a * get16(x + 41 * T));
+    set16(p, a * get16(x + 40 * T));
+    set16(p + T, a * get16(x + 41 * T));
     set16(p + 2 * T, a * get16(x + 42 * T));
     set16(p + 3 * T, a * get16(x + 43 * T));
     set16(p + 4 * T, a * get16(x + 44 * T));
     set16(p + 5 * T, a * get16(x + 45 * T));
     set16(p + 6 * T, a * get16(x + 46 * T));
     set16(p + 7 * T, a * get16(x + 47 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 36 * T);
     set16(p + 8 * T, a * get16(x + 40 * T));
     set16(p + 9 * T, a * get16(x + 41 * T));
@@ -2518,6 +2779,7 @@ static void features_34(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 45 * T));
     set16(p + 14 * T, a * get16(x + 46 * T));
     set16(p + 15 * T, a * get16(x + 47 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 37 * T);
     set16(p + 16 * T, a * get16(x + 40 * T));
     set16(p + 17 * T, a * get16(x + 41 * T));
@@ -2527,6 +2789,7 @@ static void features_34(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 45 * T));
     set16(p + 22 * T, a * get16(x + 46 * T));
     set16(p + 23 * T, a * get16(x + 47 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 38 * T);
     set16(p + 24 * T, a * get16(x + 40 * T));
     set16(p + 25 * T, a * get16(x + 41 * T));
@@ -2536,6 +2799,7 @@ static void features_34(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 45 * T));
     set16(p + 30 * T, a * get16(x + 46 * T));
     set16(p + 31 * T, a * get16(x + 47 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 39 * T);
     set16(p + 32 * T, a * get16(x + 40 * T));
     set16(p + 33 * T, a * get16(x + 41 * T));
@@ -2545,6 +2809,7 @@ static void features_34(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 45 * T));
     set16(p + 38 * T, a * get16(x + 46 * T));
     set16(p + 39 * T, a * get16(x + 47 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 32 * T);
     set16(p + 40 * T, a * get16(x + 48 * T));
     set16(p + 41 * T, a * get16(x + 49 * T));
@@ -2560,15 +2825,17 @@ static void features_34(const float *restrict x, float *restrict p, vi key)
 static void features_35(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 33 * T);
-    set16(p + 0 * T, a * get16(x + 48 * T));
-    set16(p + 1 * T, a * get16(x + 49 * T));
+    set16(p, a * get16(x + 48 * T));
+    set16(p + T, a * get16(x + 49 * T));
     set16(p + 2 * T, a * get16(x + 50 * T));
     set16(p + 3 * T, a * get16(x + 51 * T));
     set16(p + 4 * T, a * get16(x + 52 * T));
     set16(p + 5 * T, a * get16(x + 53 * T));
     set16(p + 6 * T, a * get16(x + 54 * T));
     set16(p + 7 * T, a * get16(x + 55 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 34 * T);
     set16(p + 8 * T, a * get16(x + 48 * T));
     set16(p + 9 * T, a * get16(x + 49 * T));
@@ -2578,6 +2845,7 @@ static void features_35(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 53 * T));
     set16(p + 14 * T, a * get16(x + 54 * T));
     set16(p + 15 * T, a * get16(x + 55 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 35 * T);
     set16(p + 16 * T, a * get16(x + 48 * T));
     set16(p + 17 * T, a * get16(x + 49 * T));
@@ -2587,6 +2855,7 @@ static void features_35(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 53 * T));
     set16(p + 22 * T, a * get16(x + 54 * T));
     set16(p + 23 * T, a * get16(x + 55 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 36 * T);
     set16(p + 24 * T, a * get16(x + 48 * T));
     set16(p + 25 * T, a * get16(x + 49 * T));
@@ -2596,6 +2865,7 @@ static void features_35(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 53 * T));
     set16(p + 30 * T, a * get16(x + 54 * T));
     set16(p + 31 * T, a * get16(x + 55 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 37 * T);
     set16(p + 32 * T, a * get16(x + 48 * T));
     set16(p + 33 * T, a * get16(x + 49 * T));
@@ -2605,6 +2875,7 @@ static void features_35(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 53 * T));
     set16(p + 38 * T, a * get16(x + 54 * T));
     set16(p + 39 * T, a * get16(x + 55 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 38 * T);
     set16(p + 40 * T, a * get16(x + 48 * T));
     set16(p + 41 * T, a * get16(x + 49 * T));
@@ -2620,15 +2891,17 @@ static void features_35(const float *restrict x, float *restrict p, vi key)
 static void features_36(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 39 * T);
-    set16(p + 0 * T, a * get16(x + 48 * T));
-    set16(p + 1 * T, a * get16(x + 49 * T));
+    set16(p, a * get16(x + 48 * T));
+    set16(p + T, a * get16(x + 49 * T));
     set16(p + 2 * T, a * get16(x + 50 * T));
     set16(p + 3 * T, a * get16(x + 51 * T));
     set16(p + 4 * T, a * get16(x + 52 * T));
     set16(p + 5 * T, a * get16(x + 53 * T));
     set16(p + 6 * T, a * get16(x + 54 * T));
     set16(p + 7 * T, a * get16(x + 55 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 32 * T);
     set16(p + 8 * T, a * get16(x + 56 * T));
     set16(p + 9 * T, a * get16(x + 57 * T));
@@ -2638,6 +2911,7 @@ static void features_36(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 61 * T));
     set16(p + 14 * T, a * get16(x + 62 * T));
     set16(p + 15 * T, a * get16(x + 63 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 33 * T);
     set16(p + 16 * T, a * get16(x + 56 * T));
     set16(p + 17 * T, a * get16(x + 57 * T));
@@ -2647,6 +2921,7 @@ static void features_36(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 34 * T);
     set16(p + 24 * T, a * get16(x + 56 * T));
     set16(p + 25 * T, a * get16(x + 57 * T));
@@ -2656,6 +2931,7 @@ static void features_36(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 61 * T));
     set16(p + 30 * T, a * get16(x + 62 * T));
     set16(p + 31 * T, a * get16(x + 63 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 35 * T);
     set16(p + 32 * T, a * get16(x + 56 * T));
     set16(p + 33 * T, a * get16(x + 57 * T));
@@ -2665,6 +2941,7 @@ static void features_36(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 61 * T));
     set16(p + 38 * T, a * get16(x + 62 * T));
     set16(p + 39 * T, a * get16(x + 63 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 36 * T);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
@@ -2680,15 +2957,17 @@ static void features_36(const float *restrict x, float *restrict p, vi key)
 static void features_37(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 37 * T);
-    set16(p + 0 * T, a * get16(x + 56 * T));
-    set16(p + 1 * T, a * get16(x + 57 * T));
+    set16(p, a * get16(x + 56 * T));
+    set16(p + T, a * get16(x + 57 * T));
     set16(p + 2 * T, a * get16(x + 58 * T));
     set16(p + 3 * T, a * get16(x + 59 * T));
     set16(p + 4 * T, a * get16(x + 60 * T));
     set16(p + 5 * T, a * get16(x + 61 * T));
     set16(p + 6 * T, a * get16(x + 62 * T));
     set16(p + 7 * T, a * get16(x + 63 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 38 * T);
     set16(p + 8 * T, a * get16(x + 56 * T));
     set16(p + 9 * T, a * get16(x + 57 * T));
@@ -2698,6 +2977,7 @@ static void features_37(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 61 * T));
     set16(p + 14 * T, a * get16(x + 62 * T));
     set16(p + 15 * T, a * get16(x + 63 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 39 * T);
     set16(p + 16 * T, a * get16(x + 56 * T));
     set16(p + 17 * T, a * get16(x + 57 * T));
@@ -2707,35 +2987,43 @@ static void features_37(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 27 */
     a = weigh(key, 2.0f) * get16(x + 40 * T);
     set16(p + 24 * T, a * get16(x + 44 * T));
     set16(p + 25 * T, a * get16(x + 45 * T));
     set16(p + 26 * T, a * get16(x + 46 * T));
     set16(p + 27 * T, a * get16(x + 47 * T));
+    /* features 28 to 31 */
     a = weigh(key, 2.0f) * get16(x + 41 * T);
     set16(p + 28 * T, a * get16(x + 44 * T));
     set16(p + 29 * T, a * get16(x + 45 * T));
     set16(p + 30 * T, a * get16(x + 46 * T));
     set16(p + 31 * T, a * get16(x + 47 * T));
+    /* features 32 to 35 */
     a = weigh(key, 2.0f) * get16(x + 42 * T);
     set16(p + 32 * T, a * get16(x + 44 * T));
     set16(p + 33 * T, a * get16(x + 45 * T));
     set16(p + 34 * T, a * get16(x + 46 * T));
     set16(p + 35 * T, a * get16(x + 47 * T));
+    /* features 36 to 39 */
     a = weigh(key, 2.0f) * get16(x + 43 * T);
     set16(p + 36 * T, a * get16(x + 44 * T));
     set16(p + 37 * T, a * get16(x + 45 * T));
     set16(p + 38 * T, a * get16(x + 46 * T));
     set16(p + 39 * T, a * get16(x + 47 * T));
+    /* features 40 to 41 */
     a = weigh(key, 2.0f) * get16(x + 40 * T);
     set16(p + 40 * T, a * get16(x + 42 * T));
     set16(p + 41 * T, a * get16(x + 43 * T));
+    /* features 42 to 43 */
     a = weigh(key, 2.0f) * get16(x + 41 * T);
     set16(p + 42 * T, a * get16(x + 42 * T));
     set16(p + 43 * T, a * get16(x + 43 * T));
+    /* features 44 to 45 */
     a = get16(x + 40 * T);
     set16(p + 44 * T, a * get16(x + 40 * T));
     set16(p + 45 * T, a * get16(x + 41 * T));
+    /* features 46 to 47 */
     a = get16(x + 41 * T);
     set16(p + 46 * T, a * get16(x + 40 * T));
     set16(p + 47 * T, a * get16(x + 41 * T));
@@ -2745,30 +3033,39 @@ static void features_37(const float *restrict x, float *restrict p, vi key)
 static void features_38(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 1 */
     a = get16(x + 42 * T);
-    set16(p + 0 * T, a * get16(x + 42 * T));
-    set16(p + 1 * T, a * get16(x + 43 * T));
+    set16(p, a * get16(x + 42 * T));
+    set16(p + T, a * get16(x + 43 * T));
+    /* features 2 to 3 */
     a = get16(x + 43 * T);
     set16(p + 2 * T, a * get16(x + 42 * T));
     set16(p + 3 * T, a * get16(x + 43 * T));
+    /* features 4 to 5 */
     a = weigh(key, 2.0f) * get16(x + 44 * T);
     set16(p + 4 * T, a * get16(x + 46 * T));
     set16(p + 5 * T, a * get16(x + 47 * T));
+    /* features 6 to 7 */
     a = weigh(key, 2.0f) * get16(x + 45 * T);
     set16(p + 6 * T, a * get16(x + 46 * T));
     set16(p + 7 * T, a * get16(x + 47 * T));
+    /* features 8 to 9 */
     a = get16(x + 44 * T);
     set16(p + 8 * T, a * get16(x + 44 * T));
     set16(p + 9 * T, a * get16(x + 45 * T));
+    /* features 10 to 11 */
     a = get16(x + 45 * T);
     set16(p + 10 * T, a * get16(x + 44 * T));
     set16(p + 11 * T, a * get16(x + 45 * T));
+    /* features 12 to 13 */
     a = get16(x + 46 * T);
     set16(p + 12 * T, a * get16(x + 46 * T));
     set16(p + 13 * T, a * get16(x + 47 * T));
+    /* features 14 to 15 */
     a = get16(x + 47 * T);
     set16(p + 14 * T, a * get16(x + 46 * T));
     set16(p + 15 * T, a * get16(x + 47 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 40 * T);
     set16(p + 16 * T, a * get16(x + 48 * T));
     set16(p + 17 * T, a * get16(x + 49 * T));
@@ -2778,6 +3075,7 @@ static void features_38(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 53 * T));
     set16(p + 22 * T, a * get16(x + 54 * T));
     set16(p + 23 * T, a * get16(x + 55 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 41 * T);
     set16(p + 24 * T, a * get16(x + 48 * T));
     set16(p + 25 * T, a * get16(x + 49 * T));
@@ -2787,6 +3085,7 @@ static void features_38(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 53 * T));
     set16(p + 30 * T, a * get16(x + 54 * T));
     set16(p + 31 * T, a * get16(x + 55 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 42 * T);
     set16(p + 32 * T, a * get16(x + 48 * T));
     set16(p + 33 * T, a * get16(x + 49 * T));
@@ -2796,6 +3095,7 @@ static void features_38(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 53 * T));
     set16(p + 38 * T, a * get16(x + 54 * T));
     set16(p + 39 * T, a * get16(x + 55 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 43 * T);
     set16(p + 40 * T, a * get16(x + 48 * T));
     set16(p + 41 * T, a * get16(x + 49 * T));
@@ -2811,15 +3111,17 @@ static void features_38(const float *restrict x, float *restrict p, vi key)
 static void features_39(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 44 * T);
-    set16(p + 0 * T, a * get16(x + 48 * T));
-    set16(p + 1 * T, a * get16(x + 49 * T));
+    set16(p, a * get16(x + 48 * T));
+    set16(p + T, a * get16(x + 49 * T));
     set16(p + 2 * T, a * get16(x + 50 * T));
     set16(p + 3 * T, a * get16(x + 51 * T));
     set16(p + 4 * T, a * get16(x + 52 * T));
     set16(p + 5 * T, a * get16(x + 53 * T));
     set16(p + 6 * T, a * get16(x + 54 * T));
     set16(p + 7 * T, a * get16(x + 55 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 45 * T);
     set16(p + 8 * T, a * get16(x + 48 * T));
     set16(p + 9 * T, a * get16(x + 49 * T));
@@ -2829,6 +3131,7 @@ static void features_39(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 53 * T));
     set16(p + 14 * T, a * get16(x + 54 * T));
     set16(p + 15 * T, a * get16(x + 55 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 46 * T);
     set16(p + 16 * T, a * get16(x + 48 * T));
     set16(p + 17 * T, a * get16(x + 49 * T));
@@ -2838,6 +3141,7 @@ static void features_39(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 53 * T));
     set16(p + 22 * T, a * get16(x + 54 * T));
     set16(p + 23 * T, a * get16(x + 55 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 47 * T);
     set16(p + 24 * T, a * get16(x + 48 * T));
     set16(p + 25 * T, a * get16(x + 49 * T));
@@ -2847,6 +3151,7 @@ static void features_39(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 53 * T));
     set16(p + 30 * T, a * get16(x + 54 * T));
     set16(p + 31 * T, a * get16(x + 55 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 40 * T);
     set16(p + 32 * T, a * get16(x + 56 * T));
     set16(p + 33 * T, a * get16(x + 57 * T));
@@ -2856,6 +3161,7 @@ static void features_39(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 61 * T));
     set16(p + 38 * T, a * get16(x + 62 * T));
     set16(p + 39 * T, a * get16(x + 63 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 41 * T);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
@@ -2871,15 +3177,17 @@ static void features_39(const float *restrict x, float *restrict p, vi key)
 static void features_40(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 42 * T);
-    set16(p + 0 * T, a * get16(x + 56 * T));
-    set16(p + 1 * T, a * get16(x + 57 * T));
+    set16(p, a * get16(x + 56 * T));
+    set16(p + T, a * get16(x + 57 * T));
     set16(p + 2 * T, a * get16(x + 58 * T));
     set16(p + 3 * T, a * get16(x + 59 * T));
     set16(p + 4 * T, a * get16(x + 60 * T));
     set16(p + 5 * T, a * get16(x + 61 * T));
     set16(p + 6 * T, a * get16(x + 62 * T));
     set16(p + 7 * T, a * get16(x + 63 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 43 * T);
     set16(p + 8 * T, a * get16(x + 56 * T));
     set16(p + 9 * T, a * get16(x + 57 * T));
@@ -2889,6 +3197,7 @@ static void features_40(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 61 * T));
     set16(p + 14 * T, a * get16(x + 62 * T));
     set16(p + 15 * T, a * get16(x + 63 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 44 * T);
     set16(p + 16 * T, a * get16(x + 56 * T));
     set16(p + 17 * T, a * get16(x + 57 * T));
@@ -2898,6 +3207,7 @@ static void features_40(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 45 * T);
     set16(p + 24 * T, a * get16(x + 56 * T));
     set16(p + 25 * T, a * get16(x + 57 * T));
@@ -2907,6 +3217,7 @@ static void features_40(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 61 * T));
     set16(p + 30 * T, a * get16(x + 62 * T));
     set16(p + 31 * T, a * get16(x + 63 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 46 * T);
     set16(p + 32 * T, a * get16(x + 56 * T));
     set16(p + 33 * T, a * get16(x + 57 * T));
@@ -2916,6 +3227,7 @@ static void features_40(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 61 * T));
     set16(p + 38 * T, a * get16(x + 62 * T));
     set16(p + 39 * T, a * get16(x + 63 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 47 * T);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
@@ -2931,62 +3243,79 @@ static void features_40(const float *restrict x, float *restrict p, vi key)
 static void features_41(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 3 */
     a = weigh(key, 2.0f) * get16(x + 48 * T);
-    set16(p + 0 * T, a * get16(x + 52 * T));
-    set16(p + 1 * T, a * get16(x + 53 * T));
+    set16(p, a * get16(x + 52 * T));
+    set16(p + T, a * get16(x + 53 * T));
     set16(p + 2 * T, a * get16(x + 54 * T));
     set16(p + 3 * T, a * get16(x + 55 * T));
+    /* features 4 to 7 */
     a = weigh(key, 2.0f) * get16(x + 49 * T);
     set16(p + 4 * T, a * get16(x + 52 * T));
     set16(p + 5 * T, a * get16(x + 53 * T));
     set16(p + 6 * T, a * get16(x + 54 * T));
     set16(p + 7 * T, a * get16(x + 55 * T));
+    /* features 8 to 11 */
     a = weigh(key, 2.0f) * get16(x + 50 * T);
     set16(p + 8 * T, a * get16(x + 52 * T));
     set16(p + 9 * T, a * get16(x + 53 * T));
     set16(p + 10 * T, a * get16(x + 54 * T));
     set16(p + 11 * T, a * get16(x + 55 * T));
+    /* features 12 to 15 */
     a = weigh(key, 2.0f) * get16(x + 51 * T);
     set16(p + 12 * T, a * get16(x + 52 * T));
     set16(p + 13 * T, a * get16(x + 53 * T));
     set16(p + 14 * T, a * get16(x + 54 * T));
     set16(p + 15 * T, a * get16(x + 55 * T));
+    /* features 16 to 17 */
     a = weigh(key, 2.0f) * get16(x + 48 * T);
     set16(p + 16 * T, a * get16(x + 50 * T));
     set16(p + 17 * T, a * get16(x + 51 * T));
+    /* features 18 to 19 */
     a = weigh(key, 2.0f) * get16(x + 49 * T);
     set16(p + 18 * T, a * get16(x + 50 * T));
     set16(p + 19 * T, a * get16(x + 51 * T));
+    /* features 20 to 21 */
     a = get16(x + 48 * T);
     set16(p + 20 * T, a * get16(x + 48 * T));
     set16(p + 21 * T, a * get16(x + 49 * T));
+    /* features 22 to 23 */
     a = get16(x + 49 * T);
     set16(p + 22 * T, a * get16(x + 48 * T));
     set16(p + 23 * T, a * get16(x + 49 * T));
+    /* features 24 to 25 */
     a = get16(x + 50 * T);
     set16(p + 24 * T, a * get16(x + 50 * T));
     set16(p + 25 * T, a * get16(x + 51 * T));
+    /* features 26 to 27 */
     a = get16(x + 51 * T);
     set16(p + 26 * T, a * get16(x + 50 * T));
     set16(p + 27 * T, a * get16(x + 51 * T));
+    /* features 28 to 29 */
     a = weigh(key, 2.0f) * get16(x + 52 * T);
     set16(p + 28 * T, a * get16(x + 54 * T));
     set16(p + 29 * T, a * get16(x + 55 * T));
+    /* features 30 to 31 */
     a = weigh(key, 2.0f) * get16(x + 53 * T);
     set16(p + 30 * T, a * get16(x + 54 * T));
     set16(p + 31 * T, a * get16(x + 55 * T));
+    /* features 32 to 33 */
     a = get16(x + 52 * T);
     set16(p + 32 * T, a * get16(x + 52 * T));
     set16(p + 33 * T, a * get16(x + 53 * T));
+    /* features 34 to 35 */
     a = get16(x + 53 * T);
     set16(p + 34 * T, a * get16(x + 52 * T));
     set16(p + 35 * T, a * get16(x + 53 * T));
+    /* features 36 to 37 */
     a = get16(x + 54 * T);
     set16(p + 36 * T, a * get16(x + 54 * T));
     set16(p + 37 * T, a * get16(x + 55 * T));
+    /* features 38 to 39 */
     a = get16(x + 55 * T);
     set16(p + 38 * T, a * get16(x + 54 * T));
     set16(p + 39 * T, a * get16(x + 55 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 48 * T);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
@@ -3002,15 +3331,17 @@ static void features_41(const float *restrict x, float *restrict p, vi key)
 static void features_42(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 49 * T);
-    set16(p + 0 * T, a * get16(x + 56 * T));
-    set16(p + 1 * T, a * get16(x + 57 * T));
+    set16(p, a * get16(x + 56 * T));
+    set16(p + T, a * get16(x + 57 * T));
     set16(p + 2 * T, a * get16(x + 58 * T));
     set16(p + 3 * T, a * get16(x + 59 * T));
     set16(p + 4 * T, a * get16(x + 60 * T));
     set16(p + 5 * T, a * get16(x + 61 * T));
     set16(p + 6 * T, a * get16(x + 62 * T));
     set16(p + 7 * T, a * get16(x + 63 * T));
+    /* features 8 to 15 */
     a = weigh(key, 2.0f) * get16(x + 50 * T);
     set16(p + 8 * T, a * get16(x + 56 * T));
     set16(p + 9 * T, a * get16(x + 57 * T));
@@ -3020,6 +3351,7 @@ static void features_42(const float *restrict x, float *restrict p, vi key)
     set16(p + 13 * T, a * get16(x + 61 * T));
     set16(p + 14 * T, a * get16(x + 62 * T));
     set16(p + 15 * T, a * get16(x + 63 * T));
+    /* features 16 to 23 */
     a = weigh(key, 2.0f) * get16(x + 51 * T);
     set16(p + 16 * T, a * get16(x + 56 * T));
     set16(p + 17 * T, a * get16(x + 57 * T));
@@ -3029,6 +3361,7 @@ static void features_42(const float *restrict x, float *restrict p, vi key)
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 31 */
     a = weigh(key, 2.0f) * get16(x + 52 * T);
     set16(p + 24 * T, a * get16(x + 56 * T));
     set16(p + 25 * T, a * get16(x + 57 * T));
@@ -3038,6 +3371,7 @@ static void features_42(const float *restrict x, float *restrict p, vi key)
     set16(p + 29 * T, a * get16(x + 61 * T));
     set16(p + 30 * T, a * get16(x + 62 * T));
     set16(p + 31 * T, a * get16(x + 63 * T));
+    /* features 32 to 39 */
     a = weigh(key, 2.0f) * get16(x + 53 * T);
     set16(p + 32 * T, a * get16(x + 56 * T));
     set16(p + 33 * T, a * get16(x + 57 * T));
@@ -3047,6 +3381,7 @@ static void features_42(const float *restrict x, float *restrict p, vi key)
     set16(p + 37 * T, a * get16(x + 61 * T));
     set16(p + 38 * T, a * get16(x + 62 * T));
     set16(p + 39 * T, a * get16(x + 63 * T));
+    /* features 40 to 47 */
     a = weigh(key, 2.0f) * get16(x + 54 * T);
     set16(p + 40 * T, a * get16(x + 56 * T));
     set16(p + 41 * T, a * get16(x + 57 * T));
@@ -3062,68 +3397,85 @@ static void features_42(const float *restrict x, float *restrict p, vi key)
 static void features_43(const float *restrict x, float *restrict p, vi key)
 {
     vf a;
+    /* features 0 to 7 */
     a = weigh(key, 2.0f) * get16(x + 55 * T);
-    set16(p + 0 * T, a * get16(x + 56 * T));
-    set16(p + 1 * T, a * get16(x + 57 * T));
+    set16(p, a * get16(x + 56 * T));
+    set16(p + T, a * get16(x + 57 * T));
     set16(p + 2 * T, a * get16(x + 58 * T));
     set16(p + 3 * T, a * get16(x + 59 * T));
     set16(p + 4 * T, a * get16(x + 60 * T));
     set16(p + 5 * T, a * get16(x + 61 * T));
     set16(p + 6 * T, a * get16(x + 62 * T));
     set16(p + 7 * T, a * get16(x + 63 * T));
+    /* features 8 to 11 */
     a = weigh(key, 2.0f) * get16(x + 56 * T);
     set16(p + 8 * T, a * get16(x + 60 * T));
     set16(p + 9 * T, a * get16(x + 61 * T));
     set16(p + 10 * T, a * get16(x + 62 * T));
     set16(p + 11 * T, a * get16(x + 63 * T));
+    /* features 12 to 15 */
     a = weigh(key, 2.0f) * get16(x + 57 * T);
     set16(p + 12 * T, a * get16(x + 60 * T));
     set16(p + 13 * T, a * get16(x + 61 * T));
     set16(p + 14 * T, a * get16(x + 62 * T));
     set16(p + 15 * T, a * get16(x + 63 * T));
+    /* features 16 to 19 */
     a = weigh(key, 2.0f) * get16(x + 58 * T);
     set16(p + 16 * T, a * get16(x + 60 * T));
     set16(p + 17 * T, a * get16(x + 61 * T));
     set16(p + 18 * T, a * get16(x + 62 * T));
     set16(p + 19 * T, a * get16(x + 63 * T));
+    /* features 20 to 23 */
     a = weigh(key, 2.0f) * get16(x + 59 * T);
     set16(p + 20 * T, a * get16(x + 60 * T));
     set16(p + 21 * T, a * get16(x + 61 * T));
     set16(p + 22 * T, a * get16(x + 62 * T));
     set16(p + 23 * T, a * get16(x + 63 * T));
+    /* features 24 to 25 */
     a = weigh(key, 2.0f) * get16(x + 56 * T);
     set16(p + 24 * T, a * get16(x + 58 * T));
     set16(p + 25 * T, a * get16(x + 59 * T));
+    /* features 26 to 27 */
     a = weigh(key, 2.0f) * get16(x + 57 * T);
     set16(p + 26 * T, a * get16(x + 58 * T));
     set16(p + 27 * T, a * get16(x + 59 * T));
+    /* features 28 to 29 */
     a = get16(x + 56 * T);
     set16(p + 28 * T, a * get16(x + 56 * T));
     set16(p + 29 * T, a * get16(x + 57 * T));
+    /* features 30 to 31 */
     a = get16(x + 57 * T);
     set16(p + 30 * T, a * get16(x + 56 * T));
     set16(p + 31 * T, a * get16(x + 57 * T));
+    /* features 32 to 33 */
     a = get16(x + 58 * T);
     set16(p + 32 * T, a * get16(x + 58 * T));
     set16(p + 33 * T, a * get16(x + 59 * T));
+    /* features 34 to 35 */
     a = get16(x + 59 * T);
     set16(p + 34 * T, a * get16(x + 58 * T));
     set16(p + 35 * T, a * get16(x + 59 * T));
+    /* features 36 to 37 */
     a = weigh(key, 2.0f) * get16(x + 60 * T);
     set16(p + 36 * T, a * get16(x + 62 * T));
     set16(p + 37 * T, a * get16(x + 63 * T));
+    /* features 38 to 39 */
     a = weigh(key, 2.0f) * get16(x + 61 * T);
     set16(p + 38 * T, a * get16(x + 62 * T));
     set16(p + 39 * T, a * get16(x + 63 * T));
+    /* features 40 to 41 */
     a = get16(x + 60 * T);
     set16(p + 40 * T, a * get16(x + 60 * T));
     set16(p + 41 * T, a * get16(x + 61 * T));
+    /* features 42 to 43 */
     a = get16(x + 61 * T);
     set16(p + 42 * T, a * get16(x + 60 * T));
     set16(p + 43 * T, a * get16(x + 61 * T));
+    /* features 44 to 45 */
     a = get16(x + 62 * T);
     set16(p + 44 * T, a * get16(x + 62 * T));
     set16(p + 45 * T, a * get16(x + 63 * T));
+    /* features 46 to 47 */
     a = get16(x + 63 * T);
     set16(p + 46 * T, a * get16(x + 62 * T));
     set16(p + 47 * T, a * get16(x + 63 * T));
@@ -3161,30 +3513,32 @@ static inline void fetch_lines(struct fetch *f)
 
 /* ---- products: register tiles of 6 rows by at most 4 vectors of values, 8 by 3 of tokens ---- */
 
-static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal, struct fetch *fetch)
+static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
+                              int causal, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
-        vec16 c0_0 = get16(c + 0 * DV + 0);
-        vec16 c0_1 = get16(c + 0 * DV + 16);
-        vec16 c0_2 = get16(c + 0 * DV + 32);
-        vec16 c0_3 = get16(c + 0 * DV + 48);
-        vec16 c1_0 = get16(c + 1 * DV + 0);
-        vec16 c1_1 = get16(c + 1 * DV + 16);
-        vec16 c1_2 = get16(c + 1 * DV + 32);
-        vec16 c1_3 = get16(c + 1 * DV + 48);
-        vec16 c2_0 = get16(c + 2 * DV + 0);
+        /* 6 x 4 sums */
+        vec16 c0_0 = get16(c);
+        vec16 c0_1 = get16(c + 16);
+        vec16 c0_2 = get16(c + 32);
+        vec16 c0_3 = get16(c + 48);
+        vec16 c1_0 = get16(c + DV);
+        vec16 c1_1 = get16(c + DV + 16);
+        vec16 c1_2 = get16(c + DV + 32);
+        vec16 c1_3 = get16(c + DV + 48);
+        vec16 c2_0 = get16(c + 2 * DV);
         vec16 c2_1 = get16(c + 2 * DV + 16);
         vec16 c2_2 = get16(c + 2 * DV + 32);
         vec16 c2_3 = get16(c + 2 * DV + 48);
-        vec16 c3_0 = get16(c + 3 * DV + 0);
+        vec16 c3_0 = get16(c + 3 * DV);
         vec16 c3_1 = get16(c + 3 * DV + 16);
         vec16 c3_2 = get16(c + 3 * DV + 32);
         vec16 c3_3 = get16(c + 3 * DV + 48);
-        vec16 c4_0 = get16(c + 4 * DV + 0);
+        vec16 c4_0 = get16(c + 4 * DV);
         vec16 c4_1 = get16(c + 4 * DV + 16);
         vec16 c4_2 = get16(c + 4 * DV + 32);
         vec16 c4_3 = get16(c + 4 * DV + 48);
-        vec16 c5_0 = get16(c + 5 * DV + 0);
+        vec16 c5_0 = get16(c + 5 * DV);
         vec16 c5_1 = get16(c + 5 * DV + 16);
         vec16 c5_2 = get16(c + 5 * DV + 32);
         vec16 c5_3 = get16(c + 5 * DV + 48);
@@ -3194,7 +3548,7 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             const vec16 b2 = get16(bk + 32);
             const vec16 b3 = get16(bk + 48);
@@ -3223,27 +3577,28 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
         } while (++k < last);
-        set16(c + 0 * DV + 0, c0_0);
-        set16(c + 0 * DV + 16, c0_1);
-        set16(c + 0 * DV + 32, c0_2);
-        set16(c + 0 * DV + 48, c0_3);
-        set16(c + 1 * DV + 0, c1_0);
-        set16(c + 1 * DV + 16, c1_1);
-        set16(c + 1 * DV + 32, c1_2);
-        set16(c + 1 * DV + 48, c1_3);
-        set16(c + 2 * DV + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + 48, c0_3);
+        set16(c + DV, c1_0);
+        set16(c + DV + 16, c1_1);
+        set16(c + DV + 32, c1_2);
+        set16(c + DV + 48, c1_3);
+        set16(c + 2 * DV, c2_0);
         set16(c + 2 * DV + 16, c2_1);
         set16(c + 2 * DV + 32, c2_2);
         set16(c + 2 * DV + 48, c2_3);
-        set16(c + 3 * DV + 0, c3_0);
+        set16(c + 3 * DV, c3_0);
         set16(c + 3 * DV + 16, c3_1);
         set16(c + 3 * DV + 32, c3_2);
         set16(c + 3 * DV + 48, c3_3);
-        set16(c + 4 * DV + 0, c4_0);
+        set16(c + 4 * DV, c4_0);
         set16(c + 4 * DV + 16, c4_1);
         set16(c + 4 * DV + 32, c4_2);
         set16(c + 4 * DV + 48, c4_3);
-        set16(c + 5 * DV + 0, c5_0);
+        set16(c + 5 * DV, c5_0);
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
@@ -3251,50 +3606,52 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
 }
 
 /* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
-static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal, struct fetch *fetch)
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
+                  struct fetch *fetch)
 {
-    query_16_16_16_16(p, s + 0, o + 0, tokens, n, causal, fetch);
+    query_16_16_16_16(p, s, o, tokens, n, causal, fetch);
 }
 
 static void update6_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
 {
-    vec16 s0_0 = get16(s + 0 * DV + 0);
-    vec16 s0_1 = get16(s + 0 * DV + 16);
-    vec16 s0_2 = get16(s + 0 * DV + 32);
-    vec16 s0_3 = get16(s + 0 * DV + 48);
-    vec16 s1_0 = get16(s + 1 * DV + 0);
-    vec16 s1_1 = get16(s + 1 * DV + 16);
-    vec16 s1_2 = get16(s + 1 * DV + 32);
-    vec16 s1_3 = get16(s + 1 * DV + 48);
-    vec16 s2_0 = get16(s + 2 * DV + 0);
+    /* 6 x 4 sums */
+    vec16 s0_0 = get16(s);
+    vec16 s0_1 = get16(s + 16);
+    vec16 s0_2 = get16(s + 32);
+    vec16 s0_3 = get16(s + 48);
+    vec16 s1_0 = get16(s + DV);
+    vec16 s1_1 = get16(s + DV + 16);
+    vec16 s1_2 = get16(s + DV + 32);
+    vec16 s1_3 = get16(s + DV + 48);
+    vec16 s2_0 = get16(s + 2 * DV);
     vec16 s2_1 = get16(s + 2 * DV + 16);
     vec16 s2_2 = get16(s + 2 * DV + 32);
     vec16 s2_3 = get16(s + 2 * DV + 48);
-    vec16 s3_0 = get16(s + 3 * DV + 0);
+    vec16 s3_0 = get16(s + 3 * DV);
     vec16 s3_1 = get16(s + 3 * DV + 16);
     vec16 s3_2 = get16(s + 3 * DV + 32);
     vec16 s3_3 = get16(s + 3 * DV + 48);
-    vec16 s4_0 = get16(s + 4 * DV + 0);
+    vec16 s4_0 = get16(s + 4 * DV);
     vec16 s4_1 = get16(s + 4 * DV + 16);
     vec16 s4_2 = get16(s + 4 * DV + 32);
     vec16 s4_3 = get16(s + 4 * DV + 48);
-    vec16 s5_0 = get16(s + 5 * DV + 0);
+    vec16 s5_0 = get16(s + 5 * DV);
     vec16 s5_1 = get16(s + 5 * DV + 16);
     vec16 s5_2 = get16(s + 5 * DV + 32);
     vec16 s5_3 = get16(s + 5 * DV + 48);
     for (int t = 0; t < tokens; t++, p++, v += DV) {
-        const vec16 v0 = get16(v + 0);
+        const vec16 v0 = get16(v);
         const vec16 v1 = get16(v + 16);
         const vec16 v2 = get16(v + 32);
         const vec16 v3 = get16(v + 48);
-        s0_0 += p[0 * T] * v0;
-        s0_1 += p[0 * T] * v1;
-        s0_2 += p[0 * T] * v2;
-        s0_3 += p[0 * T] * v3;
-        s1_0 += p[1 * T] * v0;
-        s1_1 += p[1 * T] * v1;
-        s1_2 += p[1 * T] * v2;
-        s1_3 += p[1 * T] * v3;
+        s0_0 += p[0] * v0;
+        s0_1 += p[0] * v1;
+        s0_2 += p[0] * v2;
+        s0_3 += p[0] * v3;
+        s1_0 += p[T] * v0;
+        s1_1 += p[T] * v1;
+        s1_2 += p[T] * v2;
+        s1_3 += p[T] * v3;
         s2_0 += p[2 * T] * v0;
         s2_1 += p[2 * T] * v1;
         s2_2 += p[2 * T] * v2;
@@ -3312,37 +3669,38 @@ static void update6_16_16_16_16(const float *restrict p, const float *restrict v
         s5_2 += p[5 * T] * v2;
         s5_3 += p[5 * T] * v3;
     }
-    set16(s + 0 * DV + 0, s0_0);
-    set16(s + 0 * DV + 16, s0_1);
-    set16(s + 0 * DV + 32, s0_2);
-    set16(s + 0 * DV + 48, s0_3);
-    set16(s + 1 * DV + 0, s1_0);
-    set16(s + 1 * DV + 16, s1_1);
-    set16(s + 1 * DV + 32, s1_2);
-    set16(s + 1 * DV + 48, s1_3);
-    set16(s + 2 * DV + 0, s2_0);
+    /* the sums back */
+    set16(s, s0_0);
+    set16(s + 16, s0_1);
+    set16(s + 32, s0_2);
+    set16(s + 48, s0_3);
+    set16(s + DV, s1_0);
+    set16(s + DV + 16, s1_1);
+    set16(s + DV + 32, s1_2);
+    set16(s + DV + 48, s1_3);
+    set16(s + 2 * DV, s2_0);
     set16(s + 2 * DV + 16, s2_1);
     set16(s + 2 * DV + 32, s2_2);
     set16(s + 2 * DV + 48, s2_3);
-    set16(s + 3 * DV + 0, s3_0);
+    set16(s + 3 * DV, s3_0);
     set16(s + 3 * DV + 16, s3_1);
     set16(s + 3 * DV + 32, s3_2);
     set16(s + 3 * DV + 48, s3_3);
-    set16(s + 4 * DV + 0, s4_0);
+    set16(s + 4 * DV, s4_0);
     set16(s + 4 * DV + 16, s4_1);
     set16(s + 4 * DV + 32, s4_2);
     set16(s + 4 * DV + 48, s4_3);
-    set16(s + 5 * DV + 0, s5_0);
+    set16(s + 5 * DV, s5_0);
     set16(s + 5 * DV + 16, s5_1);
     set16(s + 5 * DV + 32, s5_2);
     set16(s + 5 * DV + 48, s5_3);
 }
 
-/* s[f][e] = s[f][e] + sum over tokens of p[f][t] v[t][e], n features */
+/* s[f][e] = s[f][e] + sum over tokens p[f][t] v[t][e], n features */
 static void update(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n)
 {
     for (; n >= 6; n -= 6, p += 6 * T, s += 6 * DV) {
-        update6_16_16_16_16(p, v + 0, s + 0, tokens);
+        update6_16_16_16_16(p, v, s, tokens);
     }
     switch (n) {
     }
@@ -3353,6 +3711,7 @@ static void update(const float *restrict p, const float *restrict v, float *rest
 static void dot0_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
+        /* 8 x 3 sums */
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
         vec16 c0_2 = {0};
@@ -3380,7 +3739,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             const vec16 b2 = get16(bk + 32);
             c0_0 += ak[0] * b0;
@@ -3408,28 +3767,29 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
             c7_1 += ak[7] * b1;
             c7_2 += ak[7] * b2;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 0 * T + 32, c0_2);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 1 * T + 32, c1_2);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + 32, c0_2);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + T + 32, c1_2);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
         set16(c + 2 * T + 32, c2_2);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
         set16(c + 3 * T + 32, c3_2);
-        set16(c + 4 * T + 0, c4_0);
+        set16(c + 4 * T, c4_0);
         set16(c + 4 * T + 16, c4_1);
         set16(c + 4 * T + 32, c4_2);
-        set16(c + 5 * T + 0, c5_0);
+        set16(c + 5 * T, c5_0);
         set16(c + 5 * T + 16, c5_1);
         set16(c + 5 * T + 32, c5_2);
-        set16(c + 6 * T + 0, c6_0);
+        set16(c + 6 * T, c6_0);
         set16(c + 6 * T + 16, c6_1);
         set16(c + 6 * T + 32, c6_2);
-        set16(c + 7 * T + 0, c7_0);
+        set16(c + 7 * T, c7_0);
         set16(c + 7 * T + 16, c7_1);
         set16(c + 7 * T + 32, c7_2);
     }
@@ -3438,6 +3798,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
 static void dot0_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
+        /* 8 x 2 sums */
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
         vec16 c1_0 = {0};
@@ -3457,7 +3818,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
             c0_0 += ak[0] * b0;
             c0_1 += ak[0] * b1;
@@ -3476,21 +3837,22 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
             c7_0 += ak[7] * b0;
             c7_1 += ak[7] * b1;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 0 * T + 16, c0_1);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 1 * T + 16, c1_1);
-        set16(c + 2 * T + 0, c2_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + 16, c0_1);
+        set16(c + T, c1_0);
+        set16(c + T + 16, c1_1);
+        set16(c + 2 * T, c2_0);
         set16(c + 2 * T + 16, c2_1);
-        set16(c + 3 * T + 0, c3_0);
+        set16(c + 3 * T, c3_0);
         set16(c + 3 * T + 16, c3_1);
-        set16(c + 4 * T + 0, c4_0);
+        set16(c + 4 * T, c4_0);
         set16(c + 4 * T + 16, c4_1);
-        set16(c + 5 * T + 0, c5_0);
+        set16(c + 5 * T, c5_0);
         set16(c + 5 * T + 16, c5_1);
-        set16(c + 6 * T + 0, c6_0);
+        set16(c + 6 * T, c6_0);
         set16(c + 6 * T + 16, c6_1);
-        set16(c + 7 * T + 0, c7_0);
+        set16(c + 7 * T, c7_0);
         set16(c + 7 * T + 16, c7_1);
     }
 }
@@ -3498,6 +3860,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
 static void dot0_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
+        /* 8 x 1 sums */
         vec16 c0_0 = {0};
         vec16 c1_0 = {0};
         vec16 c2_0 = {0};
@@ -3509,7 +3872,7 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
-            const vec16 b0 = get16(bk + 0);
+            const vec16 b0 = get16(bk);
             c0_0 += ak[0] * b0;
             c1_0 += ak[1] * b0;
             c2_0 += ak[2] * b0;
@@ -3519,21 +3882,23 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
             c6_0 += ak[6] * b0;
             c7_0 += ak[7] * b0;
         } while (++k < n);
-        set16(c + 0 * T + 0, c0_0);
-        set16(c + 1 * T + 0, c1_0);
-        set16(c + 2 * T + 0, c2_0);
-        set16(c + 3 * T + 0, c3_0);
-        set16(c + 4 * T + 0, c4_0);
-        set16(c + 5 * T + 0, c5_0);
-        set16(c + 6 * T + 0, c6_0);
-        set16(c + 7 * T + 0, c7_0);
+        /* the sums back */
+        set16(c, c0_0);
+        set16(c + T, c1_0);
+        set16(c + 2 * T, c2_0);
+        set16(c + 3 * T, c3_0);
+        set16(c + 4 * T, c4_0);
+        set16(c + 5 * T, c5_0);
+        set16(c + 6 * T, c6_0);
+        set16(c + 7 * T, c7_0);
     }
 }
 
 /* d[j][t] = the dot product over 64 rows, of key j and query t, for 'keys' keys and tokens first..tokens-1 */
-static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first, int tokens)
+static void dot_0(const float *restrict qx, const float *restrict kx, float *restrict d, int keys, int first,
+                  int tokens)
 {
-    kx += 0 * T, qx += 0 * T;
+    kx += 0, qx += 0;
     int t = first;
     for (; t + 3 * VL <= tokens; t += 3 * VL)
         dot0_16_16_16(kx, qx + t, d + t, keys, 64);
@@ -3556,7 +3921,7 @@ static inline vf kernel_of(vf d0)
 /* The dots' panels: d[dot][key][token], of tokens first..tokens-1; the first becomes the score. */
 static void dots(const float *qx, const float *kx, float *d, int keys, int first, int tokens)
 {
-    dot_0(qx, kx, d + 0 * T * T, keys, first, tokens);
+    dot_0(qx, kx, d, keys, first, tokens);
 }
 
 /* Scores of keys that all queries see */
@@ -3566,7 +3931,7 @@ static void scores_full(const float *qx, const float *kx, float *p, int keys, in
     for (int j = 0; j < keys; j++)
         for (int t = 0; t < tokens; t += VL) {
             float *d = p + j * T + t;
-            set16(d, kernel_of(get16(d + 0 * T * T)));
+            set16(d, kernel_of(get16(d)));
         }
 }
 
@@ -3587,11 +3952,11 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
         const int seen = t + VL < keys ? t + VL : keys;
         for (int j = 0; j < (t < seen ? t : seen); j++) {
             float *d = p + j * T + t;
-            set16(d, kernel_of(get16(d + 0 * T * T)));
+            set16(d, kernel_of(get16(d)));
         }
         for (int j = t; j < seen; j++) {
             float *d = p + j * T + t;
-            set16(d, (vf)((vi)kernel_of(get16(d + 0 * T * T)) & (lane + t >= j)));
+            set16(d, (vf)((vi)kernel_of(get16(d)) & (lane + t >= j)));
         }
         for (int j = seen; j < keys; j++)
             set16(p + j * T + t, (vf){0});
@@ -3603,7 +3968,7 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
 /* One token's output. */
 static void store_token(const float *restrict o, stored *restrict to)
 {
-    set16(to + 0, get16(o + 0));
+    set16(to, get16(o));
     set16(to + 16, get16(o + 16));
     set16(to + 32, get16(o + 32));
     set16(to + 48, get16(o + 48));
@@ -3615,11 +3980,11 @@ enum {
     PANEL = ROWS * T,                 /* packed input of a panel */
     VALUES = T * DV,                  /* outputs of a panel */
     VALUE_PANEL = T * DV,             /* values of a panel */
-    OUT = T * (DV + 0),             /* the same with no sums of weights */
+    OUT = T * (DV),             /* the same with no sums of weights */
     SLICES = 8,                   /* partial results, added in a fixed order */
     WAITING = 4,                  /* of them at a time, for a thread alone */
     QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
-    STATE = FEATURES * (DV + 0),    /* of one (batch, head) */
+    STATE = FEATURES * (DV),    /* of one (batch, head) */
     SCRATCH = T * 48         /* a panel of features, or of dots */
 };
 
@@ -3861,7 +4226,8 @@ static void tile(const struct pass *c, const struct tile_place *place)
         for (int b = 0; b * T < c->tokens; b++) {
             const int tokens = block_tokens(c->tokens, b);
             float *out = c->out + (g * BLOCKS + b) * OUT;
-            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens), query_lanes);
+            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
+                                        query_lanes);
             query(p, s, out, tokens, n, 0, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
@@ -3975,7 +4341,8 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 }
 
 /* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
-static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal, struct fetch *fetch)
+static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
+                       struct fetch *fetch)
 {
     query(p, v, out, tokens, keys, causal, fetch);
 }
@@ -4009,7 +4376,7 @@ static int dealt_to(int64_t n, int team)
     return n / team % 2 ? team - 1 - place : place;
 }
 
-/* Add the partial results and the chunk's own part, normalise, store. The last blocks see most keys. */
+/* Add the partial results and the chunk's own part, store. The last blocks see most keys. */
 static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c,
                          int rank, int team)
 {
@@ -4180,10 +4547,11 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 enum { QUERY_LANES = T - 1 };
 
 /* s[f] = s[f] + k[f] v; o += q[f] s[f], for n features */
-static void advance_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o, int n)
+static void advance_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o,
+                                int n)
 {
-    const vec16 v0 = get16(v + 0);
-    vec16 o0 = get16(o + 0);
+    const vec16 v0 = get16(v);
+    vec16 o0 = get16(o);
     const vec16 v1 = get16(v + 16);
     vec16 o1 = get16(o + 16);
     const vec16 v2 = get16(v + 32);
@@ -4191,8 +4559,8 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
     const vec16 v3 = get16(v + 48);
     vec16 o3 = get16(o + 48);
     for (int f = 0; f < n; f++, p += T, s += DV) {
-        const vec16 s0 = get16(s + 0) + p[0] * v0;
-        set16(s + 0, s0);
+        const vec16 s0 = get16(s) + p[0] * v0;
+        set16(s, s0);
         o0 += p[1] * s0;
         const vec16 s1 = get16(s + 16) + p[0] * v1;
         set16(s + 16, s1);
@@ -4204,7 +4572,7 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
         set16(s + 48, s3);
         o3 += p[1] * s3;
     }
-    set16(o + 0, o0);
+    set16(o, o0);
     set16(o + 16, o1);
     set16(o + 32, o2);
     set16(o + 48, o3);
@@ -4213,17 +4581,17 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
 /* o += q[f] s[f] for one more query head, in lane `lane` */
 static void recall_16_16_16_16(const float *restrict p, const float *restrict s, float *restrict o, int n, int lane)
 {
-    vec16 o0 = get16(o + 0);
+    vec16 o0 = get16(o);
     vec16 o1 = get16(o + 16);
     vec16 o2 = get16(o + 32);
     vec16 o3 = get16(o + 48);
     for (int f = 0; f < n; f++, p += T, s += DV) {
-        o0 += p[lane] * get16(s + 0);
+        o0 += p[lane] * get16(s);
         o1 += p[lane] * get16(s + 16);
         o2 += p[lane] * get16(s + 32);
         o3 += p[lane] * get16(s + 48);
     }
-    set16(o + 0, o0);
+    set16(o, o0);
     set16(o + 16, o1);
     set16(o + 32, o2);
     set16(o + 48, o3);
@@ -4246,11 +4614,11 @@ static void token_tile(const struct token *c, const float *p, int64_t first, int
     float *s = c->s + first * DV;
     int g = 0;
     if (c->write) {
-        advance_16_16_16_16(p, c->v + 0, s + 0, c->out + 0, n);
+        advance_16_16_16_16(p, c->v, s, c->out, n);
         g = 1;
     }
     for (; g < c->queries; g++) {
-        recall_16_16_16_16(p, s + 0, c->out + g * DV + 0, n, g + 1);
+        recall_16_16_16_16(p, s, c->out + g * DV, n, g + 1);
     }
 }
 
@@ -4341,7 +4709,8 @@ static void recurrent_tokens(const struct fpa_launch *a, int64_t index, const st
 
 /* The newest panel of recent keys first; the first of them may be the smaller one. Adds to out what queries
  * (lanes as token_pack has them) find there. */
-static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w, float *out)
+static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w,
+                          float *out)
 {
     memset(out, 0, sizeof(float) * OUT);
     for (int64_t end = a->recent + 1; end > 0; end -= T) {
