@@ -17,8 +17,8 @@ static double parts_seconds(const fpa_gpu_room *room, const fpa_call_size *size,
 
 /* Blocks on a multiprocessor share its part of the memory's bandwidth; one by itself waits for memory. Where they come in
  * several waves, the last one is half full. */
-fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size,
-                              const fpa_candidate *candidate)
+fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                              const fpa_call_size *size, const fpa_candidate *candidate)
 {
     const cuda_kernel kernel = size->recent ? CUDA_DECODE_RECENT : CUDA_DECODE;
     const struct fpa_cuda_kernel_work *work = &g->work[kernel];
@@ -42,7 +42,7 @@ fpa_cost cuda_estimate_decode_resident(const struct fpa_cuda_geometry *g, const 
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_DECODE_RESIDENT];
     const double bytes = (double)(size->batch * size->heads) * work->copy.bytes;
     const double blocks = (double)(size->batch * size->heads * candidate->segments);
-    const double used = fmin(blocks / room->multiprocessors, 1);
+    const double used = blocks > 0 ? fmin(blocks / room->multiprocessors, 1) : 1;
     return (fpa_cost){work->trips * GPU_TRIP + bytes / (used * room->gpu->memory) +
                           parts_seconds(room, size, candidate->segments),
                       "round trips to memory"};
