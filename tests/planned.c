@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-void planned_make(planned *made, const char *body, const char *target)
+void planned_make(planned_head *made, const char *body, const char *target)
 {
     char spec[512];
     fpa_error error = {0};
     const char *dtype = strstr(body, "dtype") ? "" : "dtype = 'bf16', ";
-    *made = (planned){0};
+    *made = (planned_head){0};
     assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s%s }", dtype, body) <
                 (int)sizeof spec);
     if (spec_load_text("planned.lua", NULL, spec, strlen(spec), &made->list, &error) ||
@@ -23,7 +23,7 @@ void planned_make(planned *made, const char *body, const char *target)
         fail_msg("%s: %s: %s", body, error.where, error.message);
 }
 
-void planned_free(planned *made)
+void planned_free(planned_head *made)
 {
     plan_free(&made->plan);
     simplified_free(&made->simple);
@@ -32,7 +32,7 @@ void planned_free(planned *made)
 
 struct fpa_cuda_geometry planned_geometry(const char *body, const char *target)
 {
-    planned made;
+    planned_head made;
     planned_make(&made, body, target);
     const struct fpa_cuda_geometry geometry = made.plan.cuda.geometry;
     planned_free(&made);

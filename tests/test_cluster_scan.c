@@ -46,7 +46,7 @@ static const struct {
 static void plan_of(const char *body, const char *target, fpa_cluster_scan *cluster_scan, char *why,
                     int *shared_memory)
 {
-    planned made;
+    planned_head made;
     planned_make(&made, body, target);
     const fpa_suited *suited = &made.plan.cuda.suited[CLUSTER_SCAN];
     assert_int_equal(made.plan.cuda.chosen[CLUSTER_SCAN], suited->plan != NULL);
