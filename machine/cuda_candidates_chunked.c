@@ -20,14 +20,14 @@ static int64_t most_segments(const cuda_task *task)
 }
 
 /* One walk, then the queries. Where fewer segments give the same runs of chunks, it is theirs. */
-static void list_apart(const cuda_task *task, int small, cuda_listing *l)
+static void list_apart(const cuda_task *task, const cuda_split_common *common, int small, cuda_listing *l)
 {
     const int64_t most = most_segments(task);
     const int first = l->count;
     fpa_candidate candidate = split_candidate(small);
     for (int64_t segments = 1; segments <= most; segments++) {
         candidate.segments = segments;
-        candidate.cost = cuda_estimate_split(task, &candidate);
+        candidate.cost = cuda_estimate_split(task, common, &candidate);
         if (l->all)
             candidate.segments = cuda_divide(task->chunks, segments).segments;
         listing_offer_again(l, &candidate, first);
@@ -36,7 +36,8 @@ static void list_apart(const cuda_task *task, int small, cuda_listing *l)
 
 /* Fewer blocks than keep up with the queries: each has several walks, one after the other. Never the fastest,
  * but what a call of very many sequences asks of a kernel. */
-static void list_crowded(const cuda_task *task, fpa_candidate candidate, cuda_listing *l)
+static void list_crowded(const cuda_task *task, const cuda_split_common *common, fpa_candidate candidate,
+                         cuda_listing *l)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const int64_t least =
@@ -45,11 +46,12 @@ static void list_crowded(const cuda_task *task, fpa_candidate candidate, cuda_li
     if (!l->all || candidate.blocks == least)
         return;
     candidate.blocks = least;
-    candidate.cost = cuda_estimate_split(task, &candidate);
+    candidate.cost = cuda_estimate_split(task, common, &candidate);
     listing_offer(l, &candidate);
 }
 
-static void list_overlapped(const cuda_task *task, int small, cuda_listing *l)
+static void list_overlapped(const cuda_task *task, const cuda_split_common *common, int small,
+                            cuda_listing *l)
 {
     fpa_candidate candidate = split_candidate(small | SPLIT_OVERLAPPED);
     const char *why = !task->room->overlaps ? "launches cannot overlap here"
@@ -64,14 +66,15 @@ static void list_overlapped(const cuda_task *task, int small, cuda_listing *l)
         listing_refuse(l, MECHANISM_SPLIT, candidate.variant, why);
         return;
     }
-    candidate.cost = cuda_estimate_split(task, &candidate);
+    candidate.cost = cuda_estimate_split(task, common, &candidate);
     listing_offer(l, &candidate);
-    list_crowded(task, candidate, l);
+    list_crowded(task, common, candidate, l);
 }
 
 void list_split(const cuda_task *task, cuda_listing *l)
 {
     const bool persistent = task->geometry->persistent;
+    const cuda_split_common common = cuda_split_common_of(task);
     for (int small = 0; small <= SPLIT_SMALL; small += SPLIT_SMALL) {
         fpa_candidate any = split_candidate(small);
         const char *why = cuda_refusal(task->geometry, task->size, &any);
@@ -82,8 +85,8 @@ void list_split(const cuda_task *task, cuda_listing *l)
             continue;
         }
         if (persistent)
-            list_overlapped(task, small, l);
-        list_apart(task, small, l);
+            list_overlapped(task, &common, small, l);
+        list_apart(task, &common, small, l);
     }
     if (l->found)
         l->best.segments = cuda_divide(task->chunks, l->best.segments).segments;

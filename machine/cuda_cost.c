@@ -99,5 +99,5 @@ double cuda_share(double blocks, double multiprocessors, double resident)
     if (blocks <= room) /* blocks are dealt out evenly */
         return ceil(blocks / multiprocessors) / blocks;
     const double waves = blocks / room; /* blocks of the last one begin as others end */
-    return (waves + ceil(waves)) / 2 * resident / blocks;
+    return fmin((waves + ceil(waves)) / 2 * resident / blocks, 1);
 }

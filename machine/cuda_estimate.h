@@ -6,8 +6,16 @@
 #include "cuda_division.h"
 #include "cuda_mechanism.h"
 
+/* What candidates of split have in common: launches before the walk, and the queries behind it. A launch compares
+ * hundreds of them. */
+typedef struct cuda_split_common {
+    fpa_cost before, output;
+} cuda_split_common;
+cuda_split_common cuda_split_common_of(const cuda_task *task);
+
 /* candidate->blocks: overlapped only. */
-fpa_cost cuda_estimate_split(const cuda_task *task, const fpa_candidate *candidate);
+fpa_cost cuda_estimate_split(const cuda_task *task, const cuda_split_common *common,
+                             const fpa_candidate *candidate);
 
 /* Blocks of an overlapped walk: as few as keep up with the queries. 0: the GPU has no room for as many as
  * must run at a time. */

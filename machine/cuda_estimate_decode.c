@@ -42,7 +42,7 @@ fpa_cost cuda_estimate_decode_resident(const struct fpa_cuda_geometry *g, const 
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_DECODE_RESIDENT];
     const double bytes = (double)(size->batch * size->heads) * work->copy.bytes;
     const double blocks = (double)(size->batch * size->heads * candidate->segments);
-    const double used = fmin(blocks / room->multiprocessors, 1);
+    const double used = blocks > 0 ? fmin(blocks / room->multiprocessors, 1) : 1;
     return (fpa_cost){work->trips * GPU_TRIP + bytes / (used * room->gpu->memory) +
                           parts_seconds(room, size, candidate->segments),
                       "round trips to memory"};

@@ -48,7 +48,8 @@ int64_t cuda_overlapped_blocks(const cuda_task *task, bool small)
 }
 
 /* No less than the blocks that walk take for their walks, nor than all multiprocessors take for everything. */
-static fpa_cost overlapped_cost(const cuda_task *task, bool small, int64_t blocks)
+static fpa_cost overlapped_cost(const cuda_task *task, const cuda_split_common *common, bool small,
+                                int64_t blocks)
 {
     const fpa_gpu *gpu = task->room->gpu;
     const int64_t walks = task->sequences * blocks_of_head(task, small);
@@ -64,22 +65,28 @@ static fpa_cost overlapped_cost(const cuda_task *task, bool small, int64_t block
         return (fpa_cost){walked + trips, "blocks that walk"};
     return (fpa_cost){shared + trips, shared == power ? "power of the GPU"
                                       : memory > all  ? "device memory"
-                                                      : output_cost(task).limit};
+                                                      : common->output.limit};
 }
 
-static fpa_cost apart_cost(const cuda_task *task, bool small, int64_t segments)
+static fpa_cost apart_cost(const cuda_task *task, const cuda_split_common *common, bool small,
+                           int64_t segments)
 {
-    fpa_cost cost = cost_then(walk_cost(task, kernel_of(small), segments), output_cost(task));
+    const fpa_cost cost = cost_then(walk_cost(task, kernel_of(small), segments), common->output);
     return segments > 1 ? cost_then(cost, scan_cost(task, segments)) : cost;
 }
 
-fpa_cost cuda_estimate_split(const cuda_task *task, const fpa_candidate *candidate)
+cuda_split_common cuda_split_common_of(const cuda_task *task)
+{
+    return (cuda_split_common){.before = before_cost(task, true), .output = output_cost(task)};
+}
+
+fpa_cost cuda_estimate_split(const cuda_task *task, const cuda_split_common *common,
+                             const fpa_candidate *candidate)
 {
     const bool small = candidate->variant & SPLIT_SMALL;
-    const fpa_cost before = before_cost(task, true);
     if (!task->walked)
-        return cost_then(before, output_cost(task));
+        return cost_then(common->before, common->output);
     if (candidate->variant & SPLIT_OVERLAPPED)
-        return cost_then(before, overlapped_cost(task, small, candidate->blocks));
-    return cost_then(before, apart_cost(task, small, candidate->segments));
+        return cost_then(common->before, overlapped_cost(task, common, small, candidate->blocks));
+    return cost_then(common->before, apart_cost(task, common, small, candidate->segments));
 }

@@ -1,7 +1,7 @@
 /* test_cluster_scan: which heads have a pass by clusters, and which calls go that way. */
 #include "machine/cuda_candidates.h"
-#include "gen/gen.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "gen/plan/cuda/cluster_scan.h"
 #include "head/form.h"
+#include "planned.h"
+#include "random_work.h"
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { MULTIPROCESSORS = 132, SEED = 20261122, RANDOM_CALLS = 20000 };
 
@@ -44,26 +46,14 @@ static const struct {
 static void plan_of(const char *body, const char *target, fpa_cluster_scan *cluster_scan, char *why,
                     int *shared_memory)
 {
-    char spec[512];
-    fpa_error error = {0};
-    fpa_head_list list = {0};
-    fpa_simplified simple = {0};
-    fpa_plan plan = {0};
-    const char *dtype = strstr(body, "dtype") ? "" : "dtype = 'bf16', ";
-    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s%s }", dtype, body) <
-                (int)sizeof spec);
-    if (spec_load_text("relay.lua", NULL, spec, strlen(spec), &list, &error) ||
-        simplify(list.heads[0], &simple, &error) ||
-        plan_choose(&simple, list.heads[0], target_find(target), &plan, &error))
-        fail_msg("%s: %s: %s", body, error.where, error.message);
-    const fpa_suited *suited = &plan.cuda.suited[CLUSTER_SCAN];
-    assert_int_equal(plan.cuda.chosen[CLUSTER_SCAN], suited->plan != NULL);
+    planned_head made;
+    planned_make(&made, body, target);
+    const fpa_suited *suited = &made.plan.cuda.suited[CLUSTER_SCAN];
+    assert_int_equal(made.plan.cuda.chosen[CLUSTER_SCAN], suited->plan != NULL);
     snprintf(why, WHY, "%s", suited->why);
     *cluster_scan = suited->plan ? *(const fpa_cluster_scan *)suited->plan : (fpa_cluster_scan){0};
-    *shared_memory = plan.target->shared_memory;
-    plan_free(&plan);
-    simplified_free(&simple);
-    head_list_free(&list);
+    *shared_memory = made.plan.target->shared_memory;
+    planned_free(&made);
 }
 
 static void heads_of_coordinates_relay_and_others_say_why_not(void **state)
@@ -105,20 +95,21 @@ static void memory_and_registers_suffice(void **state)
 
 /* ---- the choice ---- */
 
-static const struct fpa_cuda_geometry linear64 = {.features = 64,
-                                                  .columns = 64,
-                                                  .column_blocks = 1,
-                                                  .copy_bytes = 2,
-                                                  .chunk = 256,
-                                                  .query_tokens = 64,
-                                                  .fused_total = 4096,
-                                                  .kernel[CUDA_FUSED_CHUNK].threads = 384,
-                                                  .kernel[CUDA_CLUSTER_SCAN].threads = 512};
+static struct fpa_cuda_geometry linear64, gated64;
+
+static int plan_heads(void **state)
+{
+    (void)state;
+    linear64 = planned_geometry("d = 64, dv = 64, terms = linear {}", "cuda:sm_90a");
+    gated64 = planned_geometry("d = 64, dv = 64, terms = linear {}, gate = true", "cuda:sm_90a");
+    return 0;
+}
 
 /* What an H200 has room for. */
 static fpa_gpu_room h200(void)
 {
-    return (fpa_gpu_room){.multiprocessors = MULTIPROCESSORS,
+    return (fpa_gpu_room){.gpu = gpu_find("h200"),
+                          .multiprocessors = MULTIPROCESSORS,
                           .occupancy[CUDA_FUSED_CHUNK] = 2,
                           .cluster_counts = {0, 0, 66, 39, 30, 22, 17, 15, 15}};
 }
@@ -147,7 +138,7 @@ static void few_sequences_go_by_clusters(void **state)
         int least, most; /* blocks of a cluster */
     } calls[] = {
         {64, 16384, 2, 3},  {128, 8192, 2, 2}, {32, 32768, 3, 3}, {16, 65536, 5, 6},
-        {100, 16384, 2, 3}, {1, 65536, 0, 0},  {4, 65536, 0, 0},  {1024, 1024, 0, 0},
+        {100, 16384, 2, 3}, {1, 65536, 0, 0},  {4, 65536, 0, 0},  {1024, 1024, 0, 2},
         {1280, 300, 0, 0},  {64, 100, 0, 0},   {64, 0, 0, 0},
     };
     const fpa_gpu_room room = h200();
@@ -160,14 +151,30 @@ static void few_sequences_go_by_clusters(void **state)
     }
 }
 
+/* Seconds of the fastest candidate by clusters over those of the fastest without. */
+static double share_of_clusters(const struct fpa_cuda_geometry *geometry, int64_t sequences, int64_t length)
+{
+    enum { MANY = 200 };
+    const fpa_gpu_room room = h200();
+    const fpa_call_size size = call_of(sequences, length);
+    fpa_candidate list[MANY];
+    double with = INFINITY, without = INFINITY;
+    const int count = cuda_candidates(geometry, &room, &size, list, MANY);
+    for (int i = 0; i < count; i++)
+        if (!list[i].refused) {
+            double *least = strcmp(list[i].mechanism, "cluster_scan") == 0 ? &with : &without;
+            *least = fmin(*least, list[i].cost.seconds);
+        }
+    return with / without;
+}
+
+/* Clusters do less for each gate. */
 static void gates_make_clusters_worth_more(void **state)
 {
-    const fpa_gpu_room room = h200();
-    struct fpa_cuda_geometry gated = linear64;
     (void)state;
-    assert_int_equal(choose(&linear64, &room, 1024, 1024), 0);
-    gated.gate = 1;
-    assert_int_equal(choose(&gated, &room, 1024, 1024), 2);
+    for (int64_t sequences = 16; sequences <= 1024; sequences *= 4)
+        assert_true(share_of_clusters(&gated64, sequences, 4096) <
+                    share_of_clusters(&linear64, sequences, 4096));
 }
 
 /* Why the list refuses cluster_scan; NULL: it does not. */
@@ -199,12 +206,6 @@ static void without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan(voi
     memset(room.cluster_counts, 0, sizeof room.cluster_counts);
     assert_int_equal(choose(&linear64, &room, 64, 16384), 0);
     assert_non_null(strstr(refusal(&linear64, &room, 64, 16384), "no room"));
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
 }
 
 /* The grid is [walks][blocks]: 65,535 rows at most; no block is without a span. */
@@ -240,5 +241,5 @@ int main(void)
         cmocka_unit_test(without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan),
         cmocka_unit_test(every_choice_can_be_launched),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, plan_heads, NULL);
 }

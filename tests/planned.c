@@ -1,0 +1,40 @@
+#include "planned.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+void planned_make(planned_head *made, const char *body, const char *target)
+{
+    char spec[512];
+    fpa_error error = {0};
+    const char *dtype = strstr(body, "dtype") ? "" : "dtype = 'bf16', ";
+    *made = (planned_head){0};
+    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s%s }", dtype, body) <
+                (int)sizeof spec);
+    if (spec_load_text("planned.lua", NULL, spec, strlen(spec), &made->list, &error) ||
+        simplify(made->list.heads[0], &made->simple, &error) ||
+        plan_choose(&made->simple, made->list.heads[0], target_find(target), &made->plan, &error))
+        fail_msg("%s: %s: %s", body, error.where, error.message);
+}
+
+void planned_free(planned_head *made)
+{
+    plan_free(&made->plan);
+    simplified_free(&made->simple);
+    head_list_free(&made->list);
+}
+
+struct fpa_cuda_geometry planned_geometry(const char *body, const char *target)
+{
+    planned_head made;
+    planned_make(&made, body, target);
+    const struct fpa_cuda_geometry geometry = made.plan.cuda.geometry;
+    planned_free(&made);
+    return geometry;
+}
