@@ -5,7 +5,7 @@
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated tidy format format-check
+#   results docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated tidy format format-check
 #   smoke coverage clean: docs/command.md, "make"
 #   install uninstall install-check dist: docs/install.md
 
@@ -79,8 +79,10 @@ helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcar
 objects          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o
 command_objects := $(call objects,$(command_sources))
-# libfpa-run: without the generator, and without the one file that calls it.
-run_objects     := $(call objects,$(filter-out gen/% runtime/api/open.c,$(library_sources)))
+# libfpa-run: without the generator, the compilers, and the one file that calls them. tests/test_run_library.c
+builders        := gen/% runtime/api/open.c runtime/builder.c $(addprefix runtime/,c/build.c c/compiler.c c/process.c \
+                   cuda/build.c cuda/nvrtc.c cuda/nvrtc_library.c)
+run_objects     := $(call objects,$(filter-out $(builders),$(library_sources)))
 libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources))
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
@@ -97,7 +99,7 @@ comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
 .PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
-        gpu-bench gpu-table asan ubsan fuzz fuzz-run bench generated tidy format clean install uninstall \
+        gpu-bench gpu-table results asan ubsan fuzz fuzz-run bench generated tidy format clean install uninstall \
         install-check dist
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -245,7 +247,7 @@ $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
-# make bench RESULTS=bench/results/c-DATE.txt keeps the table. BENCH: a target and parts, as bench/bench_c.c
+# make bench RESULTS=FILE keeps the table. BENCH: a target and parts, as bench/bench_c.c
 # tells them; the second run holds OpenBLAS and the kernels to AVX2.
 bench: $(BUILD)/bench_c $(BUILD)/fpac
 	@{ $< $(BENCH) && OPENBLAS_CORETYPE=Haswell $< c:avx2 heads && tools/compile-times.sh $(BUILD)/fpac; } \
@@ -254,12 +256,22 @@ bench: $(BUILD)/bench_c $(BUILD)/fpac
 $(BUILD)/bench_c: $(BUILD)/obj/bench/bench_c.o $(BUILD)/obj/bench/measure_c.o $(BUILD)/libfpa.a
 	$(call say,link)
 	$(quiet)$(link) -fopenmp -o $@ $^ -lopenblas $(PROGRAM_LIBS)
-# make gpu-bench RESULTS=bench/results/cuda-DATE.txt: the CUDA kernels, on the GPU that is here.
+# make gpu-bench RESULTS=FILE: the CUDA kernels, on the GPU that is here.
 gpu-bench: $(BUILD)/fpac $(BUILD)/bench_cuda_open
 	@tools/gpu-bench.sh $(BUILD) $(if $(RESULTS),| tee $(RESULTS))
-# make gpu-table ONLY=decode,open OUT=bench/results/DATE: beside the peers that are installed, with pictures.
+# make gpu-table ONLY=decode,open OUT=DIR: beside the peers that are installed, with pictures.
 gpu-table: $(BUILD)/fpac $(BUILD)/bench_cuda_open
 	@tools/gpu-table.sh $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
+
+# make results OUT=DIR ONLY=cpu,table COMMIT=NAME OLD=BUILD: what the pages quote, in one folder. Where OpenBLAS is not
+# installed the part cpu says so.
+results_parts = $(if $(ONLY),$(subst $(comma), ,$(ONLY)),cpu open suite)
+results: $(BUILD)/fpac $(if $(filter open,$(results_parts)),$(BUILD)/bench_cuda_open) \
+         $(if $(filter suite,$(results_parts)),$(gpu_tests))
+	@$(if $(OUT),,echo "make results OUT=DIR: into which folder?" >&2; exit 2)
+	@$(if $(filter cpu,$(results_parts)),$(MAKE) --no-print-directory $(BUILD)/bench_c || true)
+	@tools/results.sh $(BUILD) $(OUT) $(if $(ONLY),--only $(ONLY)) $(if $(COMMIT),--commit "$(COMMIT)") \
+		$(if $(OLD),--old $(OLD)) $(if $(TARGET),--target $(TARGET))
 
 $(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal.a
 	$(call say,link)

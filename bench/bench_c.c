@@ -1,10 +1,11 @@
 /* bench_c: C kernels beside OpenBLAS's sgemm and a copy of memory, on this machine.
  *
- *   bench_c [TARGET] [PART...]      parts: heads, random, flat, numpy, softmax (all of them)
+ *   bench_c [--tsv FILE] [TARGET] [PART...]      parts: heads, random, flat, numpy, softmax (all of them)
  *
  * Every line's share is of one run: forwards and their ceiling take turns, the best of each counts. The
  * ceiling of arithmetic is sgemm of 1024^3 with as many threads, of decoding a copy of as many bytes as the
- * states have (read and written once each, as a step does). `asked`: what a line is to reach.
+ * states have (read and written once each, as a step does). --tsv adds lines for fpac plot to a file; shares
+ * of the ceiling stand there as those of the matrix product or of the copy.
  *
  * Operations, per token and head (the plan's count): 4 D dv for update and query of the state, c (d + dv) for
  * the chunk's own pairs (c/2 visible pairs of 2 (d + dv) each), projections; parallel 2 (d + dv) a visible
@@ -24,32 +25,32 @@ extern char *openblas_get_corename(void);
 typedef struct line {
     const char *spec, *head;
     bench_load load;
-    double asked; /* per cent of the ceiling; against the fp32 kernel where beside is set: times */
-    int beside;   /* 1 + index of the line that it is compared with, as times as fast; 0: none */
+    int beside; /* 1 + index of the line that it is compared with, as times as fast; 0: none */
 } line;
 
 static const line lines[] = {
-    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_CHUNKED, 4096, 1, 1, false}, 90, 0},
-    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_CHUNKED, 65536, 1, 1, false}, 90, 0},
-    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_PARALLEL, 1024, 1, 4, false}, 85, 0},
-    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_RECURRENT, 1, 1, 64, true}, 85, 0},
-    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 4096, 2, 1, false}, 80, 0},
-    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 65536, 2, 1, false}, 80, 0},
-    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 65536, 1, 16, false}, 0, 0},
-    {"specs/linear.lua", "linear_d64", {FPA_FORM_PARALLEL, 1024, 1, 4, false}, 85, 0},
-    {"specs/mixed.lua", "dense_16x32_d64", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 80, 0},
-    {"specs/tspow.lua", "tspow3_d16", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 80, 0},
-    {"specs/tspow.lua", "tspow3_d32", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 80, 0},
-    {"specs/gated.lua", "gated_power2_d64", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 0, 0},
-    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_CHUNKED, 4096, 1, 1, false}, 1.6, 1},
-    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_CHUNKED, 65536, 1, 1, false}, 1.6, 2},
-    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_PARALLEL, 1024, 1, 4, false}, 0, 3},
+    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_CHUNKED, 4096, 1, 1, false}, 0},
+    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_CHUNKED, 65536, 1, 1, false}, 0},
+    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_PARALLEL, 1024, 1, 4, false}, 0},
+    {"specs/tspow.lua", "tspow2_d64_b8", {FPA_FORM_RECURRENT, 1, 1, 64, true}, 0},
+    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 4096, 2, 1, false}, 0},
+    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 65536, 2, 1, false}, 0},
+    {"specs/linear.lua", "linear_d64", {FPA_FORM_CHUNKED, 65536, 1, 16, false}, 0},
+    {"specs/linear.lua", "linear_d64", {FPA_FORM_PARALLEL, 1024, 1, 4, false}, 0},
+    {"specs/mixed.lua", "dense_16x32_d64", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 0},
+    {"specs/tspow.lua", "tspow3_d16", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 0},
+    {"specs/tspow.lua", "tspow3_d32", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 0},
+    {"specs/gated.lua", "gated_power2_d64", {FPA_FORM_CHUNKED, 4096, 1, 2, false}, 0},
+    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_CHUNKED, 4096, 1, 1, false}, 1},
+    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_CHUNKED, 65536, 1, 1, false}, 2},
+    {"specs/storage.lua", "tspow2_d64_bf16", {FPA_FORM_PARALLEL, 1024, 1, 4, false}, 3},
 };
 
 enum { LINES = sizeof lines / sizeof *lines, BUFFER = 512 };
 
 typedef struct bench {
     const char *target;
+    FILE *tsv; /* NULL: no lines are kept */
     int threads;
     double seconds[LINES][MOST_THREADS]; /* of a token and head */
 } bench;
@@ -79,10 +80,33 @@ static double flop_of(const fpa_description *about, const bench_load *load)
     return about->flop[load->form] * (load->form == FPA_FORM_PARALLEL ? pairs : 1);
 }
 
+/* A line for fpac plot (command/measured.h). case_: what was done; ns: of a token and head. */
+static void keep_line(const bench *b, const char *who, const char *version, const char *case_,
+                      const bench_load *load, double ns, const char *shares)
+{
+    const double items = (double)load->batch * load->length * load->heads;
+    if (!b->tsv)
+        return;
+    fprintf(b->tsv, "%s\t%s\t%s\t%lld\t%d\t%d\t%g\t%g%s\n", who, version, case_, (long long)load->length,
+            load->batch, load->heads, ns, 1e-6 * ns * items, shares);
+    fflush(b->tsv);
+}
+
+static void keep_head(const bench *b, const fpa_description *about, const bench_load *load, const char *form,
+                      int threads, double ns, double share)
+{
+    char name[160], shares[48] = "";
+    snprintf(name, sizeof name, "%s %s %s %s, %d thread%s", about->name, about->dtype, form, about->target,
+             threads, threads > 1 ? "s" : "");
+    if (share > 0)
+        snprintf(shares, sizeof shares, load->decode ? "\t-\t%.4f" : "\t%.4f\t-", share);
+    keep_line(b, "fpac", fpa_version(), name, load, ns, shares);
+}
+
 static void print_title(void)
 {
-    printf("\n%-18s %-9s %8s %5s %7s %13s %8s %14s %10s %9s\n", "head", "form", "tokens", "B x H", "threads",
-           "ns/token/head", "GFLOP/s", "ceiling", "share", "asked");
+    printf("\n%-18s %-9s %8s %5s %7s %13s %8s %14s %10s\n", "head", "form", "tokens", "B x H", "threads",
+           "ns/token/head", "GFLOP/s", "ceiling", "share");
 }
 
 /* Against the ceiling, and against one thread. */
@@ -90,15 +114,11 @@ static void print_share(const bench *b, int i, int n, const bench_times *times, 
                         const char *unit)
 {
     const line *l = &lines[i];
-    char share[32], asked[32] = "";
+    char share[32];
     snprintf(share, sizeof share, "%.0f %%", 100 * rate / ceiling);
     if (l->beside)
         snprintf(share, sizeof share, "%.2f x f32", b->seconds[l->beside - 1][n] / b->seconds[i][n]);
-    if (l->asked > 0 && !l->beside && strcmp(b->target, "c:avx2") == 0)
-        snprintf(asked, sizeof asked, "%.0f %%", l->asked < 85 ? l->asked : 85);
-    else if (l->asked > 0)
-        snprintf(asked, sizeof asked, l->beside ? "%.1f x" : "%.0f %%", l->asked);
-    printf(" %8.1f %6.1f %-7s %10s %9s", rate, ceiling, unit, share, asked);
+    printf(" %8.1f %6.1f %-7s %10s", rate, ceiling, unit, share);
     if (n)
         printf("   %.2f x one thread", times->forward[0] / times->forward[n]);
     printf("\n");
@@ -127,8 +147,9 @@ static void show_line(bench *b, int i)
         b->seconds[i][n] = times.forward[n] / items;
         printf("%-18s %-9s %8lld %2dx%-2d %7d %13.1f", l->head, form_of(load), (long long)load->length,
                load->batch, load->heads, n + 1, 1e9 * b->seconds[i][n]);
-        print_share(b, i, n, &times, 1e-9 * work / b->seconds[i][n], 1e-9 * top / times.ceiling[n],
-                    load->decode ? "GB/s" : "GFLOP/s");
+        const double rate = 1e-9 * work / b->seconds[i][n], ceiling = 1e-9 * top / times.ceiling[n];
+        print_share(b, i, n, &times, rate, ceiling, load->decode ? "GB/s" : "GFLOP/s");
+        keep_head(b, about, load, form_of(load), n + 1, 1e9 * b->seconds[i][n], rate / ceiling);
     }
     fpa_close(kernel);
 }
@@ -207,7 +228,7 @@ static void show_random(const bench *b)
         least = rate / top < least ? rate / top : least;
         fpa_close(kernel);
     }
-    printf("least share of %d random heads: %.0f %% (asked: 70 %%)\n", RANDOM_HEADS, 100 * least);
+    printf("least share of %d random heads: %.0f %%\n", RANDOM_HEADS, 100 * least);
 }
 
 /* ---- work and memory do not grow with the length ---- */
@@ -262,10 +283,10 @@ static double best_ns(const fpa_kernel *kernel, int64_t length, int threads)
 
 static void show_numpy(const bench *b)
 {
-    static const double asked[MOST_THREADS] = {1.7, 2.7};
     fpa_kernel *kernel = open_head(b, "specs/tspow.lua", "tspow2_d64_b8");
-    printf("\n%-18s %8s %7s %16s %16s %9s %9s\n", "beside NumPy", "tokens", "threads", "numpy ns", "fpac ns",
-           "times", "asked");
+    const bench_load load = {FPA_FORM_AUTO, 8192, 1, 1, false};
+    printf("\n%-18s %8s %7s %16s %16s %9s\n", "beside NumPy", "tokens", "threads", "numpy ns", "fpac ns",
+           "times");
     for (int threads = 1; threads <= b->threads && threads <= MOST_THREADS; threads++) {
         char command[BUFFER];
         snprintf(command, sizeof command,
@@ -275,9 +296,11 @@ static void show_numpy(const bench *b)
         if (rival <= 0)
             break;
         const double after = best_ns(kernel, 8192, threads), mine = before < after ? before : after;
-        printf("%-18s %8d %7d %16.1f %16.1f %7.2f x %7.1f x\n", "tspow2_d64_b8", 8192, threads, rival, mine,
-               rival / mine, asked[threads - 1]);
+        printf("%-18s %8d %7d %16.1f %16.1f %7.2f x\n", "tspow2_d64_b8", 8192, threads, rival, mine,
+               rival / mine);
         fflush(stdout);
+        keep_line(b, "numpy", "-", threads > 1 ? "power 2, 2 threads" : "power 2, 1 thread", &load, rival,
+                  "");
     }
     fpa_close(kernel);
 }
@@ -301,6 +324,9 @@ static void show_softmax(const bench *b)
         printf("%-18s %8lld %7d %16.1f %16.1f %7.2f x\n", "tspow2_d64_b8", (long long)length, b->threads,
                rival, mine, rival / mine);
         fflush(stdout);
+        const bench_load load = {FPA_FORM_AUTO, length, 1, 1, false};
+        keep_line(b, "torch", "-", "softmax", &load, rival, "");
+        keep_head(b, fpa_describe(kernel), &load, "auto", b->threads, mine, 0);
         if (!crossover && mine < rival)
             crossover = length;
     }
@@ -325,29 +351,44 @@ static void print_machine(const bench *b)
            openblas_get_corename());
 }
 
-static bool wants(int count, char **parts, const char *part)
+static bool wants(char *const *parts, const char *part)
 {
-    for (int i = 2; i < count; i++)
+    for (int i = 0; parts[i]; i++)
         if (strcmp(parts[i], part) == 0)
             return true;
-    return count <= 2;
+    return !parts[0];
+}
+
+static FILE *open_tsv(const char *path)
+{
+    FILE *file = fopen(path, "a");
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    return file;
 }
 
 int main(int count, char **arguments)
 {
-    bench b = {.target = count > 1 ? arguments[1] : "c"};
+    const bool keeps = count > 2 && strcmp(arguments[1], "--tsv") == 0;
+    bench b = {.tsv = keeps ? open_tsv(arguments[2]) : NULL};
+    char *const *words = arguments + (keeps ? 3 : 1), *const *parts = words[0] ? words + 1 : words;
+    b.target = words[0] ? words[0] : "c";
     const int most = omp_get_max_threads();
     b.threads = most < MOST_THREADS ? most : MOST_THREADS;
     print_machine(&b);
-    if (wants(count, arguments, "heads"))
+    if (wants(parts, "heads"))
         show_heads(&b);
-    if (wants(count, arguments, "random"))
+    if (wants(parts, "random"))
         show_random(&b);
-    if (wants(count, arguments, "flat"))
+    if (wants(parts, "flat"))
         show_flat(&b);
-    if (wants(count, arguments, "numpy"))
+    if (wants(parts, "numpy"))
         show_numpy(&b);
-    if (wants(count, arguments, "softmax"))
+    if (wants(parts, "softmax"))
         show_softmax(&b);
+    if (b.tsv)
+        fclose(b.tsv);
     return 0;
 }

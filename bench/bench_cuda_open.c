@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "gen/gen.h"
-#include "runtime/backend.h"
+#include "runtime/builder.h"
 #include "runtime/api/fpa.h"
 #include "runtime/verify/verify.h"
 
@@ -109,7 +109,7 @@ static fpa_status generate(stages *s, const slowest *which, fpa_error *error)
 static fpa_status compile(stages *s, const slowest *which, fpa_error *error)
 {
     (void)which;
-    return s->backend->compile(&options, &s->source, &s->object, error);
+    return builder_of(s->target)->compile(&options, &s->source, &s->object, error);
 }
 
 static fpa_status load(stages *s, const slowest *which, fpa_error *error)

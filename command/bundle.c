@@ -1,4 +1,4 @@
-#include "runtime/cuda/backend.h"
+#include "runtime/cuda/build.h"
 #include "bundle.h"
 #include "base/file.h"
 #include "runtime/store/manifest.h"
@@ -108,12 +108,13 @@ static fpa_status ask_whether_it_runs(const bundle *b, const fpa_backend *backen
 }
 
 /* A file has one cubin with all kernels, which other tools read too. */
-static fpa_status compile(const bundle *b, const fpa_backend *backend, const fpa_source *source,
+static fpa_status compile(const bundle *b, const fpa_target *target, const fpa_source *source,
                           fpa_object *object, fpa_error *error)
 {
+    const fpa_builder *builder = builder_of(target);
     nvrtc_report report;
-    if (backend != &backend_cuda)
-        return backend->compile(b->options, source, object, error);
+    if (builder != &builder_cuda)
+        return builder->compile(b->options, source, object, error);
     fpa_status status = cuda_compile(b->options, source, false, object, &report, error);
     nvrtc_report_free(&report);
     return status;
@@ -125,7 +126,7 @@ static fpa_status write_object(const bundle *b, const fpa_head *head, const fpa_
     const fpa_backend *backend = backend_find(target->name);
     fpa_object object = {NULL, 0};
     bool runs = false;
-    fpa_status status = compile(b, backend, source, &object, error);
+    fpa_status status = compile(b, target, source, &object, error);
     if (!status)
         status = ask_whether_it_runs(b, backend, head, target, &runs, error);
     if (!status && runs)

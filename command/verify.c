@@ -1,4 +1,5 @@
 /* verify: compile heads and compare each with the formula, afresh: no cache is read or written. */
+#include "runtime/builder.h"
 #include "runtime/verify/verify.h"
 
 #include <inttypes.h>
@@ -60,7 +61,7 @@ static fpa_status load_head(const verify_work *work, const verify_job *job, fpa_
     if (status)
         return status;
     *facts = source.facts;
-    status = work->backend->compile(&work->backend_options, &source, &object, error);
+    status = builder_of(work->target)->compile(&work->backend_options, &source, &object, error);
     if (!status)
         status = work->backend->load(&work->backend_options, &object, facts->name, module, error);
     free(object.bytes);

@@ -1,7 +1,7 @@
-/* backend: source -> object -> module, and launches of a module. One table row a back end.
+/* backend: object -> module, and launches of a module. One table row a back end.
  *
- * Given: a source, by the generator, or an object, by a store. Gives: a module that can be launched, on
- * memory of its own kind. c/ and cuda/ each make a row of the table. A module is loaded code that nobody has
+ * Given: an object, by a builder (builder.h) or a store. Gives: a module that can be launched, on memory of
+ * its own kind. c/ and cuda/ each make a row of the table. A module is loaded code that nobody has
  * checked yet; only verify calls it before it becomes a kernel. */
 #ifndef FPAC_RUNTIME_BACKEND_H
 #define FPAC_RUNTIME_BACKEND_H
@@ -60,11 +60,6 @@ typedef struct fpa_backend {
      * UNSUPPORTED when this machine cannot run it, DEVICE when there is no GPU or driver. */
     fpa_status (*choose)(const fpa_options *options, const char *name, const fpa_target **target,
                          fpa_error *error);
-    /* What, besides source and target, decides the bytes: compiler path, version, options.
-     * malloc'ed text, one field a line; part of the cache's key. */
-    fpa_status (*identity)(const fpa_options *options, const char *target, char **identity, fpa_error *error);
-    fpa_status (*compile)(const fpa_options *options, const fpa_source *source, fpa_object *object,
-                          fpa_error *error);
     fpa_status (*load)(const fpa_options *options, const fpa_object *object, const char *name,
                        fpa_module *module, fpa_error *error);
     void (*unload)(fpa_module *module);

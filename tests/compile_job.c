@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/cuda/backend.h"
+#include "runtime/cuda/build.h"
 #include "cubin.h"
 
 /* Warps that only fetch, in blocks of warpgroups, have too few registers to keep all in them. */

@@ -1,4 +1,5 @@
 #include "runtime/backend.h"
+#include "runtime/builder.h"
 #include "scratch.h"
 
 #include <dlfcn.h>
@@ -66,7 +67,7 @@ static fpa_status compile(const fixture *f, const char *code, const char *target
                           fpa_error *error)
 {
     fpa_source source = source_of(code, target);
-    fpa_status status = backend_c.compile(&f->options, &source, object, error);
+    fpa_status status = builder_c.compile(&f->options, &source, object, error);
     free(source.code);
     return status;
 }
@@ -329,7 +330,7 @@ static char *identity_of(const fixture *f, const char *target)
 {
     char *identity = NULL;
     fpa_error error;
-    assert_int_equal(backend_c.identity(&f->options, target, &identity, &error), FPA_OK);
+    assert_int_equal(builder_c.identity(&f->options, target, &identity, &error), FPA_OK);
     return identity;
 }
 

@@ -1,6 +1,6 @@
 /* Heads on a GPU, each generated, compiled, loaded and compared with the formula. Every test is skipped
  * where there is no GPU. */
-#include "runtime/cuda/backend.h"
+#include "runtime/cuda/build.h"
 #include "base/parallel.h"
 #include "runtime/verify/verify.h"
 #include "gpu_problem.h"
@@ -144,7 +144,7 @@ static void verify_one(int index, void *argument)
     fpa_verdict verdict;
     one->status = source_generate(one->head, options.target, &source, &one->error);
     if (!one->status)
-        one->status = backend_cuda.compile(&options, &source, &object, &one->error);
+        one->status = builder_cuda.compile(&options, &source, &object, &one->error);
     if (!one->status)
         one->status = backend_cuda.load(&options, &object, source.facts.name, &module, &one->error);
     if (!one->status) {

@@ -3,7 +3,7 @@
  *
  * make test compiles the modules of the table `fixed`, which have every target, kind of head and type, and
  * every function that is emitted for any module, in each test at least one; make test-all compiles all. */
-#include "runtime/cuda/backend.h"
+#include "runtime/cuda/build.h"
 #include "abi/cuda_kernels.h"
 #include "base/parallel.h"
 #include "compile_job.h"

@@ -2,7 +2,7 @@
  * That the mistakes can be made in what is emitted today is tested everywhere; the rest is skipped where
  * there is no GPU. */
 #include "gen/plan/cuda/cuda.h"
-#include "runtime/cuda/backend.h"
+#include "runtime/cuda/build.h"
 #include "base/parallel.h"
 #include "runtime/verify/verify.h"
 #include "faults_cuda.h"
@@ -85,7 +85,7 @@ static void judge(int index, void *argument)
     fpa_module module = {0};
     fpa_verdict verdict;
     source.code = one->code;
-    one->status = backend_cuda.compile(&options, &source, &object, &one->error);
+    one->status = builder_cuda.compile(&options, &source, &object, &one->error);
     if (!one->status)
         one->status = backend_cuda.load(&options, &object, source.facts.name, &module, &one->error);
     if (!one->status) {

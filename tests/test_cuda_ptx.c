@@ -2,7 +2,7 @@
  * words (tests/emulate/instructions.cu.in), and leave the same bits. Products are of small integers, so that
  * sums are exact; a power of two may be 2 units in the last place off. NVRTC compiles the kernels everywhere;
  * a GPU of compute capability 9.0 has all of the instructions. */
-#include "runtime/cuda/backend.h"
+#include "runtime/cuda/build.h"
 #include "emulate/instructions.h"
 #include "emulate/module.h"
 #include "emulate/tensor_map.h"

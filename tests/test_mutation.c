@@ -1,4 +1,5 @@
 /* Verification must be able to fail: emitted kernels with one mistake each are refused (DESIGN 8). */
+#include "runtime/builder.h"
 #include "runtime/verify/verify.h"
 #include "gen/gen.h"
 #include "faults_c.h"
@@ -75,7 +76,7 @@ static fpa_status verdict_of(const struct fixture *f, char *code, fpa_verdict *v
     fpa_object object = {0};
     fpa_module module = {0};
     mutant.code = code;
-    fpa_status status = backend_c.compile(NULL, &mutant, &object, error);
+    fpa_status status = builder_c.compile(NULL, &mutant, &object, error);
     if (!status)
         status = backend_c.load(NULL, &object, "small", &module, error);
     if (status)

@@ -1,4 +1,4 @@
-#include "runtime/cuda/backend.h"
+#include "runtime/cuda/build.h"
 #include "gen/gen.h"
 #include "runtime/cuda/image.h"
 #include "cubin.h"
@@ -125,7 +125,7 @@ static void a_target_of_another_kind_is_refused(void **state)
     assert_int_equal(compile(*state, plain, "c:avx2", false, &object, &report, &error), FPA_UNSUPPORTED);
     assert_string_equal(error.where, "c:avx2");
     assert_null(object.bytes);
-    assert_int_equal(backend_cuda.identity(NULL, "c:avx2", &identity, &error), FPA_UNSUPPORTED);
+    assert_int_equal(builder_cuda.identity(NULL, "c:avx2", &identity, &error), FPA_UNSUPPORTED);
     assert_null(identity);
 }
 
@@ -319,9 +319,9 @@ static void the_identity_is_the_version_and_the_options(void **state)
     const char *version;
     fpa_error error;
     assert_int_equal(nvrtc_find(&version, &error), FPA_OK);
-    assert_int_equal(backend_cuda.identity(NULL, "cuda:sm_80", &first, &error), FPA_OK);
-    assert_int_equal(backend_cuda.identity(NULL, "sm_80", &again, &error), FPA_OK);
-    assert_int_equal(backend_cuda.identity(NULL, "cuda:sm_90", &other, &error), FPA_OK);
+    assert_int_equal(builder_cuda.identity(NULL, "cuda:sm_80", &first, &error), FPA_OK);
+    assert_int_equal(builder_cuda.identity(NULL, "sm_80", &again, &error), FPA_OK);
+    assert_int_equal(builder_cuda.identity(NULL, "cuda:sm_90", &other, &error), FPA_OK);
     assert_string_equal(first, again);
     assert_string_not_equal(first, other);
     snprintf(wanted, sizeof wanted, "nvrtc %s\n", version);
@@ -405,7 +405,7 @@ static fpa_status compile_parts(const fixture *f, int bad, fpa_object *object, f
     char code[640];
     fpa_source source = {.code = code, .facts = {.name = "toy", .target = "cuda:sm_80"}};
     snprintf(code, sizeof code, "#define BAD %d\n%s", bad, parted);
-    return backend_cuda.compile(&f->options, &source, object, error);
+    return builder_cuda.compile(&f->options, &source, object, error);
 }
 
 static void parts_with_kernels_are_compiled_apart_and_kept_together(void **state)
@@ -460,7 +460,7 @@ static void the_parts_of_a_head_have_all_of_its_kernels(void **state)
     assert_int_equal(head_list_find(&list, "linear_d64_bf16", "storage.lua", &head, &error), FPA_OK);
     assert_int_equal(source_generate(head, "cuda:sm_80", &source, &error), FPA_OK);
     assert_int_equal(cuda_compile(&f->options, &source, false, &whole_object, &report, &error), FPA_OK);
-    assert_int_equal(backend_cuda.compile(&f->options, &source, &object, &error), FPA_OK);
+    assert_int_equal(builder_cuda.compile(&f->options, &source, &object, &error), FPA_OK);
     assert_true(cubin_read(whole_object.bytes, whole_object.size, &whole));
     int count = image_split(&object, images, FPA_CUDA_PARTS);
     for (int i = 0; i < count; i++) {

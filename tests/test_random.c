@@ -1,4 +1,5 @@
 /* Random heads from a fixed seed, emitted, compiled and verified against the formula. */
+#include "runtime/builder.h"
 #include "runtime/verify/verify.h"
 #include "gen/gen.h"
 #include "random_head.h"
@@ -34,7 +35,7 @@ static fpa_status verify_random(uint64_t seed, const char *target, bool pairs, f
     if (!status && pairs)
         assert_int_equal(source.facts.arithmetic, FPA_BF16);
     if (!status)
-        status = backend_c.compile(NULL, &source, &object, error);
+        status = builder_c.compile(NULL, &source, &object, error);
     if (!status)
         status = backend_c.load(NULL, &object, head->name, &module, error);
     if (!status)

@@ -32,11 +32,11 @@ static const room rooms[] = {
     {"gen/plan/c", "*", "base head machine gen/plan"},
     {"gen/plan/cuda", "*", "base head machine abi gen/plan"},
     {"gen/emit", "emit.h template.h", "base head machine abi gen gen/plan"},
-    {"runtime", "backend.h kernel.h log.h", "base head machine abi runtime/api runtime/verify"},
+    {"runtime", "backend.h builder.h kernel.h log.h", "base head machine abi runtime/api runtime/verify"},
     {"runtime/api", "fpa.h open.h",
      "base head machine abi runtime runtime/c runtime/cuda runtime/store runtime/reference runtime/verify"},
     {"runtime/c", "compiler.h", "base head machine abi runtime runtime/api"},
-    {"runtime/cuda", "backend.h driver.h nvrtc_library.h", "base head machine abi runtime runtime/api"},
+    {"runtime/cuda", "build.h driver.h nvrtc_library.h", "base head machine abi runtime runtime/api"},
     {"runtime/store", "cache.h manifest.h", "base head machine abi runtime runtime/verify"},
     {"runtime/reference", "reference.h", "base head abi"},
     {"runtime/verify", "verify.h", "base head machine abi runtime runtime/reference"},
@@ -46,7 +46,8 @@ static const room rooms[] = {
 };
 enum { ROOMS = sizeof rooms / sizeof *rooms };
 
-/* The one file of the runtime that generates: without it, and gen, it is the library that opens bundles. */
+/* The one file of the runtime that generates: without it, gen and the builders (tests/test_run_library.c) it is
+ * the library that opens bundles. */
 static const char generating[] = "runtime/api/open.c";
 
 /* Files outside of gen/spec and gen/emit that know Lua: none. */
@@ -173,7 +174,7 @@ static void each_folder_says_what_it_is_given_and_gives(void **state)
                                         "runtime/backend.h",
                                         "runtime/api/fpa.h",
                                         "runtime/c/compiler.h",
-                                        "runtime/cuda/backend.h",
+                                        "runtime/cuda/build.h",
                                         "runtime/store/cache.h",
                                         "runtime/reference/reference.h",
                                         "runtime/verify/verify.h"};

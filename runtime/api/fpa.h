@@ -19,7 +19,7 @@
  * their workspaces and outputs differ.
  *
  * Two libraries have this header. libfpa has every function. libfpa-run, for programs that only open bundles,
- * has all but fpa_open and fpa_open_text, and neither Lua nor the generator; link one of the two.
+ * has all but fpa_open and fpa_open_text, and no Lua, generator or compiler; link one of the two.
  *
  * What stays as it is from version to version, and what a caller has to do for that: docs/abi.md. In short: a
  * caller's struct begins as {0} and has its fields set by name, so that fields it does not know are 0. */

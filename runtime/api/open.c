@@ -1,6 +1,7 @@
 /* open: spec -> head -> source -> object -> module -> kernel, with the cache in between. */
 #include "open.h"
 #include "gen/gen.h"
+#include "runtime/builder.h"
 #include "runtime/store/cache.h"
 #include "runtime/kernel.h"
 #include "runtime/store/manifest.h"
@@ -55,7 +56,7 @@ static fpa_status make_key(opening *o, fpa_error *error)
     char *identity = NULL, *device = NULL;
     fpa_status status = head_digest(o->head, digest, error);
     if (!status)
-        status = o->backend->identity(o->options, o->target->name, &identity, error);
+        status = builder_of(o->target)->identity(o->options, o->target->name, &identity, error);
     if (!status)
         status = o->backend->device(o->options, &device, error);
     if (!status) {
@@ -73,7 +74,7 @@ static fpa_status compile(opening *o, fpa_error *error)
     fpa_source source;
     fpa_status status = source_generate(o->head, o->target->name, &source, error);
     if (!status)
-        status = o->backend->compile(o->options, &source, &o->object, error);
+        status = builder_of(o->target)->compile(o->options, &source, &o->object, error);
     o->facts = source.facts;
     source_free(&source);
     if (status)

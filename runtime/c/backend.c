@@ -1,19 +1,14 @@
-/* backend_c: the C back end. Compiles with the system's compiler, loads from memory. */
-#include "runtime/backend.h"
-#include "compiler.h"
-#include "base/file.h"
+/* backend_c: loads C kernels from memory. What compiles them is build.c. */
+#include "backend.h"
 #include "base/text.h"
 #include "module.h"
-#include "process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
-enum { COMPILE_SECONDS = 120 };
-
-static fpa_status find_target(const char *name, const fpa_target **target, fpa_error *error)
+fpa_status c_target(const char *name, const fpa_target **target, fpa_error *error)
 {
     *target = target_find(name);
     if (*target && (*target)->backend != BACKEND_C)
@@ -26,109 +21,10 @@ static fpa_status c_choose(const fpa_options *options, const char *name, const f
                            fpa_error *error)
 {
     (void)options;
-    fpa_status status = find_target(name, target, error);
+    fpa_status status = c_target(name, target, error);
     if (!status && !target_runs(*target))
         return fail(error, FPA_UNSUPPORTED, (*target)->name,
                     "cannot run on this machine; leave the target out");
-    return status;
-}
-
-static fpa_status c_identity(const fpa_options *options, const char *name, char **identity, fpa_error *error)
-{
-    fpa_compiler compiler;
-    const fpa_target *target;
-    fpa_status status = find_target(name, &target, error);
-    if (!status)
-        status = compiler_find(options, target, &compiler, error);
-    if (status)
-        return status;
-    status = compiler_identity(&compiler, identity, error);
-    compiler_free(&compiler);
-    return status;
-}
-
-/* The compiler's first lines as one: an error's message has no newline. */
-static void join_lines(char *text)
-{
-    size_t used = strlen(text);
-    while (used > 0 && text[used - 1] == '\n')
-        text[--used] = 0;
-    for (char *c = text; *c; c++)
-        *c = *c == '\n' ? '|' : (unsigned char)*c < ' ' ? ' ' : *c;
-}
-
-static fpa_status judge(const fpa_compiler *compiler, fpa_outcome *outcome, fpa_error *error)
-{
-    join_lines(outcome->output);
-    if (outcome->timed_out)
-        return fail(error, FPA_COMPILE, compiler->path, "was stopped after %d seconds", COMPILE_SECONDS);
-    if (outcome->exit_code != 0)
-        return fail(error, FPA_COMPILE, compiler->path, "failed (exit code %d): %.800s", outcome->exit_code,
-                    *outcome->output ? outcome->output : "it said nothing");
-    return FPA_OK;
-}
-
-/* Compile folder/NAME.c to folder/NAME.so. File names are relative: no path gets into the bytes. */
-static fpa_status run_compiler(const fpa_options *options, fpa_compiler *compiler, const char *folder,
-                               const char *code, const char *object, fpa_error *error)
-{
-    fpa_outcome outcome;
-    const char *const last[] = {"-o", object, code, "-lm", NULL};
-    memcpy(compiler->arguments + compiler->count, last, sizeof last);
-    const fpa_process process = {compiler->arguments, folder, COMPILE_SECONDS};
-    fpa_status status = process_run(&process, &outcome, error);
-    if (!status)
-        status = judge(compiler, &outcome, error);
-    if (!status && *outcome.output)
-        log_line(options, "%s: %.800s", compiler->path, outcome.output);
-    return status;
-}
-
-static fpa_status read_object(const char *folder, const char *name, fpa_object *object, fpa_error *error)
-{
-    fpa_file file;
-    char *path = file_path(folder, name);
-    if (!path)
-        return fail_memory(error);
-    fpa_status status = file_read(path, &file, error);
-    free(path);
-    object->bytes = file.bytes;
-    object->size = file.size;
-    return status;
-}
-
-static fpa_status compile_in(const fpa_options *options, fpa_compiler *compiler, const char *folder,
-                             const fpa_source *source, fpa_object *object, fpa_error *error)
-{
-    char code[HEAD_MAX_NAME + 8], result[HEAD_MAX_NAME + 8];
-    const fpa_bytes part = {source->code, strlen(source->code)};
-    snprintf(code, sizeof code, "%s.c", source->facts.name);
-    snprintf(result, sizeof result, "%s.so", source->facts.name);
-    fpa_status status = file_write(folder, code, 0600, &part, 1, error);
-    if (!status)
-        status = run_compiler(options, compiler, folder, code, result, error);
-    return status ? status : read_object(folder, result, object, error);
-}
-
-static fpa_status c_compile(const fpa_options *options, const fpa_source *source, fpa_object *object,
-                            fpa_error *error)
-{
-    fpa_compiler compiler;
-    const fpa_target *target;
-    char *folder = NULL;
-    memset(object, 0, sizeof *object);
-    fpa_status status = find_target(source->facts.target, &target, error);
-    if (!status)
-        status = compiler_find(options, target, &compiler, error);
-    if (status)
-        return status;
-    status = folder_create_private(&folder, error);
-    if (!status) {
-        status = compile_in(options, &compiler, folder, source, object, error);
-        folder_remove(folder);
-    }
-    free(folder);
-    compiler_free(&compiler);
     return status;
 }
 
@@ -192,8 +88,6 @@ const fpa_backend backend_c = {
     .name = "c",
     .device_type = kDLCPU,
     .choose = c_choose,
-    .identity = c_identity,
-    .compile = c_compile,
     .load = c_load,
     .unload = module_unload,
     .device = c_device,

@@ -1,18 +1,10 @@
-/* backend: the CUDA back end's compilation, with the compiler's figures.
- *
- * runtime/cuda is the back end of CUDA kernels. Given: a source. Gives: a cubin, compiled by NVRTC, which
- * needs no GPU; on one, a module whose forward is a few launches into the caller's stream. libcuda and
- * libnvrtc are opened when they are needed, so that one binary runs with and without a GPU. */
+/* backend_cuda: what its two halves share, the one that loads (backend.c) and the one that compiles (build.c). */
 #ifndef FPAC_RUNTIME_CUDA_BACKEND_H
 #define FPAC_RUNTIME_CUDA_BACKEND_H
 
 #include "runtime/backend.h"
-#include "nvrtc.h"
 
-/* All kernels to one cubin, or to PTX text, as files are kept; backend_cuda.compile makes several cubins at
- * once (image_cuda.h). report is always set: nvrtc_report_free. Logs what backend_cuda.compile logs. Needs
- * no GPU. */
-fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bool ptx, fpa_object *object,
-                        nvrtc_report *report, fpa_error *error);
+/* A target of this back end by its name; UNSUPPORTED when it is none. */
+fpa_status cuda_target(const char *name, const fpa_target **target, fpa_error *error);
 
 #endif

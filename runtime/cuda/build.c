@@ -1,0 +1,131 @@
+#include "build.h"
+#include "backend.h"
+#include "image.h"
+#include "nvrtc.h"
+#include "base/parallel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fpa_status cuda_identity(const fpa_options *options, const char *name, char **identity,
+                                fpa_error *error)
+{
+    const fpa_target *target;
+    (void)options; /* none of them changes what NVRTC writes */
+    *identity = NULL;
+    fpa_status status = cuda_target(name, &target, error);
+    return status ? status : nvrtc_identity(target, identity, error);
+}
+
+/* parts: programs that were compiled at once; the report has the time of the longest. */
+static void log_report(const fpa_options *options, const char *name, const fpa_target *target,
+                       const nvrtc_report *report, int parts)
+{
+    char figures[96] = "", longest[48] = "", remarks[800];
+    if (parts > 1)
+        snprintf(longest, sizeof longest, ", the longest of %d programs", parts);
+    if (report->registers > 0)
+        snprintf(figures, sizeof figures, ", at most %d registers, %lld bytes of spills", report->registers,
+                 report->spill_bytes);
+    log_line(options, "%s: NVRTC %s for %s: %.2f s%s%s", name, report->version, target->march,
+             report->seconds, longest, figures);
+    if (nvrtc_remarks(report, remarks, sizeof remarks))
+        log_line(options, "%s: %s: %s", name, nvrtc_warns(remarks, target) ? "warning" : "note", remarks);
+}
+
+fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bool ptx, fpa_object *object,
+                        nvrtc_report *report, fpa_error *error)
+{
+    char file[HEAD_MAX_NAME + 8];
+    nvrtc_input input = {.code = source->code, .file = file, .ptx = ptx};
+    memset(object, 0, sizeof *object);
+    memset(report, 0, sizeof *report);
+    fpa_status status = cuda_target(source->facts.target, &input.target, error);
+    if (status)
+        return status;
+    snprintf(file, sizeof file, "%s.cu", source->facts.name);
+    status = nvrtc_compile(&input, object, report, error);
+    if (!status)
+        log_report(options, source->facts.name, input.target, report, 1);
+    return status;
+}
+
+/* One program of several that have a file's kernels between them. */
+typedef struct part {
+    nvrtc_input input;
+    fpa_object object;
+    nvrtc_report report;
+    fpa_status status;
+    fpa_error error;
+} part;
+
+static void compile_part(int index, void *user)
+{
+    part *p = (part *)user + index;
+    p->status = nvrtc_compile(&p->input, &p->object, &p->report, &p->error);
+}
+
+/* What all programs said. */
+static void log_parts(const fpa_options *options, const char *name, const part parts[])
+{
+    nvrtc_report all = parts[0].report; /* its version too */
+    char *log = NULL;
+    size_t size = 0;
+    FILE *text = open_memstream(&log, &size);
+    all.spill_bytes = 0;
+    for (int i = 0; i < FPA_CUDA_PARTS; i++) {
+        const nvrtc_report *its = &parts[i].report;
+        all.seconds = its->seconds > all.seconds ? its->seconds : all.seconds;
+        all.registers = its->registers > all.registers ? its->registers : all.registers;
+        all.spill_bytes += its->spill_bytes;
+        if (text && its->log)
+            fprintf(text, "%s\n", its->log);
+    }
+    all.log = text && fclose(text) == 0 ? log : NULL;
+    log_report(options, name, parts[0].input.target, &all, FPA_CUDA_PARTS);
+    free(log);
+}
+
+/* The first part that failed speaks for all. A head need not have kernels in every part. */
+static fpa_status join_parts(const fpa_options *options, const char *name, const part parts[],
+                             fpa_object *object, fpa_error *error)
+{
+    fpa_object images[FPA_CUDA_PARTS];
+    int count = 0;
+    for (int i = 0; i < FPA_CUDA_PARTS; i++) {
+        if (parts[i].status && error)
+            *error = parts[i].error;
+        if (parts[i].status)
+            return parts[i].status;
+        if (!image_is_empty(&parts[i].object))
+            images[count++] = parts[i].object;
+    }
+    log_parts(options, name, parts);
+    return image_join(images, count, object, error);
+}
+
+/* All parts at once: a compiler's time for the largest instead of for all. */
+static fpa_status compile(const fpa_options *options, const fpa_source *source, fpa_object *object,
+                          fpa_error *error)
+{
+    char file[HEAD_MAX_NAME + 8];
+    const fpa_target *target;
+    part parts[FPA_CUDA_PARTS];
+    *object = (fpa_object){NULL, 0};
+    fpa_status status = cuda_target(source->facts.target, &target, error);
+    if (status)
+        return status;
+    snprintf(file, sizeof file, "%s.cu", source->facts.name);
+    for (int i = 0; i < FPA_CUDA_PARTS; i++)
+        parts[i] = (part){.input = {source->code, file, target, false, i + 1}};
+    parallel_run(FPA_CUDA_PARTS, compile_part, parts);
+    status = join_parts(options, source->facts.name, parts, object, error);
+    for (int i = 0; i < FPA_CUDA_PARTS; i++) {
+        free(parts[i].object.bytes);
+        nvrtc_report_free(&parts[i].report);
+    }
+    return status;
+}
+
+const fpa_builder builder_cuda = {.identity = cuda_identity, .compile = compile};
