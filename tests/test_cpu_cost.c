@@ -331,6 +331,51 @@ static void seconds_grow_with_the_call(void **state)
     unmake(&m);
 }
 
+static void check_sizes(const fpa_plan *plan)
+{
+    static const int64_t lengths[] = {1, 47, 48, 96, 145, 1000};
+    const fpa_cpu *cpu = cpu_of_target(plan->target);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (int form = 0; form < FORMS; form++)
+            for (int bits = 0; bits < 8; bits++) {
+                fpa_call_size size = call_of(form, lengths[i]);
+                size.state_in = bits & 1;
+                size.state_out = bits & 2;
+                size.recent = form == FORM_RECURRENT && bits & 4 ? 47 : 0;
+                size.query_heads = bits & 4 ? 3 : 1;
+                for (int threads = 1; threads <= 4; threads++) {
+                    const double seconds = work_cost(plan, plan->chunk, cpu, &size, threads).seconds;
+                    assert_true(isfinite(seconds) && seconds > 0);
+                }
+            }
+}
+
+static void every_call_of_every_kind_of_head_has_seconds(void **state)
+{
+    static const char *const specs[] = {
+        "return head { name = 'one', d = 3, dv = 2, terms = linear {} }",
+        "return head { name = 'wide', d = 40, dv = 130, gate = true, normalize = 'sum', terms = linear {} }",
+        "return head { name = 'pairs', d = 32, dv = 32, dtype = 'bf16', terms = power { degree = 2 } }",
+        "return head { name = 'f16', d = 16, dv = 24, dtype = 'f16', terms = taylor { degree = 2 } }",
+        "return head { name = 'dense', d = 8, dv = 8, terms = { term { dense(orthogonal { rows = 3, d = 8, "
+        "seed = 1 }), dense(orthogonal { rows = 5, d = 8, seed = 2 }), identity() } } }",
+        "return head { name = 'trainable', d = 8, dv = 8, terms = { term { trainable { name = 'a', rows = 3 "
+        "} } } }",
+        "return head { name = 'table', d = 32, dv = 16, terms = power { degree = 3 } }",
+        "return head { name = 'constant', d = 4, dv = 4, terms = { term {} } }",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        for (int t = 0; t < target_count(); t++) {
+            struct made m;
+            if (target_at(t)->backend != BACKEND_C)
+                continue;
+            make(specs[i], target_at(t)->name, &m);
+            check_sizes(&m.plan);
+            unmake(&m);
+        }
+}
+
 static double chunk_seconds(const fpa_plan *plan, int chunk, int threads)
 {
     const fpa_cpu *cpu = cpu_of_target(plan->target);
@@ -461,6 +506,7 @@ int main(void)
         cmocka_unit_test(seconds_grow_with_every_count),
         cmocka_unit_test(products_are_counted_as_the_text_does_them),
         cmocka_unit_test(seconds_grow_with_the_call),
+        cmocka_unit_test(every_call_of_every_kind_of_head_has_seconds),
         cmocka_unit_test(the_chunk_is_the_one_with_the_fewest_seconds_a_token),
         cmocka_unit_test(from_the_crossover_on_the_chunked_form_takes_fewer_seconds),
         cmocka_unit_test(teams_share_heads_whose_work_is_worth_it),

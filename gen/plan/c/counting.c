@@ -188,6 +188,8 @@ static void count_tiles(const fpa_counting *to, const fpa_product *p, int rows, 
 
 void counting_product(const fpa_counting *to, fpa_product p)
 {
+    if (p.columns == 0)
+        return;
     const int lanes = counting_lanes(to->plan), parts = tile_vectors(p.columns, lanes);
     const int panels = (parts + p.tile.vectors - 1) / p.tile.vectors;
     for (int i = 0; i < panels; i++) {

@@ -168,56 +168,63 @@ static void count_chunked(const call *c)
 
 /* ---- the parallel form ---- */
 
+/* Scores of all panels that see each other, and their products with values. */
+static void count_pairs(const call *c, panels of)
+{
+    const int tokens = c->to.plan->c.tokens;
+    const bool causal = c->to.plan->head->causal;
+    if (causal)
+        each_panel(c, of, 1, scores_diagonal);
+    fpa_counting to = times(c, causal ? of.whole * (of.whole - 1) / 2.0 : (double)of.whole * of.whole);
+    scores_full(&to, tokens, tokens);
+    if (!of.rest)
+        return;
+    to = times(c, of.whole);
+    scores_full(&to, tokens, of.rest);
+    if (causal)
+        return;
+    scores_full(&to, of.rest, tokens);
+    to = times(c, 1);
+    scores_full(&to, of.rest, of.rest);
+}
+
+/* Keys and values are packed by each unit that sees them, and come anew from where they lie. */
+static void count_seen_keys(const call *c, panels of)
+{
+    const fpa_plan *plan = c->to.plan;
+    const bool causal = plan->head->causal;
+    const int count = panel_count(of), unit = plan->c.query_blocks, tokens = plan->c.tokens;
+    double packed = 0;
+    for (int first = 0; first < count; first += unit)
+        packed += causal && first + unit < count ? first + unit : count;
+    const double last =
+        of.rest ? (causal ? 1 : ceil((double)count / unit)) : 0; /* see the panel of the rest */
+    fpa_counting to = times(c, packed - last);
+    parts_pack_keys(&to, tokens);
+    to = times(c, last);
+    parts_pack_keys(&to, of.rest);
+    const double token = (double)dtype_size(plan->head->dtype) * (plan->head->d + plan->head->dv);
+    cpu_work_data(c->to.work,
+                  (fpa_cpu_data){"keys and values", c->to.times * (packed - count) * tokens * token, 0,
+                                 (double)c->size->length * token});
+}
+
 /* One (batch, query head): units of query_blocks panels, each with all keys that it sees. */
 static void count_parallel(const call *c)
 {
-    const fpa_plan *plan = c->to.plan;
-    const panels of = panels_of(plan, c->size->length);
-    const int count = panel_count(of), unit = plan->c.query_blocks, tokens = plan->c.tokens;
-    const double units = ceil((double)count / unit);
+    const panels of = panels_of(c->to.plan, c->size->length);
+    fpa_counting to = times(c, panel_count(of));
     each_panel(c, of, 1, parts_pack_queries);
-    each_panel(c, of, 1, parts_store_outputs);
-    fpa_counting to = times(c, count);
+    count_seen_keys(c, of);
+    count_pairs(c, of);
     parts_clear_outputs(&to);
-    double packed = 0; /* panels of keys, by all units */
-    for (int first = 0; first < count; first += unit)
-        packed += plan->head->causal ? (first + unit < count ? first + unit : count) : count;
-    const double last =
-        plan->head->causal || !of.rest ? of.rest > 0 : units; /* that take the panel of the rest */
-    to = times(c, packed - last);
-    parts_pack_keys(&to, tokens);
-    to = times(c, last);
-    if (of.rest)
-        parts_pack_keys(&to, of.rest);
-    if (plan->head->causal) {
-        each_panel(c, of, 1, scores_diagonal);
-        to = times(c, of.whole * (of.whole - 1) / 2.0);
-        scores_full(&to, tokens, tokens);
-        to = times(c, of.whole);
-        if (of.rest)
-            scores_full(&to, tokens, of.rest);
-    } else {
-        to = times(c, (double)of.whole * of.whole);
-        scores_full(&to, tokens, tokens);
-        to = times(c, of.whole);
-        if (of.rest) {
-            scores_full(&to, tokens, of.rest);
-            scores_full(&to, of.rest, tokens);
-            to = times(c, 1);
-            scores_full(&to, of.rest, of.rest);
-        }
-    }
-    if (c->size->state_in) {
-        each_panel(c, of, 1, parts_read_state);
-        to = times(c, count);
-        parts_pair_state(&to);
-        parts_clear_outputs(&to);
-        parts_add_outputs(&to);
-    }
-    const double element = (double)dtype_size(plan->head->dtype) * (plan->head->d + plan->head->dv);
-    const double all = (double)c->size->length * element;
-    cpu_work_data(c->to.work, (fpa_cpu_data){"keys and values",
-                                             c->to.times * (packed - count) * tokens * element, 0, all});
+    each_panel(c, of, 1, parts_store_outputs);
+    if (!c->size->state_in)
+        return;
+    each_panel(c, of, 1, parts_read_state);
+    parts_pair_state(&to);
+    parts_clear_outputs(&to);
+    parts_add_outputs(&to);
 }
 
 /* ---- the recurrent form ---- */
@@ -279,10 +286,14 @@ void work_of_call(const fpa_plan *plan, int chunk, const fpa_call_size *size, in
     work->threads = threads;
     if (size->form == FORM_PARALLEL) {
         const double heads = (double)(size->batch * size->query_heads);
-        const double units = heads * ceil((double)size->length / (plan->c.query_blocks * plan->c.tokens));
+        const double units =
+            fmax(1, heads * ceil((double)size->length / (plan->c.query_blocks * plan->c.tokens)));
         c.to.times = heads * ceil(units / threads) / units;
         count_parallel(&c);
         work->regions += threads > 1;
+        c.queries = 0; /* a final state is made by the chunked form without queries */
+        if (size->state_out)
+            count_heads(&c, threads, plan->c.team_by_chunk, count_chunked);
     } else if (size->form == FORM_CHUNKED) {
         count_heads(&c, threads, plan->c.team_by_chunk, count_chunked);
     } else {
