@@ -244,7 +244,7 @@ static void check_patterns(struct text *t)
         const struct line *line = &t->line[i];
         const char *first = line->code + strspn(line->code, " ");
         for (size_t p = 0; p < sizeof patterns / sizeof *patterns; p++)
-            if (strstr(first, patterns[p]) && *first != '#' && strncmp(first, "asm", 3) &&
+            if (strstr(first, patterns[p]) && *first != '#' && strncmp(first, "asm", 3) != 0 &&
                 !(*patterns[p] == ' ' && patterns[p][1] == ')' && *first == ')') &&
                 !strstr(line->text, "for (;"))
                 wrong(t, line, patterns[p]);
@@ -283,7 +283,7 @@ static bool is_name(char c)
 static const char *function_of(const struct line *line, int *size)
 {
     const char *open = strchr(line->code, '(');
-    if (!open || strncmp(line->code, "__device__ __forceinline__", 26))
+    if (!open || strncmp(line->code, "__device__ __forceinline__", 26) != 0)
         return NULL;
     const char *name = open;
     while (name > line->code && is_name(name[-1]))
@@ -336,7 +336,7 @@ static void check_comments(struct text *t)
             wrong(t, line, "an end of a comment alone");
         if (first > 0 && !strncmp(begins, "/* ----", 7) && t->line[first - 1].size)
             wrong(t, line, "a section that no empty line sets apart");
-        if (first == 0 || strncmp(begins, "/*", 2) || !strncmp(begins, "/* ----", 7))
+        if (first == 0 || strncmp(begins, "/*", 2) != 0 || !strncmp(begins, "/* ----", 7))
             continue;
         if (!t->line[i + 1].size)
             wrong(t, line, "a comment before nothing");
