@@ -5,7 +5,7 @@
 #ifndef FPAC_MACHINE_GPU_H
 #define FPAC_MACHINE_GPU_H
 
-#include "machine/target.h"
+#include "target.h"
 
 /* What all of them have in common: four schedulers a multiprocessor that begin an instruction of a warp a clock each,
  * of which one that needs the last one's result waits four clocks; 32 banks of shared memory, 128 bytes a clock. */

@@ -1510,9 +1510,8 @@ static void run_heads(head_form *form, const struct fpa_launch *a, int threads, 
 #endif
 }
 
-/* Waits cost about as much as 100 kFLOP. */
+/* Whether half of the work between two waits takes longer than they do. */
 enum { TEAM_BY_CHUNK = 0, TEAM_BY_TOKEN = 0 };
-
 
 /* The parallel form's final state: the chunked form without queries. */
 static void run_parallel(const struct fpa_launch *a, int threads)

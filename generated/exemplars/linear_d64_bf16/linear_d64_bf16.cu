@@ -120,6 +120,22 @@ struct fpa_cuda_block {
     int threads, bytes;
 };
 
+/* What a kernel does, counted for one head: all blocks that share it, together. The model of a machine makes seconds
+ * of it (machine/cuda_cost.h). */
+struct fpa_cuda_work {
+    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
+    int shared;       /* passes of 128 bytes of shared memory */
+    int instructions; /* of warps */
+    int bytes;        /* of device memory, read or written */
+};
+struct fpa_cuda_kernel_work {
+    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
+    struct fpa_cuda_work copy; /* a copy of the state that is written; NAME_chunk_output: 16 queries that read one */
+    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
+    int warpgroups;            /* 1: products are by wgmma */
+    int trips;                 /* to memory and back, one after the other, before a block's first step */
+};
+
 /* The kernels' own constants; NAME_geometry in the module, filled by these names. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
@@ -142,9 +158,6 @@ struct fpa_cuda_geometry {
     int query_tokens;          /* NAME_chunk_output: that a block takes */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
-    int chunk_state_clocks;    /* estimates, when blocks are persistent: of a block for 16 tokens, */
-    int small_state_clocks;    /* the same, */
-    int chunk_output_clocks;   /* and of NAME_chunk_output for 16 queries and a block of columns */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
@@ -156,6 +169,8 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
+    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
+    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
 #define FPA_CUDA_VERSION 11
@@ -456,41 +471,38 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    FPA_CUDA_VERSION, /* version */
-    { /* threads and bytes of a block */
+    11, /* version */
+    { /* kernel: threads, bytes */
         { 0, 0 }, /* gate_scan */
         { 0, 0 }, /* pack_rows */
-        { THREADS, 36864 }, /* chunk_state */
+        { 128, 36864 }, /* chunk_state */
         { 0, 0 }, /* chunk_state_small */
         { 256, 0 }, /* segment_scan */
-        { THREADS, 55104 }, /* chunk_output */
-        { THREADS, 73728 }, /* fused_chunk */
+        { 128, 55104 }, /* chunk_output */
+        { 128, 73728 }, /* fused_chunk */
         { 0, 0 }, /* cluster_scan */
         { 256, 73728 }, /* decode */
         { 256, 24576 }, /* decode_resident */
         { 256, 73728 }, /* decode_recent */
         { 64, 0 }, /* split_reduction */
     },
-    COPY_ROWS, /* features */
-    COLUMNS, /* columns */
-    COLUMN_BLOCKS, /* column_blocks */
+    64, /* features */
+    64, /* columns */
+    1, /* column_blocks */
     2, /* copy_bytes */
-    CHUNK, /* chunk */
+    128, /* chunk */
     4096, /* state_elements */
-    (int)sizeof(state_element), /* state_element */
+    4, /* state_element */
     0, /* weights */
     0, /* gate */
     0, /* decays */
     0, /* value_width */
     0, /* vector_rows */
     0, /* pack_tokens */
-    SLICES, /* chunk_state_slices */
+    1, /* chunk_state_slices */
     0, /* small_state_slices */
-    QUERY_TOKENS, /* query_tokens */
+    128, /* query_tokens */
     0, /* persistent */
-    0, /* chunk_state_clocks */
-    0, /* small_state_clocks */
-    0, /* chunk_output_clocks */
     2048, /* segment_scan_elements */
     0, /* fused_totals */
     0, /* fused_total */
@@ -499,8 +511,23 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     16, /* decode_features */
     8, /* decode_cluster */
     36864, /* decode_resident_least */
-    DV * (int)sizeof(state_element), /* decode_resident_row */
+    256, /* decode_resident_row */
     231424, /* decode_resident_most */
+    { /* work: step, copy, keys, warpgroups, trips */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
+        { { 32, 81, 242, 4096 }, { 0, 0, 256, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* chunk_state */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
+        { { 0, 0, 0, 0 }, { 0, 0, 320, 16384 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
+        { { 0, 93, 966, 8192 }, { 32, 40, 124, 0 }, { 64, 144, 417, 0 }, 0, 3 }, /* chunk_output */
+        { { 104, 265, 1083, 8192 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 4 }, /* fused_chunk */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 768, 32768 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
+        { { 0, 0, 0, 0 }, { 0, 0, 768, 32768 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0 }, { 0, 0, 768, 16384 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+    },
+    { { 32, 81, 242, 4096 }, { 0, 0, 256, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* totals */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */

@@ -149,6 +149,22 @@ struct fpa_cuda_block {
     int threads, bytes;
 };
 
+/* What a kernel does, counted for one head: all blocks that share it, together. The model of a machine makes seconds
+ * of it (machine/cuda_cost.h). */
+struct fpa_cuda_work {
+    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
+    int shared;       /* passes of 128 bytes of shared memory */
+    int instructions; /* of warps */
+    int bytes;        /* of device memory, read or written */
+};
+struct fpa_cuda_kernel_work {
+    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
+    struct fpa_cuda_work copy; /* a copy of the state that is written; NAME_chunk_output: 16 queries that read one */
+    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
+    int warpgroups;            /* 1: products are by wgmma */
+    int trips;                 /* to memory and back, one after the other, before a block's first step */
+};
+
 /* The kernels' own constants; NAME_geometry in the module, filled by these names. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
@@ -171,9 +187,6 @@ struct fpa_cuda_geometry {
     int query_tokens;          /* NAME_chunk_output: that a block takes */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
-    int chunk_state_clocks;    /* estimates, when blocks are persistent: of a block for 16 tokens, */
-    int small_state_clocks;    /* the same, */
-    int chunk_output_clocks;   /* and of NAME_chunk_output for 16 queries and a block of columns */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
@@ -185,6 +198,8 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
+    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
+    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
 #define FPA_CUDA_VERSION 11
@@ -491,8 +506,8 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    FPA_CUDA_VERSION, /* version */
-    { /* threads and bytes of a block */
+    11, /* version */
+    { /* kernel: threads, bytes */
         { 0, 0 }, /* gate_scan */
         { 0, 0 }, /* pack_rows */
         { 512, 190136 }, /* chunk_state */
@@ -506,26 +521,23 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { 256, 73216 }, /* decode_recent */
         { 64, 0 }, /* split_reduction */
     },
-    COPY_ROWS, /* features */
-    COLUMNS, /* columns */
-    COLUMN_BLOCKS, /* column_blocks */
+    544, /* features */
+    72, /* columns */
+    1, /* column_blocks */
     2, /* copy_bytes */
-    CHUNK, /* chunk */
+    384, /* chunk */
     35360, /* state_elements */
-    (int)sizeof(state_element), /* state_element */
+    4, /* state_element */
     0, /* weights */
     0, /* gate */
     0, /* decays */
-    DV, /* value_width */
+    64, /* value_width */
     32, /* vector_rows */
     1024, /* pack_tokens */
     2, /* chunk_state_slices */
     3, /* small_state_slices */
-    QUERY_TOKENS, /* query_tokens */
+    384, /* query_tokens */
     1, /* persistent */
-    305, /* chunk_state_clocks */
-    295, /* small_state_clocks */
-    674, /* chunk_output_clocks */
     2048, /* segment_scan_elements */
     0, /* fused_totals */
     0, /* fused_total */
@@ -534,8 +546,23 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     16, /* decode_features */
     8, /* decode_cluster */
     36352, /* decode_resident_least */
-    DV * (int)sizeof(state_element), /* decode_resident_row */
+    256, /* decode_resident_row */
     231424, /* decode_resident_most */
+    { /* work: step, copy, keys, warpgroups, trips */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
+        { { 432, 456, 912, 3072 }, { 0, 1440, 2880, 78336 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
+        { { 432, 456, 912, 3072 }, { 0, 1440, 2880, 78336 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state_small */
+        { { 0, 0, 0, 0 }, { 0, 0, 3060, 156672 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
+        { { 0, 54, 655, 3072 }, { 324, 243, 580, 0 }, { 52, 32, 133, 512 }, 1, 3 }, /* chunk_output */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* fused_chunk */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 6624, 282880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
+        { { 0, 0, 0, 0 }, { 0, 0, 6624, 282880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0 }, { 0, 0, 6624, 141440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+    },
+    { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* totals */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
