@@ -69,14 +69,16 @@ static double own_keys(const cuda_task *task)
 fpa_cuda_sum output_sum(const cuda_task *task)
 {
     const struct fpa_cuda_kernel_work *work = &task->geometry->work[CUDA_CHUNK_OUTPUT];
-    const double tokens = (double)task->queries * (double)task->size->length, length = (double)task->size->length;
+    const double tokens = (double)task->queries * (double)task->size->length,
+                 length = (double)task->size->length;
     const double first = task->size->state_in ? 0 : fmin((double)task->chunk / fmax(length, 1), 1);
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &work->step, tokens / 16);
     cuda_sum_add(&sum, &work->copy, tokens * (1 - first) / 16);
     cuda_sum_add(&sum, &work->keys, tokens * own_keys(task) / 16);
     /* a copy that was written is read once a chunk */
-    sum.bytes += (double)task->queries * (double)task->chunks * (1 - first) * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
+    sum.bytes += (double)task->queries * (double)task->chunks * (1 - first) *
+                 task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
     return sum;
 }
 
@@ -133,17 +135,22 @@ fpa_cost before_cost(const cuda_task *task, bool packs)
     return cost;
 }
 
-/* Each segment reads the totals of all before it, from the second-level cache. */
-fpa_cost scan_cost(const cuda_task *task, int64_t segments)
+fpa_cost copies_cost(const cuda_task *task)
+{
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &task->geometry->work[CUDA_SEGMENT_SCAN].copy,
+                 (double)(task->sequences * task->chunks));
+    return even_cost(task, CUDA_SEGMENT_SCAN, &sum);
+}
+
+/* The first segment lacks nothing. Each other one reads the totals of all before it, from the second-level cache. */
+fpa_cost scan_cost(const cuda_task *task, fpa_cost copies, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const double later = (double)(segments - 1) / (double)segments;
     const double total = (double)g->features * g->columns * (double)sizeof(float);
-    fpa_cuda_sum sum = {0};
-    cuda_sum_add(&sum, &g->work[CUDA_SEGMENT_SCAN].copy, (double)(task->sequences * task->chunks) * later);
-    fpa_cost cost = even_cost(task, CUDA_SEGMENT_SCAN, &sum);
-    cost.seconds += GPU_LAUNCH + 0.5 * (double)(task->sequences * segments * (segments - 1)) * total / gpu_of(task)->cache;
-    return cost;
+    const double totals = 0.5 * (double)(task->sequences * segments * (segments - 1)) * total;
+    return (fpa_cost){later * copies.seconds + GPU_LAUNCH + totals / gpu_of(task)->cache, copies.limit};
 }
 
 fpa_cost pass_cost(const cuda_task *task, const fpa_pass *pass)
