@@ -6,10 +6,10 @@
 #include "cuda_division.h"
 #include "cuda_mechanism.h"
 
-/* What candidates of split have in common: launches before the walk, and the queries behind it. A launch compares
- * hundreds of them. */
+/* What candidates of split have in common, of which a launch compares hundreds: launches before the walk, the queries
+ * behind it, a pass over all copies. */
 typedef struct cuda_split_common {
-    fpa_cost before, output;
+    fpa_cost before, output, copies;
 } cuda_split_common;
 cuda_split_common cuda_split_common_of(const cuda_task *task);
 

@@ -72,12 +72,13 @@ static fpa_cost apart_cost(const cuda_task *task, const cuda_split_common *commo
                            int64_t segments)
 {
     const fpa_cost cost = cost_then(walk_cost(task, kernel_of(small), segments), common->output);
-    return segments > 1 ? cost_then(cost, scan_cost(task, segments)) : cost;
+    return segments > 1 ? cost_then(cost, scan_cost(task, common->copies, segments)) : cost;
 }
 
 cuda_split_common cuda_split_common_of(const cuda_task *task)
 {
-    return (cuda_split_common){.before = before_cost(task, true), .output = output_cost(task)};
+    return (cuda_split_common){
+        .before = before_cost(task, true), .output = output_cost(task), .copies = copies_cost(task)};
 }
 
 fpa_cost cuda_estimate_split(const cuda_task *task, const cuda_split_common *common,

@@ -135,18 +135,22 @@ fpa_cost before_cost(const cuda_task *task, bool packs)
     return cost;
 }
 
-/* Each segment reads the totals of all before it, from the second-level cache. */
-fpa_cost scan_cost(const cuda_task *task, int64_t segments)
+fpa_cost copies_cost(const cuda_task *task)
+{
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &task->geometry->work[CUDA_SEGMENT_SCAN].copy,
+                 (double)(task->sequences * task->chunks));
+    return even_cost(task, CUDA_SEGMENT_SCAN, &sum);
+}
+
+/* The first segment lacks nothing. Each other one reads the totals of all before it, from the second-level cache. */
+fpa_cost scan_cost(const cuda_task *task, fpa_cost copies, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const double later = (double)(segments - 1) / (double)segments;
     const double total = (double)g->features * g->columns * (double)sizeof(float);
-    fpa_cuda_sum sum = {0};
-    cuda_sum_add(&sum, &g->work[CUDA_SEGMENT_SCAN].copy, (double)(task->sequences * task->chunks) * later);
-    fpa_cost cost = even_cost(task, CUDA_SEGMENT_SCAN, &sum);
-    cost.seconds += GPU_LAUNCH +
-                    0.5 * (double)(task->sequences * segments * (segments - 1)) * total / gpu_of(task)->cache;
-    return cost;
+    const double totals = 0.5 * (double)(task->sequences * segments * (segments - 1)) * total;
+    return (fpa_cost){later * copies.seconds + GPU_LAUNCH + totals / gpu_of(task)->cache, copies.limit};
 }
 
 fpa_cost pass_cost(const cuda_task *task, const fpa_pass *pass)

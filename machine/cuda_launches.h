@@ -17,9 +17,12 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments);
 fpa_cuda_sum output_sum(const cuda_task *task);
 fpa_cost output_cost(const cuda_task *task);
 
-/* What comes before them: sums of gates, packed rows; and what segments that were walked apart lack. */
+/* What comes before them: sums of gates, packed rows. */
 fpa_cost before_cost(const cuda_task *task, bool packs);
-fpa_cost scan_cost(const cuda_task *task, int64_t segments);
+
+/* What segments that were walked apart lack: a pass over all copies; of so many segments. */
+fpa_cost copies_cost(const cuda_task *task);
+fpa_cost scan_cost(const cuda_task *task, fpa_cost copies, int64_t segments);
 
 /* A kernel of one pass, by so many blocks: the share `tokens` of all tokens of so many sequences, of which a block does
  * `longest` times what it would if all were alike. */

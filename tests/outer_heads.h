@@ -21,10 +21,10 @@ static const struct suited {
     {"d = 40, dv = 64, terms = power { degree = 2 }, block = 8", 840, false, 15, 3, 5, 5},
     {"d = 60, dv = 64, terms = tspow { d = 60, degree = 2, block = 8 }", 1860, false, 36, 3, 12, 8},
     {"d = 32, dv = 64, terms = power { degree = 3 }, block = 8", 10240, true, 160, 2, 88, 0},
-    {"d = 32, dv = 32, terms = tspow { d = 32, degree = 3, block = 4 }", 7680, true, 140, 3, 74, 0},
+    {"d = 32, dv = 32, terms = tspow { d = 32, degree = 3, block = 4 }", 7680, true, 140, 2, 80, 0},
     {"d = 48, dv = 48, scale = 1 / sqrt(48), block = 8, normalize = 'max', "
      "terms = inhomogeneous { degree = 2, constant = ratio(1, 2) }",
-     1249, false, 28, 4, 7, 7},
+     1249, false, 28, 3, 10, 7},
     {"d = 32, dv = 32, block = 4, terms = inhomogeneous { degree = 3, constant = 2 }", 8257, false, 155, 3,
      79, 0},
     {"d = 64, dv = 64, block = 8, scale = 1 / 8, terms = taylor { degree = 2 }, normalize = 'sum'", 2177,
@@ -43,14 +43,14 @@ static const struct suited {
      "term { trainable { name = 'W', rows = 16 }, select(range(9, 16)), weight = 3 } }",
      192, false, 3, 1, 3, 0},
     /* tiles that are there with their transposes stay */
-    {"d = 16, dv = 16, terms = tspow { d = 16, degree = 3, block = 16 }", 4096, true, 64, 3, 32, 0},
+    {"d = 16, dv = 16, terms = tspow { d = 16, degree = 3, block = 16 }", 4096, true, 64, 2, 32, 0},
     /* no feature is constant, but shorter ones need the row of ones */
     {"d = 64, dv = 64, block = 8, terms = { term { identity(), identity() }, term { identity() } }", 2176,
      false, 44, 3, 15, 8},
     /* weighted rows beside others, and in runs that dots part */
     {"d = 32, dv = 16, terms = term { trainable { name = 'W', rows = 16 }, "
      "diagonal { [range(1, 8)] = 1, [range(9, 20)] = sqrt2, [range(21, 24)] = 3 } }",
-     384, false, 6, 3, 3, 0},
+     384, false, 6, 2, 3, 0},
     {"d = 32, dv = 16, terms = { term { trainable { name = 'W', rows = 8 }, "
      "diagonal { [range(1, 6)] = sqrt2, [range(7, 12)] = 3 } }, "
      "term { trainable { name = 'V', rows = 8 }, diagonal { [range(13, 18)] = sqrt2, [range(19, 24)] = 3 } } "

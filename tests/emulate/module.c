@@ -278,8 +278,9 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     memset(emulated, 0, sizeof *emulated);
     snprintf(emulated->cuda.name, sizeof emulated->cuda.name, "%s", name);
     emulated->cuda.driver = &emulated->driver;
+    emulated->cuda.room.gpu = gpu_find("h200");
     emulated->cuda.room.multiprocessors = 1;
-    emulated->cuda.room.shared_memory = 227 << 10; /* an H200's */
+    emulated->cuda.room.shared_memory = 227 << 10;
     emulated->driver.cuGetErrorName = error_name;
     emulated->driver.cuGetErrorString = error_string;
     emulated->driver.cuCtxGetCurrent = current_context;
