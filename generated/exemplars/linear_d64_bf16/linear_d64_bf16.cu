@@ -137,22 +137,6 @@ struct fpa_cuda_kernel_work {
     int trips;                 /* to memory and back, one after the other, before a block's first step */
 };
 
-/* What a kernel does, counted for one head: all blocks that share it, together. The model of a machine makes seconds
- * of it (machine/cuda_cost.h). */
-struct fpa_cuda_work {
-    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
-    int shared;       /* passes of 128 bytes of shared memory */
-    int instructions; /* of warps */
-    int bytes;        /* of device memory, read or written */
-};
-struct fpa_cuda_kernel_work {
-    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy of the state that is written; NAME_chunk_output: 16 queries that read one */
-    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
-    int warpgroups;            /* 1: products are by wgmma */
-    int trips;                 /* to memory and back, one after the other, before a block's first step */
-};
-
 /* The kernels' own constants; NAME_geometry in the module, filled by these names. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
@@ -436,7 +420,6 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-<<<<<<< HEAD
     12, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
@@ -451,22 +434,6 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
         { 256, 24576, 0 }, /* decode_resident */
         { 256, 73728, 3 }, /* decode_recent */
         { 64, 0, 0 }, /* split_reduction */
-=======
-    11, /* version */
-    { /* kernel: threads, bytes */
-        { 0, 0 }, /* gate_scan */
-        { 0, 0 }, /* pack_rows */
-        { 128, 36864 }, /* chunk_state */
-        { 0, 0 }, /* chunk_state_small */
-        { 256, 0 }, /* segment_scan */
-        { 128, 55104 }, /* chunk_output */
-        { 128, 73728 }, /* fused_chunk */
-        { 0, 0 }, /* cluster_scan */
-        { 256, 73728 }, /* decode */
-        { 256, 24576 }, /* decode_resident */
-        { 256, 73728 }, /* decode_recent */
-        { 64, 0 }, /* split_reduction */
->>>>>>> modeltests
     },
     64, /* features */
     64, /* columns */
@@ -501,13 +468,8 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
         { { 32, 81, 242, 4096 }, { 0, 0, 256, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* chunk_state */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
         { { 0, 0, 0, 0 }, { 0, 0, 320, 16384 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
-<<<<<<< HEAD
         { { 0, 93, 666, 8192 }, { 32, 56, 98, 0 }, { 64, 208, 396, 0 }, 0, 3 }, /* chunk_output */
         { { 104, 345, 1036, 8192 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 4 }, /* fused_chunk */
-=======
-        { { 0, 93, 966, 8192 }, { 32, 40, 124, 0 }, { 64, 144, 417, 0 }, 0, 3 }, /* chunk_output */
-        { { 104, 265, 1083, 8192 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 4 }, /* fused_chunk */
->>>>>>> modeltests
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 768, 32768 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 768, 32768 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */

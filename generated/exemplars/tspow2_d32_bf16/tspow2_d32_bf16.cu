@@ -166,22 +166,6 @@ struct fpa_cuda_kernel_work {
     int trips;                 /* to memory and back, one after the other, before a block's first step */
 };
 
-/* What a kernel does, counted for one head: all blocks that share it, together. The model of a machine makes seconds
- * of it (machine/cuda_cost.h). */
-struct fpa_cuda_work {
-    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
-    int shared;       /* passes of 128 bytes of shared memory */
-    int instructions; /* of warps */
-    int bytes;        /* of device memory, read or written */
-};
-struct fpa_cuda_kernel_work {
-    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy of the state that is written; NAME_chunk_output: 16 queries that read one */
-    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
-    int warpgroups;            /* 1: products are by wgmma */
-    int trips;                 /* to memory and back, one after the other, before a block's first step */
-};
-
 /* The kernels' own constants; NAME_geometry in the module, filled by these names. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
@@ -465,7 +449,6 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-<<<<<<< HEAD
     12, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
@@ -480,22 +463,6 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { 256, 24064, 0 }, /* decode_resident */
         { 256, 73216, 3 }, /* decode_recent */
         { 64, 0, 0 }, /* split_reduction */
-=======
-    11, /* version */
-    { /* kernel: threads, bytes */
-        { 0, 0 }, /* gate_scan */
-        { 0, 0 }, /* pack_rows */
-        { 512, 190136 }, /* chunk_state */
-        { 384, 171176 }, /* chunk_state_small */
-        { 256, 0 }, /* segment_scan */
-        { 512, 230792 }, /* chunk_output */
-        { 0, 0 }, /* fused_chunk */
-        { 0, 0 }, /* cluster_scan */
-        { 256, 73216 }, /* decode */
-        { 256, 24064 }, /* decode_resident */
-        { 256, 73216 }, /* decode_recent */
-        { 64, 0 }, /* split_reduction */
->>>>>>> modeltests
     },
     544, /* features */
     72, /* columns */
