@@ -34,16 +34,14 @@ fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_r
                       shared > alone || mine > start ? "device memory" : "round trips to memory"};
 }
 
-/* The copy engine fetches a block's rows while its threads form the features: the longer of the two is waited for. Then
- * the rows are only written back. */
+/* The copy engine asks for all of a block's rows at once, so that few blocks have the whole memory's rate, while threads
+ * form the features: the longer of the two is waited for. Then the rows are only written back. */
 fpa_cost cuda_estimate_decode_resident(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                                        const fpa_call_size *size, const fpa_candidate *candidate)
 {
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_DECODE_RESIDENT];
     const double bytes = (double)(size->batch * size->heads) * work->copy.bytes;
-    const double blocks = (double)(size->batch * size->heads * candidate->segments);
-    const double used = blocks > 0 ? fmin(blocks / room->multiprocessors, 1) : 1;
-    const double one_way = bytes / 2 / (used * room->gpu->memory), start = work->trips * GPU_TRIP;
+    const double one_way = bytes / 2 / room->gpu->memory, start = work->trips * GPU_TRIP;
     return (fpa_cost){fmax(start, one_way) + one_way + parts_seconds(room, size, candidate->segments),
                       one_way > start ? "device memory" : "round trips to memory"};
 }
