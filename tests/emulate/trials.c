@@ -2,6 +2,7 @@
 
 #include "base/parallel.h"
 #include "machine/cuda_mechanism.h"
+#include "machine/cuda_slices.h"
 #include "../scratch.h"
 
 #include <setjmp.h>
@@ -97,6 +98,21 @@ static bool choose_crowded(const void *choice, const fpa_module *module, const f
     return true;
 }
 
+/* A token whose state is resident: small ones take least in one block, and large ones in a cluster of many. */
+static bool choose_spread(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                          fpa_candidate *candidate)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const int64_t units = cuda_decode_units(&cuda->geometry), most = cuda->room.decode_cluster;
+    int64_t slices = 1;
+    (void)choice;
+    while (slices < units && cuda_more_slices(units, slices) <= most)
+        slices = cuda_more_slices(units, slices);
+    *candidate = (fpa_candidate){.mechanism = "decode_resident", .segments = slices};
+    return size->form == FORM_RECURRENT && size->length == 1 && !size->recent &&
+           cuda->geometry.kernel[CUDA_DECODE_RESIDENT].threads;
+}
+
 /* In every form: matrix instructions, then copies are as late as they may be. */
 static fpa_status check_call(emulated_module *emulated, const fpa_head *head, const fpa_facts *facts,
                              const emulated_call *c, unsigned *forms, fpa_error *error)
@@ -105,7 +121,7 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
     emulated->cuda.room.multiprocessors = c->multiprocessors;
-    trial.choose = c->cluster ? choose_cluster : c->multiprocessors == 1 ? choose_crowded : NULL;
+    trial.choose = c->cluster ? choose_cluster : c->multiprocessors == 1 ? choose_crowded : choose_spread;
     trial.choice = c;
     emulated_copies_boxes(emulated, !c->threads);
     for (int i = 0; i < 2; i++)
