@@ -2,7 +2,6 @@
 
 #include "base/parallel.h"
 #include "machine/cuda_mechanism.h"
-#include "machine/cuda_slices.h"
 #include "../scratch.h"
 
 #include <setjmp.h>
@@ -98,19 +97,32 @@ static bool choose_crowded(const void *choice, const fpa_module *module, const f
     return true;
 }
 
-/* A token whose state is resident: small ones take least in one block, and large ones in a cluster of many. */
+/* As for states that are large, which an emulated head's are not: as many blocks share a head as can, as one cluster
+ * where there is room. */
 static bool choose_spread(const void *choice, const fpa_module *module, const fpa_call_size *size,
                           fpa_candidate *candidate)
 {
-    const struct fpa_cuda_module *cuda = module->handle;
-    const int64_t units = cuda_decode_units(&cuda->geometry), most = cuda->room.decode_cluster;
-    int64_t slices = 1;
+    enum { MANY = 768 };
+    fpa_candidate list[MANY];
+    const int count = module->candidates(module, size, list, MANY);
+    bool found = false, resident = false;
     (void)choice;
-    while (slices < units && cuda_more_slices(units, slices) <= most)
-        slices = cuda_more_slices(units, slices);
-    *candidate = (fpa_candidate){.mechanism = "decode_resident", .segments = slices};
-    return size->form == FORM_RECURRENT && size->length == 1 && !size->recent &&
-           cuda->geometry.kernel[CUDA_DECODE_RESIDENT].threads;
+    for (int i = 0; i < count && i < MANY && !resident && size->form == FORM_RECURRENT; i++)
+        if (!list[i].refused) {
+            *candidate = list[i];
+            resident = cuda_mechanism_of(candidate) == MECHANISM_DECODE_RESIDENT; /* most blocks come first */
+            found = true;
+        }
+    return found;
+}
+
+static void choose_by(const emulated_call *c, fpa_trial *trial)
+{
+    trial->choice = c;
+    if (c->cluster)
+        trial->choose = choose_cluster;
+    else
+        trial->choose = c->multiprocessors == 1 ? choose_crowded : choose_spread;
 }
 
 /* In every form: matrix instructions, then copies are as late as they may be. */
@@ -121,8 +133,7 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
     emulated->cuda.room.multiprocessors = c->multiprocessors;
-    trial.choose = c->cluster ? choose_cluster : c->multiprocessors == 1 ? choose_crowded : choose_spread;
-    trial.choice = c;
+    choose_by(c, &trial);
     emulated_copies_boxes(emulated, !c->threads);
     for (int i = 0; i < 2; i++)
         for (int form = 0; form < FORMS && !status; form++) {
