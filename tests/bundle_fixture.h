@@ -98,6 +98,19 @@ static inline char *read_manifest(const fixture *f, size_t *size)
     return (char *)file.bytes;
 }
 
+/* The digest of what stands before it, in the last line of a manifest that a test changed. */
+static inline void sign_manifest(char *text)
+{
+    char digest[DIGEST_TEXT];
+    char *last = strstr(text, "end\nsha256 ");
+    assert_non_null(last);
+    for (char *next; (next = strstr(last + 1, "end\nsha256 "));)
+        last = next;
+    last += strlen("end\n");
+    manifest_digest(text, (size_t)(last - text), digest);
+    memcpy(last + strlen("sha256 "), digest, DIGEST_TEXT - 1);
+}
+
 static inline void write_manifest(const fixture *f, const char *text)
 {
     char path[256];

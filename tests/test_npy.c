@@ -172,6 +172,21 @@ static void a_file_that_is_not_understood_is_refused_with_the_reason(void **stat
          "holds 8 bytes of numbers, but its shape needs 4"},
         {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (500000000000,), }",
          "holds 8 bytes of numbers, but"},
+        {1, "{'descr': '<f4'*2, 'fortran_order': False, 'shape': (2,), }", "has a header that cannot be read: *2,"},
+        {1, "{'descr': '<f4x', 'fortran_order': False, 'shape': (2,), }", "holds '<f4x', but"},
+        {1, "{'descr': '<f4', 'fortran_order': Falsey, 'shape': (2,), }", "has a header without fortran_order"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2), }", "has a shape that cannot be read"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)*1, }", "has a header that cannot be read"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), } + {}", "has a header that cannot be read"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "has a header that cannot be read"},
+        {1, "{'descr': '<f4' 'fortran_order': False, 'shape': (2,), }", "has a header that cannot be read"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'shape': (2,)}",
+         "has a header that cannot be read"},
+        {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}",
+         "has a header that cannot be read"},
+        {1, "x{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "has a header without a type"},
+        {1, "{'comment': \"'descr': '<f4'\", 'fortran_order': False, 'shape': (2,), }",
+         "has a header that cannot be read"},
         {4, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "is of .npy version 4.0"},
     };
     const float data[] = {1, 2};
@@ -186,6 +201,41 @@ static void a_file_that_is_not_understood_is_refused_with_the_reason(void **stat
         assert_string_equal(error.where, path);
         assert_null(array.data);
     }
+}
+
+static void keys_come_in_any_order_and_either_quotes(void **state)
+{
+    static const char *const headers[] = {
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }",
+        "{'descr':'<f4','fortran_order':False,'shape':(2,)}",
+        "{\"shape\": (2,), \"fortran_order\": False, \"descr\": \"<f4\"}   ",
+        "{ 'fortran_order' : False , 'shape' : ( 2 , ) , 'descr' : '<f4' , } ",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,2), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2,), }",
+    };
+    const float data[] = {1, 2};
+    fpa_array array;
+    fpa_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        write_file(1, headers[i], data, sizeof data);
+        assert_int_equal(npy_read(path, &array, &error), FPA_OK);
+        assert_int_equal(array.count, 2);
+        npy_free(&array);
+    }
+}
+
+static void a_fifo_does_not_hold_us_up(void **state)
+{
+    fpa_array array;
+    fpa_error error;
+
+    (void)state;
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_true(npy_read(path, &array, &error) != FPA_OK);
+    unlink(path);
 }
 
 static void a_file_cut_anywhere_is_refused(void **state)
@@ -238,6 +288,8 @@ int main(void)
         cmocka_unit_test(the_data_begin_at_a_multiple_of_64),
         cmocka_unit_test(every_version_and_both_types_are_read),
         cmocka_unit_test(a_matrix_has_two_axes),
+        cmocka_unit_test(keys_come_in_any_order_and_either_quotes),
+        cmocka_unit_test(a_fifo_does_not_hold_us_up),
         cmocka_unit_test(a_file_that_is_not_understood_is_refused_with_the_reason),
         cmocka_unit_test(a_file_cut_anywhere_is_refused),
         cmocka_unit_test(a_missing_file_and_a_folder_are_refused),

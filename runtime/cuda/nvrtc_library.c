@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,8 +131,7 @@ static bool try_library(const char *path, char *reason, size_t size)
     return false;
 }
 
-/* DIR/fpac/nvrtc/libnvrtc.so.13: the file, the library that it opens in turn, and the two folders of ours. */
-static bool is_trusted(const char *path, char *reason, size_t size)
+bool nvrtc_library_is_private(const char *path, char *reason, size_t size)
 {
     char part[4096];
     glob_t matches;
@@ -160,7 +158,7 @@ static bool try_pattern(const char *pattern, bool is_cache, char *reason, size_t
         return try_library(pattern, reason, size);
     if (glob(pattern, GLOB_BRACE, NULL, &matches) == 0) {
         for (size_t i = matches.gl_pathc; i > 0 && !done; i--)
-            done = (!is_cache || is_trusted(matches.gl_pathv[i - 1], reason, size)) &&
+            done = (!is_cache || nvrtc_library_is_private(matches.gl_pathv[i - 1], reason, size)) &&
                    try_library(matches.gl_pathv[i - 1], reason, size);
         globfree(&matches);
     }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* There is no CUDA header to build with: these are nvrtc.h's. */
@@ -36,5 +37,9 @@ struct nvrtc_library {
 
 /* Found and opened by whichever thread comes first; open for the life of the process. */
 fpa_status nvrtc_library_find(const struct nvrtc_library **nvrtc, fpa_error *error);
+
+/* Whether DIR/fpac/nvrtc/libnvrtc.so.13 obeys the rules of the kernels' cache: the file, the library that it opens
+ * in turn, and the two folders that hold them are ours alone (base/private.h). Else reason says why not. */
+bool nvrtc_library_is_private(const char *path, char *reason, size_t size);
 
 #endif
