@@ -63,6 +63,26 @@ static void a_spec_that_fails_exits_with_1_and_its_line(void **state)
     scratch_remove(here.folder);
 }
 
+/* A name that moves the cursor, ends the line, and is no UTF-8; and one that may stay. */
+static void names_of_files_do_not_reach_the_terminal_raw(void **state)
+{
+    static const char shown[] = "a\\x1b[31m\\nb\\x7f\\xff\xc3\xa9.lua";
+    place here;
+    char raw[PATH];
+    (void)state;
+    expect(RUN("fpac", "explain", "a\x1b[31m\nb\x7f\xff\xc3\xa9.lua"), 1, NULL, shown);
+    expect(RUN("fpac", "a\x1b[31m\nb\x7f\xff\xc3\xa9.lua"), 2, NULL, shown);
+    expect(RUN("fpac", "explain", "x.lua", "a\x1b[31m\nb\x7f\xff\xc3\xa9.lua"), 2, NULL, shown);
+    expect(RUN("fpac", "gen", "-o", "/dev/null/a\x1b[31m\nb\x7f\xff\xc3\xa9.lua", "specs/toy\x1b.lua"), 1, NULL,
+           "toy\\x1b.lua");
+    place_begin(&here, tiny_spec);
+    place_file(&here, "a\x1b[31m\x7f\xff\xc3\xa9.lua", raw);
+    assert_int_equal(rename(here.spec, raw), 0);
+    expect(RUN("fpac", "list", "--json", raw), 0, "a\\u001b[31m\\u007f\\ufffd\xc3\xa9.lua\"", NULL);
+    expect(RUN("fpac", "explain", raw), 0, "a\\x1b[31m\\x7f\\xff\xc3\xa9.lua", NULL);
+    scratch_remove(here.folder);
+}
+
 static void a_missing_head_is_told_with_those_there_are(void **state)
 {
     place here;
@@ -334,6 +354,7 @@ int main(void)
         cmocka_unit_test(help_exits_with_0_and_usage_errors_with_2),
         cmocka_unit_test(every_wrong_line_is_told_with_its_word),
         cmocka_unit_test(a_spec_that_fails_exits_with_1_and_its_line),
+        cmocka_unit_test(names_of_files_do_not_reach_the_terminal_raw),
         cmocka_unit_test(a_missing_head_is_told_with_those_there_are),
         cmocka_unit_test(an_unknown_target_is_told_with_those_there_are),
         cmocka_unit_test(explain_shows_what_a_person_asks_for),

@@ -238,6 +238,7 @@ static void trainable_weights_are_named(void **state)
     write_numbers(weight, 2, shape);
     snprintf(option, sizeof option, "w=%s", weight);
     expect(APPLY(here, paths), 1, NULL, "w is missing");
+    expect(APPLY(here, paths, "--weights", "w="), 1, NULL, "--weights: w= names no file");
     expect(APPLY(here, paths, "--weights", option, "--weights", option), 1, NULL, "w is given twice");
     expect(APPLY(here, paths, "--weights", option), 0, NULL, NULL);
     scratch_remove(here.folder);

@@ -184,7 +184,7 @@ static void a_file_that_is_not_understood_is_refused_with_the_reason(void **stat
          "has a header that cannot be read"},
         {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}",
          "has a header that cannot be read"},
-        {1, "x{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "has a header without a type"},
+        {1, "x{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "has a header that cannot be read: x{"},
         {1, "{'comment': \"'descr': '<f4'\", 'fortran_order': False, 'shape': (2,), }",
          "has a header that cannot be read"},
         {4, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "is of .npy version 4.0"},
