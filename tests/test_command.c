@@ -73,8 +73,8 @@ static void names_of_files_do_not_reach_the_terminal_raw(void **state)
     expect(RUN("fpac", "explain", "a\x1b[31m\nb\x7f\xff\xc3\xa9.lua"), 1, NULL, shown);
     expect(RUN("fpac", "a\x1b[31m\nb\x7f\xff\xc3\xa9.lua"), 2, NULL, shown);
     expect(RUN("fpac", "explain", "x.lua", "a\x1b[31m\nb\x7f\xff\xc3\xa9.lua"), 2, NULL, shown);
-    expect(RUN("fpac", "gen", "-o", "/dev/null/a\x1b[31m\nb\x7f\xff\xc3\xa9.lua", "specs/toy\x1b.lua"), 1, NULL,
-           "toy\\x1b.lua");
+    expect(RUN("fpac", "gen", "-o", "/dev/null/a\x1b[31m\nb\x7f\xff\xc3\xa9.lua", "specs/toy\x1b.lua"), 1,
+           NULL, "toy\\x1b.lua");
     place_begin(&here, tiny_spec);
     place_file(&here, "a\x1b[31m\x7f\xff\xc3\xa9.lua", raw);
     assert_int_equal(rename(here.spec, raw), 0);

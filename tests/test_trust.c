@@ -34,8 +34,9 @@ static const char *next_variable(const char *at, size_t *length)
 /* What is no variable that decides which code is loaded. */
 static bool is_other(const char *name)
 {
-    static const char *const others[] = {"LC_ALL", "OMP_NUM_THREADS", "FALSE", "NAME", "FORM", "FILE", "TYPE",
-                                         "TEXT", "TARGET", "DTYPE", "NUMBER"};
+    static const char *const others[] = {
+        "LC_ALL", "OMP_NUM_THREADS", "FALSE", "NAME",  "FORM", "FILE", "TYPE",
+        "TEXT",   "TARGET",          "DTYPE", "NUMBER"};
     for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(name, others[i]) == 0)
             return true;
@@ -44,8 +45,8 @@ static bool is_other(const char *name)
 
 static void every_variable_that_decides_what_is_loaded_is_told(void **state)
 {
-    static const char *const patterns[] = {"base/*.c", "gen/*.c", "gen/*/*.c", "head/*.c", "machine/*.c",
-                                           "runtime/*.c", "runtime/*/*.c", "command/*.c"};
+    static const char *const patterns[] = {"base/*.c",    "gen/*.c",     "gen/*/*.c",     "head/*.c",
+                                           "machine/*.c", "runtime/*.c", "runtime/*/*.c", "command/*.c"};
     char *security = text_read("SECURITY.md", NULL), name[64], quoted[68];
     int seen = 0, missing = 0;
     (void)state;
@@ -202,11 +203,14 @@ static void proxies_survive_sudo(void **state)
     place_file(&here, "seen", seen);
     assert_int_equal(mkdir(bin, 0700), 0);
     write_program(&here, "bin/id", "#!/bin/sh\necho 1000\n");
-    write_program(&here, "bin/sudo",
-                  "#!/bin/bash\n[ \"$1\" = -n ] && shift\nexec env -i PATH=\"$PATH\" HOME=\"$HOME\" \"$@\"\n");
-    write_program(&here, "bin/apt-get",
-                  "#!/bin/sh\necho \"$1 $http_proxy $HTTPS_PROXY $no_proxy [$ftp_proxy]\" >>\"$HOME/seen\"\n");
-    expect(INSTALL(here, "CC=/nowhere/cc http_proxy='http://a:1' HTTPS_PROXY=b no_proxy='c d'"), 0, NULL, NULL);
+    write_program(
+        &here, "bin/sudo",
+        "#!/bin/bash\n[ \"$1\" = -n ] && shift\nexec env -i PATH=\"$PATH\" HOME=\"$HOME\" \"$@\"\n");
+    write_program(
+        &here, "bin/apt-get",
+        "#!/bin/sh\necho \"$1 $http_proxy $HTTPS_PROXY $no_proxy [$ftp_proxy]\" >>\"$HOME/seen\"\n");
+    expect(INSTALL(here, "CC=/nowhere/cc http_proxy='http://a:1' HTTPS_PROXY=b no_proxy='c d'"), 0, NULL,
+           NULL);
     char *text = text_read(seen, NULL);
     assert_non_null(text);
     assert_string_equal(text, "install http://a:1 b c d []\n");
@@ -217,8 +221,11 @@ static void proxies_survive_sudo(void **state)
 static void a_killed_download_is_swept_and_the_folder_kept_private(void **state)
 {
     place here;
-    static const char *const names[] = {".cache", ".cache/fpac", ".cache/fpac/.nvrtc-aBc123",
-                                        ".cache/fpac/.nvrtc-young1", ".cache/fpac/.nvrtc-note",
+    static const char *const names[] = {".cache",
+                                        ".cache/fpac",
+                                        ".cache/fpac/.nvrtc-aBc123",
+                                        ".cache/fpac/.nvrtc-young1",
+                                        ".cache/fpac/.nvrtc-note",
                                         ".cache/fpac/nvrtc"};
     char paths[6][PATH], inside[PATH];
     struct stat facts;
