@@ -63,8 +63,8 @@ typedef struct fpa_plan {
     /* the score */
     fpa_dot *dots; /* [score->dot_count] */
     /* what the back end chooses */
-    int chunk;        /* tokens between state updates */
-    int pair_queries; /* that take keys and values together from memory, in the parallel form */
+    int chunk;           /* tokens between state updates */
+    int pair_queries;    /* that take keys and values together from memory, in the parallel form */
     fpa_c_plan c;        /* of C targets: tiles of features and of registers */
     fpa_cuda_plan cuda;  /* of CUDA targets: mechanisms, each with a plan of its own */
     double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
