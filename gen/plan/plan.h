@@ -92,7 +92,8 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error);
 /* Table number i of fields that their templates read; false: there are no more. */
 bool c_field_set(const fpa_plan *plan, int i, fpa_field_set *set);
 bool cuda_field_set(const fpa_plan *plan, int i, fpa_field_set *set);
-const char *cuda_mechanism_name(int i); /* NULL: there are no more */
+const char *cuda_mechanism_name(int i);                             /* NULL: there are no more */
+bool cuda_mechanism_is_left(const fpa_plan *plan, int i, int form); /* it is for that form, and not chosen */
 void plan_print_c(FILE *out, const fpa_plan *plan);
 void plan_print_cuda(FILE *out, const fpa_plan *plan);
 
