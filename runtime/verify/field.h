@@ -35,8 +35,8 @@ void field_poison(fpa_field *field);
 /* True while the element is poison. */
 bool field_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry);
 
-/* *hold: no byte outside the elements has changed. */
-fpa_status field_check_guards(const fpa_field *field, bool *hold, fpa_error *error);
+/* No byte outside the elements has changed. */
+bool field_guards_hold(const fpa_field *field);
 
 /* What occurs among the elements. */
 typedef struct fpa_scan {

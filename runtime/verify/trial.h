@@ -35,6 +35,7 @@ typedef struct fpa_trial {
     const fpa_head *head;
     const fpa_facts *facts;
     fpa_shape shape;
+    fpa_reference_size size;      /* what evaluating the head takes */
     double *q, *k, *v, *gate;     /* C order, as the reference takes them; gate NULL without one */
     double **weights;             /* [matrix_count], NULL for constants */
     const float **launch_weights; /* [matrix_count], the trainable ones first, as a launch takes them */
