@@ -39,8 +39,8 @@ static void choose_strides(fpa_field *f, fpa_layout layout)
     }
 }
 
-fpa_status field_make(fpa_field *field, fpa_dtype dtype, fpa_layout layout, int64_t batch, int64_t tokens,
-                      int64_t heads, int64_t entries, fpa_error *error)
+fpa_status field_make(fpa_field *field, fpa_blocks *blocks, fpa_dtype dtype, fpa_layout layout, int64_t batch,
+                      int64_t tokens, int64_t heads, int64_t entries, fpa_error *error)
 {
     size_t element = dtype_size(dtype);
 
@@ -48,7 +48,8 @@ fpa_status field_make(fpa_field *field, fpa_dtype dtype, fpa_layout layout, int6
         (fpa_field){.dtype = dtype, .batch = batch, .tokens = tokens, .heads = heads, .entries = entries};
     choose_strides(field, layout);
     field->size = 2 * GUARD + (size_t)(field->stride[0] * batch + 1) * element;
-    field->bytes = malloc(field->size);
+    field->blocks = blocks;
+    field->bytes = blocks_take(blocks, 0, field->size);
     if (!field->bytes) {
         *field = (fpa_field){0};
         return fail_memory(error);
@@ -60,7 +61,7 @@ fpa_status field_make(fpa_field *field, fpa_dtype dtype, fpa_layout layout, int6
 
 void field_free(fpa_field *field)
 {
-    free(field->bytes);
+    blocks_leave(field->blocks, field->bytes, 0, field->size);
     *field = (fpa_field){0};
 }
 

@@ -150,17 +150,18 @@ static fpa_status fill_fields(fpa_trial *t, fpa_error *error)
 {
     const fpa_shape *s = &t->shape;
     const fpa_head *head = t->head;
-    fpa_status status =
-        field_make(&t->q_field, head->dtype, s->layout, s->batch, s->length, s->query_heads, head->d, error);
+    fpa_status status = field_make(&t->q_field, NULL, head->dtype, s->layout, s->batch, s->length,
+                                   s->query_heads, head->d, error);
 
     if (status == FPA_OK)
-        status =
-            field_make(&t->k_field, head->dtype, s->layout, s->batch, s->length, s->heads, head->d, error);
+        status = field_make(&t->k_field, NULL, head->dtype, s->layout, s->batch, s->length, s->heads, head->d,
+                            error);
     if (status == FPA_OK)
-        status =
-            field_make(&t->v_field, head->dtype, s->layout, s->batch, s->length, s->heads, head->dv, error);
+        status = field_make(&t->v_field, NULL, head->dtype, s->layout, s->batch, s->length, s->heads,
+                            head->dv, error);
     if (status == FPA_OK && head->gate)
-        status = field_make(&t->gate_field, FPA_F32, s->layout, s->batch, s->length, s->heads, 1, error);
+        status =
+            field_make(&t->gate_field, NULL, FPA_F32, s->layout, s->batch, s->length, s->heads, 1, error);
     if (status == FPA_OK)
         trial_restore(t);
     return status;
