@@ -19,6 +19,8 @@ static const double row_budget = 4e9;
 /* An element of a state in a run that hands one over is filled, read, written, looked at and copied: as dear as so
  * many FLOP. */
 static const double state_work = 20;
+/* FLOP of the states of a handover, which the parallel form makes chunk by chunk: dearer ones are left out. */
+static const double handover_budget = 2e10;
 
 enum { SEED = 20240607, SKIPPED = -1 };
 
@@ -79,21 +81,34 @@ static int count_bits(int bits)
     return bits ? 1 + count_bits(bits & (bits - 1)) : 0;
 }
 
+/* FLOP of the states that the parallel form hands over: it makes them chunk by chunk. */
+static double states_cost(const fpa_facts *facts, const fpa_shape *s)
+{
+    return (double)(s->batch * s->heads) * (double)s->length * facts->flop[FORM_CHUNKED];
+}
+
+/* FLOP of a handover beside the form's own: states go from run to run. */
+static double handover_cost(const fpa_facts *facts, const fpa_shape *s, int form)
+{
+    enum { HANDED = 4 }; /* runs, which together are as long as the sequence */
+    const double elements = (double)(s->batch * s->heads) * (double)facts->state_elements;
+
+    return (form == FORM_PARALLEL ? states_cost(facts, s) : 0) + HANDED * state_work * elements;
+}
+
 /* FLOP of everything that a row asks of the module, by its checks. */
 static double row_cost(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s)
 {
-    enum { HANDED = 4 }; /* runs of a handover, each with a state; together as long as the sequence */
     const int forms = count_bits(facts->forms & ((1 << FORMS) - 1));
     const int handovers =
         s->checks & CHECK_HANDOVER ? forms : (s->checks & (CHECK_RESUME | CHECK_CHAIN)) != 0;
     const int again = (s->checks & CHECK_REPEAT) != 0, changed = (s->checks & CHECK_FUTURE) != 0;
-    const double state = state_work * (double)facts->state_elements * (double)(s->batch * s->heads);
     double flop = 0;
 
     for (int form = 0; form < FORMS; form++)
         if (affordable(head, facts, s, form))
             flop += (1 + again + changed + handovers) * run_cost(head, facts, s, (fpa_form_index)form) +
-                    HANDED * handovers * state;
+                    handovers * handover_cost(facts, s, form);
     return flop;
 }
 
@@ -128,6 +143,8 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
         s->batch = s->heads = s->query_heads = 1;
     if (row_cost(head, facts, s) > row_budget)
         s->checks = r->lean;
+    if (s->checks != SKIPPED && states_cost(facts, s) > handover_budget)
+        s->checks &= ~(CHECK_RESUME | CHECK_HANDOVER | CHECK_CHAIN);
     return s->checks != SKIPPED;
 }
 
