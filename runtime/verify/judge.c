@@ -87,25 +87,23 @@ fpa_status check_values(const fpa_trial *trial, fpa_form_index form, const char 
 fpa_status check_guards(const fpa_trial *trial, fpa_form_index form, const char *how, const char *name,
                         const fpa_field *field, fpa_error *error)
 {
-    bool hold = true;
     char text[96];
-    fpa_status status = field_check_guards(field, &hold, error);
 
-    if (status != FPA_OK || hold)
-        return status;
+    if (field_guards_hold(field))
+        return FPA_OK;
     snprintf(text, sizeof text, "the module wrote outside the elements of %s", name);
     return check_refuse(trial, form, how, text, error);
 }
 
 fpa_status check_make_output(const fpa_trial *t, fpa_field *o, fpa_error *error)
 {
-    return field_make(o, t->head->dtype, t->shape.layout, t->shape.batch, t->shape.length,
+    return field_make(o, t->blocks, t->head->dtype, t->shape.layout, t->shape.batch, t->shape.length,
                       t->shape.query_heads, t->head->dv, error);
 }
 
 fpa_status check_make_state(const fpa_trial *t, fpa_layout layout, fpa_field *state, fpa_error *error)
 {
-    return field_make(state, t->head->state_dtype, layout, t->shape.batch, 1, t->shape.heads,
+    return field_make(state, t->blocks, t->head->state_dtype, layout, t->shape.batch, 1, t->shape.heads,
                       t->facts->state_elements, error);
 }
 
