@@ -378,7 +378,7 @@ static fpa_status run_passes(fpa_simplifier *s)
     const fpa_expression *features, *score;
     bool fewer = false;
     int block, *origin;
-    if (!start_simplifier(s))
+    if (!start_simplifier(s) || !range_fold(s))
         return fail_memory(s->error);
     fpa_status status = express_written(s, &written);
     if (status == FPA_OK && !diagonalize_if_smaller(s, &written))
@@ -387,6 +387,8 @@ static fpa_status run_passes(fpa_simplifier *s)
         status = express_merged(s, &written, &merged, &fewer);
     if (status == FPA_OK)
         status = choose_features(s, &written, &merged, fewer, &features, &block);
+    if (status == FPA_OK)
+        status = range_check(s, features);
     if (status != FPA_OK)
         return status;
     if (!choose_score(s, &written, &merged, features, &score))
