@@ -42,6 +42,11 @@ bool range_fold(fpa_simplifier *s);
 /* UNSUPPORTED when all weights of a kernel are below float32's range, or one is above. */
 fpa_status range_check(fpa_simplifier *s, const fpa_expression *e);
 
+/* --- warnings.c --- */
+
+/* On the finished result; fewest: D of the same kernel with blocks of 1. False: no memory. */
+bool warn_result(fpa_simplifier *s, double fewest);
+
 /* --- linear.c: linear forms and expressions. false: no memory --- */
 
 /* branch == *scale * *form, where form has ascending rows, positive weights, and proportional
