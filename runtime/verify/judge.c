@@ -112,6 +112,12 @@ fpa_status check_state(const fpa_trial *t, fpa_form_index form, const char *how,
 {
     fpa_scan scan = field_scan(state);
 
+    if (scan.infinite && !scan.poison && state->dtype == FPA_F16)
+        return check_refuse(
+            t, form, how,
+            "an element of the final state is not finite: state_dtype f16 ends at 65504, so sums "
+            "of these weights need bf16 or f32",
+            error);
     if (scan.poison)
         return check_refuse(t, form, how, "an element of the final state was not written", error);
     if (scan.infinite)

@@ -14,7 +14,10 @@
  * formula is evaluated at some tokens only. */
 static const double reference_budget = 3e7;
 
-enum { FEWEST_TOKENS = 6 };
+enum {
+    FEWEST_TOKENS = 6,
+    UNSEEN = 64, /* how far outputs that were not evaluated may be above those that were */
+};
 
 static const double tame_condition = 64; /* of a normaliser: plain evaluations still have some digits */
 
@@ -102,21 +105,26 @@ static void drop(fpa_trial *t, int64_t output)
 }
 
 /* Half precision ends at 65504: results near that say nothing either. In narrow arithmetic,
- * whose bound is far below the magnitude, a result within the bound counts. */
+ * whose bound is far below the magnitude, a result within the bound counts. Where those that were looked at come
+ * near, of others nothing is known. */
 static void drop_overflows(fpa_trial *t)
 {
     static const double most[FPA_DTYPES] = {1e38, 1e38, 32768};
     fpa_bound bound = bound_of(t->head, t->facts, FORM_CHUNKED, t->shape.length, 2);
     bool narrow = t->facts->arithmetic != FPA_F32;
+    double limit = most[t->head->dtype], largest = 0;
 
     for (int64_t i = 0; i < outputs(t); i++)
         for (int c = 0; c < t->head->dv && t->compared[i]; c++) {
             double magnitude = t->magnitude[i * t->head->dv + c], value = t->reference[i * t->head->dv + c];
             double farthest = narrow ? fabs(value) + bound_allows(&bound, magnitude, value) : magnitude;
 
-            if (!(farthest < most[t->head->dtype]))
+            largest = fmax(largest, farthest);
+            if (!(farthest < limit))
                 drop(t, i);
         }
+    for (int64_t i = 0; i < outputs(t) && !(largest < limit / UNSEEN); i++)
+        t->loose[i] |= !t->compared[i];
 }
 
 /* Scores and features of half precision overflow before the results do; what was not looked at may. */
