@@ -53,9 +53,9 @@ void lock_take(const fpa_cache *cache, const fpa_options *options, const char *k
     char name[sizeof FILE_TEMPORARY + 16];
     *lock = (fpa_lock){.fd = -1};
     snprintf(name, sizeof name, FILE_TEMPORARY "%.16s", key);
-    lock->path = cache->folder ? file_path(cache->folder, name) : NULL;
-    if (lock->path)
-        lock->fd = open(lock->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (!cache->folder || !(lock->path = file_path(cache->folder, name)))
+        return;
+    lock->fd = open(lock->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (lock->fd >= 0 && take(lock, options, what))
         return;
     if (lock->fd >= 0)
@@ -64,7 +64,7 @@ void lock_take(const fpa_cache *cache, const fpa_options *options, const char *k
     lock->path = NULL;
 }
 
-/* Unlocked by its name, because a child that was forked meanwhile has the file open too. */
+/* Unlocked in words, because a child that was forked meanwhile has the file open too. */
 void lock_release(fpa_lock *lock)
 {
     if (!lock->path)
