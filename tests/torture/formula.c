@@ -156,13 +156,13 @@ static void random_family(random_source *random, formula *f, FILE *spec)
     }
 }
 
-/* Squares and sums of squares only: a normaliser far from zero. */
+/* Polynomials of even degree here are squares, or have no zero: normalisers of others may vanish. */
 static bool may_be_negative(const formula *f)
 {
     for (int i = 0; i < f->terms; i++)
         if (f->term[i].branches)
             return true;
-    return f->polynomial[1] != 0 || f->polynomial[3] != 0;
+    return f->terms == 0 && f->polynomial[2] == 0;
 }
 
 void formula_random(random_source *random, formula *f, FILE *spec)

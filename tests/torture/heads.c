@@ -112,24 +112,31 @@ static void drop_operands(operands *all)
     free(all->state.data);
 }
 
-/* Tokens first .. first + tokens - 1, on with the state when first > 0. */
-static bool call_part(const player *p, operands *all, fpa_form form, int64_t first, int64_t tokens,
-                      bool keeps_state)
+/* What a call is of: tokens first .. first + tokens - 1 of q and o, and of k and v `recent` more before these. */
+typedef struct part {
+    int64_t first, tokens, recent;
+    bool takes_state, keeps_state;
+} part;
+
+static bool call_part(const player *p, operands *all, fpa_form form, part of)
 {
     DLTensor x[OPERANDS];
     int64_t shapes[OPERANDS][4], strides[OPERANDS][4];
     fpa_error error;
     size_t size;
-    for (int i = 0; i < OPERANDS; i++)
-        x[i] = part_of(&all->x[i], first, tokens, shapes[i], strides[i]);
+    for (int i = 0; i < OPERANDS; i++) {
+        const int64_t more = i == Q || i == O ? 0 : of.recent;
+        x[i] = part_of(&all->x[i], of.first - more, of.tokens + more, shapes[i], strides[i]);
+    }
     const fpa_tensors tensors = {.q = &x[Q],
                                  .k = &x[K],
                                  .v = &x[V],
                                  .o = &x[O],
                                  .log_gate = p->f.gate ? &x[GATE] : NULL,
-                                 .state_in = first ? &all->state.tensor : NULL,
-                                 .state_out = keeps_state ? &all->state.tensor : NULL,
-                                 .weights = p->f.weights ? all->weights : NULL};
+                                 .state_in = of.takes_state ? &all->state.tensor : NULL,
+                                 .state_out = of.keeps_state ? &all->state.tensor : NULL,
+                                 .weights = p->f.weights ? all->weights : NULL,
+                                 .recent = of.recent};
     if (fpa_workspace_size(p->kernel, form, &tensors, &size, &error))
         return torture_says("form %d: %s: %s", form, error.where, error.message);
     void *workspace = aligned_alloc(64, (size + 64) / 64 * 64);
@@ -154,17 +161,36 @@ static bool compare(const player *p, const operands *all, const char *how)
     return true;
 }
 
+/* Tokens up to the cut in one call, what follows in a second, which begins with the state of the first. */
 static bool check_form(const player *p, fpa_form form, int64_t cut)
 {
     static const char *const names[] = {"parallel", "chunked", "recurrent"};
+    const int64_t rest = p->call.length - cut;
     char how[64];
     operands all;
     make_operands(p, &all);
-    bool fine = call_part(p, &all, form, 0, cut,
-                          cut < p->call.length || random_bits(&(random_source){(uint64_t)cut}) % 2);
-    if (fine && cut < p->call.length)
-        fine = call_part(p, &all, form, cut, p->call.length - cut, cut % 2);
+    bool fine =
+        call_part(p, &all, form, (part){.tokens = cut, .keeps_state = rest > 0 || (p->f.causal && cut % 2)});
+    if (fine && rest > 0)
+        fine = call_part(p, &all, form,
+                         (part){.first = cut, .tokens = rest, .takes_state = true, .keeps_state = cut % 2});
     snprintf(how, sizeof how, "%s, cut at %lld of %d", names[form], (long long)cut, p->call.length);
+    fine = fine && compare(p, &all, how);
+    drop_operands(&all);
+    return fine;
+}
+
+/* Tokens behind the cut one by one, each with those since the cut beside a state that is only read. */
+static bool check_recent(const player *p, int64_t cut)
+{
+    char how[64];
+    operands all;
+    make_operands(p, &all);
+    bool fine = call_part(p, &all, FPA_FORM_CHUNKED, (part){.tokens = cut, .keeps_state = true});
+    for (int64_t t = cut; fine && t < p->call.length; t++)
+        fine = call_part(p, &all, FPA_FORM_RECURRENT,
+                         (part){.first = t, .tokens = 1, .recent = t - cut, .takes_state = true});
+    snprintf(how, sizeof how, "recent tokens from %lld of %d", (long long)cut, p->call.length);
     fine = fine && compare(p, &all, how);
     drop_operands(&all);
     return fine;
@@ -172,16 +198,16 @@ static bool check_form(const player *p, fpa_form form, int64_t cut)
 
 static bool check_forms(torture *t, const player *p)
 {
+    const bool cuts = p->f.causal && p->call.length > 1;
+    const int64_t cut = cuts ? random_between(&t->random, 1, p->call.length - 1) : 0;
     for (int form = FPA_FORM_PARALLEL; form <= (p->f.causal ? FPA_FORM_RECURRENT : FPA_FORM_PARALLEL);
          form++) {
-        t->tries += 2;
-        if (!check_form(p, (fpa_form)form, p->call.length))
-            return false;
-        if (p->f.causal && p->call.length > 1 &&
-            !check_form(p, (fpa_form)form, random_between(&t->random, 1, p->call.length - 1)))
+        t->tries += cuts ? 2 : 1;
+        if (!check_form(p, (fpa_form)form, p->call.length) || (cuts && !check_form(p, (fpa_form)form, cut)))
             return false;
     }
-    return true;
+    t->tries += cuts;
+    return !cuts || check_recent(p, cut);
 }
 
 static void make_call(random_source *random, player *p)
