@@ -461,6 +461,10 @@ int main(int count, char **arguments)
     setenv("FPA_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     const struct CMUnitTest tests[] = {
         CLAIM(a_spec_becomes_a_kernel_that_computes_the_formula),
+        CLAIM(threads_and_processes_that_open_one_head_at_once_compile_it_once),
+        CLAIM(one_takes_over_from_a_process_that_dies_while_it_compiles),
+        CLAIM(who_waits_is_told),
+        CLAIM(what_cannot_be_compiled_keeps_those_who_wait_no_longer),
         CLAIM(a_second_opening_starts_no_compiler),
         CLAIM(without_a_cache_every_opening_compiles),
         CLAIM(a_cache_that_cannot_be_used_costs_only_time),
@@ -473,10 +477,6 @@ int main(int count, char **arguments)
         CLAIM(a_gpu_that_is_not_there_is_told_before_any_work),
         CLAIM(every_target_of_this_machine_opens),
         CLAIM(a_compiler_that_fails_is_reported_and_nothing_is_stored),
-        CLAIM(threads_and_processes_that_open_one_head_at_once_compile_it_once),
-        CLAIM(one_takes_over_from_a_process_that_dies_while_it_compiles),
-        CLAIM(who_waits_is_told),
-        CLAIM(what_cannot_be_compiled_keeps_those_who_wait_no_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
