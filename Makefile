@@ -71,18 +71,19 @@ command_sources := $(sort $(wildcard command/*.c))
 template_files  := $(sort $(wildcard templates/*/*.in))
 generator_rooms := $(filter base head machine gen gen/%,$(rooms)) abi
 generator_files := $(sort $(wildcard $(addsuffix /*.[ch],$(generator_rooms)))) gen/spec/prelude.lua $(template_files)
+verifier_files  := $(sort $(wildcard $(foreach room,base head abi runtime/reference runtime/verify,$(room)/*.[ch])))
 embedded_files  := gen/spec/prelude.lua abi/launch.h abi/cuda_call.h $(template_files)
 test_sources    := $(sort $(wildcard tests/test_*.c))
 fuzz_sources    := $(sort $(wildcard tests/fuzz_*.c))
 helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcard tests/*.c tests/emulate/*.c)))
 
 objects          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o
+library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o $(BUILD)/obj/verifier.o
 command_objects := $(call objects,$(command_sources))
 # libfpa-run: without the generator, the compilers, and the one file that calls them. tests/test_run_library.c
 builders        := gen/% runtime/api/open.c runtime/builder.c $(addprefix runtime/,c/build.c c/compiler.c c/process.c \
                    cuda/build.c cuda/nvrtc.c cuda/nvrtc_library.c)
-run_objects     := $(call objects,$(filter-out $(builders),$(library_sources)))
+run_objects     := $(call objects,$(filter-out $(builders),$(library_sources))) $(BUILD)/obj/verifier.o
 libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources))
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
@@ -135,13 +136,17 @@ $(BUILD)/embedded.c: $(BUILD)/embed $(embedded_files)
 	$(call say,embed)
 	$(quiet)$< $@ $(foreach file,$(embedded_files),$(call symbol,$(file)))
 
-# Cached modules are known by the generator that made them: by the text of its files.
+# Cached modules are known by the generator that made them, and their verdicts by the verifier: by the text of
+# their files.
 $(BUILD)/generator.c: $(generator_files)
+$(BUILD)/generator.c: face := gen/gen.h
+$(BUILD)/verifier.c: $(verifier_files)
+$(BUILD)/verifier.c: face := runtime/verify/verify.h
+$(BUILD)/generator.c $(BUILD)/verifier.c: $(BUILD)/%.c:
 	$(call say,digest)
-	$(quiet)printf '#include "gen/gen.h"\nconst char generator_digest[] = "%s";\n' \
-		"$$(cat $^ | sha256sum | cut -c 1-64)" >$@
+	$(quiet)printf '#include "$(face)"\nconst char $*_digest[] = "%s";\n' "$$(cat $^ | sha256sum | cut -c 1-64)" >$@
 
-$(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o: $(BUILD)/obj/%.o: $(BUILD)/%.c
+$(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o $(BUILD)/obj/verifier.o: $(BUILD)/obj/%.o: $(BUILD)/%.c
 	@mkdir -p $(@D)
 	$(call say,cc)
 	$(quiet)$(compile) -MMD -MP -c -o $@ $<

@@ -1,5 +1,7 @@
 #include "file.h"
+#include "unfinished.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const int64_t FILE_LIMIT = (int64_t)1 << 30; /* bytes */
@@ -102,12 +105,31 @@ static char *temporary_path(const char *folder)
     return file_path(folder, name);
 }
 
-static bool write_parts(const char *path, mode_t mode, const fpa_bytes *parts, int count)
+bool file_is_temporary(const char *name)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    const size_t length = strlen(FILE_TEMPORARY);
+    return strncmp(name, FILE_TEMPORARY, length) == 0 &&
+           strspn(name + length, "0123456789abcdef") == 16 && name[length + 16] == 0;
+}
+
+/* Who may read and write it stays as it was; where it cannot belong to whom it did, it is ours. */
+static bool keep_owner_and_mode(int fd, const char *path)
+{
+    struct stat facts;
+    if (lstat(path, &facts) != 0 || !S_ISREG(facts.st_mode))
+        return true;
+    if (fchown(fd, facts.st_uid, facts.st_gid) != 0 && errno != EPERM)
+        return false;
+    return fchmod(fd, facts.st_mode & 0777) == 0;
+}
+
+/* Write a new file that is to take the place of path. */
+static bool write_parts(const char *temporary, const char *path, mode_t mode, const fpa_bytes *parts, int count)
+{
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0)
         return false;
-    bool fine = true;
+    bool fine = keep_owner_and_mode(fd, path);
     for (int i = 0; fine && i < count; i++)
         fine = file_write_all(fd, parts[i].bytes, parts[i].size);
     fine = fine && fsync(fd) == 0;
@@ -143,13 +165,14 @@ fpa_status file_write(const char *folder, const char *name, mode_t mode, const f
         status = fail_memory(error);
         goto out;
     }
-    if (!write_parts(temporary, mode, parts, count) || rename(temporary, path) != 0) {
+    int note = unfinished_begin(UNFINISHED_FILE, temporary, 0);
+    if (!write_parts(temporary, path, mode, parts, count) || rename(temporary, path) != 0) {
         status = fail(error, FPA_IO, path, "cannot be written: %s", strerror(errno));
         unlink(temporary);
-        goto out;
-    }
-    if (!sync_folder(folder))
+    } else if (!sync_folder(folder)) {
         status = fail(error, FPA_IO, path, "may not outlive a power failure: %s", strerror(errno));
+    }
+    unfinished_end(note);
 out:
     free(path);
     free(temporary);
@@ -187,11 +210,14 @@ fpa_status folder_create_private(char **path, fpa_error *error)
     const char *above = getenv("TMPDIR");
     if (!above || above[0] != '/') /* the compiler runs inside of it: a relative name would not hold */
         above = "/tmp";
-    char *made = file_path(above, "fpac-XXXXXX");
+    folder_sweep(above);
+    char *made = temporary_path(above);
     if (!made)
         return fail_memory(error);
-    if (!mkdtemp(made)) {
+    int note = unfinished_begin(UNFINISHED_FOLDER, made, 0);
+    if (mkdir(made, 0700) != 0) {
         fail(error, FPA_IO, above, "a private folder cannot be made here: %s; set TMPDIR", strerror(errno));
+        unfinished_end(note);
         free(made);
         return FPA_IO;
     }
@@ -209,4 +235,31 @@ static int remove_entry(const char *path, const struct stat *facts, int kind, st
 void folder_remove(const char *path)
 {
     nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* never through a symlink */
+    unfinished_end_path(path);
+}
+
+/* No compilation and no writer takes a day: this is what one left that was killed. */
+static bool is_abandoned(const struct stat *facts)
+{
+    enum { DAY = 24 * 60 * 60 };
+    return facts->st_uid == geteuid() && (S_ISREG(facts->st_mode) || S_ISDIR(facts->st_mode)) &&
+           time(NULL) - facts->st_mtime > DAY;
+}
+
+void folder_sweep(const char *folder)
+{
+    struct stat facts;
+    DIR *list = opendir(folder);
+    if (!list)
+        return;
+    for (struct dirent *item = readdir(list); item; item = readdir(list)) {
+        if (!file_is_temporary(item->d_name) ||
+            fstatat(dirfd(list), item->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !is_abandoned(&facts))
+            continue;
+        char *path = file_path(folder, item->d_name);
+        if (path)
+            folder_remove(path);
+        free(path);
+    }
+    closedir(list);
 }

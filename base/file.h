@@ -19,14 +19,17 @@ typedef struct fpa_file {
     bool missing; /* the read failed because there is no such file */
 } fpa_file;
 
-/* FILE_TEMPORARY begins the names of files that are not finished. A crash can leave one behind. */
+/* FILE_TEMPORARY and 16 hexadecimal digits are the names of files and folders that are not finished. Being
+ * killed can leave one behind. */
 #define FILE_TEMPORARY ".fpac-"
+bool file_is_temporary(const char *name);
 
 /* Read a regular file of at most 1 GiB. */
 fpa_status file_read(const char *path, fpa_file *file, fpa_error *error);
 
 /* Write the parts, one after another, to folder/name: temporary file, fsync, rename, fsync of the
- * folder. On failure nothing new is left; a file of that name before is as it was. */
+ * folder. On failure nothing new is left; a file of that name before is as it was. A new file has the mode, less
+ * the process's umask; one that was there keeps its own, and its owner. */
 fpa_status file_write(const char *folder, const char *name, mode_t mode, const fpa_bytes *parts, int count,
                       fpa_error *error);
 
@@ -40,7 +43,9 @@ char *file_path(const char *folder, const char *name);
 bool folder_create(const char *path, mode_t mode);
 /* A new folder under $TMPDIR (else /tmp) that only we can enter; malloc'ed path. */
 fpa_status folder_create_private(char **path, fpa_error *error);
-/* Remove a folder with all that is in it. */
+/* Remove a folder with all that is in it, or a file. */
 void folder_remove(const char *path);
+/* Remove what is temporary in a folder, belongs to us and is older than a day. */
+void folder_sweep(const char *folder);
 
 #endif

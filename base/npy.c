@@ -1,8 +1,8 @@
 #include "npy.h"
+#include "output.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,69 +42,158 @@ static const char *skip_blanks(const char *text)
     return text + strspn(text, " \t\n");
 }
 
-/* The value of a key of the dictionary, or NULL. */
-static const char *header_value(const char *header, const char *key)
+/* Each parser below begins at *at and leaves it behind what it has read. */
+
+/* A string without escapes, as Python quotes it: its first character and its length. */
+static bool parse_string(const char **at, const char **text, size_t *length)
 {
-    char quoted[32];
-    snprintf(quoted, sizeof quoted, "'%s'", key);
-    const char *at = strstr(header, quoted);
-    if (!at)
-        return NULL;
-    at = skip_blanks(at + strlen(quoted));
-    return *at == ':' ? skip_blanks(at + 1) : NULL;
+    const char quote = **at;
+    if (quote != '\'' && quote != '"')
+        return false;
+    *text = *at + 1;
+    *length = strcspn(*text, quote == '\'' ? "'\\\n" : "\"\\\n");
+    if ((*text)[*length] != quote)
+        return false;
+    *at = *text + *length + 1;
+    return true;
 }
 
-static fpa_status parse_type(const char *path, const char *header, npy_layout *layout, fpa_error *error)
+static bool is_word(const char *text, size_t length, const char *word)
 {
-    const char *value = header_value(header, "descr");
-    if (!value || (*value != '\'' && *value != '['))
+    return length == strlen(word) && memcmp(text, word, length) == 0;
+}
+
+static fpa_status parse_type(const char *path, const char **at, npy_layout *layout, fpa_error *error)
+{
+    const char *value = *at, *type;
+    size_t length;
+    if (*value == '[')
+        return fail(error, FPA_INVALID, path, "holds %.*s, but '<f4' (float32) or '<f8' (float64) is needed",
+                    (int)strcspn(value + 1, "'\n") + 2, value);
+    if (!parse_string(at, &type, &length))
         return fail(error, FPA_INVALID, path, "has a header without a type");
-    if (strncmp(value, "'<f4'", 5) == 0)
+    if (is_word(type, length, "<f4"))
         layout->item = 4;
-    else if (strncmp(value, "'<f8'", 5) == 0)
+    else if (is_word(type, length, "<f8"))
         layout->item = 8;
     else
         return fail(error, FPA_INVALID, path, "holds %.*s, but '<f4' (float32) or '<f8' (float64) is needed",
-                    (int)strcspn(value + 1, "'\n") + 2, value);
+                    (int)(*at - value), value);
     return FPA_OK;
 }
 
-static fpa_status parse_order(const char *path, const char *header, fpa_error *error)
+static fpa_status parse_order(const char *path, const char **at, fpa_error *error)
 {
-    const char *value = header_value(header, "fortran_order");
-    if (value && strncmp(value, "False", 5) == 0)
+    size_t length = strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    const char *value = *at;
+    *at += length;
+    if (is_word(value, length, "False"))
         return FPA_OK;
-    if (value && strncmp(value, "True", 4) == 0)
+    if (is_word(value, length, "True"))
         return fail(error, FPA_INVALID, path, "is in Fortran order; save it with numpy.ascontiguousarray");
     return fail(error, FPA_INVALID, path, "has a header without fortran_order");
 }
 
-/* (), (3,) or (3, 4). */
-static fpa_status parse_shape(const char *path, const char *header, npy_layout *layout, fpa_error *error)
+static fpa_status add_axis(const char *path, const char **at, npy_layout *layout, fpa_error *error)
 {
-    const char *value = header_value(header, "shape");
+    char *end = NULL;
+    errno = 0;
+    int64_t size = **at >= '0' && **at <= '9' ? strtoll(*at, &end, 10) : -1;
+    if (size < 0 || errno)
+        return fail(error, FPA_INVALID, path, "has a shape that cannot be read");
+    if (layout->axes == NPY_MAX_AXES)
+        return fail(error, FPA_INVALID, path, "has more than %d axes", NPY_MAX_AXES);
+    layout->shape[layout->axes++] = size;
+    if (__builtin_mul_overflow(layout->count, size, &layout->count) ||
+        layout->count > INT64_MAX / (int64_t)sizeof(double))
+        return fail(error, FPA_INVALID, path, "has a shape too large for any memory");
+    *at = skip_blanks(end);
+    return FPA_OK;
+}
+
+/* (), (3,) or (3, 4): (3) is no tuple. */
+static fpa_status parse_shape(const char *path, const char **at, npy_layout *layout, fpa_error *error)
+{
+    bool comma = false;
     layout->axes = 0;
     layout->count = 1;
-    if (!value || *value != '(')
+    if (**at != '(')
         return fail(error, FPA_INVALID, path, "has a header without a shape");
-    for (value = skip_blanks(value + 1); *value != ')'; value = skip_blanks(value)) {
-        char *end;
-        errno = 0;
-        int64_t size = *value >= '0' && *value <= '9' ? strtoll(value, &end, 10) : -1;
-        if (size < 0 || errno)
+    *at = skip_blanks(*at + 1);
+    while (**at != ')') {
+        if (layout->axes > 0 && !comma)
             return fail(error, FPA_INVALID, path, "has a shape that cannot be read");
-        if (layout->axes == NPY_MAX_AXES)
-            return fail(error, FPA_INVALID, path, "has more than %d axes", NPY_MAX_AXES);
-        layout->shape[layout->axes++] = size;
-        if (__builtin_mul_overflow(layout->count, size, &layout->count) ||
-            layout->count > INT64_MAX / (int64_t)sizeof(double))
-            return fail(error, FPA_INVALID, path, "has a shape too large for any memory");
-        value = skip_blanks(end);
-        if (*value == ',')
-            value++;
-        else if (*value != ')')
-            return fail(error, FPA_INVALID, path, "has a shape that cannot be read");
+        fpa_status status = add_axis(path, at, layout, error);
+        if (status)
+            return status;
+        comma = **at == ',';
+        if (comma)
+            *at = skip_blanks(*at + 1);
     }
+    if (layout->axes == 1 && !comma)
+        return fail(error, FPA_INVALID, path, "has a shape that cannot be read");
+    ++*at;
+    return FPA_OK;
+}
+
+enum { KEY_TYPE = 1, KEY_ORDER = 2, KEY_SHAPE = 4, ALL_KEYS = 7 };
+
+static fpa_status parse_value(int key, const char *path, const char **at, npy_layout *layout, fpa_error *error)
+{
+    if (key == KEY_TYPE)
+        return parse_type(path, at, layout, error);
+    return key == KEY_ORDER ? parse_order(path, at, error) : parse_shape(path, at, layout, error);
+}
+
+/* "'descr':", and which key it is; 0: none of ours, or no key. */
+static int parse_key(const char **at)
+{
+    const char *name;
+    size_t length;
+    if (!parse_string(at, &name, &length))
+        return 0;
+    *at = skip_blanks(*at);
+    if (**at != ':')
+        return 0;
+    *at = skip_blanks(*at + 1);
+    return is_word(name, length, "descr")           ? KEY_TYPE
+           : is_word(name, length, "fortran_order") ? KEY_ORDER
+           : is_word(name, length, "shape")         ? KEY_SHAPE
+                                                    : 0;
+}
+
+static fpa_status fail_missing(const char *path, int seen, fpa_error *error)
+{
+    return fail(error, FPA_INVALID, path, "has a header without %s",
+                !(seen & KEY_TYPE)    ? "a type"
+                : !(seen & KEY_ORDER) ? "fortran_order"
+                                      : "a shape");
+}
+
+/* The three keys, each once, in any order, and nothing else: what Python would evaluate further
+ * ('<f4'*2) is no header. */
+static fpa_status parse_header(const char *path, const char *header, npy_layout *layout, fpa_error *error)
+{
+    const char *at = skip_blanks(header);
+    int seen = 0;
+    bool more = *at == '{';
+    at = more ? skip_blanks(at + 1) : at;
+    while (more && *at != '}') {
+        int key = parse_key(&at);
+        if (!key || (seen & key))
+            return fail(error, FPA_INVALID, path, "has a header that cannot be read: %.40s", at);
+        fpa_status status = parse_value(key, path, &at, layout, error);
+        if (status)
+            return status;
+        seen |= key;
+        at = skip_blanks(at);
+        more = *at == ',';
+        at = more ? skip_blanks(at + 1) : at;
+    }
+    if (*at == '}' && seen != ALL_KEYS)
+        return fail_missing(path, seen, error);
+    if (*at != '}' || *skip_blanks(at + 1))
+        return fail(error, FPA_INVALID, path, "has a header that cannot be read: %.40s", at);
     return FPA_OK;
 }
 
@@ -127,6 +216,8 @@ static fpa_status read_header(FILE *file, const char *path, char *header, fpa_er
     if (fread(header, 1, length, file) != length)
         return fail(error, FPA_INVALID, path, "ends inside its header");
     header[length] = '\0';
+    if (strlen(header) != length)
+        return fail(error, FPA_INVALID, path, "has a zero byte in its header");
     return FPA_OK;
 }
 
@@ -151,11 +242,7 @@ static fpa_status read_layout(FILE *file, const char *path, npy_layout *layout, 
     fpa_status status = header ? read_header(file, path, header, error) : fail_memory(error);
 
     if (status == FPA_OK)
-        status = parse_type(path, header, layout, error);
-    if (status == FPA_OK)
-        status = parse_order(path, header, error);
-    if (status == FPA_OK)
-        status = parse_shape(path, header, layout, error);
+        status = parse_header(path, header, layout, error);
     if (status == FPA_OK)
         status = check_size(file, path, layout, error);
     free(header);
@@ -182,10 +269,15 @@ static fpa_status read_items(FILE *file, const char *path, const npy_layout *lay
 
 static fpa_status read_file(const char *path, npy_layout *layout, void **items, fpa_error *error)
 {
-    FILE *file = fopen(path, "rb");
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us up */
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
 
-    if (!file)
-        return fail_file(path, "cannot be opened", error);
+    if (!file) {
+        fpa_status status = fail_file(path, "cannot be opened", error);
+        if (descriptor >= 0)
+            close(descriptor);
+        return status;
+    }
     fpa_status status = read_layout(file, path, layout, error);
     if (status == FPA_OK)
         status = read_items(file, path, layout, items, error);
@@ -264,49 +356,32 @@ static void format_shape(char *text, size_t size, const fpa_array *array)
 }
 
 /* Version 1.0; the data begin at a multiple of ALIGNMENT. */
-static bool write_header(FILE *file, const fpa_array *array)
-{
-    char shape[NPY_MAX_AXES * 24 + 8], header[sizeof shape + 128];
+enum { WRITTEN_HEADER = 512 };
+_Static_assert(WRITTEN_HEADER % ALIGNMENT == 0 && WRITTEN_HEADER > NPY_MAX_AXES * 24 + 128, "too short");
 
+/* The number of bytes. */
+static size_t format_header(char header[WRITTEN_HEADER], const fpa_array *array)
+{
+    enum { START = MAGIC_SIZE + 2 };
+    char shape[NPY_MAX_AXES * 24 + 8];
     format_shape(shape, sizeof shape, array);
-    int text =
-        snprintf(header, sizeof header, "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }", shape);
-    int start = MAGIC_SIZE + 2;
-    int length = (start + text + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - start;
-    unsigned char size[2] = {(unsigned char)(length & 255), (unsigned char)(length >> 8)};
-    fwrite(magic, 1, 6, file);
-    fwrite("\1\0", 1, 2, file);
-    fwrite(size, 1, 2, file);
-    return fprintf(file, "%s%*s\n", header, length - text - 1, "") > 0;
-}
-
-/* Takes the descriptor over. */
-static bool write_array(int descriptor, const fpa_array *array)
-{
-    FILE *file = fdopen(descriptor, "wb");
-    if (!file) {
-        close(descriptor);
-        return false;
-    }
-    size_t count = (size_t)array->count;
-    bool written = write_header(file, array) && fwrite(array->data, sizeof(float), count, file) == count;
-    written = fflush(file) == 0 && written && fsync(descriptor) == 0;
-    return fclose(file) == 0 && written;
+    size_t text = (size_t)snprintf(header + START, WRITTEN_HEADER - START,
+                                   "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }", shape);
+    size_t length = (START + text + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - START;
+    memset(header + START + text, ' ', length - text - 1);
+    header[START + length - 1] = '\n';
+    memcpy(header, magic, 6);
+    header[6] = 1;
+    header[7] = 0;
+    header[8] = (char)(length & 255);
+    header[9] = (char)(length >> 8);
+    return START + length;
 }
 
 fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error)
 {
-    char temporary[PATH_MAX];
-
-    if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
-        return fail(error, FPA_INVALID, path, "is too long a path");
-    int descriptor = mkstemp(temporary);
-    if (descriptor < 0)
-        return fail_file(path, "cannot be written", error);
-    fchmod(descriptor, 0644);
-    if (write_array(descriptor, array) && rename(temporary, path) == 0)
-        return FPA_OK;
-    fpa_status status = fail_file(path, "cannot be written", error);
-    unlink(temporary);
-    return status;
+    char header[WRITTEN_HEADER];
+    size_t size = format_header(header, array);
+    const fpa_bytes parts[] = {{header, size}, {array->data, (size_t)array->count * sizeof(float)}};
+    return output_write(path, 0666, parts, 2, error);
 }

@@ -17,7 +17,7 @@ typedef struct fpa_array {
 
 /* Read float32, or float64 rounded to float32. The message names the file and what it holds. */
 fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error);
-/* Write float32 through a temporary file and a rename: the file appears whole or not at all. */
+/* Write float32 to where path leads (output.h): a file appears whole or not at all. */
 fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error);
 void npy_free(fpa_array *array);
 

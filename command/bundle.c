@@ -1,6 +1,6 @@
 #include "runtime/cuda/build.h"
 #include "bundle.h"
-#include "base/file.h"
+#include "base/output.h"
 #include "runtime/store/manifest.h"
 #include "runtime/verify/verify.h"
 
@@ -22,13 +22,24 @@ static const char *isa_of(const fpa_target *target)
     return colon ? colon + 1 : target->name;
 }
 
+static fpa_status write_in_folder(const bundle *b, const char *name, const void *bytes, size_t size, mode_t mode,
+                                  fpa_error *error)
+{
+    const fpa_bytes part = {bytes, size};
+    char *path = file_path(b->folder, name);
+    if (!path)
+        return fail_memory(error);
+    fpa_status status = output_write(path, mode, &part, 1, error);
+    free(path);
+    return status;
+}
+
 /* Write one file and note its name and digest. */
 static fpa_status write_file(const bundle *b, const void *bytes, size_t size, fpa_bundle_file *file,
                              mode_t mode, fpa_error *error)
 {
-    const fpa_bytes part = {bytes, size};
     manifest_digest(bytes, size, file->digest);
-    return file_write(b->folder, file->name, mode, &part, 1, error);
+    return write_in_folder(b, file->name, bytes, size, mode, error);
 }
 
 static fpa_status write_text(const bundle *b, const char *text, fpa_bundle_file *file, fpa_error *error)
@@ -183,10 +194,66 @@ static fpa_status write_manifest(const bundle *b, const fpa_manifest *manifest, 
     char *text = manifest_print(manifest);
     if (!text)
         return fail_memory(error);
-    const fpa_bytes part = {text, strlen(text)};
-    fpa_status status = file_write(b->folder, MANIFEST_NAME, 0666, &part, 1, error);
+    fpa_status status = write_in_folder(b, MANIFEST_NAME, text, strlen(text), 0666, error);
     free(text);
     return status;
+}
+
+/* ---- what the folder had before ---- */
+
+/* A manifest that cannot be read is replaced: it is what its reader asks for. */
+static fpa_status read_old(const bundle *b, fpa_manifest *old, fpa_error *error)
+{
+    fpa_file file;
+    fpa_error reason;
+    char *path = file_path(b->folder, MANIFEST_NAME);
+    *old = (fpa_manifest){0, NULL};
+    if (!path)
+        return fail_memory(error);
+    fpa_status status = file_read(path, &file, &reason);
+    if (!status)
+        status = manifest_parse(path, (const char *)file.bytes, file.size, old, &reason);
+    if (status == FPA_NO_MEMORY)
+        fail_memory(error);
+    else if (status && !file.missing)
+        log_line(b->options, "%s: warning: the heads that it listed are not kept: %s", reason.where,
+                 reason.message);
+    free(file.bytes);
+    free(path);
+    return status == FPA_NO_MEMORY ? status : FPA_OK;
+}
+
+/* An entry stays when nothing of it was written anew with other bytes. */
+static bool is_untouched(const fpa_bundle_entry *entry, const fpa_bundle_entry *written)
+{
+    if (strcmp(entry->facts.name, written->facts.name) == 0 &&
+        strcmp(entry->facts.target, written->facts.target) == 0)
+        return false;
+    for (int i = 0; i < MANIFEST_FILES; i++)
+        for (int j = 0; j < MANIFEST_FILES; j++)
+            if (entry->files[i].name[0] && strcmp(entry->files[i].name, written->files[j].name) == 0 &&
+                strcmp(entry->files[i].digest, written->files[j].digest) != 0)
+                return false;
+    return true;
+}
+
+/* Behind the entries of this call, those that were there. */
+static fpa_status keep_others(const fpa_manifest *old, fpa_manifest *manifest, fpa_error *error)
+{
+    const int written = manifest->count;
+    fpa_bundle_entry *entries =
+        realloc(manifest->entries, ((size_t)written + (size_t)old->count + 1) * sizeof *entries);
+    if (!entries)
+        return fail_memory(error);
+    manifest->entries = entries;
+    for (int i = 0; i < old->count; i++) {
+        bool kept = true;
+        for (int j = 0; j < written && kept; j++)
+            kept = is_untouched(&old->entries[i], &entries[j]);
+        if (kept)
+            entries[manifest->count++] = old->entries[i];
+    }
+    return FPA_OK;
 }
 
 /* Two of one name would overwrite each other's files. */
@@ -237,6 +304,7 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
 {
     const bundle b = {folder, options, targets_count > 1, with_objects, with_ptx};
     fpa_manifest manifest = {0, calloc((size_t)count * (size_t)targets_count + 1, sizeof *manifest.entries)};
+    fpa_manifest old = {0, NULL};
     const fpa_target **found = calloc((size_t)targets_count + 1, sizeof *found);
     fpa_status status = manifest.entries && found ? FPA_OK : fail_memory(error);
     if (!status)
@@ -246,10 +314,15 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
     if (!status && !folder_create(folder, 0777))
         status = fail(error, FPA_IO, folder, "cannot be made: %s", strerror(errno));
     if (!status)
+        status = read_old(&b, &old, error);
+    if (!status)
         status = write_entries(&b, heads, count, found, targets_count, &manifest, error);
+    if (!status)
+        status = keep_others(&old, &manifest, error);
     if (!status)
         status = write_manifest(&b, &manifest, error);
     manifest_free(&manifest);
+    manifest_free(&old);
     free(found);
     return status;
 }

@@ -19,7 +19,8 @@
 /* Generate every head for every target ("c": the best here) into folder, which is made when it is
  * missing. With objects, and always for CUDA targets, each is compiled, and verified where its target
  * runs here: a kernel that is refused is not written. with_ptx: of CUDA targets, PTX too. Every file
- * appears whole or not at all, the manifest last; it describes this call only. */
+ * appears whole or not at all, the manifest last. It lists this call's entries, then those that the folder's
+ * manifest listed before, but for the ones whose files this call wrote anew. */
 fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
                         int targets_count, bool with_objects, bool with_ptx, const fpa_options *options,
                         fpa_error *error);

@@ -30,7 +30,7 @@ struct cublas_functions {
 /* ---- finding it ---- */
 
 /* The loader's path first, then where NVIDIA's installers and wheels put it; $NAME is a variable of
- * the environment, and the entry counts only where that is set. */
+ * the environment, and the entry counts only where that is set to an absolute path. */
 static const char *const places[] = {
     "libcublas.so.13",
     "libcublas.so.12",
@@ -57,7 +57,7 @@ static bool expand(const char *place, char *path, size_t size)
     snprintf(name, sizeof name, "%.*s", (int)length - 1, place + 1);
     const char *value = getenv(name);
     snprintf(path, size, "%s%s", value ? value : "", place + length);
-    return value && *value;
+    return value && *value == '/';
 }
 
 /* Beside it lies libcublasLt, which it needs and which the loader may not look for there. */

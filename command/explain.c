@@ -11,6 +11,7 @@
 #include "explain_candidates.h"
 #include "json.h"
 #include "options.h"
+#include "plain_text.h"
 
 typedef struct explain_options {
     const char *head, *target, *dtype, *mechanism, *dump;
@@ -103,7 +104,9 @@ static void print_matrices(const fpa_head *head)
 
 static void print_head(const fpa_head *head)
 {
-    printf("head %s (%s)\n", head->name, head->origin ? head->origin : "no file");
+    printf("head %s (", head->name);
+    print_escaped(stdout, head->origin ? head->origin : "no file");
+    puts(")");
     printf("  d = %d, dv = %d, degree %d, %s", head->d, head->dv, head_degree(head),
            head->causal ? "causal" : "not causal");
     if (head->scale != 1)
@@ -373,8 +376,9 @@ int command_explain(int count, char **arguments)
     if (!options_parse(&syntax, count, arguments, &operands, &code))
         return code;
     if (options.dump && !known_stage(options.dump)) {
-        fprintf(stderr, "fpac: --dump: %s is no stage; there are head, simplified, plan, source\n",
-                options.dump);
+        fputs("fpac: --dump: ", stderr);
+        print_escaped(stderr, options.dump);
+        fputs(" is no stage; there are head, simplified, plan, source\n", stderr);
         return EXIT_USAGE;
     }
     int form;

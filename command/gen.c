@@ -6,6 +6,7 @@
 #include "bundle.h"
 #include "command.h"
 #include "options.h"
+#include "plain_text.h"
 
 enum { MANY_TARGETS = 16, TARGET_TEXT = 32 };
 
@@ -89,7 +90,9 @@ static void show_progress(void *user, const char *line)
         return;
     }
     progress_end();
-    fprintf(stderr, "fpac: %s\n", line);
+    fputs("fpac: ", stderr);
+    print_escaped(stderr, line);
+    fputc('\n', stderr);
 }
 
 static fpa_status write_bundle(const fpa_texts *specs, const gen_options *wanted, fpa_error *error)

@@ -1,4 +1,5 @@
 #include "json.h"
+#include "plain_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -6,13 +7,16 @@
 static void write_string(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\')
-            fprintf(out, "\\%c", *at);
-        else if (*at < 0x20)
-            fprintf(out, "\\u%04x", *at);
+    while (*text) {
+        size_t size = plain_size(text);
+        const unsigned char first = (unsigned char)*text;
+        if (first == '"' || first == '\\')
+            fprintf(out, "\\%c", first);
+        else if (size > 0)
+            fwrite(text, 1, size, out);
         else
-            fputc(*at, out);
+            fprintf(out, "\\u%04x", first < 0x80 ? first : 0xfffd); /* no UTF-8: no character */
+        text += size > 0 ? size : 1;
     }
     fputc('"', out);
 }

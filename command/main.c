@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "command.h"
+#include "plain_text.h"
+#include "process_start.h"
 
 static const fpa_command commands[] = {
     {"new", "a spec to begin with, and arrays to apply it to", command_new},
@@ -30,6 +32,8 @@ static void print_commands(FILE *out)
 
 int main(int count, char **arguments)
 {
+    open_standard_streams();
+    catch_signals();
     if (count < 2) {
         print_commands(stderr);
         return EXIT_USAGE;
@@ -47,7 +51,9 @@ int main(int count, char **arguments)
         if (!strcmp(name, commands[i].name))
             return commands[i].run(count - 1, arguments + 1);
     }
-    fprintf(stderr, "fpac: %s: no such command\n", name);
+    fputs("fpac: ", stderr);
+    print_escaped(stderr, name);
+    fputs(": no such command\n", stderr);
     print_commands(stderr);
     return EXIT_USAGE;
 }

@@ -99,7 +99,7 @@ static fpa_status write_spec(const char *folder, const char *name, const char *f
     if (!text)
         return fail_memory(error);
     const fpa_bytes bytes = {text, strlen(text)};
-    fpa_status status = file_write(folder, file, 0644, &bytes, 1, error);
+    fpa_status status = file_write(folder, file, 0666, &bytes, 1, error);
     free(text);
     return status;
 }

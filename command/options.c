@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "command.h"
+#include "plain_text.h"
 
 static int usage_error(const fpa_syntax *syntax, const char *word, const char *problem)
 {
-    fprintf(stderr, "fpac: %s: %s\nusage: fpac %s\n", word, problem, syntax->usage);
+    fputs("fpac: ", stderr);
+    print_escaped(stderr, word);
+    fprintf(stderr, ": %s\nusage: fpac %s\n", problem, syntax->usage);
     return EXIT_USAGE;
 }
 

@@ -1,6 +1,7 @@
 #include "plain_text.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes of the character that begins here, and its number; 0: it is no UTF-8. */
 static size_t decode(const unsigned char *at, size_t left, uint32_t *number)
@@ -34,4 +35,25 @@ bool text_is_plain(const char *text, size_t size)
             return false;
     }
     return true;
+}
+
+size_t plain_size(const char *text)
+{
+    uint32_t number = 0;
+    size_t size = decode((const unsigned char *)text, strlen(text), &number);
+    return size > 0 && is_allowed(number) ? size : 0;
+}
+
+void print_escaped(FILE *out, const char *text)
+{
+    while (*text) {
+        size_t size = plain_size(text);
+        if (size > 0)
+            fwrite(text, 1, size, out);
+        else if (*text == '\n')
+            fputs("\\n", out);
+        else
+            fprintf(out, "\\x%02x", (unsigned char)*text);
+        text += size > 0 ? size : 1;
+    }
 }

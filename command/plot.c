@@ -1,11 +1,10 @@
 /* plot: measurements as a picture. */
 #include "plot.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/output.h"
 #include "command.h"
 #include "options.h"
 #include "plain_text.h"
@@ -49,15 +48,7 @@ static fpa_status read_files(const fpa_texts *files, fpa_measured_list *list, fp
 static fpa_status write_file(const char *path, const void *bytes, size_t size, fpa_error *error)
 {
     const fpa_bytes part = {bytes, size};
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return file_write(".", path, 0666, &part, 1, error);
-    char *folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
-    if (!folder)
-        return fail_memory(error);
-    fpa_status status = file_write(folder, slash + 1, 0666, &part, 1, error);
-    free(folder);
-    return status;
+    return output_write(path, 0666, &part, 1, error);
 }
 
 /* The picture is whole or not there. */
@@ -95,6 +86,9 @@ static fpa_status plot_files(const fpa_texts *files, const plot_options *options
 {
     fpa_measured_list list = {0};
     fpa_plot_kind kind;
+    for (int i = 0; i < files->count; i++)
+        if (output_is_same(options->output, files->text[i]))
+            return fail(error, FPA_INVALID, options->output, "is read too: -o would overwrite it");
     fpa_status status = select_kind(options->kind, &kind, error);
     if (!status)
         status = check_title(options->title, error);

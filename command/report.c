@@ -6,22 +6,26 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "plain_text.h"
 
 int report(const fpa_error *error)
 {
     progress_end();
-    if (error->where[0])
-        fprintf(stderr, "fpac: %s: %s\n", error->where, error->message);
-    else
-        fprintf(stderr, "fpac: %s\n", error->message);
+    fputs("fpac: ", stderr);
+    print_escaped(stderr, error->where);
+    fputs(error->where[0] ? ": " : "", stderr);
+    print_escaped(stderr, error->message);
+    fputc('\n', stderr);
     return error->code == FPA_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
 }
 
 int finish_output(int code)
 {
-    if (!fflush(stdout) && !ferror(stdout))
+    const bool failed = ferror(stdout); /* a write before this one: its reason is gone */
+    errno = 0;
+    if (!fflush(stdout) && !failed)
         return code;
-    fprintf(stderr, "fpac: standard output: %s\n", strerror(errno));
+    fprintf(stderr, "fpac: standard output: %s\n", errno ? strerror(errno) : "not all could be written");
     return EXIT_FAILED;
 }
 
@@ -29,11 +33,13 @@ void progress(const char *format, ...)
 {
     if (!isatty(STDERR_FILENO))
         return;
+    char text[256];
     va_list arguments;
     va_start(arguments, format);
-    fputs("\r\033[K", stderr);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    fputs("\r\033[K", stderr);
+    print_escaped(stderr, text);
     fflush(stderr);
 }
 

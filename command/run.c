@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/output.h"
 #include "runtime/api/open.h"
 #include "command.h"
 #include "device.h"
@@ -69,6 +70,8 @@ static fpa_status find_weight(const fpa_description *about, const char *text, in
                               fpa_error *error)
 {
     size_t length = strcspn(text, "=");
+    if (text[length] && !text[length + 1])
+        return fail(error, FPA_INVALID, "--weights", "%s names no file: give NAME=FILE.npy", text);
     *path = text + length + 1;
     for (int i = 0; i < about->weight_count && text[length]; i++) {
         if (strlen(about->weight_names[i]) == length && !memcmp(about->weight_names[i], text, length)) {
@@ -100,7 +103,7 @@ static fpa_status read_weights(const fpa_texts *texts, run_data *data, fpa_error
     const fpa_description *about = fpa_describe(data->kernel);
     fpa_status status = allocate_weights(data, about->weight_count, error);
     for (int i = 0; i < texts->count && !status; i++) {
-        const char *path;
+        const char *path = NULL;
         int index = 0;
         status = find_weight(about, texts->text[i], &index, &path, error);
         if (!status && data->weight_list[index])
@@ -249,6 +252,39 @@ static fpa_status open_spec(const char *spec, const run_options *options, const 
     return status;
 }
 
+/* Every file that is read, and the other one that is written, must outlive what is written to path; --state-out may
+ * name --state-in, which a caller that decodes step by step replaces. */
+static const char *overwritten(const char *spec, const run_options *options, const char *path, bool is_state)
+{
+    if (output_is_same(path, spec))
+        return "the spec";
+    for (int i = 0; i < INPUTS; i++)
+        if (options->input[i] && !(is_state && i == INPUT_STATE) && output_is_same(path, options->input[i]))
+            return input_names[i];
+    for (int i = 0; i < options->weights.count; i++) {
+        const char *equals = strchr(options->weights.text[i], '=');
+        if (equals && output_is_same(path, equals + 1))
+            return "a weight";
+    }
+    return NULL;
+}
+
+static fpa_status check_paths(const char *spec, const run_options *options, fpa_error *error)
+{
+    const char *lost = overwritten(spec, options, options->output, false);
+    if (lost)
+        return fail(error, FPA_INVALID, options->output, "is %s too: -o would overwrite it", lost);
+    if (!options->state_output)
+        return FPA_OK;
+    lost = overwritten(spec, options, options->state_output, true);
+    if (lost)
+        return fail(error, FPA_INVALID, options->state_output, "is %s too: --state-out would overwrite it",
+                    lost);
+    if (output_is_same(options->output, options->state_output))
+        return fail(error, FPA_INVALID, options->output, "is what --state-out names too: one would be lost");
+    return FPA_OK;
+}
+
 static fpa_status run_head(const char *spec, const run_options *options, fpa_error *error)
 {
     run_data data = {0};
@@ -256,7 +292,9 @@ static fpa_status run_head(const char *spec, const run_options *options, fpa_err
     const fpa_backend *backend;
     const fpa_target *target;
     int form;
-    fpa_status status = select_form(options->form, &form, error);
+    fpa_status status = check_paths(spec, options, error);
+    if (!status)
+        status = select_form(options->form, &form, error);
     if (!status)
         status = select_running(&open_options, &backend, &target, error);
     if (!status)

@@ -175,8 +175,8 @@ static void every_mistake_in_a_manifest_is_refused_with_its_line(void **state)
     static const struct {
         const char *from, *to, *where;
     } cases[] = {
-        {"fpac-bundle 3", "fpac-bundle 2", "manifest.fpa:1"},
-        {"fpac-bundle 3", "", "manifest.fpa:1"},
+        {"fpac-bundle 4", "fpac-bundle 3", "manifest.fpa:1"},
+        {"fpac-bundle 4", "", "manifest.fpa:1"},
         {"entries 1", "entries 2", ":"},
         {"entries 1", "entries 999999999", "manifest.fpa:2"},
         {"entries 1", "entries -1", "manifest.fpa:2"},
@@ -223,6 +223,28 @@ static void every_mistake_in_a_manifest_is_refused_with_its_line(void **state)
     write_manifest(f, whole);
     fpa_close(open_bundle(f, NULL));
     free(whole);
+}
+
+static void every_flipped_bit_of_a_manifest_is_noticed(void **state)
+{
+    fixture *f = *state;
+    fpa_error error;
+    size_t size;
+    write_best(f, 1);
+    char *text = read_manifest(f, &size);
+    for (size_t i = 0; i < size; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            fpa_manifest manifest;
+            text[i] = (char)(text[i] ^ 1 << bit);
+            assert_int_equal(manifest_parse("manifest", text, size, &manifest, &error), FPA_INVALID);
+            text[i] = (char)(text[i] ^ 1 << bit);
+        }
+    char *fact = strstr(text, "\nblock ");
+    assert_non_null(fact);
+    fact[7] = fact[7] == '1' ? '2' : '1';
+    write_manifest(f, text);
+    expect_refused(f, NULL, FPA_INVALID, "manifest.fpa", "changed after it was written");
+    free(text);
 }
 
 static void a_manifest_is_read_as_it_was_printed(void **state)
@@ -286,6 +308,7 @@ int main(void)
         CLAIM(an_object_of_another_head_is_refused_by_verification),
         CLAIM(a_missing_bundle_is_told),
         CLAIM(every_mistake_in_a_manifest_is_refused_with_its_line),
+        CLAIM(every_flipped_bit_of_a_manifest_is_noticed),
         CLAIM(a_manifest_is_read_as_it_was_printed),
         CLAIM(a_failure_leaves_no_manifest),
         CLAIM(two_heads_of_one_name_are_refused),

@@ -222,7 +222,7 @@ static void expect_folder_refused(const char *folder, const char *reason)
 static void a_folder_that_others_could_write_is_refused(void **state)
 {
     fixture *f = *state;
-    char path[128], link[128], slash[132];
+    char path[128], link[128], slash[140], inner[148];
     snprintf(path, sizeof path, "%s/folder", f->folder);
     snprintf(link, sizeof link, "%s/link", f->folder);
     snprintf(slash, sizeof slash, "%s/", link);
@@ -230,6 +230,15 @@ static void a_folder_that_others_could_write_is_refused(void **state)
     assert_int_equal(symlink(path, link), 0);
     expect_folder_refused(link, "symlink");
     expect_folder_refused(slash, "symlink");
+    static const char *const ends[] = {"/.", "/./", "//.//./"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(slash, sizeof slash, "%s%s", link, ends[i]);
+        expect_folder_refused(slash, "symlink");
+    }
+    snprintf(inner, sizeof inner, "%s/inner", path);
+    assert_int_equal(mkdir(inner, 0700), 0);
+    snprintf(inner, sizeof inner, "%s/inner/..", link);
+    expect_folder_refused(inner, "named by its child");
     assert_int_equal(chmod(path, 0770), 0);
     expect_folder_refused(path, "written by others");
     assert_int_equal(chmod(path, 0702), 0);
@@ -274,8 +283,8 @@ static void what_a_killed_writer_left_is_swept_later(void **state)
     fixture *f = *state;
     char old[128], young[128];
     const struct utimbuf hours_ago = {time(NULL) - 7200, time(NULL) - 7200};
-    snprintf(old, sizeof old, "%s/" FILE_TEMPORARY "old", f->folder);
-    snprintf(young, sizeof young, "%s/" FILE_TEMPORARY "young", f->folder);
+    snprintf(old, sizeof old, "%s/" FILE_TEMPORARY "0123456789abcdef", f->folder);
+    snprintf(young, sizeof young, "%s/" FILE_TEMPORARY "fedcba9876543210", f->folder);
     scratch_write(old, "half", 4);
     scratch_write(young, "half", 4);
     assert_int_equal(utime(old, &hours_ago), 0);
@@ -288,10 +297,21 @@ static void clear_removes_entries_and_nothing_else(void **state)
 {
     fixture *f = *state;
     fpa_error error;
-    char foreign[128];
+    /* names like ours with another's content, and the other way round */
+    static const char *const names[] = {
+        "notes.fpa", "a123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.fpa",
+        "b123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.fpa", ".fpac-notes",
+        ".fpac-00000000000000aa"};
+    static const char entry[] = "fpac-cache 1\nkey " OTHER_KEY "\nverdict 0\nobject 0\nsha256 x\n\n";
+    const char *const texts[] = {entry, "mine", entry, entry, "my notes"};
+    char foreign[5][160], begun[160];
     int64_t entries, bytes;
-    snprintf(foreign, sizeof foreign, "%s/notes.fpa", f->folder);
-    scratch_write(foreign, "mine", 4);
+    for (int i = 0; i < 5; i++) {
+        snprintf(foreign[i], sizeof foreign[i], "%s/%s", f->folder, names[i]);
+        scratch_write(foreign[i], texts[i], strlen(texts[i]));
+    }
+    snprintf(begun, sizeof begun, "%s/.fpac-00000000000000bb", f->folder);
+    scratch_write(begun, entry, 30);
     assert_int_equal(store(f, KEY, "object", "passed"), FPA_OK);
     assert_int_equal(store(f, OTHER_KEY, "object", NULL), FPA_OK);
     assert_int_equal(cache_measure(&f->cache, &entries, &bytes, &error), FPA_OK);
@@ -299,8 +319,9 @@ static void clear_removes_entries_and_nothing_else(void **state)
     assert_true(bytes > 200);
     assert_int_equal(cache_clear(&f->cache, &entries, &error), FPA_OK);
     assert_int_equal(entries, 2);
-    assert_int_equal(scratch_count(f->folder, NULL), 1);
-    assert_int_equal(access(foreign, F_OK), 0);
+    assert_int_equal(scratch_count(f->folder, NULL), 5);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(access(foreign[i], F_OK), 0);
 }
 
 /* Writers of one key and readers of it at once: a reader sees a whole entry or none. */

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -305,6 +306,39 @@ static void a_compiler_that_fails_is_reported_and_nothing_is_stored(void **state
     assert_int_equal(open_text(f, TOY_SPEC, NULL, &error), FPA_COMPILE);
     assert_non_null(strstr(error.message, "no more disk"));
     assert_int_equal(scratch_count(f->cache, NULL), 0);
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN); /* the exit code is lost */
+    fpa_status status = open_text(f, TOY_SPEC, NULL, &error);
+    signal(SIGCHLD, before);
+    assert_int_equal(status, FPA_COMPILE);
+    assert_non_null(strstr(error.where, "/cc"));
+    assert_non_null(strstr(error.message, "no more disk"));
+}
+
+static void a_host_that_ignores_its_children_still_opens(void **state)
+{
+    fixture *f = *state;
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+    fpa_kernel *kernel = open_toy(f);
+    signal(SIGCHLD, before);
+    assert_true(toy_works(kernel));
+    fpa_close(kernel);
+}
+
+static void a_compiler_in_a_folder_that_is_gone_is_told(void **state)
+{
+    fixture *f = *state;
+    fpa_error error;
+    char gone[128], *back = getcwd(NULL, 0);
+    snprintf(gone, sizeof gone, "%s/gone", f->folder);
+    f->options.compiler = "./cc";
+    assert_int_equal(mkdir(gone, 0700), 0);
+    assert_int_equal(chdir(gone), 0);
+    assert_int_equal(rmdir(gone), 0);
+    fpa_status status = open_text(f, TOY_SPEC, NULL, &error);
+    assert_int_equal(chdir(back), 0);
+    free(back);
+    assert_int_equal(status, FPA_COMPILE);
+    assert_non_null(strstr(error.message, "the working folder: No such file"));
 }
 
 typedef struct worker {
@@ -477,6 +511,8 @@ int main(int count, char **arguments)
         CLAIM(a_gpu_that_is_not_there_is_told_before_any_work),
         CLAIM(every_target_of_this_machine_opens),
         CLAIM(a_compiler_that_fails_is_reported_and_nothing_is_stored),
+        CLAIM(a_host_that_ignores_its_children_still_opens),
+        CLAIM(a_compiler_in_a_folder_that_is_gone_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,14 @@
 #include "scratch.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
@@ -120,6 +123,70 @@ static void a_signal_is_an_exit_code_and_a_missing_program_an_error(void **state
     assert_string_equal(error.where, "/nowhere/program");
 }
 
+static void an_exit_code_that_went_elsewhere_is_unknown(void **state)
+{
+    fixture *f = *state;
+    fpa_outcome outcome;
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+    fpa_status status = run_script(f, "echo failed; exit 3", 10, &outcome);
+    signal(SIGCHLD, before);
+    assert_int_equal(status, FPA_OK);
+    assert_true(outcome.unknown);
+    assert_string_equal(outcome.output, "failed\n");
+    assert_int_equal(run_script(f, "exit 3", 10, &outcome), FPA_OK);
+    assert_false(outcome.unknown);
+    assert_int_equal(outcome.exit_code, 3);
+}
+
+static void no_signal_is_ignored_or_blocked(void **state)
+{
+    fixture *f = *state;
+    fpa_outcome outcome;
+    sigset_t all, before;
+    sigfillset(&all);
+    void (*usr1)(int) = signal(SIGUSR1, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    fpa_status status = run_script(f, "grep -E '^Sig(Blk|Ign)' /proc/$$/status", 10, &outcome);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    signal(SIGUSR1, usr1);
+    assert_int_equal(status, FPA_OK);
+    assert_non_null(strstr(outcome.output, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"));
+}
+
+/* Somebody ends the process that waits: its program is killed, and the program's children have their time. */
+static void a_deadline_outlives_who_set_it(void **state)
+{
+    fixture *f = *state;
+    char path[128], line[512];
+    int pids[2] = {0, 0};
+    snprintf(path, sizeof path, "%s/pids", f->folder);
+    snprintf(line, sizeof line, "(while :; do :; done) & echo $$ $! >new; mv new %s; wait", path);
+    pid_t caller = fork();
+    assert_true(caller >= 0);
+    if (caller == 0) {
+        fpa_outcome outcome;
+        _exit(run_script(f, line, 2, &outcome) != FPA_OK);
+    }
+    const struct timespec pause = {0, 10 * 1000 * 1000};
+    for (int i = 0; i < 1000 && pids[1] == 0; i++) {
+        nanosleep(&pause, NULL);
+        FILE *file = fopen(path, "r");
+        if (file && fscanf(file, "%d %d", &pids[0], &pids[1]) != 2)
+            pids[1] = 0;
+        if (file)
+            fclose(file);
+    }
+    assert_true(pids[1] > 0);
+    kill(caller, SIGKILL);
+    assert_int_equal(waitpid(caller, NULL, 0), caller);
+    for (int i = 0; i < 6000 && is_running(pids[1]); i++)
+        nanosleep(&pause, NULL);
+    bool ended[2] = {!is_running(pids[0]), !is_running(pids[1])};
+    kill(-pids[0], SIGKILL);
+    assert_true(ended[0]);
+    assert_true(ended[1]);
+}
+
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, make_fixture, drop_fixture)
 
 int main(void)
@@ -129,6 +196,9 @@ int main(void)
         CLAIM(a_program_past_its_time_is_killed_with_its_children),
         CLAIM(a_child_that_keeps_the_pipe_open_does_not_hold_us_up),
         CLAIM(long_output_is_cut_and_does_not_block),
+        CLAIM(an_exit_code_that_went_elsewhere_is_unknown),
+        CLAIM(no_signal_is_ignored_or_blocked),
+        CLAIM(a_deadline_outlives_who_set_it),
         CLAIM(a_signal_is_an_exit_code_and_a_missing_program_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

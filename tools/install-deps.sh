@@ -30,11 +30,13 @@ esac
 # Debian packages
 
 has_command() { command -v "$1" >/dev/null 2>&1; }
+# CC may have options ("gcc -m64"): its first word is the program.
+has_compiler() { has_command "${compiler%%[[:space:]]*}"; }
 has_header() { printf '#include <%s>\n' "$@" | $compiler -I/usr/include/lua5.4 -E -o /dev/null - 2>/dev/null; }
 
 has_package() {
     case $1 in
-    gcc) has_command "$compiler" ;;
+    gcc) has_compiler ;;
     libc6-dev) has_header stdio.h ;;
     g++ | pkg-config | clang-format | clang-tidy) has_command "$1" ;;
     liblua5.4-dev) has_header lua.h lauxlib.h ;;
@@ -51,14 +53,21 @@ become=()
 if [ "$(id -u)" -ne 0 ]; then become=(sudo -n); fi
 can_install() { has_command apt-get && { [ ${#become[@]} -eq 0 ] || "${become[@]}" true 2>/dev/null; }; }
 
-install_once() {
-    "${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+# sudo keeps no variables: without its proxy, apt-get waits for a network that is not there.
+apt_get() {
+    local name settings=(DEBIAN_FRONTEND=noninteractive)
+    for name in http_proxy https_proxy ftp_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY; do
+        if [ -n "${!name:-}" ]; then settings+=("$name=${!name}"); fi
+    done
+    "${become[@]}" env "${settings[@]}" apt-get "$@"
 }
+
+install_once() { apt_get install -y -q --no-install-recommends "$@"; }
 
 # Package lists of a fresh machine are empty or old: read them once when the first try fails.
 install_packages() {
     echo "installing $*"
-    install_once "$@" >/dev/null 2>&1 || { "${become[@]}" apt-get update -q >/dev/null && install_once "$@"; }
+    install_once "$@" >/dev/null 2>&1 || { apt_get update -q >/dev/null && install_once "$@"; }
 }
 
 missing=()
@@ -85,6 +94,14 @@ if [ $check = yes ]; then exit 0; fi
 nvrtc_version=13.0.88
 cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
 nvrtc_folder=$cache/fpac/nvrtc
+
+# The library opens nothing from there that others could write (runtime/cuda/nvrtc_library.c). What a download left
+# that was killed is of no use to anybody a day later.
+tidy_cache() {
+    if [ -O "$nvrtc_folder" ] && [ ! -L "$nvrtc_folder" ]; then chmod -R go-w "$nvrtc_folder" 2>/dev/null || true; fi
+    find "$cache/fpac" -maxdepth 1 -type d -name '.nvrtc-??????' -user "$(id -u)" -mmin +1440 \
+        -exec rm -rf {} + 2>/dev/null || true
+}
 case $(uname -m) in
 x86_64)
     nvrtc_path=c3/68/483a78f5e8f31b08fb1bb671559968c0ca3a065ac7acabfc7cee55214fd6
@@ -183,8 +200,9 @@ fetch_nvrtc() {
         echo "NVRTC: the file fetched is not $nvrtc_wheel (wrong SHA-256); nothing is kept" >&2
         return 1
     fi
-    mkdir "$work/nvrtc"
+    mkdir -m 700 "$work/nvrtc"
     unpack "$wheel" "$work/nvrtc" || return 1
+    chmod -R go-w "$work/nvrtc"
     compgen -G "$work/nvrtc/libnvrtc.so.*" >/dev/null || return 1
     compgen -G "$work/nvrtc/libnvrtc-builtins.so.*" >/dev/null || return 1
     rm -rf "$parent/nvrtc"
@@ -196,6 +214,7 @@ not_fetched() {
     exit 0
 }
 
+if [ -n "$cache" ]; then tidy_cache; fi
 if has_nvrtc; then exit 0; fi
 if [ "${FPA_FETCH_NVRTC:-}" = no ] || [ -z "$nvrtc_path" ] || [ -z "$cache" ]; then not_fetched; fi
 # 0700: the library keeps its cache there only when nobody else may write.

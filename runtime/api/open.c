@@ -52,7 +52,7 @@ static fpa_status take_head(fpa_head_list *list, const char *name, const char *w
 
 /* The key covers all that decides the object's bytes and whether its verdict holds: what the emitted text
  * is a function of (head as written, target, generator), so that it need not be emitted to find the object;
- * the compiler; and the device, because a verdict is its own. */
+ * the compiler; the device, because a verdict is its own; and the verifier. */
 static fpa_status make_key(opening *o, fpa_error *error)
 {
     char digest[DIGEST_TEXT];
@@ -69,6 +69,7 @@ static fpa_status make_key(opening *o, fpa_error *error)
                                       generator_digest,
                                       identity,
                                       device,
+                                      verifier_digest,
                                       o->mechanism};
         cache_key(fields, sizeof fields / sizeof *fields - !o->mechanism, o->key);
     }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { COMPILE_SECONDS = 120 };
 
@@ -46,6 +47,15 @@ static fpa_status judge(const fpa_compiler *compiler, fpa_outcome *outcome, fpa_
     return FPA_OK;
 }
 
+static bool is_written(const char *folder, const char *name)
+{
+    struct stat facts;
+    char *path = file_path(folder, name);
+    bool there = path && stat(path, &facts) == 0;
+    free(path);
+    return there;
+}
+
 /* Compile folder/NAME.c to folder/NAME.so. File names are relative: no path gets into the bytes. */
 static fpa_status run_compiler(const fpa_options *options, fpa_compiler *compiler, const char *folder,
                                const char *code, const char *object, fpa_error *error)
@@ -57,12 +67,18 @@ static fpa_status run_compiler(const fpa_options *options, fpa_compiler *compile
     fpa_status status = process_run(&process, &outcome, error);
     if (!status)
         status = judge(compiler, &outcome, error);
+    if (!status && outcome.unknown && !is_written(folder, object))
+        status = fail(error, FPA_COMPILE, compiler->path,
+                      "failed (its exit code was lost: this program ignores SIGCHLD or waits for any child): %.700s",
+                      *outcome.output ? outcome.output : "it said nothing");
     if (!status && *outcome.output)
         log_line(options, "%s: %.800s", compiler->path, outcome.output);
     return status;
 }
 
-static fpa_status read_object(const char *folder, const char *name, fpa_object *object, fpa_error *error)
+/* A compiler that failed may have kept its exit code from us (process.h). */
+static fpa_status read_object(const char *compiler, const char *folder, const char *name, fpa_object *object,
+                              fpa_error *error)
 {
     fpa_file file;
     char *path = file_path(folder, name);
@@ -70,6 +86,8 @@ static fpa_status read_object(const char *folder, const char *name, fpa_object *
         return fail_memory(error);
     fpa_status status = file_read(path, &file, error);
     free(path);
+    if (status && file.missing)
+        return fail(error, FPA_COMPILE, compiler, "wrote no %s", name);
     object->bytes = file.bytes;
     object->size = file.size;
     return status;
@@ -85,7 +103,7 @@ static fpa_status compile_in(const fpa_options *options, fpa_compiler *compiler,
     fpa_status status = file_write(folder, code, 0600, &part, 1, error);
     if (!status)
         status = run_compiler(options, compiler, folder, code, result, error);
-    return status ? status : read_object(folder, result, object, error);
+    return status ? status : read_object(compiler->path, folder, result, object, error);
 }
 
 static fpa_status c_compile(const fpa_options *options, const fpa_source *source, fpa_object *object,

@@ -1,14 +1,19 @@
 #include "process.h"
+#include "base/unfinished.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,54 +51,103 @@ static bool environment_fill(environment *e, const char *folder)
            environment_add(e, "LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH"));
 }
 
-/* A process group of its own, so that a compiler's children can be killed with it; no signal
- * blocked or ignored, whatever the caller's thread does. */
-static int set_attributes(posix_spawnattr_t *attributes)
+/* What a new process does before it becomes the program. */
+typedef struct birth {
+    const fpa_process *process;
+    char *const *variables;
+    pid_t parent;
+    int input, output; /* descriptors of its standard input and of its other two */
+    int reason;        /* why there is no program: an errno */
+} birth;
+
+/* No signal blocked or ignored, whatever the caller's thread does. */
+static void reset_signals(void)
 {
-    sigset_t none, all;
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    for (int signal = 1; signal < NSIG; signal++)
+        sigaction(signal, &usual, NULL); /* two refuse, which cannot be ignored either */
     sigemptyset(&none);
-    sigfillset(&all);
-    int rc = posix_spawnattr_setflags(attributes,
-                                      POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    if (!rc)
-        rc = posix_spawnattr_setpgroup(attributes, 0);
-    if (!rc)
-        rc = posix_spawnattr_setsigmask(attributes, &none);
-    return rc ? rc : posix_spawnattr_setsigdefault(attributes, &all);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int set_actions(posix_spawn_file_actions_t *actions, const char *folder, int output)
+/* Nobody is left to stop it when its parent is killed: it is killed with it then, and its children, who are not
+ * told, have no more time than it has. */
+static int limit_life(const birth *b)
 {
-    int rc = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!rc)
-        rc = posix_spawn_file_actions_adddup2(actions, output, 1);
-    if (!rc)
-        rc = posix_spawn_file_actions_adddup2(actions, output, 2);
-    return rc ? rc : posix_spawn_file_actions_addchdir_np(actions, folder);
+    const rlim_t seconds = (rlim_t)b->process->seconds;
+    struct rlimit limit;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getrlimit(RLIMIT_CPU, &limit) != 0)
+        return -1;
+    if (limit.rlim_cur > seconds)
+        limit.rlim_cur = seconds;
+    if (limit.rlim_max > seconds + 1)
+        limit.rlim_max = seconds + 1;
+    if (getppid() != b->parent) /* it was killed before we asked */
+        _exit(127);
+    return setrlimit(RLIMIT_CPU, &limit);
 }
 
-/* posix_spawn, because fork in a program with threads may not allocate before exec. */
+/* Runs in the caller's memory while the caller waits: nothing here takes memory or a lock. A process group of its
+ * own, so that a compiler's children can be killed with it. */
+__attribute__((no_sanitize("address", "thread"))) static int become(void *what)
+{
+    birth *b = what;
+    reset_signals();
+    if (setpgid(0, 0) == 0 && limit_life(b) == 0 && dup2(b->input, 0) == 0 && dup2(b->output, 1) == 1 &&
+        dup2(b->output, 2) == 2 && chdir(b->process->folder) == 0)
+        execve(b->process->arguments[0], (char *const *)(uintptr_t)b->process->arguments, b->variables);
+    b->reason = errno;
+    _exit(127);
+}
+
+/* As posix_spawn does it, which cannot ask for what limit_life asks: fork would copy the tables of the host's
+ * memory, and its child may take no lock. The caller's signals wait: a handler must not run in the child. */
+static int start(birth *b, pid_t *pid)
+{
+    enum { STACK = 64 * 1024 };
+    sigset_t all, before;
+    char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return errno;
+    b->parent = getpid();
+    b->reason = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    *pid = clone(become, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, b);
+    int reason = *pid < 0 ? errno : b->reason;
+    if (*pid > 0 && b->reason)
+        waitpid(*pid, NULL, 0);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    munmap(stack, STACK);
+    return reason;
+}
+
+/* A descriptor above the standard ones, which the child is about to replace. */
+static int open_nothing(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (fd >= 0)
+        close(fd);
+    return high;
+}
+
 static int spawn(const fpa_process *process, char *const *variables, int output, pid_t *pid)
 {
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_t actions;
-    int rc = posix_spawnattr_init(&attributes);
-    if (rc)
-        return rc;
-    rc = posix_spawn_file_actions_init(&actions);
-    if (rc) {
-        posix_spawnattr_destroy(&attributes);
-        return rc;
-    }
-    rc = set_attributes(&attributes);
-    if (!rc)
-        rc = set_actions(&actions, process->folder, output);
-    if (!rc)
-        rc = posix_spawn(pid, process->arguments[0], &actions, &attributes,
-                         (char *const *)(uintptr_t)process->arguments, variables);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    return rc;
+    birth b = {.process = process, .variables = variables, .output = -1, .input = open_nothing()};
+    int reason = 0;
+    if (b.input >= 0)
+        b.output = fcntl(output, F_DUPFD_CLOEXEC, 3);
+    if (b.output < 0)
+        reason = errno;
+    else
+        reason = start(&b, pid);
+    if (b.input >= 0)
+        close(b.input);
+    if (b.output >= 0)
+        close(b.output);
+    return reason;
 }
 
 static int64_t milliseconds_now(void)
@@ -117,14 +171,15 @@ static bool drain(int pipe_end, fpa_outcome *outcome, size_t *used)
     return got > 0;
 }
 
-/* True when the program has ended. A host that ignores SIGCHLD takes the status away from us:
- * the caller then judges by the file that the program was to write. */
+/* True when the program has ended. A host that ignores SIGCHLD, or waits for any child, takes the status away from
+ * us: the caller then judges by the file that the program was to write. */
 static bool has_ended(pid_t pid, fpa_outcome *outcome)
 {
     int status = 0;
     pid_t got = waitpid(pid, &status, WNOHANG);
     if (got == 0 || (got < 0 && errno == EINTR))
         return false;
+    outcome->unknown = got != pid;
     if (got == pid && !outcome->timed_out)
         outcome->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return true;
@@ -165,7 +220,7 @@ fpa_status process_run(const fpa_process *process, fpa_outcome *outcome, fpa_err
         status = fail(error, FPA_IO, process->arguments[0], "cannot be started: pipe: %s", strerror(errno));
         goto out;
     }
-    pid_t pid;
+    pid_t pid = -1;
     int rc = spawn(process, variables.values, pipe_ends[1], &pid);
     if (rc) {
         status = fail(error, FPA_IO, process->arguments[0], "cannot be started: %s", strerror(rc));
@@ -173,7 +228,9 @@ fpa_status process_run(const fpa_process *process, fpa_outcome *outcome, fpa_err
     }
     close(pipe_ends[1]);
     pipe_ends[1] = -1;
+    int note = unfinished_begin(UNFINISHED_GROUP, "", pid);
     supervise(process, pid, pipe_ends[0], outcome);
+    unfinished_end(note);
 out:
     for (int i = 0; i < 2; i++)
         if (pipe_ends[i] >= 0)

@@ -1,4 +1,5 @@
 #include "nvrtc_library.h"
+#include "base/private.h"
 
 #include <dlfcn.h>
 #include <glob.h>
@@ -47,8 +48,11 @@ static struct {
     fpa_error error;
 } found = {.once = PTHREAD_ONCE_INIT};
 
-/* Where to look, in this order: $variable (none: NULL; skipped when it is not set), then a pattern, whose
- * last match is the newest. A pattern without a folder is a name for the loader. */
+/* Beside the cache of kernels: there, only what is ours alone is opened. */
+#define IN_CACHE "/fpac/nvrtc/libnvrtc.so*"
+
+/* Where to look, in this order: $variable (none: NULL; skipped when it is not set to an absolute path), then a
+ * pattern, whose last match is the newest. A pattern without a folder is a name for the loader. */
 static const struct {
     const char *variable, *pattern;
 } places[] = {
@@ -60,8 +64,8 @@ static const struct {
     {NULL, "libnvrtc.so.12"},
     {NULL, "libnvrtc.so.11.2"},
     {NULL, "libnvrtc.so"},
-    {"XDG_CACHE_HOME", "/fpac/nvrtc/libnvrtc.so*"},
-    {"HOME", "/.cache/fpac/nvrtc/libnvrtc.so*"},
+    {"XDG_CACHE_HOME", IN_CACHE},
+    {"HOME", "/.cache" IN_CACHE},
     {"VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/{cuda_nvrtc,cu[1-9]*}/lib/libnvrtc.so*"},
     {"HOME", "/.local/lib/python3*/site-packages/nvidia/{cuda_nvrtc,cu[1-9]*}/lib/libnvrtc.so*"},
     {NULL, "/usr/local/lib/python3*/*-packages/nvidia/{cuda_nvrtc,cu[1-9]*}/lib/libnvrtc.so*"},
@@ -128,7 +132,27 @@ static bool try_library(const char *path, char *reason, size_t size)
     return false;
 }
 
-static bool try_pattern(const char *pattern, char *reason, size_t size)
+/* DIR/fpac/nvrtc/libnvrtc.so.13: the file, the library that it opens in turn, and the two folders of ours. */
+static bool is_trusted(const char *path, char *reason, size_t size)
+{
+    char part[4096];
+    glob_t matches;
+    bool trusted = file_is_private(path, reason, size);
+    snprintf(part, sizeof part, "%s", path);
+    for (int i = 0; i < 2 && trusted; i++) {
+        *strrchr(part, '/') = 0;
+        trusted = folder_is_private(part, reason, size);
+    }
+    snprintf(part, sizeof part, "%.*s/libnvrtc-builtins.so*", (int)(strrchr(path, '/') - path), path);
+    if (!trusted || glob(part, 0, NULL, &matches) != 0)
+        return trusted;
+    for (size_t i = 0; i < matches.gl_pathc && trusted; i++)
+        trusted = file_is_private(matches.gl_pathv[i], reason, size);
+    globfree(&matches);
+    return trusted;
+}
+
+static bool try_pattern(const char *pattern, bool is_cache, char *reason, size_t size)
 {
     glob_t matches;
     bool done = false;
@@ -136,7 +160,8 @@ static bool try_pattern(const char *pattern, char *reason, size_t size)
         return try_library(pattern, reason, size);
     if (glob(pattern, GLOB_BRACE, NULL, &matches) == 0) {
         for (size_t i = matches.gl_pathc; i > 0 && !done; i--)
-            done = try_library(matches.gl_pathv[i - 1], reason, size);
+            done = (!is_cache || is_trusted(matches.gl_pathv[i - 1], reason, size)) &&
+                   try_library(matches.gl_pathv[i - 1], reason, size);
         globfree(&matches);
     }
     return done;
@@ -146,10 +171,11 @@ static bool try_place(int i, char *reason, size_t size)
 {
     char pattern[4096];
     const char *folder = places[i].variable ? getenv(places[i].variable) : "";
-    if (!folder || (places[i].variable && !*folder))
+    if (!folder || (places[i].variable && *folder != '/'))
         return false;
+    const bool is_cache = strstr(places[i].pattern, IN_CACHE) != NULL;
     int length = snprintf(pattern, sizeof pattern, "%s%s", folder, places[i].pattern);
-    return length < (int)sizeof pattern && try_pattern(pattern, reason, size);
+    return length < (int)sizeof pattern && try_pattern(pattern, is_cache, reason, size);
 }
 
 static void find(void)

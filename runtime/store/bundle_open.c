@@ -75,8 +75,11 @@ static void list_heads(const fpa_manifest *manifest, char *text, size_t size)
     text[0] = 0;
     for (int i = 0; i < manifest->count && used < size; i++) {
         const char *name = manifest->entries[i].facts.name;
-        if (i > 0 && strcmp(manifest->entries[i - 1].facts.name, name) == 0)
-            continue; /* the targets of one head follow each other */
+        bool listed = false;
+        for (int j = 0; j < i && !listed; j++)
+            listed = strcmp(manifest->entries[j].facts.name, name) == 0;
+        if (listed)
+            continue;
         int length = snprintf(text + used, size - used, "%s%s", used ? ", " : "", name);
         used += (size_t)length;
     }
@@ -190,20 +193,26 @@ static fpa_status read_object(opening *o, fpa_error *error)
     return status;
 }
 
-/* A verdict holds for these bytes, this head and this device. */
+/* A verdict holds for these bytes, this head, these facts and this device, by this verifier. */
 static fpa_status find_verdict(opening *o, fpa_error *error)
 {
-    char *device = NULL;
+    char *device = NULL, *facts = facts_print(&o->entry->facts);
     fpa_object nothing = {NULL, 0};
     bool found;
-    fpa_status status = o->backend->device(o->options, &device, error);
+    fpa_status status = facts ? o->backend->device(o->options, &device, error) : fail_memory(error);
+    if (!status) {
+        const char *const fields[] = {"fpac bundle verdict 2 of " FPA_VERSION,
+                                      o->entry->files[MANIFEST_OBJECT].digest,
+                                      o->entry->files[MANIFEST_HEAD].digest,
+                                      facts,
+                                      device,
+                                      verifier_digest};
+        cache_key(fields, sizeof fields / sizeof *fields, o->key);
+    }
+    free(device);
+    free(facts);
     if (status)
         return status;
-    const char *const fields[] = {"fpac bundle verdict 1 of " FPA_VERSION,
-                                  o->entry->files[MANIFEST_OBJECT].digest,
-                                  o->entry->files[MANIFEST_HEAD].digest, device};
-    cache_key(fields, sizeof fields / sizeof *fields, o->key);
-    free(device);
     status = cache_open(o->options, &o->cache, error);
     if (!status)
         status = cache_load(&o->cache, o->options, o->key, &found, &nothing, &o->verdict, error);

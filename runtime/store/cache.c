@@ -1,5 +1,6 @@
 #include "cache.h"
 #include "base/file.h"
+#include "base/private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -54,44 +55,18 @@ static fpa_status choose_folder(const fpa_options *options, fpa_cache *cache, fp
     return cache->folder ? FPA_OK : fail_memory(error);
 }
 
-/* With a slash at its end, a symlink would be followed in spite of O_NOFOLLOW. */
-static void strip_slashes(char *path)
-{
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        path[--length] = 0;
-}
-
-/* What others could write here, we would later run: so only a folder that is ours alone. */
-static void check_folder(fpa_cache *cache)
-{
-    struct stat facts;
-    int fd = open(cache->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        bool link = errno == ELOOP || errno == ENOTDIR;
-        refuse(cache, "%.160s %s", cache->folder, link ? "is a symlink or no folder" : strerror(errno));
-        return;
-    }
-    if (fstat(fd, &facts) != 0)
-        refuse(cache, "%.160s: %s", cache->folder, strerror(errno));
-    else if (facts.st_uid != geteuid())
-        refuse(cache, "%.160s belongs to another user", cache->folder);
-    else if (facts.st_mode & (S_IWGRP | S_IWOTH))
-        refuse(cache, "%.160s can be written by others; chmod go-w it", cache->folder);
-    close(fd);
-}
-
 fpa_status cache_open(const fpa_options *options, fpa_cache *cache, fpa_error *error)
 {
     memset(cache, 0, sizeof *cache);
     fpa_status status = choose_folder(options, cache, error);
     if (status || !cache->folder)
         return status;
-    strip_slashes(cache->folder);
+    char reason[sizeof cache->reason];
+    path_trim(cache->folder);
     if (!folder_create(cache->folder, 0700))
         refuse(cache, "%.160s cannot be made: %s", cache->folder, strerror(errno));
-    else
-        check_folder(cache);
+    else if (!folder_is_private(cache->folder, reason, sizeof reason))
+        refuse(cache, "%s", reason);
     return FPA_OK;
 }
 
@@ -205,24 +180,57 @@ fpa_status cache_load(const fpa_cache *cache, const fpa_options *options, const 
     return status;
 }
 
-typedef bool entry_filter(const char *name, const struct stat *facts);
+typedef bool entry_filter(int folder, const char *name, const struct stat *facts);
 
-static bool is_entry(const char *name, const struct stat *facts)
+/* The first bytes of a file of ours, as a string; empty when there are none. */
+static void read_start(int folder, const char *name, const struct stat *facts, char text[HEADER_SIZE])
 {
-    size_t length = strlen(name);
-    return S_ISREG(facts->st_mode) && length == 64 + strlen(ENTRY_SUFFIX) &&
-           strcmp(name + 64, ENTRY_SUFFIX) == 0;
+    ssize_t got = -1;
+    int fd = S_ISREG(facts->st_mode) && facts->st_uid == geteuid()
+                 ? openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+                 : -1;
+    if (fd >= 0) {
+        got = read(fd, text, HEADER_SIZE - 1);
+        close(fd);
+    }
+    text[got > 0 ? got : 0] = 0;
 }
 
-static bool is_temporary(const char *name, const struct stat *facts)
+/* What carries its own name, and is as long as it says: nobody else wrote that. */
+static bool is_entry(int folder, const char *name, const struct stat *facts)
 {
-    return S_ISREG(facts->st_mode) && strncmp(name, FILE_TEMPORARY, strlen(FILE_TEMPORARY)) == 0;
+    char text[HEADER_SIZE], start[HEADER_SIZE];
+    long long verdict, object;
+    if (strlen(name) != 64 + strlen(ENTRY_SUFFIX) || strcmp(name + 64, ENTRY_SUFFIX) != 0)
+        return false;
+    read_start(folder, name, facts, text);
+    if (sscanf(text, "fpac-cache 1\nkey %*64s\nverdict %12lld\nobject %12lld\n", &verdict, &object) != 2)
+        return false;
+    snprintf(start, sizeof start, "fpac-cache 1\nkey %.64s\n", name);
+    const char *end = strstr(text, "\n\n");
+    return strncmp(text, start, strlen(start)) == 0 && end &&
+           end + 2 - text + verdict + object == (long long)facts->st_size;
 }
 
 /* No writer takes an hour: this is what one left that was killed. */
-static bool is_abandoned(const char *name, const struct stat *facts)
+static bool is_abandoned(int folder, const char *name, const struct stat *facts)
 {
-    return is_temporary(name, facts) && time(NULL) - facts->st_mtime > 3600;
+    (void)folder;
+    return S_ISREG(facts->st_mode) && facts->st_uid == geteuid() && file_is_temporary(name) &&
+           time(NULL) - facts->st_mtime > 3600;
+}
+
+/* A writer's file, as far as it got. */
+static bool is_begun(int folder, const char *name, const struct stat *facts)
+{
+    static const char first[] = "fpac-cache 1\nkey ";
+    char text[HEADER_SIZE];
+    if (!file_is_temporary(name) || !S_ISREG(facts->st_mode))
+        return false;
+    read_start(folder, name, facts, text);
+    size_t length = strlen(text);
+    return facts->st_uid == geteuid() &&
+           strncmp(text, first, length < strlen(first) ? length : strlen(first)) == 0;
 }
 
 /* Count the files that pass the filter, and unlink them when told to. */
@@ -238,7 +246,7 @@ static fpa_status visit(const fpa_cache *cache, entry_filter *filter, bool unlin
     for (struct dirent *item = readdir(folder); item; item = readdir(folder)) {
         struct stat facts;
         if (fstatat(dirfd(folder), item->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !filter(item->d_name, &facts))
+            !filter(dirfd(folder), item->d_name, &facts))
             continue;
         if (unlink_them && unlinkat(dirfd(folder), item->d_name, 0) != 0)
             continue; /* another process was faster */
@@ -279,6 +287,6 @@ fpa_status cache_measure(const fpa_cache *cache, int64_t *entries, int64_t *byte
 fpa_status cache_clear(const fpa_cache *cache, int64_t *entries, fpa_error *error)
 {
     int64_t bytes;
-    fpa_status status = visit(cache, is_temporary, true, entries, &bytes, error);
+    fpa_status status = visit(cache, is_begun, true, entries, &bytes, error);
     return status ? status : visit(cache, is_entry, true, entries, &bytes, error);
 }

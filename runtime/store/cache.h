@@ -37,7 +37,7 @@ fpa_status cache_load(const fpa_cache *cache, const fpa_options *options, const 
 fpa_status cache_store(const fpa_cache *cache, const char *key, const fpa_object *object, const char *verdict,
                        fpa_error *error);
 
-/* For `fpac cache`: number of entries and bytes; and removal of all of them. */
+/* For `fpac cache`: number of entries and bytes; and removal of all of them, and of nothing that only looks so. */
 fpa_status cache_measure(const fpa_cache *cache, int64_t *entries, int64_t *bytes, fpa_error *error);
 fpa_status cache_clear(const fpa_cache *cache, int64_t *entries, fpa_error *error);
 

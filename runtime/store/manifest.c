@@ -35,7 +35,8 @@ static const struct field {
 
 static const char *const file_words[MANIFEST_FILES] = {"head", "code", "header", "object", "ptx"};
 
-static const char first_line[] = "fpac-bundle 3";
+static const char last_word[] = "sha256";
+static const char first_line[] = "fpac-bundle 4";
 
 enum { FIELDS = sizeof fields / sizeof *fields, MAX_LINE = 512, MAX_ENTRIES = 1 << 16 };
 
@@ -103,9 +104,19 @@ static char *printed(void (*print)(FILE *text, const void *what), const void *wh
     return text_finish(text, &bytes);
 }
 
+/* The digest of all that stands before it: no fact is believed that was changed. */
 char *manifest_print(const fpa_manifest *manifest)
 {
-    return printed(print_manifest, manifest);
+    char digest[DIGEST_TEXT], *text = NULL, *body = printed(print_manifest, manifest);
+    if (!body)
+        return NULL;
+    manifest_digest(body, strlen(body), digest);
+    size_t size = strlen(body) + sizeof last_word + DIGEST_TEXT + 1;
+    text = malloc(size);
+    if (text)
+        snprintf(text, size, "%s%s %s\n", body, last_word, digest);
+    free(body);
+    return text;
 }
 
 char *facts_print(const fpa_facts *facts)
@@ -306,7 +317,23 @@ static fpa_status parse_count(reader *r, size_t size, fpa_manifest *manifest)
     return manifest->entries ? FPA_OK : fail_memory(r->error);
 }
 
-/* One text for one manifest: a number that is spelled another way ("007") is refused too. */
+/* "sha256 DIGEST": check_spelling compares it with what the lines before it demand. */
+static fpa_status parse_digest(reader *r)
+{
+    const char *listed = next_line(r) ? after_word(r, last_word) : NULL;
+    return listed && is_digest(listed) ? FPA_OK : refuse(r, "sha256 SHA256");
+}
+
+static fpa_status refuse_line(const reader *r, const char *wanted)
+{
+    if (strncmp(wanted, last_word, strlen(last_word)) != 0)
+        return refuse(r, wanted);
+    return fail(r->error, FPA_INVALID, r->where,
+                "was changed after it was written (its SHA-256 differs); write the bundle again");
+}
+
+/* One text for one manifest: a number that is spelled another way ("007") is refused too, and a fact that is not
+ * the one whose digest was written. */
 static fpa_status check_spelling(const char *text, const fpa_manifest *manifest, reader *r)
 {
     char *ours = manifest_print(manifest);
@@ -322,7 +349,7 @@ static fpa_status check_spelling(const char *text, const fpa_manifest *manifest,
         if (strncmp(theirs, line, length + 1) != 0) {
             char wanted[MAX_LINE];
             snprintf(wanted, sizeof wanted, "%.*s", (int)(length < 200 ? length : 200), line);
-            status = refuse(r, wanted);
+            status = refuse_line(r, wanted);
         }
         line += length + 1;
         theirs = r->next;
@@ -341,6 +368,8 @@ fpa_status manifest_parse(const char *where, const char *text, size_t size, fpa_
     fpa_status status = parse_count(&r, size, manifest);
     for (int i = 0; !status && i < manifest->count; i++)
         status = parse_entry(&r, &manifest->entries[i]);
+    if (!status)
+        status = parse_digest(&r);
     if (!status && *r.next) {
         next_line(&r);
         status = refuse(&r, "the end of the file");

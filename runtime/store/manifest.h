@@ -1,6 +1,6 @@
 /* manifest: the list of what lies in a bundle's folder, as text (manifest.fpa).
  *
- *     fpac-bundle 3
+ *     fpac-bundle 4
  *     entries 1
  *     entry tspow2_d64_b8 c:avx512      a head for a target
  *     arithmetic f32                    its facts, one a line, in a fixed order
@@ -10,7 +10,8 @@
  *     code tspow2_d64_b8.c SHA256       when they are there
  *     header tspow2_d64_b8.h SHA256
  *     object tspow2_d64_b8.avx512.so SHA256
- *     end */
+ *     end
+ *     sha256 SHA256                     of the lines before it */
 #ifndef FPAC_RUNTIME_STORE_MANIFEST_H
 #define FPAC_RUNTIME_STORE_MANIFEST_H
 

@@ -23,6 +23,10 @@ typedef struct fpa_verdict {
     char text[512]; /* one line */
 } fpa_verdict;
 
+/* SHA-256 of the text of what decides a verdict: this folder, the reference and what both are built on. A verdict
+ * that another text gave is asked for again. */
+extern const char verifier_digest[];
+
 /* Check a loaded module against the reference of head (as written) in every form that facts
  * name. On success *verdict says what was found; REFUSED names form, shape, element and figures. */
 fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,

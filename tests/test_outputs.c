@@ -1,0 +1,305 @@
+/* Where fpac writes: links, devices, FIFOs and modes are left as they are, and no file is lost to another. */
+#include "command_place.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+#include "read_array.h" /* it includes cmocka.h */
+
+typedef struct fixture {
+    place here;
+    char q[PATH], k[PATH], v[PATH], o[PATH], other[PATH];
+} fixture;
+
+static void write_ones(const char *path)
+{
+    float data[8];
+    fpa_error error;
+    fpa_array array = {.axes = 4, .shape = {1, 2, 1, 4}, .count = 8, .data = data};
+    for (int i = 0; i < 8; i++)
+        data[i] = 1;
+    assert_int_equal(npy_write(path, &array, &error), FPA_OK);
+}
+
+static int begin(void **state)
+{
+    fixture *f = *state = calloc(1, sizeof *f);
+    place_begin(&f->here, tiny_spec);
+    place_file(&f->here, "q.npy", f->q);
+    place_file(&f->here, "k.npy", f->k);
+    place_file(&f->here, "v.npy", f->v);
+    place_file(&f->here, "o.npy", f->o);
+    place_file(&f->here, "other.npy", f->other);
+    write_ones(f->q);
+    write_ones(f->k);
+    write_ones(f->v);
+    return 0;
+}
+
+static int end(void **state)
+{
+    fixture *f = *state;
+    scratch_remove(f->here.folder);
+    free(f);
+    return 0;
+}
+
+#define APPLY(f, out, ...)                                                                                   \
+    RUN("fpac", "run", (f)->here.spec, "--q", (f)->q, "--k", (f)->k, "--v", (f)->v, "-o",                    \
+        out __VA_OPT__(, ) __VA_ARGS__)
+
+static mode_t mode_of(const char *path)
+{
+    struct stat facts;
+    assert_int_equal(lstat(path, &facts), 0);
+    return facts.st_mode;
+}
+
+static void links_are_followed(void **state)
+{
+    fixture *f = *state;
+    char deep[PATH], missing[PATH];
+    place_file(&f->here, "link.npy", deep);
+    place_file(&f->here, "missing.npy", missing);
+    scratch_write(f->other, "old", 3);
+    assert_int_equal(symlink("other.npy", deep), 0); /* relative to its folder */
+    assert_int_equal(symlink(f->o, missing), 0);     /* to nothing yet */
+    expect(APPLY(f, deep), 0, NULL, NULL);
+    expect(APPLY(f, missing), 0, NULL, NULL);
+    assert_true(S_ISLNK(mode_of(deep)));
+    assert_true(S_ISLNK(mode_of(missing)));
+    fpa_array through = read_array(f->other), made = read_array(f->o);
+    assert_int_equal(through.count, 8);
+    assert_int_equal(made.count, 8);
+    npy_free(&through);
+    npy_free(&made);
+    assert_int_equal(unlink(f->o), 0);
+    assert_int_equal(symlink("o.npy", f->o), 0); /* a circle */
+    expect(APPLY(f, f->o), 1, NULL, "symbolic links");
+    assert_true(S_ISLNK(mode_of(f->o)));
+}
+
+/* A device of our own, lest a mistake removes the machine's; who may not make one cannot remove that either. */
+static void make_device(const fixture *f, const char *name, int minor, char path[PATH])
+{
+    place_file(&f->here, name, path);
+    if (mknod(path, S_IFCHR | 0666, makedev(1, (unsigned)minor)) != 0)
+        snprintf(path, PATH, "/dev/%s", name);
+}
+
+static void a_device_stays_a_device(void **state)
+{
+    fixture *f = *state;
+    char null[PATH], full[PATH];
+    make_device(f, "null", 3, null);
+    make_device(f, "full", 7, full);
+    expect(APPLY(f, null), 0, NULL, NULL);
+    assert_true(S_ISCHR(mode_of(null)));
+    expect(APPLY(f, null, "--state-out", null), 0, NULL, NULL);
+    assert_true(S_ISCHR(mode_of(null)));
+    expect(APPLY(f, full), 1, NULL, "/full: cannot be written: No space left on device");
+}
+
+static void a_fifo_gets_the_bytes(void **state)
+{
+    fixture *f = *state;
+    char fifo[PATH], got[PATH], command[4 * PATH];
+    place_file(&f->here, "fifo", fifo);
+    place_file(&f->here, "got.npy", got);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    snprintf(command, sizeof command, "timeout 60 cat %s > %s & \"$@\"; wait", fifo, got);
+    expect(RUN("/bin/sh", "-c", command, "sh", getenv("FPAC") ? getenv("FPAC") : "build/fpac", "run",
+               f->here.spec, "--q", f->q, "--k", f->k, "--v", f->v, "-o", fifo),
+           0, NULL, NULL);
+    assert_true(S_ISFIFO(mode_of(fifo)));
+    fpa_array through = read_array(got);
+    assert_int_equal(through.count, 8);
+    npy_free(&through);
+}
+
+static void standard_output_is_what_the_shell_made_it(void **state)
+{
+    fixture *f = *state;
+    char line[2 * PATH];
+    scratch_write(f->other, "first ", 6);
+    snprintf(line, sizeof line, "exec \"$@\" >> %s", f->other);
+    expect(RUN("/bin/sh", "-c", line, "sh", getenv("FPAC") ? getenv("FPAC") : "build/fpac", "run",
+               f->here.spec, "--q", f->q, "--k", f->k, "--v", f->v, "-o", "/proc/self/fd/1"),
+           0, NULL, NULL);
+    size_t size = 0;
+    char *text = text_read(f->other, &size);
+    assert_true(size > 64);
+    assert_memory_equal(text, "first \x93NUMPY", 12);
+    free(text);
+}
+
+static void modes_are_kept_and_new_files_follow_the_umask(void **state)
+{
+    fixture *f = *state;
+    mode_t before = umask(027);
+    scratch_write(f->other, "old", 3);
+    assert_int_equal(chmod(f->other, 0600), 0);
+    expect(APPLY(f, f->other), 0, NULL, NULL);
+    expect(APPLY(f, f->o), 0, NULL, NULL);
+    umask(before);
+    assert_int_equal(mode_of(f->other) & 0777, 0600);
+    assert_int_equal(mode_of(f->o) & 0777, 0640);
+    assert_int_equal(chmod(f->o, 0666), 0);
+    expect(APPLY(f, f->o), 0, NULL, NULL);
+    assert_int_equal(mode_of(f->o) & 0777, 0666);
+}
+
+static void equal_paths_are_refused(void **state)
+{
+    fixture *f = *state;
+    char spelled[PATH + 8], link[PATH];
+    snprintf(spelled, sizeof spelled, "%s/./q.npy", f->here.folder);
+    place_file(&f->here, "link.npy", link);
+    assert_int_equal(symlink(f->k, link), 0);
+    const char *const lost[] = {f->q, f->k, f->v, spelled, link, f->here.spec};
+    for (unsigned i = 0; i < sizeof lost / sizeof *lost; i++) {
+        expect(APPLY(f, lost[i]), 1, NULL, "-o would overwrite it");
+        expect(APPLY(f, f->o, "--state-out", lost[i]), 1, NULL, "--state-out would overwrite it");
+    }
+    snprintf(spelled, sizeof spelled, "%s/./o.npy", f->here.folder);
+    expect(APPLY(f, f->o, "--state-out", f->o), 1, NULL, "one would be lost");
+    expect(APPLY(f, f->o, "--state-out", spelled), 1, NULL, "one would be lost");
+    assert_int_not_equal(access(f->o, F_OK), 0);
+    fpa_array q = read_array(f->q);
+    assert_int_equal(q.count, 8);
+    npy_free(&q);
+}
+
+/* Step by step decoding: the state that came in is replaced by the one that goes out. */
+static void a_state_may_be_replaced(void **state)
+{
+    fixture *f = *state;
+    expect(APPLY(f, f->o, "--state-out", f->other), 0, NULL, NULL);
+    expect(APPLY(f, f->o, "--state-in", f->other, "--state-out", f->other), 0, NULL, NULL);
+}
+
+static void a_folder_is_refused(void **state)
+{
+    fixture *f = *state;
+    expect(APPLY(f, f->here.folder), 1, NULL, "it is a folder");
+    assert_true(S_ISDIR(mode_of(f->here.folder)));
+}
+
+static void a_closed_standard_output_is_told(void **state)
+{
+    fixture *f = *state;
+    const char *fpac = getenv("FPAC") ? getenv("FPAC") : "build/fpac";
+    static const char *const commands[] = {"bench", "explain", "list", "verify"};
+    for (unsigned i = 0; i < sizeof commands / sizeof *commands; i++)
+        expect(RUN("/bin/sh", "-c", "exec \"$@\" >&-", "sh", fpac, commands[i], f->here.spec), 1, NULL,
+               "standard output: ");
+    expect(RUN("/bin/sh", "-c", "exec \"$@\" >&- 2>&- <&-", "sh", fpac, "bench", f->here.spec), 1, NULL, NULL);
+}
+
+/* ---- gen ---- */
+
+static char *manifest_of(const fixture *f)
+{
+    char path[PATH];
+    place_file(&f->here, "out/manifest.fpa", path);
+    char *text = text_read(path, NULL);
+    assert_non_null(text);
+    return text;
+}
+
+static void expect_listed(const fixture *f, const char *const *entries, int count)
+{
+    char line[32], *text = manifest_of(f);
+    snprintf(line, sizeof line, "\nentries %d\n", count);
+    assert_non_null(strstr(text, line));
+    for (int i = 0; i < count; i++)
+        assert_non_null(strstr(text, entries[i]));
+    free(text);
+}
+
+static void gen_keeps_the_other_heads_of_a_folder(void **state)
+{
+    fixture *f = *state;
+    static const char *const all[] = {"entry one c:sse2\n", "entry two c:sse2\n", "entry two c:avx2\n"};
+    char out[PATH], two[PATH];
+    place_file(&f->here, "out", out);
+    place_file(&f->here, "two.lua", two);
+    text_write(two, two_heads_spec);
+    expect(RUN("fpac", "gen", two, "-o", out, "--head", "one", "--target", "c:sse2"), 0, NULL, NULL);
+    expect(RUN("fpac", "gen", two, "-o", out, "--head", "two", "--target", "c:sse2,c:avx2"), 0, NULL, NULL);
+    expect_listed(f, all, 3);
+    char *first = manifest_of(f);
+    expect(RUN("fpac", "gen", two, "-o", out, "--head", "two", "--target", "c:sse2,c:avx2"), 0, NULL, NULL);
+    char *again = manifest_of(f);
+    assert_string_equal(first, again);
+    free(first);
+    free(again);
+    expect(RUN("fpac", "gen", two, "-o", out, "--head", "two", "--target", "c:avx2", "--dtype", "bf16"), 0, NULL,
+           NULL);
+    expect_listed(f, (const char *const[]){all[0], all[2]}, 2); /* two.head is another: c:sse2's is gone */
+    char manifest[PATH];
+    place_file(&f->here, "out/manifest.fpa", manifest);
+    text_write(manifest, "fpac-bundle 2\n");
+    expect(RUN("fpac", "gen", two, "-o", out, "--head", "one", "--target", "c:sse2"), 0, NULL,
+           "are not kept: expected 'fpac-bundle");
+    expect_listed(f, all, 1);
+}
+
+/* ---- temporaries ---- */
+
+static void what_a_killed_writer_left_is_swept_a_day_later(void **state)
+{
+    fixture *f = *state;
+    static const char *const names[] = {".fpac-0123456789abcdef", ".fpac-fedcba9876543210",
+                                        ".fpac-0123456789abcdeg", ".fpac-notes"};
+    char paths[4][PATH], inside[PATH];
+    for (int i = 0; i < 4; i++)
+        place_file(&f->here, names[i], paths[i]);
+    const char *const old[] = {paths[0], paths[2], paths[3]};
+    for (int i = 0; i < 3; i++)
+        scratch_write(old[i], "half", 4);
+    assert_int_equal(mkdir(paths[1], 0700), 0);
+    place_file(&f->here, ".fpac-fedcba9876543210/head.c", inside);
+    scratch_write(inside, "x", 1);
+    expect(APPLY(f, f->o), 0, NULL, NULL); /* they may be somebody's at work */
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(access(paths[i], F_OK), 0);
+    for (int i = 0; i < 4; i++)
+        expect(RUN("/usr/bin/env", "touch", "-d", "2 days ago", paths[i]), 0, NULL, NULL);
+    expect(APPLY(f, f->o), 0, NULL, NULL);
+    assert_int_not_equal(access(paths[0], F_OK), 0);
+    assert_int_not_equal(access(paths[1], F_OK), 0);
+    assert_int_equal(access(paths[2], F_OK), 0); /* no name of ours */
+    assert_int_equal(access(paths[3], F_OK), 0);
+}
+
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLAIM(links_are_followed),
+        CLAIM(a_device_stays_a_device),
+        CLAIM(a_fifo_gets_the_bytes),
+        CLAIM(standard_output_is_what_the_shell_made_it),
+        CLAIM(modes_are_kept_and_new_files_follow_the_umask),
+        CLAIM(equal_paths_are_refused),
+        CLAIM(a_state_may_be_replaced),
+        CLAIM(a_folder_is_refused),
+        CLAIM(a_closed_standard_output_is_told),
+        CLAIM(gen_keeps_the_other_heads_of_a_folder),
+        CLAIM(what_a_killed_writer_left_is_swept_a_day_later),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
