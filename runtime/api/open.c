@@ -1,5 +1,6 @@
 /* open: spec -> head -> source -> object -> module -> kernel, with the cache in between. */
 #include "open.h"
+#include "base/plain_locale.h"
 #include "gen/gen.h"
 #include "runtime/builder.h"
 #include "runtime/store/cache.h"
@@ -176,6 +177,7 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
                                fpa_kernel **kernel, fpa_error *error)
 {
     opening o = {.options = options, .mechanism = mechanism, .head = head};
+    const locale_t before = locale_plain();
     *kernel = NULL;
     fpa_status status = choose_target(&o, error);
     if (!status)
@@ -189,6 +191,7 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
     if (!status)
         store(&o, *kernel);
     finish(&o);
+    locale_restore(before);
     return status;
 }
 

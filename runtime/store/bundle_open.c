@@ -2,6 +2,7 @@
  * program which only opens bundles links against neither. */
 #include "cache.h"
 #include "base/file.h"
+#include "base/plain_locale.h"
 #include "runtime/kernel.h"
 #include "manifest.h"
 #include "runtime/verify/verify.h"
@@ -251,6 +252,7 @@ fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_optio
                            fpa_kernel **kernel, fpa_error *error)
 {
     opening o = {.options = options, .folder = folder};
+    const locale_t before = locale_plain();
     *kernel = NULL;
     fpa_status status = read_manifest(&o, error);
     if (!status)
@@ -266,5 +268,6 @@ fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_optio
     if (!status)
         store(&o, *kernel);
     finish(&o);
+    locale_restore(before);
     return status;
 }

@@ -1,4 +1,5 @@
 #include "manifest.h"
+#include "base/plain_locale.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -99,7 +100,9 @@ static char *printed(void (*print)(FILE *text, const void *what), const void *wh
     FILE *text = open_memstream(&bytes, &size);
     if (!text)
         return NULL;
+    const locale_t before = locale_plain();
     print(text, what);
+    locale_restore(before);
     return text_finish(text, &bytes);
 }
 
@@ -164,7 +167,9 @@ static bool parse_number(const char *text, double *value)
     char *end;
     if (!isdigit((unsigned char)*text))
         return false;
+    const locale_t before = locale_plain();
     *value = strtod(text, &end);
+    locale_restore(before);
     return *end == 0 && isfinite(*value);
 }
 
