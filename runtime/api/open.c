@@ -212,7 +212,10 @@ fpa_status fpa_open(const char *spec, const char *head, const fpa_options *optio
                     fpa_error *error)
 {
     fpa_head_list list = {0, NULL};
-    *kernel = NULL;
+    if (kernel)
+        *kernel = NULL;
+    if (!kernel || !spec)
+        return fail(error, FPA_INVALID, kernel ? "spec" : "kernel", "is NULL");
     fpa_status status = spec_load(spec, &list, error);
     if (!status)
         status = open_head(&list, spec, head, options, kernel, error);
@@ -224,7 +227,10 @@ fpa_status fpa_open_text(const char *name, const char *text, const char *head, c
                          fpa_kernel **kernel, fpa_error *error)
 {
     fpa_head_list list = {0, NULL};
-    *kernel = NULL;
+    if (kernel)
+        *kernel = NULL;
+    if (!kernel || !name || !text)
+        return fail(error, FPA_INVALID, !kernel ? "kernel" : name ? "text" : "name", "is NULL");
     fpa_status status = spec_load_text(name, ".", text, strlen(text), &list, error);
     if (!status)
         status = open_head(&list, name, head, options, kernel, error);

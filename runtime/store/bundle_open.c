@@ -252,8 +252,11 @@ fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_optio
                            fpa_kernel **kernel, fpa_error *error)
 {
     opening o = {.options = options, .folder = folder};
+    if (kernel)
+        *kernel = NULL;
+    if (!kernel || !folder)
+        return fail(error, FPA_INVALID, kernel ? "folder" : "kernel", "is NULL");
     const locale_t before = locale_plain();
-    *kernel = NULL;
     fpa_status status = read_manifest(&o, error);
     if (!status)
         status = choose_entry(&o, head, error);
