@@ -81,7 +81,7 @@ static fpa_status check_text(const char *name, const char *text, size_t size, fp
 
 static fpa_status fail_file(const char *path, const char *what, fpa_error *error)
 {
-    return fail(error, FPA_IO, path, "%s: %s", what, strerror(errno));
+    return errno == ENOMEM ? fail_memory(error) : fail(error, FPA_IO, path, "%s: %s", what, strerror(errno));
 }
 
 /* The rest of file, malloc'ed, with a NUL behind it. */

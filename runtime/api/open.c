@@ -117,8 +117,9 @@ static fpa_status load(opening *o, fpa_error *error)
         return status;
     if (!o->cached)
         return compile(o, error);
-    if (load_cached(o, &reason) == FPA_OK)
-        return FPA_OK;
+    status = load_cached(o, &reason);
+    if (status == FPA_OK || status == FPA_NO_MEMORY)
+        return status ? fail_memory(error) : FPA_OK;
     log_line(o->options, "%s: the cached module is built again: %s", o->head->name, reason.message);
     forget_object(o);
     return compile(o, error);

@@ -95,15 +95,14 @@ static void print_manifest(FILE *text, const void *manifest)
 /* What print writes of something, malloc'ed, or NULL. */
 static char *printed(void (*print)(FILE *text, const void *what), const void *what)
 {
-    char *bytes = NULL;
-    size_t size = 0;
-    FILE *text = open_memstream(&bytes, &size);
+    text_buffer buffer;
+    FILE *text = text_open(&buffer);
     if (!text)
         return NULL;
     const locale_t before = locale_plain();
     print(text, what);
     locale_restore(before);
-    return text_finish(text, &bytes);
+    return text_finish(&buffer);
 }
 
 char *manifest_print(const fpa_manifest *manifest)
