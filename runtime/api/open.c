@@ -1,5 +1,6 @@
 /* open: spec -> head -> source -> object -> module -> kernel, with the cache in between. */
 #include "open.h"
+#include "base/plain_locale.h"
 #include "gen/gen.h"
 #include "runtime/builder.h"
 #include "runtime/store/cache.h"
@@ -116,8 +117,11 @@ static fpa_status take_cached(opening *o, bool *broken, fpa_error *error)
     fpa_error reason;
     fpa_status status = cache_load(&o->cache, o->options, o->key, &o->cached, &o->object, &o->kept, error);
     *broken = false;
-    if (status || !o->cached || load_cached(o, &reason) == FPA_OK)
+    if (status || !o->cached)
         return status;
+    status = load_cached(o, &reason);
+    if (status == FPA_OK || status == FPA_NO_MEMORY)
+        return status ? fail_memory(error) : FPA_OK;
     log_line(o->options, "%s: the cached module is built again: %s", o->head->name, reason.message);
     forget_object(o);
     *broken = true;
@@ -191,6 +195,7 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
                                fpa_kernel **kernel, fpa_error *error)
 {
     opening o = {.options = options, .mechanism = mechanism, .head = head};
+    const locale_t before = locale_plain();
     *kernel = NULL;
     fpa_status status = choose_target(&o, error);
     if (!status)
@@ -204,6 +209,7 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
     if (!status)
         store(&o, *kernel);
     finish(&o);
+    locale_restore(before);
     return status;
 }
 
@@ -224,7 +230,10 @@ fpa_status fpa_open(const char *spec, const char *head, const fpa_options *optio
                     fpa_error *error)
 {
     fpa_head_list list = {0, NULL};
-    *kernel = NULL;
+    if (kernel)
+        *kernel = NULL;
+    if (!kernel || !spec)
+        return fail(error, FPA_INVALID, kernel ? "spec" : "kernel", "is NULL");
     fpa_status status = spec_load(spec, &list, error);
     if (!status)
         status = open_head(&list, spec, head, options, kernel, error);
@@ -236,7 +245,10 @@ fpa_status fpa_open_text(const char *name, const char *text, const char *head, c
                          fpa_kernel **kernel, fpa_error *error)
 {
     fpa_head_list list = {0, NULL};
-    *kernel = NULL;
+    if (kernel)
+        *kernel = NULL;
+    if (!kernel || !name || !text)
+        return fail(error, FPA_INVALID, !kernel ? "kernel" : name ? "text" : "name", "is NULL");
     fpa_status status = spec_load_text(name, ".", text, strlen(text), &list, error);
     if (!status)
         status = open_head(&list, name, head, options, kernel, error);

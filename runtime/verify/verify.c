@@ -7,6 +7,7 @@
 
 #include "runtime/kernel.h"
 #include "base/parallel.h"
+#include "base/plain_locale.h"
 #include "check.h"
 #include "walk.h"
 
@@ -287,17 +288,20 @@ fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa
                          fpa_verdict *verdict, fpa_error *error)
 {
     fpa_measure measures[FORMS] = {0};
-    fpa_status status;
+    const locale_t before = locale_plain();
+    fpa_status status = FPA_OK;
 
     *verdict = (fpa_verdict){0};
     if (!(facts->forms & ((1 << FORMS) - 1)))
-        return fail(error, FPA_REFUSED, head->name, "the module has no form that could be checked");
-    status = examine(head, facts, module, measures, &verdict->problems, error);
+        status = fail(error, FPA_REFUSED, head->name, "the module has no form that could be checked");
+    if (status == FPA_OK)
+        status = examine(head, facts, module, measures, &verdict->problems, error);
     for (int form = 0; form < FORMS && status == FPA_OK; form++)
         if (facts->forms & 1 << form)
             status = conclude(head, (fpa_form_index)form, &measures[form], &verdict->form[form], error);
     if (status == FPA_OK)
         write_text(measures, verdict);
+    locale_restore(before);
     return status;
 }
 
