@@ -5,8 +5,8 @@
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   results docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz bench generated tidy format format-check
-#   smoke coverage clean: docs/command.md, "make"
+#   results docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz torture bench generated tidy format
+#   format-check smoke coverage clean: docs/command.md, "make"
 #   install uninstall install-check dist: docs/install.md
 
 VERSION   := $(strip $(file <VERSION))
@@ -100,8 +100,8 @@ comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
 .PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
-        gpu-bench gpu-table results asan ubsan fuzz fuzz-run bench generated tidy format clean install uninstall \
-        install-check dist
+        gpu-bench gpu-table results asan ubsan fuzz fuzz-run torture torture-fuzzers bench generated tidy format \
+        clean install uninstall install-check dist
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -249,6 +249,19 @@ fuzz-run: $(fuzz_programs)
 
 $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/internal.a
 	@mkdir -p $(@D)
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
+
+# Attacks for TORTURE_SECONDS; SEED=N plays the cases of that seed again, ONLY=KIND one kind. The fuzzers run under the
+# address sanitizer and that of undefined behaviour.
+TORTURE_SECONDS ?= 600
+torture: $(BUILD)/fpac $(BUILD)/torture
+	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=address,undefined torture-fuzzers
+	@TORTURE_FUZZERS=build/fuzz tools/torture.sh $(BUILD) $(TORTURE_SECONDS) $(or $(SEED),0) $(ONLY)
+torture-fuzzers: $(fuzz_programs)
+
+torture_sources := $(sort $(wildcard tests/torture/*.c))
+$(BUILD)/torture: $(call objects,$(torture_sources) tests/random_head.c tests/comma_locale.c) $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,16 +224,42 @@ fpa_status folder_create_private(char **path, fpa_error *error)
     return FPA_OK;
 }
 
-static int remove_entry(const char *path, const struct stat *facts, int kind, struct FTW *position)
+static void remove_entry(int above, const char *name);
+
+/* All that is in an open folder. By the kernel's own lists, which need no memory: a folder is not left behind
+ * because there is none. What was removed may hide names from the list that is being read, so it is read again. */
+static void remove_entries(int folder)
 {
-    (void)facts, (void)kind, (void)position;
-    remove(path);
-    return 0;
+    _Alignas(struct dirent64) char list[2048];
+    for (bool removed = true; removed && lseek(folder, 0, SEEK_SET) == 0;) {
+        removed = false;
+        for (ssize_t size; (size = getdents64(folder, list, sizeof list)) > 0;)
+            for (ssize_t at = 0; at < size;) {
+                const struct dirent64 *entry = (const void *)(list + at);
+                at += entry->d_reclen;
+                if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+                    continue;
+                remove_entry(folder, entry->d_name);
+                removed = removed || faccessat(folder, entry->d_name, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+            }
+    }
+}
+
+static void remove_entry(int above, const char *name)
+{
+    if (unlinkat(above, name, 0) == 0)
+        return;
+    int folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); /* no symlink's */
+    if (folder < 0)
+        return;
+    remove_entries(folder);
+    close(folder);
+    unlinkat(above, name, AT_REMOVEDIR);
 }
 
 void folder_remove(const char *path)
 {
-    nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* never through a symlink */
+    remove_entry(AT_FDCWD, path);
     unfinished_end_path(path);
 }
 

@@ -32,7 +32,7 @@ typedef struct npy_layout {
 
 static fpa_status fail_file(const char *path, const char *what, fpa_error *error)
 {
-    return fail(error, FPA_IO, path, "%s: %s", what, strerror(errno));
+    return errno == ENOMEM ? fail_memory(error) : fail(error, FPA_IO, path, "%s: %s", what, strerror(errno));
 }
 
 /* ---- the header: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } ---- */

@@ -1,4 +1,5 @@
 #include "parallel.h"
+#include "plain_locale.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -21,8 +22,10 @@ typedef struct work {
 static void *do_jobs(void *argument)
 {
     work *w = argument;
+    const locale_t before = locale_plain();
     for (int i = atomic_fetch_add(&w->next, 1); i < w->count; i = atomic_fetch_add(&w->next, 1))
         w->job(i, w->user);
+    locale_restore(before);
     return NULL;
 }
 

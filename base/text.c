@@ -1,13 +1,56 @@
 #include "text.h"
 
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-char *text_finish(FILE *stream, char **text)
+/* Room for size more bytes and the text's end. */
+static bool grow(text_buffer *text, size_t size)
 {
-    const bool written = !ferror(stream);
-    if (fclose(stream) == 0 && written)
-        return *text;
-    free(*text);
-    return *text = NULL;
+    size_t room = text->room ? text->room : sizeof text->pending;
+    if (size >= SIZE_MAX / 4 - text->used)
+        return false;
+    while (room <= text->used + size)
+        room *= 2;
+    if (room == text->room)
+        return true;
+    char *moved = realloc(text->bytes, room);
+    if (!moved)
+        return false;
+    text->bytes = moved;
+    text->room = room;
+    return true;
+}
+
+static ssize_t append(void *cookie, const char *bytes, size_t size)
+{
+    text_buffer *text = cookie;
+    if (text->lost || !grow(text, size)) {
+        text->lost = true;
+        return 0;
+    }
+    memcpy(text->bytes + text->used, bytes, size);
+    text->used += size;
+    text->bytes[text->used] = '\0';
+    return (ssize_t)size;
+}
+
+FILE *text_open(text_buffer *text)
+{
+    *text = (text_buffer){0};
+    text->stream = fopencookie(text, "w", (cookie_io_functions_t){.write = append});
+    if (text->stream)
+        setvbuf(text->stream, text->pending, _IOFBF,
+                sizeof text->pending); /* stdio's own may fail to be had */
+    return text->stream;
+}
+
+char *text_finish(text_buffer *text)
+{
+    append(text, "", 0); /* an empty text is one too */
+    const bool failed = ferror(text->stream);
+    if (fclose(text->stream) == 0 && !failed && !text->lost)
+        return text->bytes;
+    free(text->bytes);
+    return NULL;
 }

@@ -205,7 +205,7 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_costs(&all->plan.facts);
     print_plan(plan);
     free(plan);
-    return options->call.length ? explain_candidates(&all->plan, &options->call, NULL, error) : FPA_OK;
+    return options->call.length ? explain_candidates(&all->plan, &all->simple, all->written, &options->call, NULL, error) : FPA_OK;
 }
 
 static void write_costs(fpa_json *json, const fpa_facts *facts)
@@ -251,7 +251,7 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     json_close(json);
     if (options->call.length) {
         json_array(json, "calls");
-        status = explain_candidates(&all->plan, &options->call, json, error);
+        status = explain_candidates(&all->plan, &all->simple, all->written, &options->call, json, error);
         json_close(json);
     }
     json_close(json);

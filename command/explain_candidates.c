@@ -41,7 +41,50 @@ static void write_form(fpa_json *json, const fpa_call_size *size, const fpa_cand
     json_text(json, "form", form_name((fpa_form_index)size->form));
     json_text(json, "machine", list->machine);
     candidates_write(json, size, list->list, list->count, list->fastest);
+}
+
+/* ---- mechanisms that the plan has not chosen ---- */
+
+static void print_alternative(const fpa_call_size *size, const fpa_alternative *other)
+{
+    char text[CANDIDATE_TEXT];
+    if (other->why[0] || other->fastest.refused)
+        printf("  %-18s %s\n", other->mechanism, other->why[0] ? other->why : other->fastest.refused);
+    else
+        printf("  %-18s %-34s %12.2f us %10.4f ns  %s\n", other->mechanism,
+               candidate_text(text, &other->fastest), 1e6 * other->fastest.cost.seconds,
+               candidate_nanoseconds(size, other->fastest.cost.seconds), other->fastest.cost.limit);
+}
+
+static void write_alternative(fpa_json *json, const fpa_call_size *size, const fpa_alternative *other)
+{
+    json_object(json, NULL);
+    json_text(json, "mechanism", other->mechanism);
+    if (other->why[0] || other->fastest.refused) {
+        json_text(json, "refused", other->why[0] ? other->why : other->fastest.refused);
+    } else {
+        json_number(json, "seconds", other->fastest.cost.seconds);
+        json_number(json, "ns_per_token_and_head", candidate_nanoseconds(size, other->fastest.cost.seconds));
+        json_text(json, "limit", other->fastest.cost.limit);
+    }
     json_close(json);
+}
+
+static void show_alternatives(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
+                              const fpa_call_size *size, fpa_json *json)
+{
+    fpa_alternative other;
+    int next = 0;
+    if (json)
+        json_array(json, "not_chosen");
+    while (plan_alternative(plan, simple, written, size, &next, &other)) {
+        if (json)
+            write_alternative(json, size, &other);
+        else
+            print_alternative(size, &other);
+    }
+    if (json)
+        json_close(json);
 }
 
 /* Whose seconds they are. */
@@ -68,8 +111,8 @@ static void show_form(const fpa_call_size *size, const fpa_candidate_list *list,
         print_form(size, list);
 }
 
-fpa_status explain_candidates(const fpa_plan *plan, const explain_call *call, fpa_json *json,
-                              fpa_error *error)
+fpa_status explain_candidates(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
+                              const explain_call *call, fpa_json *json, fpa_error *error)
 {
     fpa_candidate_list list = {0};
     fpa_status status = FPA_OK;
@@ -79,8 +122,12 @@ fpa_status explain_candidates(const fpa_plan *plan, const explain_call *call, fp
             continue;
         candidate_list_free(&list);
         status = plan_candidates(plan, &size, 1, &list, error);
-        if (!status)
-            show_form(&size, &list, json);
+        if (status)
+            continue;
+        show_form(&size, &list, json);
+        show_alternatives(plan, simple, written, &size, json);
+        if (json)
+            json_close(json); /* of the form */
     }
     if (!status && list.machine && !json)
         print_machine(&list);

@@ -3,6 +3,7 @@
 #define FPAC_COMMAND_EXPLAIN_CANDIDATES_H
 
 #include "gen/plan/plan.h"
+#include "gen/simplify/simplify.h"
 #include "json.h"
 
 /* What the command line says of it. */
@@ -11,8 +12,8 @@ typedef struct explain_call {
     int64_t length, batch, heads;
 } explain_call;
 
-/* A table a form and the machine that it is of; json NULL: for people. */
-fpa_status explain_candidates(const fpa_plan *plan, const explain_call *call, fpa_json *json,
-                              fpa_error *error);
+/* A table a form, mechanisms that the plan has not chosen, and the machine that it is of; json NULL: for people. */
+fpa_status explain_candidates(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
+                              const explain_call *call, fpa_json *json, fpa_error *error);
 
 #endif

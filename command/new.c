@@ -9,6 +9,7 @@
 
 #include "base/npy.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "command.h"
 #include "options.h"
 
@@ -56,19 +57,15 @@ static bool is_name(const char *text)
 /* The starter with its head's name; malloc'ed, or NULL. */
 static char *starter_named(const char *name)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    text_buffer buffer;
+    FILE *out = text_open(&buffer);
     if (!out)
         return NULL;
     const char *from = starter;
     for (const char *at; (at = strstr(from, "NAME")); from = at + strlen("NAME"))
         fprintf(out, "%.*s%s", (int)(at - from), from, name);
     fputs(from, out);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return text_finish(&buffer);
 }
 
 /* Numbers between -1 and 1, the same on every machine. */

@@ -1,5 +1,7 @@
 #include "operand.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +94,32 @@ fpa_status operand_fetch(fpa_operand *operand, fpa_error *error)
     for (int64_t i = 0; stored && !status && i < operand->array.count; i++)
         operand->array.data[i] = (float)dtype_load(operand->dtype, stored + (size_t)i * size);
     return status;
+}
+
+/* "[0, 3, 1, 2]", as NumPy counts. */
+static void print_index(const fpa_array *array, int64_t at, char text[128])
+{
+    int64_t index[NPY_MAX_AXES];
+    size_t used = 0;
+    for (int a = array->axes - 1; a >= 0; a--) {
+        index[a] = at % array->shape[a];
+        at /= array->shape[a];
+    }
+    for (int a = 0; a < array->axes && used < 128; a++)
+        used += (size_t)snprintf(text + used, 128 - used, "%s%lld", a ? ", " : "", (long long)index[a]);
+}
+
+fpa_status operand_check_finite(const fpa_operand *operand, const char *where, const char *hint,
+                                fpa_error *error)
+{
+    char index[128] = "";
+    for (int64_t i = 0; i < operand->array.count; i++) {
+        if (isfinite(operand->array.data[i]))
+            continue;
+        print_index(&operand->array, i, index);
+        return fail(error, FPA_INVALID, where, "[%s] is %g%s", index, (double)operand->array.data[i], hint);
+    }
+    return FPA_OK;
 }
 
 void operand_free(fpa_operand *operand)

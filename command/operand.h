@@ -29,6 +29,10 @@ fpa_status operand_place(fpa_operand *operand, const fpa_kernel *kernel, fpa_err
 /* What a call wrote to the tensor, back into the array. */
 fpa_status operand_fetch(fpa_operand *operand, fpa_error *error);
 
+/* INVALID when a number of the array is infinite or none, with where it stands. hint: what to look at. */
+fpa_status operand_check_finite(const fpa_operand *operand, const char *where, const char *hint,
+                                fpa_error *error);
+
 void operand_free(fpa_operand *operand);
 
 /* count numbers of that dtype, uniform in low..high, the same every time. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/output.h"
+#include "base/text.h"
 #include "command.h"
 #include "options.h"
 #include "plain_text.h"
@@ -54,15 +55,14 @@ static fpa_status write_file(const char *path, const void *bytes, size_t size, f
 /* The picture is whole or not there. */
 static fpa_status draw(const fpa_chart *chart, const char *path, fpa_error *error)
 {
-    char *bytes = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&bytes, &size);
+    text_buffer buffer;
+    FILE *memory = text_open(&buffer);
     if (!memory)
         return fail_memory(error);
-    bool written = chart_write(chart, memory);
-    written = !ferror(memory) && written;
-    written = !fclose(memory) && written;
-    fpa_status status = written ? write_file(path, bytes, size, error) : fail_memory(error);
+    const bool written = chart_write(chart, memory);
+    char *bytes = text_finish(&buffer);
+    fpa_status status =
+        written && bytes ? write_file(path, bytes, strlen(bytes), error) : fail_memory(error);
     free(bytes);
     return status;
 }

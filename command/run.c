@@ -19,6 +19,7 @@ typedef struct run_options {
     const char *output, *state_output;
     fpa_texts weights; /* NAME=path */
     int64_t device;
+    bool check_finite; /* of inputs and outputs */
 } run_options;
 
 /* Everything that one run holds. */
@@ -209,6 +210,39 @@ static fpa_status compute(const run_options *options, int form, run_data *data, 
     return status ? status : fetch_outputs(data, error);
 }
 
+static bool is_positive_somewhere(const fpa_array *array)
+{
+    for (int64_t i = 0; i < array->count; i++)
+        if (array->data[i] > 0)
+            return true;
+    return false;
+}
+
+static fpa_status check_inputs_finite(const run_options *options, const run_data *data, fpa_error *error)
+{
+    const fpa_description *about = fpa_describe(data->kernel);
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < INPUTS && !status && options->check_finite; i++)
+        if (options->input[i])
+            status = operand_check_finite(&data->input[i], input_names[i], "", error);
+    for (int i = 0; i < about->weight_count && !status && options->check_finite; i++)
+        status = operand_check_finite(&data->weight[i], about->weight_names[i], "", error);
+    if (status)
+        name_file(options, error);
+    return status;
+}
+
+static fpa_status check_outputs_finite(const run_options *options, const run_data *data, fpa_error *error)
+{
+    const char *hint = is_positive_somewhere(&data->input[INPUT_GATE].array)
+                           ? ": there are positive log-gates, and exp of a sum above 88.7 leaves float32"
+                           : ": products of the inputs leave the range of what is stored";
+    if (!options->check_finite)
+        return FPA_OK;
+    fpa_status status = operand_check_finite(&data->o, "o", hint, error);
+    return status ? status : operand_check_finite(&data->state_out, "state_out", hint, error);
+}
+
 static fpa_status write_outputs(const run_options *options, const run_data *data, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -309,9 +343,13 @@ static fpa_status run_head(const char *spec, const run_options *options, fpa_err
     if (!status)
         status = read_weights(&options->weights, &data, error);
     if (!status)
+        status = check_inputs_finite(options, &data, error);
+    if (!status)
         status = make_outputs(options, &data, error);
     if (!status)
         status = compute(options, form, &data, error);
+    if (!status)
+        status = check_outputs_finite(options, &data, error);
     if (!status)
         status = write_outputs(options, &data, error);
     free_data(&data);
@@ -343,6 +381,8 @@ int command_run(int count, char **arguments)
         {"--state-in", OPTION_TEXT, &options.input[INPUT_STATE], "FILE",
          "[B, H, N], or [B, H, D, dv]; else zero", 0, 0},
         {"--state-out", OPTION_TEXT, &options.state_output, "FILE", "write the final state", 0, 0},
+        {"--check-finite", OPTION_FLAG, &options.check_finite, NULL,
+         "fail when an input or a result is infinite or NaN", 0, 0},
         {"--form", OPTION_TEXT, &options.form, "FORM", "auto, parallel, chunked or recurrent", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},

@@ -3,9 +3,9 @@
 #include "gen/emit/emit.h"
 
 static const fpa_generator generators[BACKENDS] = {
-    [BACKEND_C] = {"c", plan_c, NULL, plan_print_c, c_field_set, push_c, "kernel.c.in", "header.h.in"},
-    [BACKEND_CUDA] = {"cuda", plan_cuda, cuda_mechanism_name, plan_print_cuda, cuda_field_set, push_cuda,
-                      "kernel.cu.in", NULL},
+    [BACKEND_C] = {"c", plan_c, NULL, NULL, plan_print_c, c_field_set, push_c, "kernel.c.in", "header.h.in"},
+    [BACKEND_CUDA] = {"cuda", plan_cuda, cuda_mechanism_name, cuda_mechanism_is_left, plan_print_cuda,
+                      cuda_field_set, push_cuda, "kernel.cu.in", NULL},
 };
 
 const fpa_generator *generator_of(const fpa_target *target)

@@ -10,8 +10,9 @@ struct lua_State;
 typedef struct fpa_generator {
     const char *name; /* what its targets' names begin with */
     fpa_status (*plan)(fpa_plan *plan, fpa_error *error);
-    const char *(*mechanism)(int i);                /* names, NULL behind the last one; NULL: it has one */
-    void (*print)(FILE *out, const fpa_plan *plan); /* --dump=plan */
+    const char *(*mechanism)(int i); /* names, NULL behind the last one; NULL: it has one */
+    bool (*is_left)(const fpa_plan *plan, int i, int form); /* it is for that form, and not chosen */
+    void (*print)(FILE *out, const fpa_plan *plan);         /* --dump=plan */
     /* what its templates read: tables of fields, false when there are no more; and what is computed */
     bool (*fields)(const fpa_plan *plan, int i, fpa_field_set *set);
     void (*push)(struct lua_State *L, const fpa_plan *plan);

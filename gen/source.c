@@ -7,13 +7,14 @@
 #include "gen/emit/emit.h"
 #include "gen/plan/plan.h"
 #include "gen/simplify/simplify.h"
+#include "base/plain_locale.h"
 #include "embedded.h"
 #include "fault.h"
 #include "gen/emit/template.h"
 
 /* head -> simplify -> plan -> emit */
-static fpa_status generate(const fpa_head *head, const char *target_name, const char *mechanism,
-                           const fpa_fault *fault, fpa_source *source, fpa_error *error)
+static fpa_status generate_plainly(const fpa_head *head, const char *target_name, const char *mechanism,
+                                   const fpa_fault *fault, fpa_source *source, fpa_error *error)
 {
     const fpa_target *target = target_find(target_name);
     fpa_simplified simple = {0};
@@ -32,6 +33,15 @@ static fpa_status generate(const fpa_head *head, const char *target_name, const 
 out:
     plan_free(&plan);
     simplified_free(&simple);
+    return status;
+}
+
+static fpa_status generate(const fpa_head *head, const char *target_name, const char *mechanism,
+                           const fpa_fault *fault, fpa_source *source, fpa_error *error)
+{
+    const locale_t before = locale_plain();
+    const fpa_status status = generate_plainly(head, target_name, mechanism, fault, source, error);
+    locale_restore(before);
     return status;
 }
 

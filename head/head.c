@@ -221,8 +221,6 @@ static bool beyond_doubles(fpa_number number, char text[NUMBER_TEXT])
 
 static fpa_status check_gram(const fpa_head *head, const fpa_branch *branch, int l, int t, fpa_error *error)
 {
-    bool zero = true;
-
     if (!branch->gram)
         return FPA_OK;
     for (int w = 0; w < branch->width; w++) {
@@ -240,11 +238,7 @@ static fpa_status check_gram(const fpa_head *head, const fpa_branch *branch, int
                 "the kernel weight of row %d of branch %d of term %d is %g, but it must be finite and "
                 "not negative",
                 w + 1, l, t, value);
-        zero = zero && value == 0;
     }
-    if (zero)
-        return fail(error, FPA_INVALID, place(head),
-                    "every kernel weight of branch %d of term %d is zero: remove the term", l, t);
     return FPA_OK;
 }
 

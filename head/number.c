@@ -207,6 +207,12 @@ int number_sign(fpa_number a)
     return !a.wide ? 0 : wide_negative(a.wide) ? -1 : 1;
 }
 
+double number_log2(fpa_number a)
+{
+    const bool beyond = a.wide && (a.value == 0 || isinf(a.value));
+    return beyond ? wide_exponent(a.wide) : log2(fabs(a.value));
+}
+
 bool number_to_int(fpa_number a, int64_t *value)
 {
     *value = a.num;

@@ -53,6 +53,9 @@ fpa_status number_check(fpa_number a, const char *where, fpa_error *error);
 bool number_is_zero(fpa_number a);
 bool number_is_one(fpa_number a);
 int number_sign(fpa_number a); /* -1, 0, 1; 0 without a value */
+/* log2 |a|, also of what no double is near to (then of the power of two nearby); -INFINITY of 0, NaN without a
+ * value. */
+double number_log2(fpa_number a);
 bool number_to_int(fpa_number a, int64_t *value);
 bool number_equal(fpa_number a, fpa_number b); /* without a value: by the status */
 /* -1, 0, 1; 0 and memory->failed when memory is out. */

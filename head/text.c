@@ -149,9 +149,8 @@ static bool print_term(FILE *out, const fpa_term *term)
 
 char *head_print(const fpa_head *head)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    text_buffer buffer;
+    FILE *out = text_open(&buffer);
     bool failed = false;
 
     if (!out)
@@ -164,7 +163,8 @@ char *head_print(const fpa_head *head)
     for (int t = 0; t < head->term_count && !failed; t++)
         failed = !print_term(out, &head->terms[t]);
     fputs("end\n", out);
-    if (text_finish(out, &text) && !failed)
+    char *text = text_finish(&buffer);
+    if (!failed)
         return text;
     free(text);
     return NULL;

@@ -77,7 +77,7 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
 /* ---- cluster_scan ---- */
 
 /* A sequence goes from block to block, a span at a time: the blocks' own work is side by side, handing the state on is
- * not. As many sequences at a time as there is room for clusters; in the last round not all blocks have a span. */
+ * not; before its first state a cluster waits for memory, and a block for its own first span. As many sequences at a time as there is room for clusters; in the last round not all blocks have a span. */
 fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -90,10 +90,10 @@ fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *
     cuda_sum_add(&span, &work->step, FPA_CUDA_SPAN / 16.0 / g->column_blocks);
     const double own =
         cuda_clocks(gpu, &span, work->warpgroups, g->kernel[CUDA_CLUSTER_SCAN].threads / 32.0) / gpu->clock;
-    const double turn = own / (double)blocks + GPU_HANDOVER;
-    const double walked = (double)divide_up(walks, places) * (double)round_up(spans, blocks) * turn;
+    const double turn = own / (double)blocks + GPU_HANDOVER, start = work->trips * GPU_TRIP + own - turn;
+    const double walked = (double)divide_up(walks, places) * (start + (double)round_up(spans, blocks) * turn);
     const double memory = (double)(task->queries * spans) * g->column_blocks * span.bytes / gpu->memory;
-    return (fpa_cost){cbrt(walked * walked * walked + memory * memory * memory) + work->trips * GPU_TRIP,
+    return (fpa_cost){cbrt(walked * walked * walked + memory * memory * memory),
                       memory > walked                       ? "device memory"
                       : own > (double)blocks * GPU_HANDOVER ? "blocks' own work"
                                                             : "handing the state on"};

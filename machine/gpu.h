@@ -18,7 +18,7 @@ enum { GPU_ISSUE = 4, GPU_LATENCY = 4, GPU_BLOCK_OWN = 1024, GPU_MOST_BLOCKS = 3
 #define GPU_HANDOVER 0.12e-6
 
 typedef struct fpa_gpu {
-    const char *name;          /* "h200": `fpac explain --machine` */
+    const char *name;          /* "h200": as `fpac explain --length` says it */
     const char *device;        /* what the driver's name of the device has in it: "H200" */
     int capability;            /* 90 for 9.0 */
     int multiprocessors;       /* of the whole part; a launch takes its device's */

@@ -21,12 +21,11 @@ static const struct fault c_faults[] = {
      "{${t.feature}, ${t.features}, ${row or 0}, ${row and \"NULL\" or \"features_\" .. (i == 2 and 0 or i - "
      "1)}},"},
     {"a key that its own query misses", "but the formula gives", "last_key",
-     "const int last = causal && m + ${R - 1} < n ? m + ${R - 1} : n;"},
+     "const int last = causal ? m : n;"},
     {"a mask that hides the own token", "but the formula gives", "own_token",
-     "decay = (vf)(((vi)(decay * step[j + 1]) & (age > 0)) | ((vi)splat(1.0f) & (age == -1)));"},
+     "set${VL}(d, (vf)((vi)(kernel_of(${arguments}) * decay) & (age > 0)));"},
     {"a mask that shows the next token", "but the formula gives", "own_token",
-     "decay = (vf)(((vi)(decay * step[j + 1]) & (age > 0)) | ((vi)splat(1.0f) & ((age == 0) | (age == "
-     "-1))));"},
+     "set${VL}(d, (vf)((vi)(kernel_of(${arguments}) * decay) & (age >= -1)));"},
     {"a gate applied to its own token", "cut after ... but the formula gives", "gate_suffix",
      "product *= exact[t];\ng->suffix[t] = (float)product;"},
     {"a state that does not decay", "cut after ... but the formula gives", "tile_decay",
@@ -79,8 +78,8 @@ static const struct fault pair_faults[] = {
      "1]} * T)));"},
     {"sums that do not decay", "recurrent form ... with recent tokens ... but the formula gives",
      "sums_decay", "sum = dot_pairs(sum, getp(p + t / 2), 0x3f803f80 - (vi){0});"},
-    {"a key that its own query misses", "but the formula gives", "last_key_pair",
-     "const int seen = (m + ${R} - 1) / 2, last = causal && seen < n ? seen : n;"},
+    {"a key that its own query misses", "but the formula gives", "half_pair",
+     "const vi seen = (2 * k < m + r ? -1 : 0) - (vi){0};"},
     {"a first half of features for both", "but the formula gives", "second_row",
      "setp(to + i, pair(get${VL}(from + i), r + 1 < rows ? get${VL}(from + i) : (vf){0}));"},
 };

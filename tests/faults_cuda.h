@@ -19,7 +19,7 @@ static const struct fault cuda_faults[] = {
      "if (key > 1 + behind + lane_row() + (i >> 1) * 8)"},
     {"a panel of keys that is forgotten", SAYS_WRONG, "chunk_output_first_key",
      "const int chunk = first / (int)call.chunk, first_key = chunk * (int)call.chunk + PANEL;"},
-    {"scores that do not fade", SAYS_WRONG, "score_decay", NULL},
+    {"scores that do not fade", SAYS_WRONG, "score_decay", ";"},
     {"a state that does not fade", SAYS_WRONG, "state_decay", "const float factor = 1.0f;"},
     {"keys that do not fade in the state", SAYS_WRONG, "state_key_decay",
      "put_element(decay + threadIdx.x * ELEMENT, from_float(1.0f));"},

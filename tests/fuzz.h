@@ -1,6 +1,6 @@
 /* fuzz: mutated files against a reader. A program defines fuzz_one and calls fuzz_main:
  *
- *     fuzz_NAME SECONDS FOLDER...
+ *     [FUZZ_SEED=N] fuzz_NAME SECONDS FOLDER...
  *
  * Files below the folders that end in the suffix are the seeds. Whatever a reader says of a
  * mutated file is right, as long as it says it: a crash, a leak or a bad access stops the program
@@ -91,7 +91,8 @@ static int fuzz_main(int count, char **arguments, const char *name, const char *
                      void (*fuzz_one)(const char *path, const unsigned char *bytes, size_t size))
 {
     static unsigned char bytes[FUZZ_SIZE + 1024];
-    uint64_t state = (uint64_t)time(NULL), tries = 0;
+    const char *given = getenv("FUZZ_SEED");
+    uint64_t state = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL), tries = 0;
     char path[64];
     fuzz_corpus.suffix = suffix;
     for (int i = 2; i < count; i++)

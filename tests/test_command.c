@@ -139,6 +139,8 @@ static void explain_lists_candidates_of_a_call(void **state)
         expect(EXPLAIN("--length", "65536", "--heads", "16"), 0, words[i], NULL);
     expect(EXPLAIN("--length", "1", "--form", "recurrent"), 0, "* decode_resident  8 blocks a head", NULL);
     expect(EXPLAIN("--length", "1", "--form", "recurrent"), 0, " clusters of 8 blocks", NULL);
+    expect(EXPLAIN("--length", "65536", "--heads", "16"), 0, "fused_packed does not suit head", NULL);
+    expect(EXPLAIN("--length", "4096", "--json"), 0, "\"not_chosen\"", NULL);
     expect(EXPLAIN("--length", "4096", "--json"), 0, "\"fastest\": true", NULL);
     expect(EXPLAIN("--length", "4096", "--form", "soup"), 1, NULL, "soup");
     expect(RUN("fpac", "explain", "specs/linear.lua", "--head", "linear_d64", "--target", "c:avx2",

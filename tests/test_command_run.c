@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,6 +245,35 @@ static void trainable_weights_are_named(void **state)
     scratch_remove(here.folder);
 }
 
+static void gates_that_overflow_are_found_by_a_check(void **state)
+{
+    place here;
+    arrays paths;
+    char gate[PATH];
+    fpa_array gates = {.axes = 3, .shape = {2, 9, 2}, .count = 36, .data = calloc(36, sizeof(float))};
+    fpa_error error;
+    (void)state;
+    place_begin(&here, "return head { name = 'gated', d = 4, dv = 4, gate = true, terms = linear() }\n");
+    arrays_make(&here, &paths);
+    place_file(&here, "gate.npy", gate);
+    assert_int_equal(npy_write(gate, &gates, &error), FPA_OK);
+    expect(APPLY(here, paths, "--log-gate", gate, "--check-finite", "--state-out", paths.state), 0, NULL,
+           NULL);
+    for (int i = 0; i < 36; i++)
+        gates.data[i] = 50;
+    assert_int_equal(npy_write(gate, &gates, &error), FPA_OK);
+    expect(APPLY(here, paths, "--log-gate", gate), 0, NULL, NULL); /* numbers are the caller's business */
+    unlink(paths.o);
+    expect(APPLY(here, paths, "--log-gate", gate, "--check-finite"), 1, NULL, "o: [0, ");
+    expect(APPLY(here, paths, "--log-gate", gate, "--check-finite"), 1, NULL, "positive log-gates");
+    assert_int_not_equal(access(paths.o, F_OK), 0);
+    gates.data[21] = INFINITY; /* [1, 1, 1] */
+    assert_int_equal(npy_write(gate, &gates, &error), FPA_OK);
+    expect(APPLY(here, paths, "--log-gate", gate, "--check-finite"), 1, NULL, "(log_gate): [1, 1, 1] is inf");
+    npy_free(&gates);
+    scratch_remove(here.folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +285,7 @@ int main(void)
         cmocka_unit_test(a_state_written_is_a_state_read),
         cmocka_unit_test(run_refuses_wrong_files_and_writes_nothing),
         cmocka_unit_test(trainable_weights_are_named),
+        cmocka_unit_test(gates_that_overflow_are_found_by_a_check),
     };
     return cmocka_run_group_tests_name("command, run", tests, NULL, NULL);
 }

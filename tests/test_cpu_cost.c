@@ -310,6 +310,27 @@ static void products_are_counted_as_the_text_does_them(void **state)
     unmake(&m);
 }
 
+/* Choosing a chunk asks for hundreds of calls; a head may have hundreds of thousands of features. */
+static void a_call_is_counted_without_a_look_at_single_features(void **state)
+{
+    struct made m;
+    (void)state;
+    make(power2, "c:avx2", &m);
+    const fpa_cpu *cpu = cpu_of_target(m.plan.target);
+    fpa_piece *pieces = m.plan.pieces;
+    fpa_tile *tiles = m.plan.c.tiles;
+    for (int form = 0; form < FORMS; form++) {
+        const fpa_call_size size = call_of(form, 500);
+        const double seconds = work_cost(&m.plan, 48, cpu, &size, 1).seconds;
+        m.plan.pieces = NULL;
+        m.plan.c.tiles = NULL;
+        assert_true(work_cost(&m.plan, 48, cpu, &size, 1).seconds == seconds);
+        m.plan.pieces = pieces;
+        m.plan.c.tiles = tiles;
+    }
+    unmake(&m);
+}
+
 static void seconds_grow_with_the_call(void **state)
 {
     struct made m;
@@ -505,6 +526,7 @@ int main(void)
         cmocka_unit_test(loops_without_room_are_united_and_take_as_long),
         cmocka_unit_test(seconds_grow_with_every_count),
         cmocka_unit_test(products_are_counted_as_the_text_does_them),
+        cmocka_unit_test(a_call_is_counted_without_a_look_at_single_features),
         cmocka_unit_test(seconds_grow_with_the_call),
         cmocka_unit_test(every_call_of_every_kind_of_head_has_seconds),
         cmocka_unit_test(the_chunk_is_the_one_with_the_fewest_seconds_a_token),

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -170,6 +172,94 @@ static void a_wrong_tensor_is_refused_in_every_call(void **state)
     assert_true(isnan(call.o[0]));
 }
 
+static void what_is_not_given_is_refused_by_its_name(void **state)
+{
+    toy_call call;
+    fpa_error error = {0};
+    size_t size;
+    fpa_kernel *kernel = *state, *opened = kernel;
+    toy_fill(&call);
+    assert_int_equal(fpa_open(NULL, NULL, NULL, &opened, &error), FPA_INVALID);
+    assert_null(opened);
+    assert_string_equal(error.where, "spec");
+    assert_int_equal(fpa_open("no.lua", NULL, NULL, NULL, &error), FPA_INVALID);
+    assert_string_equal(error.where, "kernel");
+    assert_int_equal(fpa_open_text(NULL, TOY_SPEC, NULL, NULL, &opened, &error), FPA_INVALID);
+    assert_string_equal(error.where, "name");
+    assert_int_equal(fpa_open_text("toy.lua", NULL, NULL, NULL, &opened, &error), FPA_INVALID);
+    assert_string_equal(error.where, "text");
+    assert_int_equal(fpa_open_text("toy.lua", TOY_SPEC, NULL, NULL, NULL, &error), FPA_INVALID);
+    assert_string_equal(error.where, "kernel");
+    assert_int_equal(fpa_open_bundle(NULL, NULL, NULL, &opened, &error), FPA_INVALID);
+    assert_string_equal(error.where, "folder");
+    assert_int_equal(fpa_open_bundle("nowhere", NULL, NULL, NULL, &error), FPA_INVALID);
+    assert_string_equal(error.where, "kernel");
+    assert_int_equal(fpa_workspace_size(NULL, FPA_FORM_AUTO, &call.operands, &size, &error), FPA_INVALID);
+    assert_string_equal(error.where, "kernel");
+    assert_int_equal(fpa_workspace_size(kernel, FPA_FORM_AUTO, &call.operands, NULL, &error), FPA_INVALID);
+    assert_string_equal(error.where, "bytes");
+    assert_int_equal(fpa_forward(NULL, FPA_FORM_AUTO, &call.operands, NULL, 0, &error), FPA_INVALID);
+    assert_string_equal(error.where, "kernel");
+    assert_int_equal(fpa_step(NULL, NULL, NULL, 0, &error), FPA_INVALID);
+    assert_int_equal(fpa_step(kernel, NULL, NULL, 0, &error), FPA_INVALID);
+    assert_string_equal(error.where, "tensors");
+    assert_int_equal(fpa_open(NULL, NULL, NULL, NULL, NULL), FPA_INVALID); /* and without an error */
+    assert_null(fpa_describe(NULL));
+    assert_int_equal(fpa_choose_form(NULL, 1, 1), FPA_FORM_AUTO);
+    fpa_close(NULL);
+}
+
+/* The workspace is written before anything else is: no byte of it may be an operand's. */
+static void a_workspace_that_overlaps_a_tensor_is_refused(void **state)
+{
+    toy_call call;
+    fpa_error error;
+    size_t size = 0;
+    const fpa_kernel *kernel = *state;
+    static const char *const names[] = {"q", "k", "v", "o"};
+    for (fpa_form form = FPA_FORM_PARALLEL; form <= FPA_FORM_RECURRENT; form++) {
+        toy_fill(&call);
+        assert_int_equal(fpa_workspace_size(kernel, form, &call.operands, &size, &error), FPA_OK);
+        if (size == 0)
+            continue;
+        const size_t room = (size + 63) / 64 * 64, bytes = (sizeof call.q + 63) / 64 * 64;
+        char *memory = aligned_alloc(64, room + bytes);
+        for (int i = 0; i < 4; i++) { /* a tensor that begins within the last 64 bytes of the workspace */
+            void *before = call.tensors[i].data;
+            call.tensors[i].data = memory + size / 4 * 4 - 4;
+            assert_int_equal(fpa_forward(kernel, form, &call.operands, memory, room, &error), FPA_INVALID);
+            assert_string_equal(error.where, "workspace");
+            assert_non_null(strstr(error.message, "overlaps"));
+            assert_non_null(strstr(error.message, names[i]));
+            call.tensors[i].data = memory + room; /* right behind it */
+            memcpy(memory + room, before, sizeof call.q);
+            assert_int_equal(fpa_forward(kernel, form, &call.operands, memory, room, &error), FPA_OK);
+            memcpy(before, memory + room, sizeof call.q);
+            call.tensors[i].data = before;
+        }
+        assert_true(toy_is_right(&call));
+        free(memory);
+    }
+}
+
+/* 2^33 sequences of no token: no memory is behind the tensors, and nobody visits them one by one. */
+static void sequences_without_tokens_take_no_time(void **state)
+{
+    toy_call call;
+    fpa_error error;
+    const fpa_kernel *kernel = *state;
+    toy_fill(&call);
+    call.shape[0] = (int64_t)1 << 33;
+    call.shape[1] = 0;
+    const clock_t begin = clock();
+    alarm(60);
+    for (fpa_form form = FPA_FORM_AUTO; form <= FPA_FORM_RECURRENT; form++)
+        assert_int_equal(toy_forward(kernel, form, &call.operands, &error), FPA_OK);
+    alarm(0);
+    assert_true(clock() - begin < CLOCKS_PER_SEC);
+    assert_true(isnan(call.o[0]));
+}
+
 int main(void)
 {
     toy_hurry();
@@ -181,6 +271,9 @@ int main(void)
         cmocka_unit_test(a_head_without_a_causal_order_has_the_parallel_form_only),
         cmocka_unit_test(nothing_to_compute_is_no_error),
         cmocka_unit_test(a_wrong_tensor_is_refused_in_every_call),
+        cmocka_unit_test(a_workspace_that_overlaps_a_tensor_is_refused),
+        cmocka_unit_test(sequences_without_tokens_take_no_time),
+        cmocka_unit_test(what_is_not_given_is_refused_by_its_name),
     };
     return cmocka_run_group_tests(tests, open_kernel, close_kernel);
 }

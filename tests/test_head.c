@@ -117,12 +117,6 @@ static void break_gram(fpa_head *head)
     head->terms[0].branches[1].gram[1] = number_int(-2);
 }
 
-static void break_gram_zero(fpa_head *head)
-{
-    for (int w = 0; w < 3; w++)
-        head->terms[0].branches[1].gram[w] = number_int(0);
-}
-
 static void break_columns(fpa_head *head)
 {
     head->matrices[0].cols = 3;
@@ -177,7 +171,6 @@ static const struct {
     {break_width, "branch 1 of term 1 has width 0"},
     {break_source, "branch 1 of term 1 takes rows of matrix 3, but the head has 2"},
     {break_gram, "row 2 of branch 2 of term 1 is -2"},
-    {break_gram_zero, "every kernel weight of branch 2 of term 1 is zero"},
     {break_columns, "matrix 1 has 3 columns, but d = 4"},
     {break_entry, "row 2, column 2 of matrix 1 is"},
     {break_matrix_name, "a trainable matrix is named"},

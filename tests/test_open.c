@@ -8,8 +8,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
@@ -359,21 +361,22 @@ static void *open_and_use(void *argument)
     return NULL;
 }
 
-static void threads_may_open_one_head_at_once(void **state)
+enum { AT_ONCE = 8 };
+
+static void start_threads(fixture *f, worker workers[AT_ONCE])
 {
-    enum { THREADS = 6 };
-    fixture *f = *state;
-    worker workers[THREADS];
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < AT_ONCE; i++) {
         workers[i] = (worker){.f = f};
         assert_int_equal(pthread_create(&workers[i].thread, NULL, open_and_use, &workers[i]), 0);
     }
-    for (int i = 0; i < THREADS; i++) {
+}
+
+static void join_threads(worker workers[AT_ONCE])
+{
+    for (int i = 0; i < AT_ONCE; i++) {
         assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
         assert_true(workers[i].fine);
     }
-    assert_int_equal(scratch_count(f->cache, NULL), 1);
-    assert_true(comes_from_cache(f));
 }
 
 /* What a process of its own does: `test_open --worker SPEC CACHE COMPILER`. */
@@ -386,26 +389,100 @@ static int run_worker(char **arguments)
     return !w.fine;
 }
 
-/* Started afresh, because OpenMP's threads do not survive a fork. */
-static void processes_may_open_one_head_at_once(void **state)
+static pid_t start_process(const fixture *f)
 {
-    enum { PROCESSES = 4 };
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "test_open", "--worker", f->specs, f->cache, f->compiler, (char *)NULL);
+        _exit(127);
+    }
+    assert_true(child > 0);
+    return child;
+}
+
+static void join_process(pid_t child, int expected)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, expected);
+}
+
+static void threads_and_processes_that_open_one_head_at_once_compile_it_once(void **state)
+{
     fixture *f = *state;
-    pid_t children[PROCESSES];
-    for (int i = 0; i < PROCESSES; i++) {
-        children[i] = fork();
-        if (children[i] == 0) {
-            execl("/proc/self/exe", "test_open", "--worker", f->specs, f->cache, f->compiler, (char *)NULL);
-            _exit(127);
-        }
-    }
-    for (int i = 0; i < PROCESSES; i++) {
-        int status;
-        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
-        assert_int_equal(status, 0);
-    }
+    pid_t children[AT_ONCE];
+    worker workers[AT_ONCE];
+    for (int i = 0; i < AT_ONCE; i++)
+        children[i] = start_process(f);
+    start_threads(f, workers);
+    join_threads(workers);
+    for (int i = 0; i < AT_ONCE; i++)
+        join_process(children[i], 0);
+    assert_int_equal(compilations(f), 1);
     assert_int_equal(scratch_count(f->cache, NULL), 1);
     assert_true(comes_from_cache(f));
+}
+
+/* A compiler that notes the call, then does what rest says. */
+static void slow_compiler(const fixture *f, const char *rest)
+{
+    char script[512];
+    snprintf(script, sizeof script, "#!/bin/sh\necho call >>%s\n%s\n", f->calls, rest);
+    scratch_write(f->compiler, script, strlen(script));
+}
+
+static void await_compilations(const fixture *f, int count)
+{
+    while (compilations(f) < count)
+        usleep(10000);
+}
+
+static void one_takes_over_from_a_process_that_dies_while_it_compiles(void **state)
+{
+    fixture *f = *state;
+    worker workers[AT_ONCE];
+    char first_only[256];
+    snprintf(first_only, sizeof first_only, "[ $(wc -l <%s) -gt 1 ] || exec sleep 5\nexec gcc \"$@\"",
+             f->calls);
+    slow_compiler(f, first_only);
+    pid_t owner = start_process(f);
+    await_compilations(f, 1);
+    start_threads(f, workers);
+    usleep(300000);
+    assert_int_equal(compilations(f), 1); /* they wait */
+    kill(owner, SIGKILL);
+    join_process(owner, SIGKILL);
+    join_threads(workers);
+    assert_int_equal(compilations(f), 2);
+    assert_int_equal(scratch_count(f->cache, NULL), 1);
+}
+
+static void who_waits_is_told(void **state)
+{
+    fixture *f = *state;
+    slow_compiler(f, "sleep 1\nexec gcc \"$@\"");
+    pid_t owner = start_process(f);
+    await_compilations(f, 1);
+    assert_true(comes_from_cache(f));
+    join_process(owner, 0);
+    assert_non_null(strstr(f->log.text, "toy: another process or thread builds it; waiting"));
+    assert_int_equal(compilations(f), 1);
+}
+
+/* Nobody waits for the next one to fail, too. */
+static void what_cannot_be_compiled_keeps_those_who_wait_no_longer(void **state)
+{
+    fixture *f = *state;
+    worker workers[AT_ONCE];
+    slow_compiler(f, "sleep 1\nexit 1");
+    start_threads(f, workers);
+    time_t start = time(NULL);
+    for (int i = 0; i < AT_ONCE; i++) {
+        assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+        assert_false(workers[i].fine);
+    }
+    assert_true(time(NULL) - start < AT_ONCE - 1);
+    assert_int_equal(scratch_count(f->cache, NULL), 0);
 }
 
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, make_fixture, drop_fixture)
@@ -418,6 +495,10 @@ int main(int count, char **arguments)
     setenv("FPA_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     const struct CMUnitTest tests[] = {
         CLAIM(a_spec_becomes_a_kernel_that_computes_the_formula),
+        CLAIM(threads_and_processes_that_open_one_head_at_once_compile_it_once),
+        CLAIM(one_takes_over_from_a_process_that_dies_while_it_compiles),
+        CLAIM(who_waits_is_told),
+        CLAIM(what_cannot_be_compiled_keeps_those_who_wait_no_longer),
         CLAIM(a_second_opening_starts_no_compiler),
         CLAIM(without_a_cache_every_opening_compiles),
         CLAIM(a_cache_that_cannot_be_used_costs_only_time),
@@ -432,8 +513,6 @@ int main(int count, char **arguments)
         CLAIM(a_compiler_that_fails_is_reported_and_nothing_is_stored),
         CLAIM(a_host_that_ignores_its_children_still_opens),
         CLAIM(a_compiler_in_a_folder_that_is_gone_is_told),
-        CLAIM(threads_may_open_one_head_at_once),
-        CLAIM(processes_may_open_one_head_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

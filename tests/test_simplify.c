@@ -366,7 +366,7 @@ static void weights_at_both_ends_of_the_doubles_are_kept_apart(void **state)
     for (int i = 0; i < 8; i++)
         gram[i] = i % 2 ? large : small;
     fpa_branch pair[2] = {rows_of(head, FPA_INPUT, 0, 8, gram), rows_of(head, FPA_INPUT, 0, 8, NULL)};
-    add_term(head, large, pair, 2);
+    add_term(head, small, pair, 2);
     add_term(head, number_int(3), pair + 1, 1);
     fpa_simplified simple = simplify_checked(head);
     simplified_free(&simple);

@@ -41,6 +41,45 @@ static void a_negative_weight_under_a_normaliser_is_warned_of(void **state)
     }
 }
 
+static void a_normaliser_that_nothing_keeps_from_zero_is_warned_of(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        fpa_head *head = construct(add_power, 8, 2, 0, 0);
+        head->normalize = i & 1 ? FPA_NORMALIZE_SUM : FPA_NORMALIZE_ONE_PLUS_SUM;
+        head->eps = i & 2 ? 0 : 1e-6;
+        if (i & 4) /* 1 + (q.k)^2 is at least 1 */
+            add_term(head, number_int(1), NULL, 0);
+        fpa_simplified simple = simplify_checked(head);
+        assert_int_equal(has_text(simple.warnings, simple.warning_count, "eps is 0"), i == 3);
+        simplified_free(&simple);
+        head_free(head);
+    }
+}
+
+/* A.A - A.(A + change), of constant matrices. */
+static void terms_that_nearly_cancel_are_warned_of(void **state)
+{
+    static const double changes[] = {1e-12, 1e-9, 1e-2, 3};
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        fpa_head *head = new_head(4);
+        double rows[2][8] = {{1, 2, 3, 4, 2, -1, 5, 1}};
+        for (int c = 0; c < 8; c++)
+            rows[1][c] = rows[0][c] + changes[i];
+        const int a = add_matrix(head, FPA_MATRIX_CONSTANT, NULL, 2, rows[0]),
+                  b = add_matrix(head, FPA_MATRIX_CONSTANT, NULL, 2, rows[1]);
+        fpa_branch same[2] = {rows_of(head, a, 0, 2, NULL), rows_of(head, a, 0, 2, NULL)},
+                   other[2] = {rows_of(head, a, 0, 2, NULL), rows_of(head, b, 0, 2, NULL)};
+        add_term(head, number_int(1), same, 2);
+        add_term(head, number_int(-1), other, 2);
+        fpa_simplified simple = simplify_checked(head);
+        assert_int_equal(has_text(simple.warnings, simple.warning_count, "terms cancel"), changes[i] < 1e-6);
+        simplified_free(&simple);
+        head_free(head);
+    }
+}
+
 /* Blocks of cubes stay whole: 16^3. */
 static void more_features_than_any_kernel_needs_are_warned_of(void **state)
 {
@@ -60,6 +99,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_whose_terms_cancel_is_refused),
         cmocka_unit_test(a_negative_weight_under_a_normaliser_is_warned_of),
+        cmocka_unit_test(a_normaliser_that_nothing_keeps_from_zero_is_warned_of),
+        cmocka_unit_test(terms_that_nearly_cancel_are_warned_of),
         cmocka_unit_test(more_features_than_any_kernel_needs_are_warned_of),
     };
     return cmocka_run_group_tests_name("simplify notes", tests, NULL, NULL);

@@ -149,6 +149,7 @@ static void sums_have_their_formulas(void **state)
         {"term { diagonal { [1] = 3 * sqrt2 / 2 } }", 9},
         {"term { diagonal { [1] = -sqrt(ratio(9, 4)) } }", 4.5},
         {"term { diagonal { [1] = gram(5), [2] = 0 } }", 10},
+        {"{ linear {}, term { diagonal { [1] = 0 } }, term { identity(), diagonal { 0, 0 } } }", 2},
         {"term { select { 2, 1 }, select(range(1, 1)) }", 4},
         {"term { dense { { 1, 1 }, { 1, -1 } } }", 4},
         {"term { dense(rows({ { 9, 9 }, { 1, 0 }, { 0, 1 } }, 2, 3)) }", 2},
@@ -164,6 +165,29 @@ static void sums_have_their_formulas(void **state)
         snprintf(text, sizeof text, "return head { name = 'a', d = 2, terms = %s }", cases[i].terms);
         load_good(text, &list);
         assert_true(fabs(evaluate(list.heads[0], q, k) - cases[i].at_two) < 1e-14);
+        head_list_free(&list);
+    }
+}
+
+/* Lua does not tell { a, b } from { [1] = a, [2] = b }, so both name two of the coordinates. */
+static void a_diagonal_names_the_coordinates_that_it_is_given(void **state)
+{
+    static const struct {
+        const char *entries;
+        int width;
+    } cases[] = {{"{ [1] = 1, [2] = 1, [4] = 1, [9] = 1 }", 4},
+                 {"{ [1] = 2, [2] = 1 }", 2},
+                 {"{ [1] = 1, [9] = 2 }", 2},
+                 {"{ 1, 2, 3, 4, 5, 6, 7, 8, 9 }", 9}};
+    char text[256];
+    fpa_head_list list;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text, "return head { name = 'a', d = 9, terms = term { diagonal %s } }",
+                 cases[i].entries);
+        load_good(text, &list);
+        assert_int_equal(list.heads[0]->terms[0].branches[0].width, cases[i].width);
         head_list_free(&list);
     }
 }
@@ -397,6 +421,7 @@ int main(void)
         cmocka_unit_test(tspow_has_the_features_of_the_design_in_both_constructions),
         cmocka_unit_test(every_construction_of_a_power_is_the_same_kernel),
         cmocka_unit_test(sums_have_their_formulas),
+        cmocka_unit_test(a_diagonal_names_the_coordinates_that_it_is_given),
         cmocka_unit_test(kernel_weights_stay_exact),
         cmocka_unit_test(numbers_of_any_size_stay_exact),
         cmocka_unit_test(fields_of_a_head_arrive),

@@ -48,7 +48,7 @@ static void widths_and_indices_are_checked_against_d(void **state)
          "branch 2 of term 1 selects index 65, but d = 64 (indices run 1..64)"},
         {"return head { name = 'a', d = 4,\nterms = { term {}, term { diagonal { [9] = 1 } } } }", 2,
          "branch 1 of term 2 selects index 9, but d = 4 (indices run 1..4)"},
-        {HEAD4("term { diagonal { 1, 2, 3 } }"), 1, "branch 1 of term 1 lists 3 values, but d = 4"},
+        {HEAD4("term { diagonal { 1, 2, 3, 4, 5 } }"), 1, "branch 1 of term 1 selects index 5, but d = 4"},
         {HEAD4("term {\n dense { { 1, 2, 3 } } }"), 2, "branch 1 of term 1 lists 3 values a row, but d = 4"},
         {HEAD4("term { select { 0 } }"), 1, "select names index 0, but indices run from 1 to d"},
         {HEAD4("term { diagonal { [-1] = 3 } }"), 1, "diagonal names index -1, but indices run from 1 to d"},

@@ -265,6 +265,23 @@ static void an_output_may_not_overlap_an_input(void **state)
     expect_refused(f, "state_out", "that of o");
 }
 
+static void a_workspace_may_not_overlap_any_tensor(void **state)
+{
+    fixture *f = *state;
+    operand *const all[] = {&f->q,        &f->k,         &f->v,          &f->o,         &f->gate,
+                            &f->state_in, &f->state_out, &f->weights[0], &f->weights[1]};
+    static const char *const names[] = {"q",        "k",         "v",       "o",      "log_gate",
+                                        "state_in", "state_out", "weights", "weights"};
+    expect_fine(f);
+    for (int i = 0; i < 9; i++) {
+        char *first = all[i]->tensor.data;
+        assert_int_equal(tensors_workspace(f->head, &f->tensors, first - 60, 64, &f->error), FPA_INVALID);
+        assert_string_equal(f->error.where, "workspace");
+        assert_non_null(strstr(f->error.message, names[i]));
+        assert_int_equal(tensors_workspace(f->head, &f->tensors, first - 64, 64, &f->error), FPA_OK);
+    }
+}
+
 static void neighbours_without_a_gap_do_not_overlap(void **state)
 {
     fixture *f = *state;
@@ -352,6 +369,7 @@ int main(void)
         CLAIM(inner_axes_have_to_be_contiguous),
         CLAIM(sizes_that_do_not_fit_64_bits_are_refused),
         CLAIM(an_output_may_not_overlap_an_input),
+        CLAIM(a_workspace_may_not_overlap_any_tensor),
         CLAIM(neighbours_without_a_gap_do_not_overlap),
         CLAIM(a_state_may_be_updated_in_place_but_not_shifted),
         CLAIM(an_output_may_not_overlap_itself),

@@ -143,9 +143,8 @@ static void join_lines(char *text)
 static char *feature_text(const fpa_head *head)
 {
     const bool many = head->term_count > MAX_LINES;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    text_buffer buffer;
+    FILE *out = text_open(&buffer);
     if (!out)
         return NULL;
     double first = 0;
@@ -158,7 +157,8 @@ static char *feature_text(const fpa_head *head)
             width *= head->terms[t].branches[b].width;
         first += width;
     }
-    if (text_finish(out, &text) && many)
+    char *text = text_finish(&buffer);
+    if (text && many)
         join_lines(text);
     return text;
 }
@@ -229,7 +229,8 @@ static int prepare(lua_State *L)
 
 static fpa_status run_templates(const struct emission *e, char **code, char **header, fpa_error *error)
 {
-    lua_State *L = luaL_newstate();
+    bool no_memory;
+    lua_State *L = template_state(&no_memory);
     if (!L)
         return fail_memory(error);
     const fpa_generator *generator = generator_of(e->plan->target);
@@ -238,7 +239,7 @@ static fpa_status run_templates(const struct emission *e, char **code, char **he
     lua_pushcfunction(L, prepare);
     lua_pushlightuserdata(L, (void *)e);
     int prepared = lua_pcall(L, 1, 0, 0);
-    if (prepared == LUA_ERRMEM)
+    if (prepared == LUA_ERRMEM || (prepared != LUA_OK && no_memory))
         status = fail_memory(error);
     else if (prepared != LUA_OK)
         status = fail(error, FPA_INVALID, "emit", "%s", lua_tostring(L, -1));

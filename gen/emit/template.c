@@ -137,9 +137,8 @@ static bool translate(struct translation *t, const char *line, const char *end)
 
 char *template_translate(const char *text, const fpa_fault *fault, int *bad_line)
 {
-    char *lua = NULL;
-    size_t size = 0;
-    struct translation t = {.out = open_memstream(&lua, &size), .fault = fault};
+    text_buffer buffer;
+    struct translation t = {.out = text_open(&buffer), .fault = fault};
     *bad_line = 0;
     if (!t.out)
         return NULL;
@@ -152,7 +151,8 @@ char *template_translate(const char *text, const fpa_fault *fault, int *bad_line
         fputc('\n', t.out);
         text = *end ? end + 1 : end;
     }
-    if (text_finish(t.out, &lua) && !*bad_line)
+    char *lua = text_finish(&buffer);
+    if (!*bad_line)
         return lua;
     free(lua);
     return NULL;
@@ -165,6 +165,32 @@ struct templates {
     const char *(*find)(const char *name);
     const fpa_fault *fault;
 };
+
+static void *allocate(void *owner, void *block, size_t old_size, size_t size)
+{
+    (void)old_size;
+    if (size == 0) {
+        free(block);
+        return NULL;
+    }
+    void *moved = realloc(block, size);
+    if (!moved)
+        *(bool *)owner = true;
+    return moved;
+}
+
+lua_State *template_state(bool *no_memory)
+{
+    *no_memory = false;
+    return lua_newstate(allocate, no_memory);
+}
+
+/* Whether memory was out while a state of template_state ran. */
+static bool *memory_of(lua_State *L)
+{
+    void *owner = NULL;
+    return lua_getallocf(L, &owner) == allocate ? owner : NULL;
+}
 
 /* put(...): append the arguments to the table of text parts, in upvalue 1. */
 static int put(lua_State *L)
@@ -187,6 +213,9 @@ static void load_template(lua_State *L, const char *name, const char *text, cons
     int bad_line = 0;
     char *lua = template_translate(text, fault, &bad_line);
     if (!lua) {
+        bool *no_memory = memory_of(L);
+        if (no_memory && !bad_line)
+            *no_memory = true;
         luaL_error(L,
                    bad_line ? "%s:%d: ${ without }, or $@ without a name behind it" : "%s: not enough memory",
                    name, bad_line);
@@ -245,7 +274,9 @@ fpa_status template_run(lua_State *L, const char *(*find)(const char *name), con
     lua_pushlightuserdata(L, &templates);
     lua_pushlightuserdata(L, (void *)name);
     int status = lua_pcall(L, 2, 1, 0);
-    if (status == LUA_ERRMEM)
+    const bool *no_memory = memory_of(L);
+    /* Lua's own buffers and ours raise an error like any other when memory is out */
+    if (status == LUA_ERRMEM || (status != LUA_OK && no_memory && *no_memory))
         return fail_memory(error);
     const char *result = lua_tostring(L, -1);
     if (status != LUA_OK)

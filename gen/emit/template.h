@@ -25,6 +25,10 @@ char *template_translate(const char *text, const struct fpa_fault *fault, int *b
  * there is none. */
 const char *template_next_point(const char **text, size_t *size);
 
+/* A state for template_run, or NULL: no memory. *no_memory, which has to outlive it, becomes true when memory was
+ * out: then an error is NO_MEMORY, whatever Lua calls it. */
+lua_State *template_state(bool *no_memory);
+
 /* Define `include(name)` in L: it runs the template of that name, found by find (NULL: none),
  * which appends to the text. Then run the template `name` and return its text, malloc'ed. */
 fpa_status template_run(lua_State *L, const char *(*find)(const char *name), const char *name,

@@ -1,7 +1,9 @@
 #include "candidates.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "gen/backends.h"
 #include "gen/plan/c/work.h"
 #include "machine/cuda_candidates.h"
 
@@ -59,4 +61,39 @@ void candidate_list_free(fpa_candidate_list *list)
 {
     free(list->list);
     *list = (fpa_candidate_list){0};
+}
+
+/* The plan by that mechanism alone, and the fastest of its candidates. */
+static void try_mechanism(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
+                          const fpa_call_size *size, fpa_alternative *alternative)
+{
+    fpa_plan other;
+    fpa_candidate_list list = {0};
+    fpa_error error;
+    fpa_status status = plan_choose_as(simple, written, plan->target, alternative->mechanism, &other, &error);
+    if (!status) {
+        status = plan_candidates(&other, size, 1, &list, &error);
+        if (!status && list.fastest >= 0)
+            alternative->fastest = list.list[list.fastest];
+        plan_free(&other);
+    }
+    if (status)
+        snprintf(alternative->why, sizeof alternative->why, "%s", error.message);
+    candidate_list_free(&list);
+}
+
+bool plan_alternative(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
+                      const fpa_call_size *size, int *next, fpa_alternative *alternative)
+{
+    const fpa_generator *generator = generator_of(plan->target);
+    while (generator->mechanism && generator->mechanism(*next)) {
+        const int i = (*next)++;
+        if (!generator->is_left(plan, i, size->form))
+            continue;
+        *alternative = (fpa_alternative){.mechanism = generator->mechanism(i),
+                                         .fastest.refused = "carries out another form"};
+        try_mechanism(plan, simple, written, size, alternative);
+        return true;
+    }
+    return false;
 }

@@ -20,4 +20,16 @@ fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, int 
                            fpa_candidate_list *list, fpa_error *error);
 void candidate_list_free(fpa_candidate_list *list);
 
+/* A mechanism that the plan has not chosen: what a call would take by its kernels. */
+typedef struct fpa_alternative {
+    const char *mechanism;
+    char why[sizeof((fpa_error *)0)->message]; /* it does not suit the head; empty: it does, and */
+    fpa_candidate fastest; /* of its own candidates; refused: it does not carry the form out */
+} fpa_alternative;
+
+/* The next one behind mechanism number *next of the target, which goes on; false: there is no other. An error, as where
+ * memory is short, is one that says nothing of the head. */
+bool plan_alternative(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
+                      const fpa_call_size *size, int *next, fpa_alternative *alternative);
+
 #endif

@@ -119,11 +119,10 @@ void plan_free(fpa_plan *plan)
 
 char *plan_print(const fpa_plan *plan)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    text_buffer buffer;
+    FILE *out = text_open(&buffer);
     if (!out)
         return NULL;
     generator_of(plan->target)->print(out, plan);
-    return text_finish(out, &text);
+    return text_finish(&buffer);
 }

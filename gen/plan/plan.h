@@ -63,8 +63,8 @@ typedef struct fpa_plan {
     /* the score */
     fpa_dot *dots; /* [score->dot_count] */
     /* what the back end chooses */
-    int chunk;        /* tokens between state updates */
-    int pair_queries; /* that take keys and values together from memory, in the parallel form */
+    int chunk;           /* tokens between state updates */
+    int pair_queries;    /* that take keys and values together from memory, in the parallel form */
     fpa_c_plan c;        /* of C targets: tiles of features and of registers */
     fpa_cuda_plan cuda;  /* of CUDA targets: mechanisms, each with a plan of its own */
     double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
@@ -92,7 +92,8 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error);
 /* Table number i of fields that their templates read; false: there are no more. */
 bool c_field_set(const fpa_plan *plan, int i, fpa_field_set *set);
 bool cuda_field_set(const fpa_plan *plan, int i, fpa_field_set *set);
-const char *cuda_mechanism_name(int i); /* NULL: there are no more */
+const char *cuda_mechanism_name(int i);                             /* NULL: there are no more */
+bool cuda_mechanism_is_left(const fpa_plan *plan, int i, int form); /* it is for that form, and not chosen */
 void plan_print_c(FILE *out, const fpa_plan *plan);
 void plan_print_cuda(FILE *out, const fpa_plan *plan);
 

@@ -94,6 +94,19 @@ double gram_residual(const double *a, const double *b, double scale, size_t coun
     return largest > 0 ? difference / largest : 0;
 }
 
+double gram_scaled_residual(const double *a, const double *b, int n)
+{
+    const size_t size = (size_t)n;
+    double largest = 0;
+    for (size_t i = 0; i < size; i++)
+        for (size_t j = 0; j < size; j++) {
+            const double unit = sqrt(a[i * size + i] * a[j * size + j]);
+            const double off = fabs(a[i * size + j] - b[i * size + j]);
+            largest = off > 0 ? fmax(largest, off / unit) : largest;
+        }
+    return largest;
+}
+
 double gram_off_diagonal(const double *gram, int n)
 {
     double off = 0, largest = 0;

@@ -14,6 +14,9 @@ typedef struct fpa_dense {
 /* Grams are called equal when no element differs by more than this times the largest one: above the
  * rounding of sums of 1024 products, far below that of single precision. */
 #define GRAM_TOLERANCE 1e-13
+/* The same of every element for itself, against the diagonal of its row and column: small coordinates count as
+ * large ones do, as long as single precision tells. */
+#define SCALED_TOLERANCE 1e-8
 /* Rank: what is left of a diagonal element below this times the largest one is called zero. */
 #define RANK_TOLERANCE 1e-12
 
@@ -27,6 +30,8 @@ bool products_regular(arena *memory, const double *products, int n, bool *regula
 
 /* max |a - scale b| / max |a| over count elements. */
 double gram_residual(const double *a, const double *b, double scale, size_t count);
+/* max |a_ij - b_ij| / sqrt(a_ii a_jj), n x n */
+double gram_scaled_residual(const double *a, const double *b, int n);
 /* Largest element off the diagonal over the largest element of an n x n Gram. */
 double gram_off_diagonal(const double *gram, int n);
 

@@ -176,13 +176,29 @@ static bool reduce_diagonal(fpa_simplifier *s, matrix_form *f, bool *done)
                                                  source, width, f->form.width, residual);
 }
 
+/* WW' of rows of length 1: small rows are rows too. */
+static double *unit_products(fpa_simplifier *s, const fpa_dense *dense)
+{
+    const size_t rows = (size_t)dense->rows;
+    double *products = dense_products(&s->scratch, dense),
+           *length = arena_array(&s->scratch, rows, sizeof *length);
+    if (!products || !length)
+        return NULL;
+    for (size_t i = 0; i < rows; i++)
+        length[i] = sqrt(products[i * rows + i]);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < rows; j++)
+            products[i * rows + j] /= length[i] * length[j];
+    return products;
+}
+
 /* Are the rows independent, as far as is seen quickly? Then there is nothing to gain. */
 static bool rows_independent(fpa_simplifier *s, const fpa_dense *dense, bool *independent)
 {
     *independent = false;
     if (dense->rows > dense->cols)
         return true;
-    const double *products = dense_products(&s->scratch, dense);
+    const double *products = unit_products(s, dense);
     return products && products_regular(&s->scratch, products, dense->rows, independent);
 }
 
@@ -237,7 +253,8 @@ static bool reduce_rank(fpa_simplifier *s, matrix_form *f)
     if (!again)
         return false;
     double residual = gram_residual(f->gram, again, 1, (size_t)factor.cols * (size_t)factor.cols);
-    if (factor.rows >= width || residual > GRAM_TOLERANCE)
+    if (factor.rows >= width || residual > GRAM_TOLERANCE ||
+        gram_scaled_residual(f->gram, again, factor.cols) > SCALED_TOLERANCE)
         return true;
     const char *words = rank_words(f);
     f->dense = factor;

@@ -34,6 +34,19 @@ typedef struct fpa_simplifier {
 bool simplify_note(fpa_simplifier *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool simplify_warn(fpa_simplifier *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* --- range.c: float32's range --- */
+
+/* s->written becomes an equal head whose scale, weights and matrices are of ordinary size, where they were not
+ * and can be. False: no memory. */
+bool range_fold(fpa_simplifier *s);
+/* UNSUPPORTED when all weights of a kernel are below float32's range, or one is above. */
+fpa_status range_check(fpa_simplifier *s, const fpa_expression *e);
+
+/* --- warnings.c --- */
+
+/* On the finished result; fewest: D of the same kernel with blocks of 1. False: no memory. */
+bool warn_result(fpa_simplifier *s, double fewest);
+
 /* --- linear.c: linear forms and expressions. false: no memory --- */
 
 /* branch == *scale * *form, where form has ascending rows, positive weights, and proportional

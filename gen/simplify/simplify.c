@@ -321,7 +321,7 @@ static fpa_status check_result(fpa_simplifier *s, const int *origin, const fpa_e
     return status == FPA_OK ? head_validate(head, s->error) : status;
 }
 
-/* --- notes and warnings on the result --- */
+/* --- notes on the result --- */
 
 static bool note_result(fpa_simplifier *s, const fpa_expression *kernel)
 {
@@ -339,37 +339,10 @@ static bool note_result(fpa_simplifier *s, const fpa_expression *kernel)
                          score->monomial_count == 1 ? "" : "s", text);
 }
 
-static bool has_negative_weight(const fpa_head *head)
-{
-    for (int t = 0; t < head->term_count; t++)
-        if (number_sign(head->terms[t].weight) < 0)
-            return true;
-    return false;
-}
-
 static void set_minimum(fpa_simplifier *s, const fpa_expression *written, const fpa_expression *merged)
 {
     double fewest = fmin(features_count(written, 1).features, features_count(merged, 1).features);
     s->simple->minimum = fmin(fewest, head_features_bound(s->written));
-}
-
-/* fewest: D of the same kernel with blocks of 1. */
-static bool warn_result(fpa_simplifier *s, double fewest)
-{
-    const fpa_head *head = s->simple->head;
-    double count = head_features(head), bound = head_features_bound(s->written);
-    bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    if (count == 1 && (head->normalize == FPA_NORMALIZE_SUM || head->normalize == FPA_NORMALIZE_MAX) &&
-        !simplify_warn(s, "D is 1: after normalisation the output does not depend on the query"))
-        return false;
-    if (normalized && has_negative_weight(head) &&
-        !simplify_warn(s, "a weight is negative: the kernel may be too, and the normaliser may vanish"))
-        return false;
-    if (count > 1.4 * bound &&
-        !simplify_warn(s, "D %.0f is above %.0f, which suffices for any kernel of these degrees on d = %d%s",
-                       count, bound, head->d, fewest <= bound ? ": take a smaller block" : ""))
-        return false;
-    return true;
 }
 
 static fpa_status run_passes(fpa_simplifier *s)
@@ -378,7 +351,7 @@ static fpa_status run_passes(fpa_simplifier *s)
     const fpa_expression *features, *score;
     bool fewer = false;
     int block, *origin;
-    if (!start_simplifier(s))
+    if (!start_simplifier(s) || !range_fold(s))
         return fail_memory(s->error);
     fpa_status status = express_written(s, &written);
     if (status == FPA_OK && !diagonalize_if_smaller(s, &written))
@@ -387,6 +360,8 @@ static fpa_status run_passes(fpa_simplifier *s)
         status = express_merged(s, &written, &merged, &fewer);
     if (status == FPA_OK)
         status = choose_features(s, &written, &merged, fewer, &features, &block);
+    if (status == FPA_OK)
+        status = range_check(s, features);
     if (status != FPA_OK)
         return status;
     if (!choose_score(s, &written, &merged, features, &score))

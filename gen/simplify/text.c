@@ -138,9 +138,8 @@ static void print_score(FILE *out, const fpa_head *head, const fpa_score *score)
 
 char *simplified_print(const fpa_simplified *simple)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    text_buffer buffer;
+    FILE *out = text_open(&buffer);
     if (!out)
         return NULL;
     fprintf(out, "simplified %s: D %.0f -> %.0f, block %d\n", simple->head->name, simple->written,
@@ -151,5 +150,5 @@ char *simplified_print(const fpa_simplified *simple)
         fprintf(out, "note: %s\n", simple->notes[i]);
     for (int i = 0; i < simple->warning_count; i++)
         fprintf(out, "warning: %s\n", simple->warnings[i]);
-    return text_finish(out, &text);
+    return text_finish(&buffer);
 }

@@ -144,7 +144,6 @@ typedef struct diagonal {
     entry_state state[HEAD_MAX_WIDTH];
     fpa_number gram[HEAD_MAX_WIDTH];
     int count;
-    bool ranges; /* a range was among the keys */
 } diagonal;
 
 static void set_entry(diagonal *entries, int row, bool good, fpa_number gram)
@@ -165,7 +164,6 @@ static void read_entry(lua_State *L, diagonal *entries)
     fpa_number gram = good ? spec_exact_square(L, value) : number_int(0);
 
     if (range) {
-        entries->ranges = true;
         for (int i = range->first; i <= range->last; i++)
             set_entry(entries, i - 1, good, gram);
     } else if (spec_to_whole(L, -2, &index)) {
@@ -189,13 +187,7 @@ static void check_entries(lua_State *L, const diagonal *entries)
         script_refuse(L, 0, "diagonal has no entry; a branch has at least one row");
 }
 
-/* {a, b, c ...} without a named index must have d entries; { [1] = a } names one. */
-static int listed_entries(lua_State *L, const diagonal *entries)
-{
-    int length = (int)lua_rawlen(L, 1);
-    return !entries->ranges && length == entries->count && length > 1 ? length : 0;
-}
-
+/* A list is a table that names 1, 2 ...: Lua does not tell { a, b } from { [1] = a, [2] = b }. */
 static int make_diagonal(lua_State *L)
 {
     diagonal entries = {0};
@@ -207,7 +199,7 @@ static int make_diagonal(lua_State *L)
     for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1))
         read_entry(L, &entries);
     check_entries(L, &entries);
-    int listed = listed_entries(L, &entries), rows[HEAD_MAX_WIDTH], width = 0;
+    int rows[HEAD_MAX_WIDTH], width = 0;
     bool ones = true;
     for (int i = 0; i < HEAD_MAX_WIDTH; i++) {
         if (entries.state[i] == ENTRY_NONE)
@@ -216,7 +208,7 @@ static int make_diagonal(lua_State *L)
         entries.gram[width] = entries.gram[i];
         rows[width++] = i;
     }
-    spec_branch *branch = spec_push_branch(L, FPA_BRANCH_DIAGONAL, width, listed, ones ? NULL : entries.gram);
+    spec_branch *branch = spec_push_branch(L, FPA_BRANCH_DIAGONAL, width, 0, ones ? NULL : entries.gram);
     memcpy(branch->row, rows, (size_t)width * sizeof *rows);
     return 1;
 }

@@ -171,10 +171,8 @@ typedef struct place {
 static void check_columns(builder *b, const spec_branch *branch, place at)
 {
     if (branch->listed && branch->listed != b->head->d)
-        script_refuse(b->L, branch->line, "branch %d of term %d lists %d values%s, but d = %d%s", at.l, at.t,
-                      branch->listed, branch->kind == FPA_BRANCH_DENSE ? " a row" : "", b->head->d,
-                      branch->kind == FPA_BRANCH_DENSE ? ""
-                                                       : "; [index] = value or [range] = value names a few");
+        script_refuse(b->L, branch->line, "branch %d of term %d lists %d values a row, but d = %d", at.l,
+                      at.t, branch->listed, b->head->d);
 }
 
 static void check_indices(builder *b, const spec_branch *branch, place at)

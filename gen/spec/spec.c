@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain_locale.h"
 #include "gen/embedded.h"
 #include "script.h"
 #include "value.h"
@@ -80,7 +81,7 @@ static fpa_status check_text(const char *name, const char *text, size_t size, fp
 
 static fpa_status fail_file(const char *path, const char *what, fpa_error *error)
 {
-    return fail(error, FPA_IO, path, "%s: %s", what, strerror(errno));
+    return errno == ENOMEM ? fail_memory(error) : fail(error, FPA_IO, path, "%s: %s", what, strerror(errno));
 }
 
 /* The rest of file, malloc'ed, with a NUL behind it. */
@@ -154,6 +155,7 @@ fpa_status spec_load_text(const char *name, const char *folder, const char *text
 {
     load request = {.name = name, .folder = folder, .text = text, .size = size, .list = list};
     fpa_script *script = NULL;
+    const locale_t before = locale_plain();
 
     *list = (fpa_head_list){0};
     if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
@@ -166,6 +168,7 @@ fpa_status spec_load_text(const char *name, const char *folder, const char *text
     if (status == FPA_OK)
         status = script_protect(script, load_heads, &request, error);
     script_free(script);
+    locale_restore(before);
     if (status != FPA_OK)
         head_list_free(list);
     return status;

@@ -15,11 +15,13 @@ const char *fpa_version(void)
 
 const fpa_description *fpa_describe(const fpa_kernel *kernel)
 {
-    return &kernel->description;
+    return kernel ? &kernel->description : NULL;
 }
 
 fpa_form fpa_choose_form(const fpa_kernel *kernel, int64_t length, int with_state)
 {
+    if (!kernel)
+        return FPA_FORM_AUTO;
     int64_t crossover = kernel->facts.crossover;
     if (length == 1 && with_state && has_form(kernel, FPA_FORM_RECURRENT))
         return FPA_FORM_RECURRENT;
@@ -58,10 +60,10 @@ static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tens
                 has_form(kernel, FPA_FORM_RECURRENT) ? " recurrent (2)" : "");
 }
 
-/* No sequence or no head: there is nothing to compute, and the emitted code need not ask. */
+/* Nothing is written: the emitted code need not ask, nor visit sequences that have no token. */
 static bool is_empty(const struct fpa_launch *launch)
 {
-    return launch->batch == 0 || launch->heads == 0;
+    return launch->batch == 0 || launch->heads == 0 || (launch->length == 0 && !launch->state_out);
 }
 
 /* Where the tensors of a call have to lie. */
@@ -74,6 +76,8 @@ static DLDevice device_of(const fpa_kernel *kernel)
 fpa_status workspace_size_by(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
                              const fpa_tensors *tensors, size_t *bytes, fpa_error *error)
 {
+    if (!kernel || !bytes)
+        return fail(error, FPA_INVALID, kernel ? "bytes" : "kernel", "is NULL");
     const float *weights[kernel->description.weight_count + 1];
     struct fpa_launch launch;
     *bytes = 0;
@@ -93,7 +97,8 @@ fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, const fpa
 }
 
 static fpa_status check_workspace(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
-                                  const struct fpa_launch *launch, fpa_error *error)
+                                  const fpa_tensors *tensors, const struct fpa_launch *launch,
+                                  fpa_error *error)
 {
     size_t needed = kernel->module.workspace(&kernel->module, form, launch, candidate);
     uintptr_t alignment = kernel->module.backend->memory ? 256 : 64; /* as device memory is allocated */
@@ -103,12 +108,14 @@ static fpa_status check_workspace(const fpa_kernel *kernel, const fpa_candidate 
                     launch->workspace ? launch->workspace_size : 0, needed);
     if (needed > 0 && (uintptr_t)launch->workspace % alignment)
         return fail(error, FPA_INVALID, "workspace", "is not aligned to %d bytes", (int)alignment);
-    return FPA_OK;
+    return needed ? tensors_workspace(kernel->head, tensors, launch->workspace, needed, error) : FPA_OK;
 }
 
 fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
                       const fpa_tensors *tensors, void *workspace, size_t workspace_size, fpa_error *error)
 {
+    if (!kernel)
+        return fail(error, FPA_INVALID, "kernel", "is NULL");
     const float *weights[kernel->description.weight_count + 1]; /* no allocation: at most 32 KiB */
     struct fpa_launch launch;
     fpa_status status = tensors_check(kernel->head, &kernel->facts, device_of(kernel), TENSORS_DATA, tensors,
@@ -119,7 +126,7 @@ fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, 
         return status;
     launch.workspace = workspace;
     launch.workspace_size = workspace_size;
-    status = check_workspace(kernel, candidate, form, &launch, error);
+    status = check_workspace(kernel, candidate, form, tensors, &launch, error);
     if (status)
         return status;
     void *stream = tensors->stream; /* NOLINT(clang-analyzer-core.NullDereference): they were checked */

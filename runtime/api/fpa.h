@@ -85,7 +85,8 @@ typedef struct fpa_tensors {
     const DLTensor *k;              /* [B, L, H, d] */
     const DLTensor *v;              /* [B, L, H, dv] */
     DLTensor *o;                    /* [B, L, Hq, dv], written; must not overlap an input */
-    const DLTensor *log_gate;       /* [B, L, H] float32, natural logarithm; only for gated heads */
+    const DLTensor *log_gate;       /* [B, L, H] float32, natural logarithm; only for gated heads. Sums of
+                                       positive ones above 88.7 overflow: docs/c-api.md */
     const DLTensor *state_in;       /* [B, H, N], or [B, H, D, dv] when not normalised; NULL: zero */
     DLTensor *state_out;            /* the same shapes; NULL: not wanted; may be state_in itself */
     const DLTensor *const *weights; /* [weight_count] in the order of weight_names: float32, C order,
@@ -118,9 +119,10 @@ FPA_API fpa_status fpa_open_text(const char *name, const char *text, const char 
 FPA_API fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_options *options,
                                    fpa_kernel **kernel, fpa_error *error);
 
+/* Of no kernel (NULL): NULL. */
 FPA_API const fpa_description *fpa_describe(const fpa_kernel *kernel);
 
-/* The form that AUTO stands for, for L tokens. */
+/* The form that AUTO stands for, for L tokens; of no kernel (NULL): AUTO. */
 FPA_API fpa_form fpa_choose_form(const fpa_kernel *kernel, int64_t length, int with_state);
 
 /* Bytes of scratch memory that fpa_forward needs for these shapes with the threads OpenMP would

@@ -1,8 +1,10 @@
 /* open: spec -> head -> source -> object -> module -> kernel, with the cache in between. */
 #include "open.h"
+#include "base/plain_locale.h"
 #include "gen/gen.h"
 #include "runtime/builder.h"
 #include "runtime/store/cache.h"
+#include "runtime/store/lock.h"
 #include "runtime/kernel.h"
 #include "runtime/store/manifest.h"
 #include "runtime/verify/verify.h"
@@ -21,7 +23,8 @@ typedef struct opening {
     fpa_head *head;  /* given to the kernel in the end */
     fpa_facts facts; /* of the object */
     char key[KEY_TEXT];
-    bool cached; /* object and verdict are from the cache */
+    fpa_lock lock; /* held while the object is built, verified and stored */
+    bool cached;   /* object and verdict are from the cache */
     fpa_object object;
     char *kept;          /* with a cached object: its facts, then the verdict */
     const char *verdict; /* NULL: of a new object there is none yet */
@@ -107,21 +110,35 @@ static fpa_status load_cached(opening *o, fpa_error *error)
     return status ? status : o->backend->load(o->options, &o->object, o->facts.name, &o->module, error);
 }
 
-/* A cached object that does not load (the folder is shared with a machine that has other
- * libraries, say) is no reason to fail: it is built again. */
-static fpa_status load(opening *o, fpa_error *error)
+/* Take the module from the cache, if it is there. A cached object that does not load (the folder is shared with a
+ * machine that has other libraries, say) is no reason to fail: it is built again, and *broken. */
+static fpa_status take_cached(opening *o, bool *broken, fpa_error *error)
 {
     fpa_error reason;
     fpa_status status = cache_load(&o->cache, o->options, o->key, &o->cached, &o->object, &o->kept, error);
-    if (status)
+    *broken = false;
+    if (status || !o->cached)
         return status;
-    if (!o->cached)
-        return compile(o, error);
-    if (load_cached(o, &reason) == FPA_OK)
-        return FPA_OK;
+    status = load_cached(o, &reason);
+    if (status == FPA_OK || status == FPA_NO_MEMORY)
+        return status ? fail_memory(error) : FPA_OK;
     log_line(o->options, "%s: the cached module is built again: %s", o->head->name, reason.message);
     forget_object(o);
-    return compile(o, error);
+    *broken = true;
+    return FPA_OK;
+}
+
+/* What many open at once is compiled once: the others wait, and look again. */
+static fpa_status load(opening *o, fpa_error *error)
+{
+    bool broken;
+    fpa_status status = take_cached(o, &broken, error);
+    if (status || o->cached)
+        return status;
+    lock_take(&o->cache, o->options, o->key, o->head->name, &o->lock);
+    if (!broken || o->lock.waited)
+        status = take_cached(o, &broken, error);
+    return status || o->cached ? status : compile(o, error);
 }
 
 /* Both are given away, also when the verification fails. */
@@ -169,6 +186,7 @@ static void finish(opening *o)
         o->backend->unload(&o->module);
     head_free(o->head);
     forget_object(o);
+    lock_release(&o->lock);
     cache_close(&o->cache);
 }
 
@@ -177,6 +195,7 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
                                fpa_kernel **kernel, fpa_error *error)
 {
     opening o = {.options = options, .mechanism = mechanism, .head = head};
+    const locale_t before = locale_plain();
     *kernel = NULL;
     fpa_status status = choose_target(&o, error);
     if (!status)
@@ -190,6 +209,7 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
     if (!status)
         store(&o, *kernel);
     finish(&o);
+    locale_restore(before);
     return status;
 }
 
@@ -210,7 +230,10 @@ fpa_status fpa_open(const char *spec, const char *head, const fpa_options *optio
                     fpa_error *error)
 {
     fpa_head_list list = {0, NULL};
-    *kernel = NULL;
+    if (kernel)
+        *kernel = NULL;
+    if (!kernel || !spec)
+        return fail(error, FPA_INVALID, kernel ? "spec" : "kernel", "is NULL");
     fpa_status status = spec_load(spec, &list, error);
     if (!status)
         status = open_head(&list, spec, head, options, kernel, error);
@@ -222,7 +245,10 @@ fpa_status fpa_open_text(const char *name, const char *text, const char *head, c
                          fpa_kernel **kernel, fpa_error *error)
 {
     fpa_head_list list = {0, NULL};
-    *kernel = NULL;
+    if (kernel)
+        *kernel = NULL;
+    if (!kernel || !name || !text)
+        return fail(error, FPA_INVALID, !kernel ? "kernel" : name ? "text" : "name", "is NULL");
     fpa_status status = spec_load_text(name, ".", text, strlen(text), &list, error);
     if (!status)
         status = open_head(&list, name, head, options, kernel, error);

@@ -309,6 +309,42 @@ static fpa_status check_stream(const operands *all, fpa_error *error)
     return FPA_OK;
 }
 
+fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, void *workspace, size_t size,
+                             fpa_error *error)
+{
+    const fpa_view written = {.name = "workspace", .data = workspace, .high = (int64_t)size};
+    const fpa_dtype dtype = head->dtype, state = head->state_dtype;
+    const struct {
+        const char *name;
+        const DLTensor *tensor;
+        fpa_dtype dtype;
+    } all[] = {
+        {"q", tensors->q, dtype},
+        {"k", tensors->k, dtype},
+        {"v", tensors->v, dtype},
+        {"o", tensors->o, dtype},
+        {"log_gate", tensors->log_gate, FPA_F32},
+        {"state_in", tensors->state_in, state},
+        {"state_out", tensors->state_out, state},
+    };
+    const size_t count = sizeof all / sizeof *all, weights = (size_t)tensors_weights(head);
+    fpa_status status = FPA_OK;
+    for (size_t i = 0; !status && i < count + weights; i++) {
+        const DLTensor *tensor = i < count ? all[i].tensor : tensors->weights[i - count];
+        fpa_view view = {.name = i < count ? all[i].name : "weights", .with_data = true};
+        if (!tensor)
+            continue;
+        view.tensor = tensor;
+        view.device = tensor->device;
+        view.dtype = i < count ? all[i].dtype : FPA_F32;
+        view.axes = tensor->ndim;
+        status = view_check(&view, error);
+        if (!status)
+            status = view_apart(&written, &view, error);
+    }
+    return status;
+}
+
 fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, DLDevice device, tensors_mode mode,
                          const fpa_tensors *tensors, const float **weights, struct fpa_launch *launch,
                          fpa_error *error)

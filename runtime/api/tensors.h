@@ -19,6 +19,10 @@ fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, DLDevice 
                          const fpa_tensors *tensors, const float **weights, struct fpa_launch *launch,
                          fpa_error *error);
 
+/* The size bytes that a call writes as it goes hold none of its tensors, which were checked. */
+fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, void *workspace, size_t size,
+                             fpa_error *error);
+
 /* Number of matrices of the head that are given at run time. */
 int tensors_weights(const fpa_head *head);
 

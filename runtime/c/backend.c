@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "module.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,14 +55,21 @@ static bool tells_device(const char *line)
     return false;
 }
 
-static void copy_device(FILE *from, FILE *to)
+/* False: no memory. */
+static bool copy_device(FILE *to)
 {
     char *line = NULL;
     size_t room = 0;
-    while (getline(&line, &room, from) > 0 && *line != '\n')
+    errno = 0;
+    FILE *from = fopen("/proc/cpuinfo", "re"); /* not everywhere */
+    while (from && getline(&line, &room, from) > 0 && *line != '\n')
         if (tells_device(line))
             fputs(line, to);
+    const bool fine = errno != ENOMEM;
+    if (from)
+        fclose(from);
     free(line);
+    return fine;
 }
 
 static fpa_status c_device(const fpa_options *options, char **device, fpa_error *error)
@@ -69,19 +77,20 @@ static fpa_status c_device(const fpa_options *options, char **device, fpa_error 
     (void)options;
     struct utsname machine = {0};
     const fpa_target *best = target_best();
-    size_t size = 0;
+    text_buffer buffer;
     *device = NULL;
-    FILE *text = open_memstream(device, &size);
+    FILE *text = text_open(&buffer);
     if (!text)
         return fail_memory(error);
     uname(&machine);
     fprintf(text, "machine %s\nbest %s\n", machine.machine, best ? best->name : "none");
-    FILE *cpus = fopen("/proc/cpuinfo", "re");
-    if (cpus) {
-        copy_device(cpus, text);
-        fclose(cpus);
-    }
-    return text_finish(text, device) ? FPA_OK : fail_memory(error);
+    const bool whole = copy_device(text);
+    *device = text_finish(&buffer);
+    if (whole && *device)
+        return FPA_OK;
+    free(*device);
+    *device = NULL;
+    return fail_memory(error);
 }
 
 const fpa_backend backend_c = {

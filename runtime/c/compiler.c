@@ -187,22 +187,24 @@ void compiler_free(fpa_compiler *compiler)
 fpa_status compiler_identity(const fpa_compiler *compiler, char **identity, fpa_error *error)
 {
     struct stat facts = {0};
+    text_buffer buffer;
     char *real = realpath(compiler->path, NULL);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = real ? open_memstream(&text, &size) : NULL;
-    if (!stream || stat(real, &facts) != 0) {
-        if (stream)
-            fclose(stream);
-        free(text);
+    if (!real && errno == ENOMEM)
+        return fail_memory(error);
+    if (!real || stat(real, &facts) != 0) {
         free(real);
         return fail(error, FPA_COMPILE, compiler->path, "the compiler's file cannot be examined");
+    }
+    FILE *stream = text_open(&buffer);
+    if (!stream) {
+        free(real);
+        return fail_memory(error);
     }
     fprintf(stream, "real %s\nsize %lld\nmtime %lld.%09ld\n", real, (long long)facts.st_size,
             (long long)facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
     for (int i = 0; i < compiler->count; i++)
         fprintf(stream, "argument %s\n", compiler->arguments[i]);
     free(real);
-    *identity = text_finish(stream, &text);
+    *identity = text_finish(&buffer);
     return *identity ? FPA_OK : fail_memory(error);
 }

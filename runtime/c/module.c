@@ -61,39 +61,58 @@ static bool is_whole(const fpa_object *object)
     return header.e_phnum > 0;
 }
 
+/* What the loader says when memory is out, in C's locale; it has no code for that. */
+static bool is_out_of_memory(const char *reason)
+{
+    static const char *const words[] = {"annot allocate", "ut of memory", "annot create shared object"};
+    bool out = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        out = out || (reason && strstr(reason, words[i]));
+    return out;
+}
+
 /* The loader knows modules by name, and a name "/proc/self/fd/7" comes back when a number is used
  * again: it would then hand out the old code. So the number is kept while the module lives, and
- * one under which somebody else's code is still loaded is passed over. */
+ * one under which somebody else's code is still loaded, or may be, is passed over. */
 static int unused_name(int fd, char *path, size_t size)
 {
     snprintf(path, size, "/proc/self/fd/%d", fd);
+    dlerror();
     void *old = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-    if (!old)
+    if (!old && !dlerror())
         return fd;
+    if (!old) { /* it could not find out */
+        close(fd);
+        return -1;
+    }
     dlclose(old);
     int next = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
     close(fd);
     return next < 0 ? -1 : unused_name(next, path, size);
 }
 
-static bool load_memory(const fpa_object *object, const char *name, loaded *l)
+/* l->code stays NULL where this way is closed. */
+static fpa_status load_memory(const fpa_object *object, const char *name, loaded *l, fpa_error *error)
 {
     char path[64];
     int fd = memfd_create(name, MFD_CLOEXEC);
+    l->fd = -1;
     if (fd < 0)
-        return false;
+        return FPA_OK;
     if (!file_write_all(fd, object->bytes, object->size)) {
         close(fd);
-        return false;
+        return FPA_OK;
     }
     fd = unused_name(fd, path, sizeof path);
-    l->code = fd < 0 ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    l->fd = fd;
-    if (!l->code && fd >= 0) {
-        close(fd);
-        l->fd = -1;
+    if (fd < 0)
+        return FPA_OK;
+    l->code = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (l->code) {
+        l->fd = fd;
+        return FPA_OK;
     }
-    return l->code != NULL;
+    close(fd);
+    return is_out_of_memory(dlerror()) ? fail_memory(error) : FPA_OK;
 }
 
 /* Where there is no memfd_create (an old kernel, a strict sandbox). */
@@ -101,7 +120,6 @@ static fpa_status load_file(const fpa_object *object, loaded *l, fpa_error *erro
 {
     char *folder = NULL, *path = NULL;
     const fpa_bytes part = {object->bytes, object->size};
-    l->fd = -1;
     fpa_status status = folder_create_private(&folder, error);
     if (status)
         return status;
@@ -118,16 +136,18 @@ static fpa_status load_file(const fpa_object *object, loaded *l, fpa_error *erro
 }
 
 /* OpenMP's threads wait inside its library between calls; were it unloaded with the last module,
- * they would wake up in unmapped memory. libgomp does not guard against that, so it stays. */
-static void keep_openmp(void *code)
+ * they would wake up in unmapped memory. libgomp does not guard against that, so it stays. False: no memory. */
+static bool keep_openmp(void *code)
 {
     Dl_info info;
+    dlerror();
     void *function = dlsym(code, "omp_get_max_threads");
     if (!function || !dladdr(function, &info))
-        return;
+        return !is_out_of_memory(dlerror());
     void *openmp = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
     if (openmp)
         dlclose(openmp);
+    return openmp || !is_out_of_memory(dlerror());
 }
 
 static void *find_symbol(const loaded *l, const char *name, const char *suffix)
@@ -140,7 +160,10 @@ static void *find_symbol(const loaded *l, const char *name, const char *suffix)
 static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
 {
     loaded *l = module->handle;
+    dlerror();
     void *workspace = find_symbol(l, name, "_workspace"), *compute = find_symbol(l, name, "_forward");
+    if ((!workspace || !compute) && is_out_of_memory(dlerror()))
+        return fail_memory(error);
     if (!workspace || !compute)
         return fail(error, FPA_LOAD, name,
                     "the module does not export %s%s; it was not generated for this head", name,
@@ -163,20 +186,21 @@ fpa_status module_load(const fpa_object *object, const char *name, fpa_module *m
     if (!l)
         return fail_memory(error);
     module->handle = l;
-    fpa_status status = FPA_OK;
-    if (!load_memory(object, name, l))
+    fpa_status status = load_memory(object, name, l, error);
+    if (!status && !l->code)
         status = load_file(object, l, error);
     if (!status && !l->code) {
         const char *reason = dlerror();
-        status = fail(error, FPA_LOAD, name, "the module cannot be loaded: %s",
-                      reason ? reason : "unknown reason");
+        status = is_out_of_memory(reason) ? fail_memory(error)
+                                          : fail(error, FPA_LOAD, name, "the module cannot be loaded: %s",
+                                                 reason ? reason : "unknown reason");
     }
     if (!status)
         status = bind(name, module, error);
+    if (!status && !keep_openmp(l->code))
+        status = fail_memory(error);
     if (status)
         module_unload(module);
-    else
-        keep_openmp(l->code);
     return status;
 }
 

@@ -223,7 +223,9 @@ fpa_status process_run(const fpa_process *process, fpa_outcome *outcome, fpa_err
     pid_t pid = -1;
     int rc = spawn(process, variables.values, pipe_ends[1], &pid);
     if (rc) {
-        status = fail(error, FPA_IO, process->arguments[0], "cannot be started: %s", strerror(rc));
+        status = rc == ENOMEM
+                     ? fail_memory(error)
+                     : fail(error, FPA_IO, process->arguments[0], "cannot be started: %s", strerror(rc));
         goto out;
     }
     close(pipe_ends[1]);

@@ -3,6 +3,7 @@
 #include "image.h"
 #include "nvrtc.h"
 #include "base/parallel.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,9 +71,8 @@ static void compile_part(int index, void *user)
 static void log_parts(const fpa_options *options, const char *name, const part parts[])
 {
     nvrtc_report all = parts[0].report; /* its version too */
-    char *log = NULL;
-    size_t size = 0;
-    FILE *text = open_memstream(&log, &size);
+    text_buffer buffer;
+    FILE *text = text_open(&buffer);
     all.spill_bytes = 0;
     for (int i = 0; i < FPA_CUDA_PARTS; i++) {
         const nvrtc_report *its = &parts[i].report;
@@ -82,9 +82,9 @@ static void log_parts(const fpa_options *options, const char *name, const part p
         if (text && its->log)
             fprintf(text, "%s\n", its->log);
     }
-    all.log = text && fclose(text) == 0 ? log : NULL;
+    all.log = text ? text_finish(&buffer) : NULL;
     log_report(options, name, parts[0].input.target, &all, FPA_CUDA_PARTS);
-    free(log);
+    free(all.log);
 }
 
 /* The first part that failed speaks for all. A head need not have kernels in every part. */

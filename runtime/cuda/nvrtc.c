@@ -1,5 +1,6 @@
 #include "nvrtc.h"
 #include "abi/cuda_call.h"
+#include "base/text.h"
 #include "nvrtc_library.h"
 
 #include <ctype.h>
@@ -30,12 +31,12 @@ fpa_status nvrtc_find(const char **version, fpa_error *error)
 fpa_status nvrtc_identity(const fpa_target *target, char **identity, fpa_error *error)
 {
     const struct nvrtc_library *nvrtc;
-    size_t size = 0;
+    text_buffer buffer;
     *identity = NULL;
     fpa_status status = nvrtc_library_find(&nvrtc, error);
     if (status)
         return status;
-    FILE *text = open_memstream(identity, &size);
+    FILE *text = text_open(&buffer);
     if (!text)
         return fail_memory(error);
     /* patches of one version differ in size */
@@ -43,13 +44,8 @@ fpa_status nvrtc_identity(const fpa_target *target, char **identity, fpa_error *
             target->march);
     for (int i = 0; i < FIXED_OPTIONS; i++)
         fprintf(text, "option %s\n", fixed_options[i]);
-    bool fine = !ferror(text);
-    if (fclose(text) != 0 || !fine) {
-        free(*identity);
-        *identity = NULL;
-        return fail_memory(error);
-    }
-    return FPA_OK;
+    *identity = text_finish(&buffer);
+    return *identity ? FPA_OK : fail_memory(error);
 }
 
 /* Reading the log */

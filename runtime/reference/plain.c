@@ -81,9 +81,9 @@ static void project(const plain *p, float scale, const double *x, float *row)
 }
 
 /* A row of a key with its kernel weight. */
-static float weighted(const plain *p, const fpa_branch *branch, int w, float key)
+static float weighted(const plain *p, const fpa_rows_dot *rows, int w, float key)
 {
-    return branch->gram ? round_float(p->arithmetic, (float)branch->gram[w].value * key) : key;
+    return rows->weight ? round_float(p->arithmetic, (float)rows->weight[w] * key) : key;
 }
 
 /* Project every token of one (batch, query head) and sum its gates. */
@@ -108,22 +108,22 @@ static void load_tokens(plain *p, int64_t b, int64_t hq)
 
 static float score(const plain *p, const float *q, const float *k)
 {
-    const fpa_head *head = p->problem->head;
+    const fpa_rows *rows = &p->rows;
     float sum = 0;
 
-    for (int t = 0; t < head->term_count; t++) {
-        const fpa_term *term = &head->terms[t];
-        float product = (float)term->weight.value;
+    for (int i = 0; i < rows->dot_count; i++) {
+        const fpa_rows_dot *dot = &rows->dots[i];
+        float product = 0;
 
-        for (int l = 0; l < term->branch_count; l++) {
-            const fpa_branch *branch = &term->branches[l];
-            int64_t at = p->rows.offset[branch->source + 1];
-            float dot = 0;
+        for (int w = 0; w < dot->count; w++)
+            product += q[dot->at[w]] * weighted(p, dot, w, k[dot->at[w]]);
+        rows->value[i] = product;
+    }
+    for (int t = 0; t < rows->term_count; t++) {
+        float product = (float)rows->terms[t].weight;
 
-            for (int w = 0; w < branch->width; w++)
-                dot += q[at + branch->row[w]] * weighted(p, branch, w, k[at + branch->row[w]]);
-            product *= dot;
-        }
+        for (int l = 0; l < rows->terms[t].count; l++)
+            product *= (float)rows->value[rows->terms[t].dot[l]];
         sum += product;
     }
     return sum;
@@ -191,29 +191,27 @@ fpa_status reference_plain(const fpa_problem *problem, float *o, fpa_error *erro
  * a sum's products by themselves: the first rounding is that of weight times row. */
 static void write_features(const plain *p, const float *row, bool key, float *phi)
 {
-    const fpa_head *head = p->problem->head;
     fpa_dtype type = key ? p->arithmetic : p->copy;
 
-    for (int t = 0; t < head->term_count; t++) {
-        const fpa_term *term = &head->terms[t];
+    for (int t = 0; t < p->rows.term_count; t++) {
+        const fpa_rows_term *term = &p->rows.terms[t];
         int64_t count = 1;
 
-        phi[0] = key ? (float)term->weight.value : 1;
-        for (int l = 0; l < term->branch_count; l++) {
-            const fpa_branch *branch = &term->branches[l];
-            int64_t at = p->rows.offset[branch->source + 1];
+        phi[0] = key ? (float)term->weight : 1;
+        for (int l = 0; l < term->count; l++) {
+            const fpa_rows_dot *dot = &p->rows.dots[term->dot[l]];
 
             for (int64_t f = count - 1; f >= 0; f--)
-                for (int w = branch->width - 1; w >= 0; w--) {
-                    float factor = row[at + branch->row[w]];
+                for (int w = dot->count - 1; w >= 0; w--) {
+                    float factor = row[dot->at[w]];
 
-                    factor = key ? weighted(p, branch, w, factor) : round_float(p->copy, factor);
-                    phi[f * branch->width + w] = phi[f] * factor;
+                    factor = key ? weighted(p, dot, w, factor) : round_float(p->copy, factor);
+                    phi[f * dot->count + w] = phi[f] * factor;
                 }
-            count *= branch->width;
+            count *= dot->count;
             round_floats(type, phi, count);
         }
-        round_floats(type, phi, term->branch_count ? 0 : 1);
+        round_floats(type, phi, term->count ? 0 : 1);
         phi += count;
     }
 }
@@ -277,15 +275,17 @@ static void run_features(plain *p, const running *r, int64_t b, int64_t hq, floa
 
 fpa_status reference_plain_features(const fpa_problem *problem, int columns, float *o, fpa_error *error)
 {
-    running r = {.features = (int64_t)head_features(problem->head), .width = columns + 1};
+    running r = {.width = columns + 1};
     plain p;
     fpa_status status = plain_make(problem, &p, error);
 
     if (status != FPA_OK)
         return status;
-    r.phi = calloc((size_t)r.features, sizeof(float));
-    r.state = calloc((size_t)r.features * (size_t)r.width, sizeof(float));
-    r.read = p.copy == FPA_F32 ? r.state : calloc((size_t)r.features * (size_t)r.width, sizeof(float));
+    r.features = (int64_t)rows_features(&p.rows);
+    size_t room = (size_t)r.features * (size_t)r.width + 1;
+    r.phi = calloc((size_t)r.features + 1, sizeof(float));
+    r.state = calloc(room, sizeof(float));
+    r.read = p.copy == FPA_F32 ? r.state : calloc(room, sizeof(float));
     if (r.phi && r.state && r.read)
         for (int64_t b = 0; b < problem->batch; b++)
             for (int64_t hq = 0; hq < problem->query_heads; hq++)

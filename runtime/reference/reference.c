@@ -62,34 +62,44 @@ static void project(const evaluation *e, int64_t head, double scale, const doubl
 }
 
 /* (W q).(W k) of one branch. */
-static double dot(const evaluation *e, const fpa_branch *branch, const double *q, const double *k)
+static double dot(const fpa_rows_dot *rows, const double *q, const double *k)
 {
-    int64_t at = e->rows.offset[branch->source + 1];
     double sum = 0;
 
-    for (int w = 0; w < branch->width; w++) {
-        double product = q[at + branch->row[w]] * k[at + branch->row[w]];
+    for (int w = 0; w < rows->count; w++) {
+        double product = q[rows->at[w]] * k[rows->at[w]];
 
-        sum += branch->gram ? branch->gram[w].value * product : product;
+        sum += rows->weight ? rows->weight[w] * product : product;
     }
     return sum;
 }
 
-/* k(q,k) of projected tokens; absolute: of sizes, with |weight|. */
-static double score(const evaluation *e, const double *q, const double *k, bool absolute)
+/* Every dot once, however many terms have it. */
+static void evaluate_dots(const evaluation *e, const double *q, const double *k)
 {
-    const fpa_head *head = e->problem->head;
+    for (int i = 0; i < e->rows.dot_count; i++)
+        e->rows.value[i] = dot(&e->rows.dots[i], q, k);
+}
+
+/* Sum over terms of the weight times the product of its dots' values. */
+static double sum_terms(const evaluation *e, double (*weight)(double))
+{
     double sum = 0;
 
-    for (int t = 0; t < head->term_count; t++) {
-        const fpa_term *term = &head->terms[t];
-        double product = absolute ? fabs(term->weight.value) : term->weight.value;
+    for (int t = 0; t < e->rows.term_count; t++) {
+        const fpa_rows_term *term = &e->rows.terms[t];
+        double product = weight(term->weight);
 
-        for (int l = 0; l < term->branch_count; l++)
-            product *= dot(e, &term->branches[l], q, k);
+        for (int l = 0; l < term->count; l++)
+            product *= e->rows.value[term->dot[l]];
         sum += product;
     }
     return sum;
+}
+
+static double as_written(double x)
+{
+    return x;
 }
 
 static double at_least_one(double x)
@@ -97,51 +107,52 @@ static double at_least_one(double x)
     return fmax(1, fabs(x));
 }
 
+/* k(q,k) of projected tokens; absolute: of sizes, with |weight|. */
+static double score(const evaluation *e, const double *q, const double *k, bool absolute)
+{
+    evaluate_dots(e, q, k);
+    return sum_terms(e, absolute ? fabs : as_written);
+}
+
+static double weight_of(const fpa_rows_dot *rows, int w)
+{
+    return rows->weight ? rows->weight[w] : 1;
+}
+
 /* What multiplies the absolute errors of numbers below the normal ones: each factor and product of
  * factors may have one, and nothing but the other factors, where these are above 1, makes it larger. */
 static double spread(const evaluation *e, const double *q, const double *k)
 {
-    const fpa_head *head = e->problem->head;
-    double sum = 1; /* the score's own */
+    for (int i = 0; i < e->rows.dot_count; i++) {
+        const fpa_rows_dot *rows = &e->rows.dots[i];
+        double sum = 0;
 
-    for (int t = 0; t < head->term_count; t++) {
-        const fpa_term *term = &head->terms[t];
-        double product = at_least_one(term->weight.value);
-
-        for (int l = 0; l < term->branch_count; l++) {
-            const fpa_branch *branch = &term->branches[l];
-            int64_t at = e->rows.offset[branch->source + 1];
-            double dots = 0;
-
-            for (int w = 0; w < branch->width; w++)
-                dots += at_least_one(branch->gram ? branch->gram[w].value : 1) *
-                        at_least_one(q[at + branch->row[w]]) * at_least_one(k[at + branch->row[w]]);
-            product *= dots;
-        }
-        sum += product;
+        for (int w = 0; w < rows->count; w++)
+            sum += at_least_one(weight_of(rows, w)) * at_least_one(q[rows->at[w]]) *
+                   at_least_one(k[rows->at[w]]);
+        e->rows.value[i] = sum;
     }
-    return sum;
+    return 1 + sum_terms(e, at_least_one); /* the score's own */
 }
 
 /* The largest product of a projected key's rows, one of each branch, with weights. */
 static double key_peak(const evaluation *e, const double *k)
 {
-    const fpa_head *head = e->problem->head;
     double peak = 0;
 
-    for (int t = 0; t < head->term_count; t++) {
-        const fpa_term *term = &head->terms[t];
-        double product = at_least_one(term->weight.value);
+    for (int i = 0; i < e->rows.dot_count; i++) {
+        const fpa_rows_dot *rows = &e->rows.dots[i];
 
-        for (int l = 0; l < term->branch_count; l++) {
-            const fpa_branch *branch = &term->branches[l];
-            int64_t at = e->rows.offset[branch->source + 1];
-            double row = 1;
+        e->rows.value[i] = 1;
+        for (int w = 0; w < rows->count; w++)
+            e->rows.value[i] = fmax(e->rows.value[i], fabs(weight_of(rows, w) * k[rows->at[w]]));
+    }
+    for (int t = 0; t < e->rows.term_count; t++) {
+        const fpa_rows_term *term = &e->rows.terms[t];
+        double product = at_least_one(term->weight);
 
-            for (int w = 0; w < branch->width; w++)
-                row = fmax(row, fabs((branch->gram ? branch->gram[w].value : 1) * k[at + branch->row[w]]));
-            product *= row;
-        }
+        for (int l = 0; l < term->count; l++)
+            product *= e->rows.value[term->dot[l]];
         peak = fmax(peak, product);
     }
     return peak;
@@ -333,4 +344,20 @@ fpa_status reference_peak(const fpa_problem *problem, double *peak, fpa_error *e
     evaluation e = {.problem = problem, .peak = peak};
 
     return evaluate(&e, error);
+}
+
+fpa_status reference_size(const fpa_head *head, fpa_reference_size *size, fpa_error *error)
+{
+    fpa_rows rows;
+    fpa_status status = rows_make(head, &rows, error);
+
+    if (status != FPA_OK)
+        return status;
+    *size = (fpa_reference_size){.features = rows_features(&rows)};
+    for (int i = 0; i < rows.dot_count; i++)
+        size->score += 2 * rows.dots[i].count;
+    for (int t = 0; t < rows.term_count; t++)
+        size->score += 2 + rows.terms[t].count;
+    rows_free(&rows);
+    return FPA_OK;
 }

@@ -54,4 +54,12 @@ fpa_status reference_plain(const fpa_problem *problem, float *o, fpa_error *erro
  * with features in bf16: half precision has no range for sums. o: [batch, length, query_heads, columns]. */
 fpa_status reference_plain_features(const fpa_problem *problem, int columns, float *o, fpa_error *error);
 
+/* What evaluating a head takes: operations of one score, and features of the terms; what adds nothing to the sum,
+ * rows of weight 0 and all that is 0 with them, counts for nothing. */
+typedef struct fpa_reference_size {
+    double score, features;
+} fpa_reference_size;
+
+fpa_status reference_size(const fpa_head *head, fpa_reference_size *size, fpa_error *error);
+
 #endif

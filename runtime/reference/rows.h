@@ -1,17 +1,43 @@
 /* reference_rows: where a branch finds its rows once a token is projected. A projected token is
- * its input (d entries) followed by its products with every matrix of the head, in order. */
+ * its input (d entries) followed by its products with every matrix of the head, in order.
+ *
+ * What adds nothing costs nothing: rows of weight 0 and terms that are 0 are left out, and a branch that several
+ * terms have, or one has several times, is one dot product. That is all that is made of the head as written. */
 #ifndef FPAC_RUNTIME_REFERENCE_ROWS_H
 #define FPAC_RUNTIME_REFERENCE_ROWS_H
 
 #include "reference.h"
 
+/* (W q).(W k) of a branch: a sum over its rows. */
+typedef struct fpa_rows_dot {
+    const fpa_branch *branch; /* the first that is written so */
+    int count;                /* rows of any weight */
+    int64_t *at;              /* [count] entries of a projected token */
+    double *weight;           /* [count], or NULL: all 1 */
+} fpa_rows_dot;
+
+typedef struct fpa_rows_term {
+    double weight;
+    int count; /* of branches */
+    int *dot;  /* [count] the dot of each */
+} fpa_rows_term;
+
 typedef struct fpa_rows {
     int64_t *offset; /* [matrix_count + 1] of source FPA_INPUT, then of each matrix */
     int64_t total;   /* entries of a projected token */
+    int dot_count;
+    fpa_rows_dot *dots;
+    int term_count;
+    fpa_rows_term *terms;
+    double *value; /* [dot_count] for whoever evaluates them */
+    arena memory;
 } fpa_rows;
 
 fpa_status rows_make(const fpa_head *head, fpa_rows *rows, fpa_error *error);
 void rows_free(fpa_rows *rows);
+
+/* Features of the terms, none of which is 0; of all of them. */
+double rows_features(const fpa_rows *rows);
 
 /* Entry (r, c) of a matrix, constant or given at run time for a key/value head. */
 double rows_entry(const fpa_problem *problem, int matrix, int64_t head, int r, int c);

@@ -2,6 +2,7 @@
  * program which only opens bundles links against neither. */
 #include "cache.h"
 #include "base/file.h"
+#include "base/plain_locale.h"
 #include "runtime/kernel.h"
 #include "manifest.h"
 #include "runtime/verify/verify.h"
@@ -260,7 +261,11 @@ fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_optio
                            fpa_kernel **kernel, fpa_error *error)
 {
     opening o = {.options = options, .folder = folder};
-    *kernel = NULL;
+    if (kernel)
+        *kernel = NULL;
+    if (!kernel || !folder)
+        return fail(error, FPA_INVALID, kernel ? "folder" : "kernel", "is NULL");
+    const locale_t before = locale_plain();
     fpa_status status = read_manifest(&o, error);
     if (!status)
         status = choose_entry(&o, head, error);
@@ -275,5 +280,6 @@ fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_optio
     if (!status)
         store(&o, *kernel);
     finish(&o);
+    locale_restore(before);
     return status;
 }

@@ -1,4 +1,5 @@
 #include "manifest.h"
+#include "base/plain_locale.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -95,13 +96,14 @@ static void print_manifest(FILE *text, const void *manifest)
 /* What print writes of something, malloc'ed, or NULL. */
 static char *printed(void (*print)(FILE *text, const void *what), const void *what)
 {
-    char *bytes = NULL;
-    size_t size = 0;
-    FILE *text = open_memstream(&bytes, &size);
+    text_buffer buffer;
+    FILE *text = text_open(&buffer);
     if (!text)
         return NULL;
+    const locale_t before = locale_plain();
     print(text, what);
-    return text_finish(text, &bytes);
+    locale_restore(before);
+    return text_finish(&buffer);
 }
 
 /* The digest of all that stands before it: no fact is believed that was changed. */
@@ -175,7 +177,9 @@ static bool parse_number(const char *text, double *value)
     char *end;
     if (!isdigit((unsigned char)*text))
         return false;
+    const locale_t before = locale_plain();
     *value = strtod(text, &end);
+    locale_restore(before);
     return *end == 0 && isfinite(*value);
 }
 

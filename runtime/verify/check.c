@@ -187,6 +187,36 @@ static fpa_status check_resume(const fpa_trial *t, const fpa_module *module, fpa
     return status;
 }
 
+/* The form whose state `form` takes over in a chain of all that the module has. */
+static int form_before(const fpa_trial *t, fpa_form_index form)
+{
+    int before = (int)form;
+
+    do
+        before = (before + FORMS - 1) % FORMS;
+    while (!(t->facts->forms & 1 << before));
+    return before;
+}
+
+/* Whether `form` is to go on from a state that `producer` made. In a chain every form makes a state for another one,
+ * takes one over, and goes on from its own: whoever writes or reads states wrongly meets one who does not. */
+static bool takes_over(const fpa_trial *t, fpa_form_index form, int producer)
+{
+    const int checks = t->shape.checks;
+
+    if (!(t->facts->forms & 1 << producer))
+        return false;
+    return checks & CHECK_HANDOVER || (checks & CHECK_RESUME && producer == (int)form) ||
+           (checks & CHECK_CHAIN && producer == form_before(t, form));
+}
+
+/* As states for recent tokens. */
+static bool is_followed_by_recent(const fpa_trial *t, int producer)
+{
+    return t->facts->forms & 1 << producer && t->shape.checks & CHECK_RECENT &&
+           (!(t->shape.checks & CHECK_CHAIN) || producer == form_before(t, FORM_RECURRENT));
+}
+
 fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_measure *m,
                        fpa_error *error)
 {
@@ -209,12 +239,10 @@ fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index fo
     if (status == FPA_OK && t->shape.checks & CHECK_FUTURE && t->head->causal)
         status = check_future(t, module, form, &o, error);
     for (int producer = 0; producer < FORMS && status == FPA_OK; producer++)
-        if (t->facts->forms & 1 << producer &&
-            t->shape.checks & (producer == (int)form ? CHECK_RESUME | CHECK_HANDOVER : CHECK_HANDOVER))
+        if (takes_over(t, form, producer))
             status = check_resume(t, module, form, (fpa_form_index)producer, m, error);
     for (int producer = 0; producer < FORMS && status == FPA_OK; producer++)
-        if (form == FORM_RECURRENT && module->decodes_recent && t->shape.checks & CHECK_RECENT &&
-            t->facts->forms & 1 << producer)
+        if (form == FORM_RECURRENT && module->decodes_recent && is_followed_by_recent(t, producer))
             status = check_recent(t, module, (fpa_form_index)producer, m, error);
     m->trials++;
     m->longest = t->shape.length > m->longest ? t->shape.length : m->longest;

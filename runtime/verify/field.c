@@ -39,8 +39,8 @@ static void choose_strides(fpa_field *f, fpa_layout layout)
     }
 }
 
-fpa_status field_make(fpa_field *field, fpa_dtype dtype, fpa_layout layout, int64_t batch, int64_t tokens,
-                      int64_t heads, int64_t entries, fpa_error *error)
+fpa_status field_make(fpa_field *field, fpa_blocks *blocks, fpa_dtype dtype, fpa_layout layout, int64_t batch,
+                      int64_t tokens, int64_t heads, int64_t entries, fpa_error *error)
 {
     size_t element = dtype_size(dtype);
 
@@ -48,7 +48,8 @@ fpa_status field_make(fpa_field *field, fpa_dtype dtype, fpa_layout layout, int6
         (fpa_field){.dtype = dtype, .batch = batch, .tokens = tokens, .heads = heads, .entries = entries};
     choose_strides(field, layout);
     field->size = 2 * GUARD + (size_t)(field->stride[0] * batch + 1) * element;
-    field->bytes = malloc(field->size);
+    field->blocks = blocks;
+    field->bytes = blocks_take(blocks, 0, field->size);
     if (!field->bytes) {
         *field = (fpa_field){0};
         return fail_memory(error);
@@ -60,7 +61,7 @@ fpa_status field_make(fpa_field *field, fpa_dtype dtype, fpa_layout layout, int6
 
 void field_free(fpa_field *field)
 {
-    free(field->bytes);
+    blocks_leave(field->blocks, field->bytes, 0, field->size);
     *field = (fpa_field){0};
 }
 
@@ -100,21 +101,47 @@ bool field_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h, in
     return memcmp(field_at(field, b, t, h, entry), poison, dtype_size(field->dtype)) == 0;
 }
 
-fpa_status field_check_guards(const fpa_field *field, bool *hold, fpa_error *error)
+/* Bytes [from, to) of a field are what it was filled with. Poison begins anew every two bytes. */
+static bool holds_poison(const fpa_field *field, size_t from, size_t to)
 {
-    size_t row = (size_t)field->entries * dtype_size(field->dtype);
-    unsigned char *copy = malloc(field->size);
+    const unsigned char *bytes = field->bytes + from;
+    size_t size = to - from;
 
-    if (!copy)
-        return fail_memory(error);
-    memcpy(copy, field->bytes, field->size);
-    for (int64_t b = 0; b < field->batch; b++)
-        for (int64_t t = 0; t < field->tokens; t++)
-            for (int64_t h = 0; h < field->heads; h++)
-                put_poison(copy + (field_at(field, b, t, h, 0) - field->bytes), row);
-    *hold = memcmp(copy, poison, 2) == 0 && memcmp(copy, copy + 2, field->size - 2) == 0;
-    free(copy);
-    return FPA_OK;
+    if (size > 0 && bytes[0] != poison[from % 2])
+        return false;
+    if (size > 1 && bytes[1] != poison[(from + 1) % 2])
+        return false;
+    return size <= 2 || memcmp(bytes, bytes + 2, size - 2) == 0;
+}
+
+/* Where row number i, as rows lie in memory, begins. */
+static size_t row_offset(const fpa_field *field, int64_t i)
+{
+    bool by_head = field->stride[2] > field->stride[1];
+    int64_t inner = by_head ? field->tokens : field->heads, outer = by_head ? field->heads : field->tokens;
+    int64_t t = i % inner, h = i / inner % outer;
+
+    if (!by_head) {
+        int64_t swap = t;
+        t = h;
+        h = swap;
+    }
+    return (size_t)(field_at(field, i / inner / outer, t, h, 0) - field->bytes);
+}
+
+bool field_guards_hold(const fpa_field *field)
+{
+    size_t row = (size_t)field->entries * dtype_size(field->dtype), at = 0;
+    int64_t rows = field->batch * field->tokens * field->heads;
+
+    for (int64_t i = 0; i < rows; i++) {
+        size_t next = row_offset(field, i);
+
+        if (!holds_poison(field, at, next))
+            return false;
+        at = next + row;
+    }
+    return holds_poison(field, at, field->size);
 }
 
 bool field_equal(const fpa_field *a, const fpa_field *b, int64_t from, int64_t to)
@@ -131,17 +158,20 @@ bool field_equal(const fpa_field *a, const fpa_field *b, int64_t from, int64_t t
 
 static void scan_float(const float *at, int64_t count, fpa_scan *scan)
 {
-    uint32_t unwritten;
+    uint32_t unwritten, poisoned = 0, infinite = 0, nonzero = 0;
 
     memcpy(&unwritten, poison, sizeof unwritten);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++) { /* without branches, so that vectors do it */
         uint32_t bits;
 
         memcpy(&bits, at + i, sizeof bits);
-        scan->poison |= bits == unwritten;
-        scan->infinite |= (bits & 0x7f800000) == 0x7f800000;
-        scan->nonzero |= (bits & 0x7fffffff) != 0;
+        poisoned |= bits == unwritten;
+        infinite |= (bits & 0x7f800000) == 0x7f800000;
+        nonzero |= bits & 0x7fffffff;
     }
+    scan->poison |= poisoned != 0;
+    scan->infinite |= infinite != 0;
+    scan->nonzero |= nonzero != 0;
 }
 
 fpa_scan field_scan(const fpa_field *field)

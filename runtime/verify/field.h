@@ -4,6 +4,7 @@
 #define FPAC_RUNTIME_VERIFY_FIELD_H
 
 #include "abi/source.h"
+#include "blocks.h"
 
 typedef enum fpa_layout {
     LAYOUT_PLAIN,      /* C order */
@@ -19,11 +20,12 @@ typedef struct fpa_field {
     unsigned char *bytes;
     size_t size;          /* of all bytes */
     unsigned char *first; /* the element at the origin */
+    fpa_blocks *blocks;   /* where bytes come from and go to; NULL: the system */
 } fpa_field;
 
 /* All poison. The field is empty ({0}) on failure. */
-fpa_status field_make(fpa_field *field, fpa_dtype dtype, fpa_layout layout, int64_t batch, int64_t tokens,
-                      int64_t heads, int64_t entries, fpa_error *error);
+fpa_status field_make(fpa_field *field, fpa_blocks *blocks, fpa_dtype dtype, fpa_layout layout, int64_t batch,
+                      int64_t tokens, int64_t heads, int64_t entries, fpa_error *error);
 void field_free(fpa_field *field);
 
 unsigned char *field_at(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry);
@@ -35,8 +37,8 @@ void field_poison(fpa_field *field);
 /* True while the element is poison. */
 bool field_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry);
 
-/* *hold: no byte outside the elements has changed. */
-fpa_status field_check_guards(const fpa_field *field, bool *hold, fpa_error *error);
+/* No byte outside the elements has changed. */
+bool field_guards_hold(const fpa_field *field);
 
 /* What occurs among the elements. */
 typedef struct fpa_scan {

@@ -115,6 +115,15 @@ static fpa_status draw_weights(fpa_trial *t, uint64_t *state, fpa_error *error)
     return status;
 }
 
+/* What queries are divided by so that scores are near 1, where a scale stands for ordinary widths. Others make up
+ * for a weight, and some trials of every head take inputs as callers have them. */
+static double query_divisor(const fpa_trial *t)
+{
+    const double scale = fabs(t->head->scale);
+
+    return scale > 0x1p-20 && scale < 0x1p20 && t->shape.layout != LAYOUT_HEAD_MAJOR ? scale : 1;
+}
+
 fpa_status inputs_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
 {
     const fpa_head *head = t->head;
@@ -122,9 +131,8 @@ fpa_status inputs_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
     /* q.k is near 1 when entries have deviation d^(-1/4); fewer entries are larger */
     double present = t->shape.inputs == INPUTS_SPARSE ? fmin(head->d, head_degree(head) + 1) : head->d;
     double deviation = pow(present, -0.25);
-    double scale = head->scale != 0 ? fabs(head->scale) : 1;
 
-    t->q = draw_vectors(t, t->shape.query_heads, head->d, deviation / scale, true, &state);
+    t->q = draw_vectors(t, t->shape.query_heads, head->d, deviation / query_divisor(t), true, &state);
     t->k = draw_vectors(t, t->shape.heads, head->d, deviation, true, &state);
     t->v = draw_vectors(t, t->shape.heads, head->dv, 1, false, &state);
     if (head->gate)

@@ -87,25 +87,23 @@ fpa_status check_values(const fpa_trial *trial, fpa_form_index form, const char 
 fpa_status check_guards(const fpa_trial *trial, fpa_form_index form, const char *how, const char *name,
                         const fpa_field *field, fpa_error *error)
 {
-    bool hold = true;
     char text[96];
-    fpa_status status = field_check_guards(field, &hold, error);
 
-    if (status != FPA_OK || hold)
-        return status;
+    if (field_guards_hold(field))
+        return FPA_OK;
     snprintf(text, sizeof text, "the module wrote outside the elements of %s", name);
     return check_refuse(trial, form, how, text, error);
 }
 
 fpa_status check_make_output(const fpa_trial *t, fpa_field *o, fpa_error *error)
 {
-    return field_make(o, t->head->dtype, t->shape.layout, t->shape.batch, t->shape.length,
+    return field_make(o, t->blocks, t->head->dtype, t->shape.layout, t->shape.batch, t->shape.length,
                       t->shape.query_heads, t->head->dv, error);
 }
 
 fpa_status check_make_state(const fpa_trial *t, fpa_layout layout, fpa_field *state, fpa_error *error)
 {
-    return field_make(state, t->head->state_dtype, layout, t->shape.batch, 1, t->shape.heads,
+    return field_make(state, t->blocks, t->head->state_dtype, layout, t->shape.batch, 1, t->shape.heads,
                       t->facts->state_elements, error);
 }
 
@@ -114,6 +112,12 @@ fpa_status check_state(const fpa_trial *t, fpa_form_index form, const char *how,
 {
     fpa_scan scan = field_scan(state);
 
+    if (scan.infinite && !scan.poison && state->dtype == FPA_F16)
+        return check_refuse(
+            t, form, how,
+            "an element of the final state is not finite: state_dtype f16 ends at 65504, so sums "
+            "of these weights need bf16 or f32",
+            error);
     if (scan.poison)
         return check_refuse(t, form, how, "an element of the final state was not written", error);
     if (scan.infinite)

@@ -82,7 +82,7 @@ fpa_status plain_measure(fpa_trial *t, fpa_problem problem, fpa_error *error)
 {
     bool narrow = t->facts->arithmetic != FPA_F32;
     int most = narrow ? NARROW_COLUMNS : FLOAT_COLUMNS, degree = head_degree(t->head);
-    double features = (double)outputs(t) * head_features(t->head);
+    double features = fmax((double)outputs(t), 1) * t->size.features;
     fpa_errors pairs = {0};
     fpa_status status;
 

@@ -98,7 +98,7 @@ static fpa_status make_workspace(run *r, fpa_form_index form, fpa_error *error)
     size_t all = size > SIZE_MAX / 2 ? 0 : (size + 2 * GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     char text[TRIAL_TEXT];
 
-    r->workspace = all ? aligned_alloc(ALIGNMENT, all) : NULL;
+    r->workspace = all ? blocks_take(r->trial->blocks, ALIGNMENT, all) : NULL;
     if (!r->workspace) {
         trial_describe(r->trial, form, text);
         return fail(error, FPA_NO_MEMORY, r->trial->head->name, "%s: no memory for a workspace of %zu bytes",
@@ -226,7 +226,7 @@ static fpa_status compute(run *r, fpa_error *error)
     if (status == FPA_OK)
         status = check_workspace(r, r->form, error);
     place_free(&r->place);
-    free(r->workspace);
+    blocks_leave(r->trial->blocks, r->workspace, ALIGNMENT, r->workspace_bytes);
     free(r->weights);
     return status;
 }

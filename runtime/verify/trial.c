@@ -14,7 +14,10 @@
  * formula is evaluated at some tokens only. */
 static const double reference_budget = 3e7;
 
-enum { FEWEST_TOKENS = 6 };
+enum {
+    FEWEST_TOKENS = 6,
+    UNSEEN = 64, /* how far outputs that were not evaluated may be above those that were */
+};
 
 static const double tame_condition = 64; /* of a normaliser: plain evaluations still have some digits */
 
@@ -41,15 +44,10 @@ static fpa_problem problem_of(const fpa_trial *t)
     };
 }
 
-/* Operations of one score in the reference. */
-static double pair_cost(const fpa_head *head)
+/* Operations of one key of one query in the reference. */
+static double pair_cost(const fpa_trial *t)
 {
-    double rows = 0;
-
-    for (int t = 0; t < head->term_count; t++)
-        for (int l = 0; l < head->terms[t].branch_count; l++)
-            rows += head->terms[t].branches[l].width;
-    return 2 * rows + 2 * head->term_count + 4 * head->dv + 20;
+    return t->size.score + 4 * t->head->dv + 20;
 }
 
 /* All tokens when that is affordable, else the ends of the sequence, the tokens around the first
@@ -57,7 +55,7 @@ static double pair_cost(const fpa_head *head)
 static void choose_judged(fpa_trial *t)
 {
     int64_t length = t->shape.length, chunk = t->facts->chunk;
-    double row = (double)length * pair_cost(t->head) * (double)(t->shape.batch * t->shape.query_heads);
+    double row = (double)length * pair_cost(t) * (double)(t->shape.batch * t->shape.query_heads);
     double affordable = fmax(FEWEST_TOKENS, floor(reference_budget / fmax(row, 1)));
     int64_t step = affordable >= (double)length ? 1 : (int64_t)((double)length / affordable) + 1;
 
@@ -107,21 +105,26 @@ static void drop(fpa_trial *t, int64_t output)
 }
 
 /* Half precision ends at 65504: results near that say nothing either. In narrow arithmetic,
- * whose bound is far below the magnitude, a result within the bound counts. */
+ * whose bound is far below the magnitude, a result within the bound counts. Where those that were looked at come
+ * near, of others nothing is known. */
 static void drop_overflows(fpa_trial *t)
 {
     static const double most[FPA_DTYPES] = {1e38, 1e38, 32768};
     fpa_bound bound = bound_of(t->head, t->facts, FORM_CHUNKED, t->shape.length, 2);
     bool narrow = t->facts->arithmetic != FPA_F32;
+    double limit = most[t->head->dtype], largest = 0;
 
     for (int64_t i = 0; i < outputs(t); i++)
         for (int c = 0; c < t->head->dv && t->compared[i]; c++) {
             double magnitude = t->magnitude[i * t->head->dv + c], value = t->reference[i * t->head->dv + c];
             double farthest = narrow ? fabs(value) + bound_allows(&bound, magnitude, value) : magnitude;
 
-            if (!(farthest < most[t->head->dtype]))
+            largest = fmax(largest, farthest);
+            if (!(farthest < limit))
                 drop(t, i);
         }
+    for (int64_t i = 0; i < outputs(t) && !(largest < limit / UNSEEN); i++)
+        t->loose[i] |= !t->compared[i];
 }
 
 /* Scores and features of half precision overflow before the results do; what was not looked at may. */
@@ -155,17 +158,18 @@ static fpa_status fill_fields(fpa_trial *t, fpa_error *error)
 {
     const fpa_shape *s = &t->shape;
     const fpa_head *head = t->head;
-    fpa_status status =
-        field_make(&t->q_field, head->dtype, s->layout, s->batch, s->length, s->query_heads, head->d, error);
+    fpa_status status = field_make(&t->q_field, NULL, head->dtype, s->layout, s->batch, s->length,
+                                   s->query_heads, head->d, error);
 
     if (status == FPA_OK)
-        status =
-            field_make(&t->k_field, head->dtype, s->layout, s->batch, s->length, s->heads, head->d, error);
+        status = field_make(&t->k_field, NULL, head->dtype, s->layout, s->batch, s->length, s->heads, head->d,
+                            error);
     if (status == FPA_OK)
-        status =
-            field_make(&t->v_field, head->dtype, s->layout, s->batch, s->length, s->heads, head->dv, error);
+        status = field_make(&t->v_field, NULL, head->dtype, s->layout, s->batch, s->length, s->heads,
+                            head->dv, error);
     if (status == FPA_OK && head->gate)
-        status = field_make(&t->gate_field, FPA_F32, s->layout, s->batch, s->length, s->heads, 1, error);
+        status =
+            field_make(&t->gate_field, NULL, FPA_F32, s->layout, s->batch, s->length, s->heads, 1, error);
     if (status == FPA_OK)
         trial_restore(t);
     return status;
@@ -190,6 +194,8 @@ fpa_status trial_make(fpa_trial *t, const fpa_head *head, const fpa_facts *facts
     status = inputs_draw(t, seed, error);
     if (status == FPA_OK)
         status = fill_fields(t, error);
+    if (status == FPA_OK)
+        status = reference_size(head, &t->size, error);
     if (status != FPA_OK)
         return status;
     choose_judged(t);

@@ -22,6 +22,7 @@ enum {                        /* what a trial checks besides the result */
        CHECK_HANDOVER = 8,    /* and the first of the three runs may be of any form */
        CHECK_RECENT = 16,     /* a state without the newest tokens, and those, equal a state with them */
        CHECK_CANDIDATES = 32, /* all of it once more by each of the module's candidates */
+       CHECK_CHAIN = 64,      /* CHECK_HANDOVER, but each form takes over from the one before it only */
 };
 
 typedef struct fpa_shape {
@@ -35,6 +36,7 @@ typedef struct fpa_trial {
     const fpa_head *head;
     const fpa_facts *facts;
     fpa_shape shape;
+    fpa_reference_size size;      /* what evaluating the head takes */
     double *q, *k, *v, *gate;     /* C order, as the reference takes them; gate NULL without one */
     double **weights;             /* [matrix_count], NULL for constants */
     const float **launch_weights; /* [matrix_count], the trainable ones first, as a launch takes them */
@@ -45,6 +47,7 @@ typedef struct fpa_trial {
     double *reference, *magnitude; /* [batch, length, query_heads, dv] where compared */
     fpa_plain plain;
     struct fpa_spares *spares; /* device memory of its runs */
+    fpa_blocks *blocks;        /* host memory of its runs; NULL: the system's */
     /* By which of the module's candidates a call is carried out. NULL, or false: the fastest. */
     bool (*choose)(const void *choice, const fpa_module *module, const fpa_call_size *size,
                    fpa_candidate *candidate);

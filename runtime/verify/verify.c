@@ -7,6 +7,7 @@
 
 #include "runtime/kernel.h"
 #include "base/parallel.h"
+#include "base/plain_locale.h"
 #include "check.h"
 #include "walk.h"
 
@@ -14,8 +15,15 @@
  * is left out, and the verdict says how far the lengths went. */
 static const double run_budget = 4e8;
 static const double state_budget = 2e7; /* elements of all states of one trial */
+/* FLOP of all runs of a row. Rows that are dearer ask only for what no other one asks for. */
+static const double row_budget = 4e9;
+/* An element of a state in a run that hands one over is filled, read, written, looked at and copied: as dear as so
+ * many FLOP. */
+static const double state_work = 20;
+/* FLOP of the states of a handover, which the parallel form makes chunk by chunk: dearer ones are left out. */
+static const double handover_budget = 2e10;
 
-enum { SEED = 20240607 };
+enum { SEED = 20240607, SKIPPED = -1 };
 
 /* Lengths are times * chunk + more. Each (batch, heads, query heads), layout and check occurs
  * with short sequences; long ones are few. */
@@ -24,32 +32,34 @@ typedef struct row {
     int batch, heads, query_heads;
     fpa_layout layout;
     fpa_inputs inputs, normalized; /* normalized: of heads with a normaliser */
-    int checks;
+    int checks, lean;              /* lean: of a row that is too dear; SKIPPED: none, nor the row */
 } row;
 
 static const row rows[] = {
-    {0, 0, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME},
+    {0, 0, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME, 0},
     {0, 1, 1, 2, 4, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_RESUME | CHECK_REPEAT | CHECK_CANDIDATES},
+     CHECK_RESUME | CHECK_REPEAT | CHECK_CANDIDATES, CHECK_RESUME | CHECK_CANDIDATES},
     {0, 5, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE,
-     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_CANDIDATES},
-    {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT},
-    {1, -1, 1, 2, 4, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE, 0},
-    {1, 0, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_REPEAT | CHECK_RECENT},
+     CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_CANDIDATES,
+     CHECK_CHAIN | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_CANDIDATES},
+    {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT, 0},
+    {1, -1, 1, 2, 4, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE, 0, 0},
+    {1, 0, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_REPEAT | CHECK_RECENT, 0},
     {1, 1, 2, 3, 3, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_REPEAT | CHECK_FUTURE | CHECK_CANDIDATES},
-    {1, 2, 1, 1, 2, LAYOUT_PADDED, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_RECENT},
-    {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, INPUTS_SPARSE, 0},
+     CHECK_REPEAT | CHECK_FUTURE | CHECK_CANDIDATES, CHECK_REPEAT | CHECK_FUTURE | CHECK_CANDIDATES},
+    {1, 2, 1, 1, 2, LAYOUT_PADDED, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_RECENT,
+     CHECK_RESUME},
+    {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, INPUTS_SPARSE, 0, 0},
     {3, 7, 1, 1, 1, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES},
-    {0, 3, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_RESUME},                                               /* one token after the other */
-    {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, 0}, /* SIGNED_ROW */
+     CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES, CHECK_CHAIN | CHECK_FUTURE | CHECK_CANDIDATES},
+    {0, 3, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME,
+     SKIPPED},                                                       /* one token after the other */
+    {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, 0, 0}, /* SIGNED_ROW */
     /* blocks of a cluster take several turns each */
-    {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE,
+    {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_CANDIDATES,
      CHECK_RESUME | CHECK_CANDIDATES},
     {0, 1161, 1, 1, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES},
+     CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES, CHECK_CHAIN | CHECK_FUTURE | CHECK_CANDIDATES},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0], SIGNED_ROW = ROWS - 3, CLUSTER_ROWS };
@@ -65,6 +75,42 @@ static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_s
 static bool affordable(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, int form)
 {
     return facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) <= 10 * run_budget;
+}
+
+static int count_bits(int bits)
+{
+    return bits ? 1 + count_bits(bits & (bits - 1)) : 0;
+}
+
+/* FLOP of the states that the parallel form hands over: it makes them chunk by chunk. */
+static double states_cost(const fpa_facts *facts, const fpa_shape *s)
+{
+    return (double)(s->batch * s->heads) * (double)s->length * facts->flop[FORM_CHUNKED];
+}
+
+/* FLOP of a handover beside the form's own: states go from run to run. */
+static double handover_cost(const fpa_facts *facts, const fpa_shape *s, int form)
+{
+    enum { HANDED = 4 }; /* runs, which together are as long as the sequence */
+    const double elements = (double)(s->batch * s->heads) * (double)facts->state_elements;
+
+    return (form == FORM_PARALLEL ? states_cost(facts, s) : 0) + HANDED * state_work * elements;
+}
+
+/* FLOP of everything that a row asks of the module, by its checks. */
+static double row_cost(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s)
+{
+    const int forms = count_bits(facts->forms & ((1 << FORMS) - 1));
+    const int handovers =
+        s->checks & CHECK_HANDOVER ? forms : (s->checks & (CHECK_RESUME | CHECK_CHAIN)) != 0;
+    const int again = (s->checks & CHECK_REPEAT) != 0, changed = (s->checks & CHECK_FUTURE) != 0;
+    double flop = 0;
+
+    for (int form = 0; form < FORMS; form++)
+        if (affordable(head, facts, s, form))
+            flop += (1 + again + changed + handovers) * run_cost(head, facts, s, (fpa_form_index)form) +
+                    handovers * handover_cost(facts, s, form);
+    return flop;
 }
 
 /* False: this row says nothing new of the head. */
@@ -96,7 +142,11 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
                 (facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) > run_budget);
     if (heavy || (double)facts->state_elements * (double)(s->batch * s->heads) > state_budget)
         s->batch = s->heads = s->query_heads = 1;
-    return true;
+    if (row_cost(head, facts, s) > row_budget)
+        s->checks = r->lean;
+    if (s->checks != SKIPPED && states_cost(facts, s) > handover_budget)
+        s->checks &= ~(CHECK_RESUME | CHECK_HANDOVER | CHECK_CHAIN);
+    return s->checks != SKIPPED;
 }
 
 /* What a row asks of the module: inputs, and what the formula gives for them. */
@@ -112,6 +162,7 @@ typedef struct examination {
     const fpa_facts *facts;
     const fpa_module *module;
     problem problems[ROWS];
+    fpa_blocks blocks; /* of all runs, which follow one another */
 } examination;
 
 static void pose(int index, void *user)
@@ -178,11 +229,13 @@ static fpa_status examine(const fpa_head *head, const fpa_facts *facts, const fp
         problem *p = &x->problems[i];
 
         if (p->posed && status == FPA_OK) {
+            p->trial.blocks = &x->blocks;
             status = answer(p, module, measures, error);
             ++*count;
         }
         trial_free(&p->trial);
     }
+    blocks_free(&x->blocks);
     free(x);
     return status;
 }
@@ -235,17 +288,20 @@ fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa
                          fpa_verdict *verdict, fpa_error *error)
 {
     fpa_measure measures[FORMS] = {0};
-    fpa_status status;
+    const locale_t before = locale_plain();
+    fpa_status status = FPA_OK;
 
     *verdict = (fpa_verdict){0};
     if (!(facts->forms & ((1 << FORMS) - 1)))
-        return fail(error, FPA_REFUSED, head->name, "the module has no form that could be checked");
-    status = examine(head, facts, module, measures, &verdict->problems, error);
+        status = fail(error, FPA_REFUSED, head->name, "the module has no form that could be checked");
+    if (status == FPA_OK)
+        status = examine(head, facts, module, measures, &verdict->problems, error);
     for (int form = 0; form < FORMS && status == FPA_OK; form++)
         if (facts->forms & 1 << form)
             status = conclude(head, (fpa_form_index)form, &measures[form], &verdict->form[form], error);
     if (status == FPA_OK)
         write_text(measures, verdict);
+    locale_restore(before);
     return status;
 }
 

@@ -180,6 +180,7 @@ fpa_status plan_c(fpa_plan *plan, fpa_error *error)
         status = place_slices(plan, error);
     if (status)
         return status;
+    c->forming = forming_count(plan);
     plan->facts.arithmetic = c->pairs ? FPA_BF16 : FPA_F32;
     choose_by_seconds(plan);
     plan->pair_queries = c->query_blocks * c->tokens;

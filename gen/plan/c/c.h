@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "forming.h"
 #include "register_tile.h"
 
 typedef struct fpa_tile {
@@ -29,6 +30,7 @@ typedef struct fpa_c_plan {
     int query_blocks;         /* panels of queries that one unit of the parallel form takes */
     fpa_register_tile values; /* of products whose columns are values */
     fpa_register_tile scores; /* of products whose columns are a panel's tokens */
+    fpa_forming forming;      /* what its features take */
     bool team_by_chunk;       /* threads that are left over share a head: of the chunked form */
     bool team_by_token;       /* of the recurrent form */
     double code_bytes;        /* of the compiled kernel, an estimate */

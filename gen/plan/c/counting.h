@@ -8,18 +8,10 @@
 #include "gen/plan/plan.h"
 #include "machine/cpu_cost.h"
 
-/* Forming the features of one vector of tokens: counted once a plan. */
-typedef struct fpa_forming {
-    double tiles; /* whose features are formed; others are rows as they lie */
-    double features, pieces;
-    double loads, products, weights; /* of rows; of two vectors; pieces with a weight */
-    double rows;                     /* that a tile reads, added up over tiles */
-} fpa_forming;
-
 /* Where counts go. */
 typedef struct fpa_counting {
     const fpa_plan *plan;
-    fpa_forming forming;
+    const fpa_forming *forming; /* the plan's */
     fpa_cpu_work *work;
     double times; /* that what is counted next is done */
 } fpa_counting;

@@ -167,7 +167,7 @@ void parts_pack_keys(const fpa_counting *to, int tokens)
 /* All features of `count` tokens, as panels. */
 static void count_forms(const fpa_counting *to, double count)
 {
-    const fpa_forming *f = &to->forming;
+    const fpa_forming *f = to->forming;
     const bool table = !to->plan->c.unrolled;
     const double runs = (table ? f->pieces : f->tiles) * count, each = fmax(table ? f->pieces : f->tiles, 1);
     counting_loop(to, (fpa_cpu_loop){.name = "features",
@@ -235,14 +235,11 @@ static void count_updates(const fpa_counting *to, int tokens)
                      .columns = plan->head->dv,
                      .tile = plan->c.values,
                      .steps = counting_steps(plan, tokens),
-                     .rows = rows};
-    for (int t = 0; t < plan->c.tile_count; t++)
-        p.times += plan->c.tiles[t].features / rows; // NOLINT(bugprone-integer-division): whole tiles
+                     .rows = rows,
+                     .times = to->forming->register_tiles[0]};
     counting_product(to, p);
     for (p.rows = 1; p.rows < rows; p.rows++) {
-        p.times = 0;
-        for (int t = 0; t < plan->c.tile_count; t++)
-            p.times += plan->c.tiles[t].features % rows == p.rows;
+        p.times = to->forming->register_tiles[p.rows];
         counting_product(to, p);
     }
 }

@@ -58,7 +58,7 @@ fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int to
     const int vectors = vectors_of(columns, lanes, &shared), least = shared ? 2 : 1;
     fpa_register_tile best = {1, least};
     for (int v = least; v <= vectors && v < cpu->registers; v++)
-        for (int r = 1; r <= cpu->registers; r++) {
+        for (int r = 1; r <= cpu->registers && r <= TILE_MOST_ROWS; r++) {
             const fpa_register_tile tile = {r, v};
             if (tokens % r == 0 && tile_fits(cpu, tile) &&
                 row_cost(cpu, tile, vectors) < row_cost(cpu, best, vectors))

@@ -4,6 +4,8 @@
 
 #include "machine/cpu.h"
 
+enum { TILE_MOST_ROWS = 32 }; /* no processor has more registers */
+
 /* Sums that stay in registers while a product's inner index runs: rows, each of one number of the first
  * factor, by vectors of the second. */
 typedef struct fpa_register_tile {

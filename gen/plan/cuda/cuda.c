@@ -147,6 +147,15 @@ const char *cuda_mechanism_name(int i)
     return i < CUDA_MECHANISMS ? cuda_mechanisms[i].name : NULL;
 }
 
+bool cuda_mechanism_is_left(const fpa_plan *plan, int i, int form)
+{
+    static const unsigned forms[] = {[ROLE_SPLIT] = 1u << FORM_PARALLEL | 1u << FORM_CHUNKED,
+                                     [ROLE_FUSED] = 1u << FORM_CHUNKED,
+                                     [ROLE_CLUSTER] = 1u << FORM_CHUNKED,
+                                     [ROLE_DECODE] = 1u << FORM_RECURRENT};
+    return !plan->cuda.chosen[i] && forms[cuda_mechanisms[i].role] >> form & 1;
+}
+
 /* ---- what templates read ---- */
 
 #define ROWS(member) FIELD(fpa_cuda_rows, member)

@@ -83,7 +83,12 @@
 #include <stdint.h>
 #include <string.h>
 #ifdef _OPENMP
+#include <fcntl.h>
 #include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 enum {
@@ -3542,9 +3547,8 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
         vec16 c5_1 = get16(c + 5 * DV + 16);
         vec16 c5_2 = get16(c + 5 * DV + 32);
         vec16 c5_3 = get16(c + 5 * DV + 48);
-        const int last = causal && m + 6 < n ? m + 6 : n;
-        int k = 0;
-        do {
+        const int last = causal ? m + 1 : n; /* that all rows see */
+        for (int k = 0; k < last; k++) {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -3576,7 +3580,7 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        } while (++k < last);
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -3602,6 +3606,30 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
+        /* steps that some rows see */
+        for (int r = 1; causal && r < 6 && m + r < count; r++) {
+            /* 1 x 4 sums */
+            vec16 edge0_0 = get16(c + r * DV);
+            vec16 edge0_1 = get16(c + r * DV + 16);
+            vec16 edge0_2 = get16(c + r * DV + 32);
+            vec16 edge0_3 = get16(c + r * DV + 48);
+            for (int k = last; k <= m + r; k++) {
+                const float *ak = a + r + k * T, *bk = b + k * DV;
+                const vec16 b0 = get16(bk);
+                const vec16 b1 = get16(bk + 16);
+                const vec16 b2 = get16(bk + 32);
+                const vec16 b3 = get16(bk + 48);
+                edge0_0 += ak[0] * b0;
+                edge0_1 += ak[0] * b1;
+                edge0_2 += ak[0] * b2;
+                edge0_3 += ak[0] * b3;
+            }
+            /* the sums back */
+            set16(c + r * DV, edge0_0);
+            set16(c + r * DV + 16, edge0_1);
+            set16(c + r * DV + 32, edge0_2);
+            set16(c + r * DV + 48, edge0_3);
+        }
     }
 }
 
@@ -3736,8 +3764,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
         vec16 c7_0 = {0};
         vec16 c7_1 = {0};
         vec16 c7_2 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -3766,7 +3793,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
             c7_0 += ak[7] * b0;
             c7_1 += ak[7] * b1;
             c7_2 += ak[7] * b2;
-        } while (++k < n);
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -3815,8 +3842,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
         vec16 c6_1 = {0};
         vec16 c7_0 = {0};
         vec16 c7_1 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -3836,7 +3862,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
             c6_1 += ak[6] * b1;
             c7_0 += ak[7] * b0;
             c7_1 += ak[7] * b1;
-        } while (++k < n);
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -3869,8 +3895,7 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
         vec16 c5_0 = {0};
         vec16 c6_0 = {0};
         vec16 c7_0 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             c0_0 += ak[0] * b0;
@@ -3881,7 +3906,7 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
             c5_0 += ak[5] * b0;
             c6_0 += ak[6] * b0;
             c7_0 += ak[7] * b0;
-        } while (++k < n);
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + T, c1_0);
@@ -3974,6 +3999,51 @@ static void store_token(const float *restrict o, stored *restrict to)
     set16(to + 48, get16(o + 48));
 }
 
+/* ---- threads ---- */
+
+static int max_threads(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+#ifdef _OPENMP
+/* OpenMP's threads do not come along through a fork, and libgomp would wait for them for ever. It keeps them by
+ * the thread that they help: only the one that came along has lost some. */
+static int forked;
+
+static void note_fork(void)
+{
+    forked = 1;
+}
+
+/* Forks that were before this code was loaded, as Linux tells them: a process that has not become another program
+ * since has PF_FORKNOEXEC in its flags, which are the seventh number behind its name. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+    enum { PF_FORKNOEXEC = 0x40 };
+    char text[1024];
+    unsigned flags = 0;
+    const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    const ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[size > 0 ? size : 0] = 0;
+    const char *behind = strrchr(text, ')');
+    if (behind && sscanf(behind + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1)
+        forked = (flags & PF_FORKNOEXEC) != 0;
+    pthread_atfork(NULL, NULL, note_fork);
+}
+
+static int has_lost_threads(void)
+{
+    return forked && syscall(SYS_gettid) == getpid();
+}
+#endif
+
 /* ---- workspace ---- */
 
 enum {
@@ -4039,15 +4109,6 @@ static char *work_layout(struct work *w, char *base, int64_t queries, int64_t pa
     w->p = carve(&at, sizeof(float) * SCRATCH);
     w->meeting = carve(&at, sizeof *w->meeting);
     return at;
-}
-
-static int max_threads(void)
-{
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
 }
 
 static int64_t group_of(const struct fpa_launch *a)
@@ -4139,6 +4200,7 @@ struct pass {
     const struct work *mine; /* this thread's own, for panels of features */
     struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
     int64_t queries;  /* query heads that share this head's keys */
+    int64_t size;     /* of all outputs */
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
 };
@@ -4301,7 +4363,7 @@ static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
 static float *group_sum(const struct pass *c, int first, int team)
 {
     const int place = team > 1 ? first : __builtin_popcount((unsigned)first);
-    return c->w->partial + place * (c->queries * BLOCKS * OUT);
+    return c->w->partial + place * c->size;
 }
 
 static int slice_owner(int number, int team)
@@ -4318,15 +4380,14 @@ static int is_added(int first, int half, int team)
 
 static void chunk_slices(struct pass *c, int rank, int team)
 {
-    const int64_t size = c->queries * BLOCKS * OUT;
     const int begin = SLICES * rank / team, end = SLICES * (rank + 1) / team;
     for (int i = begin; i < end; i++) {
         c->out = group_sum(c, i, team);
         if (c->read)
-            memset(c->out, 0, sizeof(float) * size);
+            memset(c->out, 0, sizeof(float) * c->size);
         slice(i, c);
         for (int half = 1; c->read && i & half && i + 1 - 2 * half >= begin; half *= 2)
-            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), size);
+            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), c->size);
     }
     team_wait(c->w, team);
 }
@@ -4427,6 +4488,7 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
     for (int64_t first = 0; first < a->length; first += CHUNK) {
         struct pass c = {.w = w, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = mine, .queries = group_of(a)};
         c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
+        c.size = c.queries * BLOCKS * OUT;
         c.read = (first > 0 || a->state_in) && c.queries;
         c.write = first + CHUNK < a->length || a->state_out;
         if (team == 1) {
@@ -4494,15 +4556,14 @@ static void unit_state(const struct fpa_launch *a, const struct unit *u, const s
     float *s = (float *)state_at((void *)a->state_in, a->state_in_stride, u->b, u->h);
     for (int i = 0; i < u->blocks; i++) {
         struct work one = *w;
-        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = w, .queries = 1, .read = 1};
+        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = w, .queries = 1, .size = OUT};
         one.qx = w->qx + i * PANEL;
         c.tokens = block_tokens(u->tokens, i);
-        c.out = w->partial;
-        memset(c.out, 0, sizeof(float) * OUT);
-        for (int number = 0; number < SLICES; number++)
-            slice(number, &c);
-        float *out = w->o + i * OUT;
-        add_panels(out, c.out, OUT);
+        c.read = 1;
+        chunk_slices(&c, 0, 1);
+        slices_sum(&c, 0, 1);
+        float *out = w->o + i * OUT, *read = w->partial;
+        add_panels(out, read, OUT);
     }
 }
 
@@ -4546,18 +4607,18 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 /* Lane 0 of a panel holds the key, the lanes after it up to QUERY_LANES query heads. */
 enum { QUERY_LANES = T - 1 };
 
-/* s[f] = s[f] + k[f] v; o += q[f] s[f], for n features */
+/* s[f] = s[f] + k[f] v; o += the sum of q[f] s[f], for n features */
 static void advance_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o,
                                 int n)
 {
     const vec16 v0 = get16(v);
-    vec16 o0 = get16(o);
+    vec16 o0 = {0};
     const vec16 v1 = get16(v + 16);
-    vec16 o1 = get16(o + 16);
+    vec16 o1 = {0};
     const vec16 v2 = get16(v + 32);
-    vec16 o2 = get16(o + 32);
+    vec16 o2 = {0};
     const vec16 v3 = get16(v + 48);
-    vec16 o3 = get16(o + 48);
+    vec16 o3 = {0};
     for (int f = 0; f < n; f++, p += T, s += DV) {
         const vec16 s0 = get16(s) + p[0] * v0;
         set16(s, s0);
@@ -4572,29 +4633,29 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
         set16(s + 48, s3);
         o3 += p[1] * s3;
     }
-    set16(o, o0);
-    set16(o + 16, o1);
-    set16(o + 32, o2);
-    set16(o + 48, o3);
+    set16(o, get16(o) + o0);
+    set16(o + 16, get16(o + 16) + o1);
+    set16(o + 32, get16(o + 32) + o2);
+    set16(o + 48, get16(o + 48) + o3);
 }
 
-/* o += q[f] s[f] for one more query head, in lane `lane` */
+/* o += the sum of q[f] s[f] for one more query head, in lane `lane` */
 static void recall_16_16_16_16(const float *restrict p, const float *restrict s, float *restrict o, int n, int lane)
 {
-    vec16 o0 = get16(o);
-    vec16 o1 = get16(o + 16);
-    vec16 o2 = get16(o + 32);
-    vec16 o3 = get16(o + 48);
+    vec16 o0 = {0};
+    vec16 o1 = {0};
+    vec16 o2 = {0};
+    vec16 o3 = {0};
     for (int f = 0; f < n; f++, p += T, s += DV) {
         o0 += p[lane] * get16(s);
         o1 += p[lane] * get16(s + 16);
         o2 += p[lane] * get16(s + 32);
         o3 += p[lane] * get16(s + 48);
     }
-    set16(o, o0);
-    set16(o + 16, o1);
-    set16(o + 32, o2);
-    set16(o + 48, o3);
+    set16(o, get16(o) + o0);
+    set16(o + 16, get16(o + 16) + o1);
+    set16(o + 32, get16(o + 32) + o2);
+    set16(o + 48, get16(o + 48) + o3);
 }
 
 /* A token at work. */
@@ -4834,6 +4895,50 @@ static void run_parallel(const struct fpa_launch *a, int threads)
     }
 }
 
+static int run(int form, const struct fpa_launch *a, int threads)
+{
+    switch (form) {
+    case 0:
+        run_parallel(a, threads);
+        return 0;
+    case 1:
+        run_heads(chunked_head, a, threads, TEAM_BY_CHUNK);
+        return 0;
+    case 2:
+        run_heads(recurrent_head, a, threads, TEAM_BY_TOKEN);
+        return 0;
+    }
+    return 2;
+}
+
+#ifdef _OPENMP
+struct call {
+    int form, threads, code;
+    const struct fpa_launch *a;
+};
+
+static void *run_call(void *argument)
+{
+    struct call *c = argument;
+    c->code = run(c->form, c->a, c->threads);
+    return NULL;
+}
+
+/* In a thread that lost its helpers: a new one gets helpers of its own, which is worth it for what takes longer
+ * than to start them. */
+static int run_after_fork(int form, const struct fpa_launch *a, int threads)
+{
+    enum { WORTH_THREADS = 1 << 22 }; /* products, about 0.1 ms of one thread */
+    struct call c = {.form = form, .threads = threads, .a = a};
+    pthread_t thread;
+    if ((double)a->batch * (double)a->heads * (double)a->length * STATE < WORTH_THREADS ||
+        pthread_create(&thread, NULL, run_call, &c))
+        return run(form, a, 1);
+    pthread_join(thread, NULL);
+    return c.code;
+}
+#endif
+
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT size_t tspow2_d64_b8_workspace(int form, const struct fpa_launch *a);
@@ -4855,16 +4960,9 @@ EXPORT int tspow2_d64_b8_forward(int form, const struct fpa_launch *a)
     const int threads = threads_for(a);
     if (!threads)
         return 1;
-    switch (form) {
-    case 0:
-        run_parallel(a, threads);
-        return 0;
-    case 1:
-        run_heads(chunked_head, a, threads, TEAM_BY_CHUNK);
-        return 0;
-    case 2:
-        run_heads(recurrent_head, a, threads, TEAM_BY_TOKEN);
-        return 0;
-    }
-    return 2;
+#ifdef _OPENMP
+    if (threads > 1 && has_lost_threads())
+        return run_after_fork(form, a, threads);
+#endif
+    return run(form, a, threads);
 }
