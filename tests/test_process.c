@@ -146,7 +146,7 @@ static void no_signal_is_ignored_or_blocked(void **state)
     sigfillset(&all);
     void (*usr1)(int) = signal(SIGUSR1, SIG_IGN);
     sigprocmask(SIG_SETMASK, &all, &before);
-    fpa_status status = run_script(f, "grep -E '^Sig(Blk|Ign)' /proc/$$/status", 10, &outcome);
+    fpa_status status = run_script(f, "exec grep -E '^Sig(Blk|Ign)' /proc/self/status", 10, &outcome);
     sigprocmask(SIG_SETMASK, &before, NULL);
     signal(SIGUSR1, usr1);
     assert_int_equal(status, FPA_OK);
