@@ -107,8 +107,8 @@ static char *temporary_path(const char *folder)
 bool file_is_temporary(const char *name)
 {
     const size_t length = strlen(FILE_TEMPORARY);
-    return strncmp(name, FILE_TEMPORARY, length) == 0 &&
-           strspn(name + length, "0123456789abcdef") == 16 && name[length + 16] == 0;
+    return strncmp(name, FILE_TEMPORARY, length) == 0 && strspn(name + length, "0123456789abcdef") == 16 &&
+           name[length + 16] == 0;
 }
 
 /* Who may read and write it stays as it was; where it cannot belong to whom it did, it is ours. */
@@ -123,7 +123,8 @@ static bool keep_owner_and_mode(int fd, const char *path)
 }
 
 /* Write a new file that is to take the place of path. */
-static bool write_parts(const char *temporary, const char *path, mode_t mode, const fpa_bytes *parts, int count)
+static bool write_parts(const char *temporary, const char *path, mode_t mode, const fpa_bytes *parts,
+                        int count)
 {
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0)

@@ -138,7 +138,8 @@ static fpa_status parse_shape(const char *path, const char **at, npy_layout *lay
 
 enum { KEY_TYPE = 1, KEY_ORDER = 2, KEY_SHAPE = 4, ALL_KEYS = 7 };
 
-static fpa_status parse_value(int key, const char *path, const char **at, npy_layout *layout, fpa_error *error)
+static fpa_status parse_value(int key, const char *path, const char **at, npy_layout *layout,
+                              fpa_error *error)
 {
     if (key == KEY_TYPE)
         return parse_type(path, at, layout, error);

@@ -133,8 +133,7 @@ fpa_status output_write(const char *path, mode_t mode, const fpa_bytes *parts, i
         return fail(error, FPA_IO, path, "cannot be written: it is a folder");
     if (descriptor < 0 && (!there || S_ISREG(facts.st_mode)))
         return replace(path, mode, parts, count, error);
-    bool fine =
-        descriptor < 0 ? write_through(path, parts, count) : write_parts(descriptor, parts, count);
+    bool fine = descriptor < 0 ? write_through(path, parts, count) : write_parts(descriptor, parts, count);
     return fine ? FPA_OK : fail(error, FPA_IO, path, "cannot be written: %s", strerror(errno));
 }
 

@@ -22,8 +22,8 @@ static const char *isa_of(const fpa_target *target)
     return colon ? colon + 1 : target->name;
 }
 
-static fpa_status write_in_folder(const bundle *b, const char *name, const void *bytes, size_t size, mode_t mode,
-                                  fpa_error *error)
+static fpa_status write_in_folder(const bundle *b, const char *name, const void *bytes, size_t size,
+                                  mode_t mode, fpa_error *error)
 {
     const fpa_bytes part = {bytes, size};
     char *path = file_path(b->folder, name);

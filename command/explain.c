@@ -205,7 +205,9 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_costs(&all->plan.facts);
     print_plan(plan);
     free(plan);
-    return options->call.length ? explain_candidates(&all->plan, &all->simple, all->written, &options->call, NULL, error) : FPA_OK;
+    return options->call.length
+               ? explain_candidates(&all->plan, &all->simple, all->written, &options->call, NULL, error)
+               : FPA_OK;
 }
 
 static void write_costs(fpa_json *json, const fpa_facts *facts)

@@ -22,6 +22,12 @@ typedef struct fixture {
     char q[PATH], k[PATH], v[PATH], o[PATH], other[PATH];
 } fixture;
 
+static const char *fpac_path(void)
+{
+    const char *named = getenv("FPAC");
+    return named ? named : "build/fpac";
+}
+
 static void write_ones(const char *path)
 {
     float data[8];
@@ -119,8 +125,8 @@ static void a_fifo_gets_the_bytes(void **state)
     place_file(&f->here, "got.npy", got);
     assert_int_equal(mkfifo(fifo, 0600), 0);
     snprintf(command, sizeof command, "timeout 60 cat %s > %s & \"$@\"; wait", fifo, got);
-    expect(RUN("/bin/sh", "-c", command, "sh", getenv("FPAC") ? getenv("FPAC") : "build/fpac", "run",
-               f->here.spec, "--q", f->q, "--k", f->k, "--v", f->v, "-o", fifo),
+    expect(RUN("/bin/sh", "-c", command, "sh", fpac_path(), "run", f->here.spec, "--q", f->q, "--k", f->k,
+               "--v", f->v, "-o", fifo),
            0, NULL, NULL);
     assert_true(S_ISFIFO(mode_of(fifo)));
     fpa_array through = read_array(got);
@@ -134,8 +140,8 @@ static void standard_output_is_what_the_shell_made_it(void **state)
     char line[2 * PATH];
     scratch_write(f->other, "first ", 6);
     snprintf(line, sizeof line, "exec \"$@\" >> %s", f->other);
-    expect(RUN("/bin/sh", "-c", line, "sh", getenv("FPAC") ? getenv("FPAC") : "build/fpac", "run",
-               f->here.spec, "--q", f->q, "--k", f->k, "--v", f->v, "-o", "/proc/self/fd/1"),
+    expect(RUN("/bin/sh", "-c", line, "sh", fpac_path(), "run", f->here.spec, "--q", f->q, "--k", f->k, "--v",
+               f->v, "-o", "/proc/self/fd/1"),
            0, NULL, NULL);
     size_t size = 0;
     char *text = text_read(f->other, &size);
@@ -199,12 +205,13 @@ static void a_folder_is_refused(void **state)
 static void a_closed_standard_output_is_told(void **state)
 {
     fixture *f = *state;
-    const char *fpac = getenv("FPAC") ? getenv("FPAC") : "build/fpac";
+    const char *fpac = fpac_path();
     static const char *const commands[] = {"bench", "explain", "list", "verify"};
     for (unsigned i = 0; i < sizeof commands / sizeof *commands; i++)
         expect(RUN("/bin/sh", "-c", "exec \"$@\" >&-", "sh", fpac, commands[i], f->here.spec), 1, NULL,
                "standard output: ");
-    expect(RUN("/bin/sh", "-c", "exec \"$@\" >&- 2>&- <&-", "sh", fpac, "bench", f->here.spec), 1, NULL, NULL);
+    expect(RUN("/bin/sh", "-c", "exec \"$@\" >&- 2>&- <&-", "sh", fpac, "bench", f->here.spec), 1, NULL,
+           NULL);
 }
 
 /* ---- gen ---- */
@@ -245,8 +252,8 @@ static void gen_keeps_the_other_heads_of_a_folder(void **state)
     assert_string_equal(first, again);
     free(first);
     free(again);
-    expect(RUN("fpac", "gen", two, "-o", out, "--head", "two", "--target", "c:avx2", "--dtype", "bf16"), 0, NULL,
-           NULL);
+    expect(RUN("fpac", "gen", two, "-o", out, "--head", "two", "--target", "c:avx2", "--dtype", "bf16"), 0,
+           NULL, NULL);
     expect_listed(f, (const char *const[]){all[0], all[2]}, 2); /* two.head is another: c:sse2's is gone */
     char manifest[PATH];
     place_file(&f->here, "out/manifest.fpa", manifest);

@@ -33,8 +33,8 @@ static const char *const making[] = {
 };
 
 /* What they call of others, and what the build makes of the generator's texts. */
-static const char *const called[] = {"lua_",        "luaL_",         "luaopen_",
-                                     "clone",       "fpa_embedded_", "generator_digest"};
+static const char *const called[] = {"lua_",  "luaL_",         "luaopen_",
+                                     "clone", "fpa_embedded_", "generator_digest"};
 
 /* The folder of the build, in which this program is tests/test_run_library. */
 static void find_build(char build[MOST_PATH])

@@ -82,7 +82,7 @@ static bool ends_soon(int pid)
 /* fpac verify with the slow compiler, begun and arrived there; pids of compiler and child. */
 static pid_t start_verify(const fixture *f, int ignored, int pids[2])
 {
-    const char *fpac = getenv("FPAC") ? getenv("FPAC") : "build/fpac";
+    const char *named = getenv("FPAC"), *fpac = named ? named : "build/fpac";
     unlink(f->pids);
     fflush(NULL);
     pid_t child = fork();

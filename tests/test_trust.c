@@ -138,7 +138,8 @@ static void nvrtc_in_a_cache_obeys_the_rules_of_the_cache(void **state)
 static void write_other_verifier(const char *path)
 {
     size_t size = 0, length = strlen(verifier_digest);
-    char *program = text_read(getenv("FPAC") ? getenv("FPAC") : "build/fpac", &size);
+    const char *named = getenv("FPAC");
+    char *program = text_read(named ? named : "build/fpac", &size);
     assert_non_null(program);
     char *at = memmem(program, size, verifier_digest, length);
     assert_non_null(at);
@@ -160,7 +161,8 @@ static void another_verifier_asks_again(void **state)
     place_file(&here, "cache", cache);
     place_file(&here, "bundle", bundle);
     write_other_verifier(program);
-    char *before = getenv("FPA_CACHE_DIR") ? strdup(getenv("FPA_CACHE_DIR")) : NULL;
+    const char *named = getenv("FPA_CACHE_DIR");
+    char *before = named ? strdup(named) : NULL;
     setenv("FPA_CACHE_DIR", cache, 1);
     for (int i = 0; i < 2; i++)
         expect(RUN("fpac", "bench", here.spec, "--length", "8", "--repeats", "1"), 0, NULL, NULL);

@@ -68,9 +68,10 @@ static fpa_status run_compiler(const fpa_options *options, fpa_compiler *compile
     if (!status)
         status = judge(compiler, &outcome, error);
     if (!status && outcome.unknown && !is_written(folder, object))
-        status = fail(error, FPA_COMPILE, compiler->path,
-                      "failed (its exit code was lost: this program ignores SIGCHLD or waits for any child): %.700s",
-                      *outcome.output ? outcome.output : "it said nothing");
+        status = fail(
+            error, FPA_COMPILE, compiler->path,
+            "failed (its exit code was lost: this program ignores SIGCHLD or waits for any child): %.700s",
+            *outcome.output ? outcome.output : "it said nothing");
     if (!status && *outcome.output)
         log_line(options, "%s: %.800s", compiler->path, outcome.output);
     return status;

@@ -27,7 +27,8 @@ static fpa_status find_path(const char *path, char **found, fpa_error *error)
     char *folder = NULL;
     *found = path[0] == '/' ? strdup(path) : NULL;
     if (path[0] != '/' && !(folder = getcwd(NULL, 0)) && errno != ENOMEM)
-        return fail(error, FPA_COMPILE, path, "is a relative path, and the working folder: %s", strerror(errno));
+        return fail(error, FPA_COMPILE, path, "is a relative path, and the working folder: %s",
+                    strerror(errno));
     if (folder)
         *found = file_path(folder, path);
     free(folder);

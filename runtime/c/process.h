@@ -13,9 +13,9 @@ typedef struct fpa_process {
 } fpa_process;
 
 typedef struct fpa_outcome {
-    int exit_code;     /* of the program; 128 + signal when one ended it */
-    bool timed_out;    /* killed because its time was over */
-    bool unknown;      /* the exit code went elsewhere: this process ignores SIGCHLD, or waits for any child */
+    int exit_code;  /* of the program; 128 + signal when one ended it */
+    bool timed_out; /* killed because its time was over */
+    bool unknown;   /* the exit code went elsewhere: this process ignores SIGCHLD, or waits for any child */
     char output[4096]; /* the first bytes of stdout and stderr, terminated */
 } fpa_outcome;
 

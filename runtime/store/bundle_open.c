@@ -202,7 +202,7 @@ static fpa_status find_verdict(opening *o, fpa_error *error)
     bool found;
     fpa_status status = facts ? o->backend->device(o->options, &device, error) : fail_memory(error);
     if (!status) {
-        const char *const fields[] = {"fpac bundle verdict 2 of " FPA_VERSION,
+        const char *const fields[] = {("fpac bundle verdict 2 of " FPA_VERSION),
                                       o->entry->files[MANIFEST_OBJECT].digest,
                                       o->entry->files[MANIFEST_HEAD].digest,
                                       facts,
