@@ -268,18 +268,52 @@ static fpa_status read_items(FILE *file, const char *path, const npy_layout *lay
     return fail_file(path, "cannot be read", error);
 }
 
-static fpa_status read_file(const char *path, npy_layout *layout, void **items, fpa_error *error)
+/* A regular file, opened without waiting for anybody: whoever opens a FIFO waits for its other end. */
+static fpa_status open_file(const char *path, FILE **file, fpa_error *error)
 {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us up */
-    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+    struct stat facts;
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
-    if (!file) {
-        fpa_status status = fail_file(path, "cannot be opened", error);
-        if (descriptor >= 0)
-            close(descriptor);
-        return status;
+    if (descriptor < 0)
+        return fail_file(path, "cannot be opened", error);
+    if (fstat(descriptor, &facts) == 0 && !S_ISREG(facts.st_mode)) {
+        close(descriptor);
+        return fail(error, FPA_INVALID, path, "is not a regular file");
     }
-    fpa_status status = read_layout(file, path, layout, error);
+    *file = fdopen(descriptor, "rb");
+    if (*file)
+        return FPA_OK;
+    close(descriptor);
+    return fail_file(path, "cannot be opened", error);
+}
+
+/* Before a number is read. */
+static fpa_status check_limit(const char *path, const npy_layout *layout, const npy_limit *limit,
+                              fpa_error *error)
+{
+    if (!limit || layout->axes != 2)
+        return FPA_OK;
+    if (layout->shape[0] > limit->rows || layout->shape[1] > limit->columns)
+        return fail(error, FPA_INVALID, path, "is %lld x %lld, but at most %lld x %lld is allowed",
+                    (long long)layout->shape[0], (long long)layout->shape[1], (long long)limit->rows,
+                    (long long)limit->columns);
+    if (layout->count > limit->numbers)
+        return fail(error, FPA_INVALID, path, "has %lld numbers, more than there is memory for (%lld)",
+                    (long long)layout->count, (long long)limit->numbers);
+    return FPA_OK;
+}
+
+static fpa_status read_file(const char *path, const npy_limit *limit, npy_layout *layout, void **items,
+                            fpa_error *error)
+{
+    FILE *file = NULL;
+    fpa_status status = open_file(path, &file, error);
+
+    if (status != FPA_OK)
+        return status;
+    status = read_layout(file, path, layout, error);
+    if (status == FPA_OK)
+        status = check_limit(path, layout, limit, error);
     if (status == FPA_OK)
         status = read_items(file, path, layout, items, error);
     fclose(file);
@@ -292,7 +326,7 @@ fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
     void *items;
 
     *array = (fpa_array){0};
-    fpa_status status = read_file(path, &layout, &items, error);
+    fpa_status status = read_file(path, NULL, &layout, &items, error);
     if (status != FPA_OK)
         return status;
     if (layout.item == (int)sizeof(double)) {
@@ -313,10 +347,16 @@ fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
 
 fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error)
 {
+    return npy_read_matrix_within(path, NULL, rows, cols, data, error);
+}
+
+fpa_status npy_read_matrix_within(const char *path, const npy_limit *limit, int64_t *rows, int64_t *cols,
+                                  double **data, fpa_error *error)
+{
     npy_layout layout = {0};
     void *items;
 
-    fpa_status status = read_file(path, &layout, &items, error);
+    fpa_status status = read_file(path, limit, &layout, &items, error);
     if (status != FPA_OK)
         return status;
     if (layout.axes != 2) {

@@ -24,4 +24,12 @@ void npy_free(fpa_array *array);
 /* A matrix for a spec: exactly two axes, float32 or float64, in double; malloc'ed. */
 fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error);
 
+/* The same of at most so many rows, columns and numbers: what has more is INVALID before it is read. */
+typedef struct npy_limit {
+    int64_t rows, columns, numbers;
+} npy_limit;
+
+fpa_status npy_read_matrix_within(const char *path, const npy_limit *limit, int64_t *rows, int64_t *cols,
+                                  double **data, fpa_error *error);
+
 #endif

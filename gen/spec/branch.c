@@ -164,6 +164,7 @@ static void read_entry(lua_State *L, diagonal *entries)
     fpa_number gram = good ? spec_exact_square(L, value) : number_int(0);
 
     if (range) {
+        script_charge(L, range->last - range->first + 1);
         for (int i = range->first; i <= range->last; i++)
             set_entry(entries, i - 1, good, gram);
     } else if (spec_to_whole(L, -2, &index)) {
@@ -218,6 +219,7 @@ static int make_diagonal(lua_State *L)
 /* Row `row` is on top of the stack. source names the matrix in messages. */
 static void read_row(lua_State *L, spec_branch *branch, const char *source, int row)
 {
+    script_charge(L, branch->listed);
     for (int column = 1; column <= branch->listed; column++) {
         double *entry = &branch->data[(size_t)(row - 1) * (size_t)branch->listed + (size_t)column - 1];
         lua_rawgeti(L, -1, column);
@@ -268,6 +270,7 @@ static int make_dense(lua_State *L)
     if (rows < 1 || rows > HEAD_MAX_ROWS)
         return script_refuse(L, 0, "%s has %I rows (allowed are 1..%d)", source, (lua_Integer)rows,
                              HEAD_MAX_ROWS);
+    script_charge(L, (int64_t)rows);
     spec_branch *branch =
         spec_push_branch(L, FPA_BRANCH_DENSE, (int)rows, check_rows(L, source, (int)rows), NULL);
     for (int row = 1; row <= branch->width; row++) {

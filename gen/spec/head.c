@@ -18,8 +18,10 @@ static const char *const products_words[] = {"plain", "tf32x3", NULL};
 enum {
     MAX_NESTING = 32,
     MAX_CHUNK = 65536,
-    BLOCK_UNKNOWN = -1, /* no list has named its block yet */
-    BLOCK_MIXED = 0,    /* lists of different blocks */
+    BLOCK_UNKNOWN = -1,     /* no list has named its block yet */
+    BLOCK_MIXED = 0,        /* lists of different blocks */
+    ENTRY_WORK = 16,        /* instructions of Lua that take as long as an entry of a list of terms */
+    HEAD_BYTES = 20 * 1024, /* a head without terms: the struct and the first block of its arena */
 };
 
 /* A head that is being made. The head belongs to a Lua value, so that an error frees it. */
@@ -30,10 +32,20 @@ typedef struct builder {
     int count; /* of terms in it */
     int block; /* that the lists of terms ask for */
     int matrix_capacity;
+    int64_t *held; /* bytes that are counted for the head */
 } builder;
+
+/* Of what the head takes outside Lua. */
+static void hold(builder *b, int64_t bytes)
+{
+    script_hold(b->L, bytes);
+    *b->held += bytes;
+}
 
 static void *take(builder *b, size_t count, size_t size)
 {
+    hold(b, (int64_t)(count * size)); /* far below what would overflow: counts are those of Lua values */
+    script_charge(b->L, (int64_t)count);
     void *memory = arena_array(&b->head->memory, count, size);
     if (!memory)
         script_no_memory(b->L);
@@ -76,6 +88,7 @@ static void flatten_list(builder *b, int index, int depth)
         script_refuse(b->L, 0, "lists of terms are nested deeper than %d: does a list contain itself?",
                       MAX_NESTING);
     luaL_checkstack(b->L, 8, "term lists are nested too deeply");
+    script_charge(b->L, ENTRY_WORK * (int64_t)lua_rawlen(b->L, index));
     spec_fields(b->L, index, "terms", list_fields, true);
     for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(b->L, index); i++) {
         lua_rawgeti(b->L, index, i);
@@ -203,6 +216,7 @@ static void take_listed_rows(builder *b, const spec_branch *branch, fpa_branch *
     memcpy(out->row, branch->row, width * sizeof *out->row);
     if (!branch->gram)
         return;
+    hold(b, (int64_t)(width * sizeof *out->gram));
     out->gram = numbers_copy(&b->head->memory, branch->gram, width);
     if (!out->gram)
         script_no_memory(b->L);
@@ -353,6 +367,8 @@ static int free_head(lua_State *L)
     spec_head *value = lua_touserdata(L, 1);
     head_free(value->head);
     value->head = NULL;
+    script_hold(L, -value->memory);
+    value->memory = 0;
     return 0;
 }
 
@@ -368,7 +384,8 @@ static int make_head(lua_State *L)
     value->head = head_new();
     if (!value->head)
         return script_no_memory(L);
-    builder b = {.L = L, .head = value->head, .block = BLOCK_UNKNOWN};
+    builder b = {.L = L, .head = value->head, .block = BLOCK_UNKNOWN, .held = &value->memory};
+    hold(&b, HEAD_BYTES);
     read_name(&b);
     set_origin(&b, value->line);
     read_fields(&b);
@@ -395,6 +412,7 @@ void spec_head_open(lua_State *L)
 
 static void check_new_name(lua_State *L, const fpa_head_list *list, const spec_head *value)
 {
+    script_charge(L, list->count);
     for (int h = 0; h < list->count; h++)
         if (strcmp(list->heads[h]->name, value->head->name) == 0)
             script_refuse(L, value->line, "the name '%s' is used twice (the first head is at %s)",

@@ -21,6 +21,7 @@ void spec_set_folder(lua_State *L, const char *folder)
 /* data is [rows][columns]. */
 static void push_rows(lua_State *L, const double *data, int64_t rows, int64_t columns)
 {
+    script_charge(L, rows * columns);
     lua_createtable(L, (int)rows, 0);
     for (int64_t r = 0; r < rows; r++) {
         lua_createtable(L, (int)columns, 0);
@@ -64,6 +65,8 @@ static const char *push_path(lua_State *L, const char *name)
     return lua_pushfstring(L, "%s/%s", lua_tostring(L, -1), name);
 }
 
+enum { NUMBER_BYTES = 8 + 16 }; /* as it is read, and in a table of Lua's */
+
 int spec_push_npy(lua_State *L, const char *name)
 {
     int bottom = lua_gettop(L);
@@ -71,12 +74,10 @@ int spec_push_npy(lua_State *L, const char *name)
     double **values = push_owner(L);
     int64_t rows, columns;
     fpa_error error = {0};
+    const npy_limit limit = {HEAD_MAX_ROWS, HEAD_MAX_WIDTH, script_room(L) / NUMBER_BYTES};
 
-    if (npy_read_matrix(path, &rows, &columns, values, &error) != FPA_OK)
+    if (npy_read_matrix_within(path, &limit, &rows, &columns, values, &error) != FPA_OK)
         return script_raise(L, error.code, 0, "%s: %s", error.where, error.message);
-    if (rows > HEAD_MAX_ROWS || columns > HEAD_MAX_WIDTH)
-        return script_refuse(L, 0, "%s is %I x %I, but at most %d x %d is allowed", name, (lua_Integer)rows,
-                             (lua_Integer)columns, HEAD_MAX_ROWS, HEAD_MAX_WIDTH);
     push_rows(L, *values, rows, columns);
     free(*values);
     *values = NULL;
@@ -145,6 +146,8 @@ static void orthogonalize(double *rows, int r, int d)
     }
 }
 
+enum { PRODUCTS = 256 }; /* that count as an instruction: a largest matrix is 4 million, in some seconds */
+
 /* orthogonal { rows =, d =, seed = }: rows that are orthonormal to 1e-15. */
 static int make_orthogonal(lua_State *L)
 {
@@ -157,6 +160,7 @@ static int make_orthogonal(lua_State *L)
     if (rows > d)
         return script_refuse(L, 0, "orthogonal has rows = %d, but in d = %d dimensions there are at most %d",
                              rows, d, d);
+    script_charge(L, (int64_t)rows * d * (rows + 12) / PRODUCTS);
     double *values = lua_newuserdatauv(L, (size_t)rows * (size_t)d * sizeof *values, 0);
     for (int i = 0; i < rows * d; i++)
         values[i] = next_normal(&state);

@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <lualib.h>
 
 #include "base/nearest.h"
 
-enum { STEP = 1000 /* instructions between two looks at the clock */ };
+enum {
+    STEP = 1000,                     /* instructions between two looks at the clock */
+    COLLECT_HELD = 32 * 1024 * 1024, /* bytes */
+};
 
 /* Names of the two chunks in Lua's own messages, which keep only 60 bytes of a name; the
  * user's file gets its full name back when the message leaves the script. */
@@ -18,7 +22,11 @@ static const char user_chunk[] = "=spec", prelude_chunk[] = "=prelude";
 struct fpa_script {
     lua_State *L;
     const char *file;     /* the user's file, for messages */
-    size_t memory;        /* bytes that Lua holds */
+    size_t memory;        /* bytes that Lua holds, and that are held for its values */
+    int64_t held;         /* the latter part */
+    int64_t collect_at;   /* held bytes at which garbage is looked for */
+    int64_t deadline;     /* nanoseconds of CLOCK_MONOTONIC */
+    int seconds;          /* from the start to there */
     bool refused;         /* the last allocation that failed met the limit, not the machine's end */
     int64_t instructions; /* run so far, in STEPs */
     int last_line;        /* a line of the user's that was seen lately */
@@ -67,7 +75,8 @@ static void *allocate(void *owner, void *block, size_t old_size, size_t size)
         script->memory -= old_size;
         return NULL;
     }
-    if (size > old_size && size - old_size > SCRIPT_MEMORY - script->memory)
+    if (size > old_size &&
+        (script->memory > SCRIPT_MEMORY || size - old_size > SCRIPT_MEMORY - script->memory))
         return refuse_memory(script, !block);
     void *moved = realloc(block, size);
     if (!moved) {
@@ -76,6 +85,23 @@ static void *allocate(void *owner, void *block, size_t old_size, size_t size)
     }
     script->memory += size - old_size;
     return moved;
+}
+
+static int64_t nanoseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Whole seconds from 1 on; anything else is the usual limit. */
+static int limit_of_seconds(void)
+{
+    const char *text = getenv("FPA_SPEC_SECONDS");
+    int64_t seconds = text ? strtol(text, NULL, 10) : 0;
+
+    return seconds >= 1 && seconds <= 1000000 ? (int)seconds : SCRIPT_SECONDS;
 }
 
 void script_charge(lua_State *L, int64_t instructions)
@@ -89,6 +115,36 @@ void script_charge(lua_State *L, int64_t instructions)
     if (script->instructions > SCRIPT_INSTRUCTIONS)
         script_refuse(L, script->last_line, "still running after %d million instructions: an endless loop?",
                       SCRIPT_INSTRUCTIONS / 1000000);
+    if (nanoseconds() > script->deadline)
+        script_refuse(L, script->last_line,
+                      "still running after %d seconds, the limit for a spec (FPA_SPEC_SECONDS sets another)",
+                      script->seconds);
+}
+
+int64_t script_room(lua_State *L)
+{
+    const fpa_script *script = script_of(L);
+
+    return script->memory > SCRIPT_MEMORY ? 0 : (int64_t)(SCRIPT_MEMORY - script->memory);
+}
+
+/* Lua does not see these bytes, and would keep their garbage for long. */
+static void collect(lua_State *L, fpa_script *script)
+{
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    script->collect_at = 2 * script->held > COLLECT_HELD ? 2 * script->held : COLLECT_HELD;
+}
+
+void script_hold(lua_State *L, int64_t bytes)
+{
+    fpa_script *script = script_of(L);
+
+    if (bytes > 0 && (bytes > script_room(L) || script->held + bytes > script->collect_at))
+        collect(L, script);
+    if (bytes > script_room(L))
+        script_refuse(L, 0, "needs more than %d MiB of memory, the limit for a spec", SCRIPT_MEMORY >> 20);
+    script->memory = (size_t)((int64_t)script->memory + bytes);
+    script->held += bytes;
 }
 
 static void count_instructions(lua_State *L, lua_Debug *event)
@@ -208,6 +264,9 @@ fpa_status script_new(const char *file, fpa_script **script, fpa_error *error)
     if (!made)
         return fail_memory(error);
     made->file = file;
+    made->collect_at = COLLECT_HELD;
+    made->seconds = limit_of_seconds();
+    made->deadline = nanoseconds() + (int64_t)made->seconds * 1000000000;
     made->L = lua_newstate(allocate, made);
     if (!made->L) {
         free(made);

@@ -1,7 +1,8 @@
 /* script: a sandboxed Lua state for one file of the user's.
  *
  * The sandbox is an allow-list: what is not put into the vocabulary does not exist. Only text
- * is run, under a limit of instructions (an endless loop ends with a message) and of memory.
+ * is run, under limits of instructions (an endless loop ends with a message), of seconds and of memory, which hold
+ * for what is done in C as well.
  * It contains accidents and keeps specs deterministic; it is not a security boundary. */
 #ifndef FPAC_GEN_SPEC_SCRIPT_H
 #define FPAC_GEN_SPEC_SCRIPT_H
@@ -16,6 +17,7 @@
 enum {
     SCRIPT_INSTRUCTIONS = 100 * 1000 * 1000, /* about a second */
     SCRIPT_MEMORY = 256 * 1024 * 1024,       /* bytes */
+    SCRIPT_SECONDS = 30,                     /* of everything, unless FPA_SPEC_SECONDS says otherwise */
 };
 
 typedef struct fpa_script fpa_script;
@@ -48,6 +50,13 @@ _Noreturn int script_raise(lua_State *L, fpa_status code, int line, const char *
 
 /* Count work done outside Lua as instructions, against their limit. */
 void script_charge(lua_State *L, int64_t instructions);
+
+/* Count bytes that are held outside Lua for one of its values, or that no longer are (negative). What is garbage is
+ * collected before more is refused. */
+void script_hold(lua_State *L, int64_t bytes);
+
+/* Bytes that may still be held. */
+int64_t script_room(lua_State *L);
 
 /* Raise the error of memory that could not be had outside Lua. */
 _Noreturn int script_no_memory(lua_State *L);

@@ -44,6 +44,7 @@ typedef struct spec_term {
 typedef struct spec_head {
     int line;
     fpa_head *head; /* NULL once it was taken */
+    int64_t memory; /* bytes that are held for it */
 } spec_head;
 
 /* The metatables' names, which are also what messages call these values. */

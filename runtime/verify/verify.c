@@ -179,27 +179,71 @@ static void pose(int index, void *user)
         p->status = trial_make(&p->trial, x->head, x->facts, shape, SEED + (uint64_t)index, &p->error);
 }
 
-/* By the candidate that the module finds the fastest for calls of this size, and by all the others: those of
- * large calls, of which no formula could be had in time. */
-static fpa_status check_form(problem *p, const fpa_module *module, fpa_form_index form, fpa_measure *measure,
-                             fpa_error *error)
+/* Whether trials by other candidates than the fastest are asked for in this row of the form: a recurrent one takes few
+ * tokens, and else the two longest rows that can be afforded, the last ones, have more than one chunk. */
+static bool is_walked(const examination *x, int index, int form)
+{
+    int later = 0;
+
+    if (!(x->problems[index].trial.shape.checks & CHECK_CANDIDATES))
+        return false;
+    if (index >= CLUSTER_ROWS)
+        return form != FORM_RECURRENT;
+    for (int i = index; i < CLUSTER_ROWS; i++) {
+        const fpa_trial *t = &x->problems[i].trial;
+
+        if (x->problems[i].posed && t->shape.checks & CHECK_CANDIDATES &&
+            affordable(x->head, x->facts, &t->shape, form) &&
+            (form != FORM_RECURRENT || walk_is_short(&t->shape)))
+            later++;
+        else if (i == index)
+            return false;
+    }
+    return later <= (form == FORM_RECURRENT ? 1 : 2);
+}
+
+/* What is asked of each of them: states go round once, and what the future does where nothing is asked twice. */
+static int walked_checks(int checks)
+{
+    if (checks & CHECK_HANDOVER)
+        checks = (checks & ~CHECK_HANDOVER) | CHECK_CHAIN;
+    return checks & CHECK_REPEAT ? checks & ~CHECK_FUTURE : checks;
+}
+
+/* By all candidates but the fastest: those of large calls, of which no formula could be had in time. */
+static fpa_status walk(examination *x, int index, fpa_form_index form, fpa_measure *measure, fpa_error *error)
 {
     fpa_pick picks[MANY_PICKS];
-    fpa_trial *t = &p->trial;
-    const int count = t->shape.checks & CHECK_CANDIDATES ? walk_list(module, &t->shape, form, picks) : 0;
-    fpa_status status = check_trial(t, module, form, measure, error);
+    fpa_trial *t = &x->problems[index].trial;
+    const int checks = t->shape.checks, count = walk_list(x->module, &t->shape, form, picks);
+    fpa_status status = FPA_OK;
 
     t->choose = walk_choose;
+    t->shape.checks = walked_checks(checks);
     for (int i = 0; i < count && status == FPA_OK; i++) {
         t->choice = &picks[i];
-        status = check_trial(t, module, form, measure, error);
+        if (index < CLUSTER_ROWS || strcmp(picks[i].mechanism, "cluster_scan") == 0)
+            status = check_trial(t, x->module, form, measure, error);
     }
+    t->shape.checks = checks;
     t->choose = NULL;
     return status;
 }
 
-static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measures[FORMS], fpa_error *error)
+/* By the candidate that the module finds the fastest for calls of this size, and by the others. */
+static fpa_status check_form(examination *x, int index, fpa_form_index form, fpa_measure *measure,
+                             fpa_error *error)
 {
+    fpa_status status = check_trial(&x->problems[index].trial, x->module, form, measure, error);
+
+    if (status == FPA_OK && is_walked(x, index, (int)form))
+        status = walk(x, index, form, measure, error);
+    return status;
+}
+
+static fpa_status answer(examination *x, int index, fpa_measure measures[FORMS], fpa_error *error)
+{
+    problem *p = &x->problems[index];
     const fpa_trial *t = &p->trial;
     fpa_status status = p->status;
 
@@ -207,7 +251,7 @@ static fpa_status answer(problem *p, const fpa_module *module, fpa_measure measu
         *error = p->error;
     for (int form = 0; form < FORMS && status == FPA_OK; form++)
         if (affordable(t->head, t->facts, &t->shape, form))
-            status = check_form(p, module, (fpa_form_index)form, &measures[form], error);
+            status = check_form(x, index, (fpa_form_index)form, &measures[form], error);
     return status;
 }
 
@@ -230,7 +274,7 @@ static fpa_status examine(const fpa_head *head, const fpa_facts *facts, const fp
 
         if (p->posed && status == FPA_OK) {
             p->trial.blocks = &x->blocks;
-            status = answer(p, module, measures, error);
+            status = answer(x, i, measures, error);
             ++*count;
         }
         trial_free(&p->trial);

@@ -72,6 +72,11 @@ static fpa_call_size size_of(const fpa_shape *shape, fpa_form_index form)
                            .state_out = true};
 }
 
+bool walk_is_short(const fpa_shape *shape)
+{
+    return shape->length > 0 && shape->length <= FEW_TOKENS;
+}
+
 int walk_list(const fpa_module *module, const fpa_shape *shape, fpa_form_index form,
               fpa_pick picks[MANY_PICKS])
 {
@@ -79,7 +84,7 @@ int walk_list(const fpa_module *module, const fpa_shape *shape, fpa_form_index f
     int count = 0;
 
     add_picks(module, &size, picks, &count);
-    if (form != FORM_RECURRENT || shape->length == 0 || shape->length > FEW_TOKENS)
+    if (form != FORM_RECURRENT || !walk_is_short(shape))
         return count;
     size.length = 1;
     add_picks(module, &size, picks, &count);

@@ -24,6 +24,9 @@ int walk_list(const fpa_module *module, const fpa_shape *shape, fpa_form_index f
 bool walk_choose(const void *choice, const fpa_module *module, const fpa_call_size *size,
                  fpa_candidate *candidate);
 
+/* Whether trials of the shape are run in parts of which one has a single token, as recurrent calls have. */
+bool walk_is_short(const fpa_shape *shape);
+
 /* Whether the mechanism suits calls of the shape in that form. */
 bool walk_has(const fpa_module *module, const fpa_shape *shape, fpa_form_index form, const char *mechanism);
 
