@@ -70,8 +70,7 @@ static fpa_status draw(const fpa_chart *chart, const char *path, fpa_error *erro
         return fail_memory(error);
     const bool written = chart_write(chart, memory);
     char *bytes = text_finish(&buffer);
-    fpa_status status =
-        written && bytes ? write_file(path, bytes, strlen(bytes), error) : fail_memory(error);
+    fpa_status status = written && bytes ? write_file(path, bytes, strlen(bytes), error) : fail_memory(error);
     free(bytes);
     return status;
 }

@@ -33,10 +33,17 @@
 
 #if defined SANITIZED || !defined __GLIBC__
 
+static void every_allocation_fails_in_turn(void **state)
+{
+    (void)state;
+    print_message("skipped: a sanitizer, or a C library other than glibc, keeps its own malloc\n");
+    skip();
+}
+
 int main(void)
 {
-    printf("skipped: malloc is not to be replaced here\n");
-    return 0;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_fails_in_turn)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else
