@@ -33,10 +33,17 @@
 
 #if defined SANITIZED || !defined __GLIBC__
 
+static void every_allocation_fails_in_turn(void **state)
+{
+    (void)state;
+    print_message("skipped: a sanitizer, or a C library other than glibc, keeps its own malloc\n");
+    skip();
+}
+
 int main(void)
 {
-    printf("skipped: malloc is not to be replaced here\n");
-    return 0;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_fails_in_turn)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else
@@ -270,9 +277,9 @@ static void digest_results(const fixture *f, outcome *all)
 {
     struct dirent **items;
     char digests[16 * (DIGEST_TEXT + 64)] = "";
-    const int count = scandir(f->out, &items, NULL, alphasort);
     if (all->result[0])
         return;
+    const int count = scandir(f->out, &items, NULL, alphasort);
     manifest_digest(all->text, strlen(all->text), digests);
     for (int i = 0; i < count; i++) {
         fpa_file file;
