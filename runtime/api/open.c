@@ -115,8 +115,11 @@ static fpa_status take_cached(opening *o, bool *broken, fpa_error *error)
     fpa_error reason;
     fpa_status status = cache_load(&o->cache, o->options, o->key, &o->cached, &o->object, &o->kept, error);
     *broken = false;
-    if (status || !o->cached || load_cached(o, &reason) == FPA_OK)
+    if (status || !o->cached)
         return status;
+    status = load_cached(o, &reason);
+    if (status == FPA_OK || status == FPA_NO_MEMORY)
+        return status ? fail_memory(error) : FPA_OK;
     log_line(o->options, "%s: the cached module is built again: %s", o->head->name, reason.message);
     forget_object(o);
     *broken = true;
