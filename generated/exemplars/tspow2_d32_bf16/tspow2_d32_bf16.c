@@ -77,7 +77,12 @@
 #include <stdint.h>
 #include <string.h>
 #ifdef _OPENMP
+#include <fcntl.h>
 #include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 enum {
@@ -2432,6 +2437,51 @@ static void store_token(const float *restrict o, float den, stored *restrict to)
         to[e] = to_stored(o[e] * factor);
 }
 
+/* ---- threads ---- */
+
+static int max_threads(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+#ifdef _OPENMP
+/* OpenMP's threads do not come along through a fork, and libgomp would wait for them for ever. It keeps them by
+ * the thread that they help: only the one that came along has lost some. */
+static int forked;
+
+static void note_fork(void)
+{
+    forked = 1;
+}
+
+/* Forks that were before this code was loaded, as Linux tells them: a process that has not become another program
+ * since has PF_FORKNOEXEC in its flags, which are the seventh number behind its name. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+    enum { PF_FORKNOEXEC = 0x40 };
+    char text[1024];
+    unsigned flags = 0;
+    const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    const ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[size > 0 ? size : 0] = 0;
+    const char *behind = strrchr(text, ')');
+    if (behind && sscanf(behind + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1)
+        forked = (flags & PF_FORKNOEXEC) != 0;
+    pthread_atfork(NULL, NULL, note_fork);
+}
+
+static int has_lost_threads(void)
+{
+    return forked && syscall(SYS_gettid) == getpid();
+}
+#endif
+
 /* ---- workspace ---- */
 
 enum {
@@ -2502,15 +2552,6 @@ static char *work_layout(struct work *w, char *base, int64_t queries, int64_t pa
     w->rows = carve(&at, sizeof(int32_t) * TILE_PAIRS * (DV + 1));
     w->meeting = carve(&at, sizeof *w->meeting);
     return at;
-}
-
-static int max_threads(void)
-{
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
 }
 
 static int64_t group_of(const struct fpa_launch *a)
@@ -3366,6 +3407,50 @@ static void run_parallel(const struct fpa_launch *a, int threads)
     }
 }
 
+static int run(int form, const struct fpa_launch *a, int threads)
+{
+    switch (form) {
+    case 0:
+        run_parallel(a, threads);
+        return 0;
+    case 1:
+        run_heads(chunked_head, a, threads, TEAM_BY_CHUNK);
+        return 0;
+    case 2:
+        run_heads(recurrent_head, a, threads, TEAM_BY_TOKEN);
+        return 0;
+    }
+    return 2;
+}
+
+#ifdef _OPENMP
+struct call {
+    int form, threads, code;
+    const struct fpa_launch *a;
+};
+
+static void *run_call(void *argument)
+{
+    struct call *c = argument;
+    c->code = run(c->form, c->a, c->threads);
+    return NULL;
+}
+
+/* In a thread that lost its helpers: a new one gets helpers of its own, which is worth it for what takes longer
+ * than to start them. */
+static int run_after_fork(int form, const struct fpa_launch *a, int threads)
+{
+    enum { WORTH_THREADS = 1 << 22 }; /* products, about 0.1 ms of one thread */
+    struct call c = {.form = form, .threads = threads, .a = a};
+    pthread_t thread;
+    if ((double)a->batch * (double)a->heads * (double)a->length * STATE < WORTH_THREADS ||
+        pthread_create(&thread, NULL, run_call, &c))
+        return run(form, a, 1);
+    pthread_join(thread, NULL);
+    return c.code;
+}
+#endif
+
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT size_t tspow2_d32_bf16_workspace(int form, const struct fpa_launch *a);
@@ -3387,16 +3472,9 @@ EXPORT int tspow2_d32_bf16_forward(int form, const struct fpa_launch *a)
     const int threads = threads_for(a);
     if (!threads)
         return 1;
-    switch (form) {
-    case 0:
-        run_parallel(a, threads);
-        return 0;
-    case 1:
-        run_heads(chunked_head, a, threads, TEAM_BY_CHUNK);
-        return 0;
-    case 2:
-        run_heads(recurrent_head, a, threads, TEAM_BY_TOKEN);
-        return 0;
-    }
-    return 2;
+#ifdef _OPENMP
+    if (threads > 1 && has_lost_threads())
+        return run_after_fork(form, a, threads);
+#endif
+    return run(form, a, threads);
 }
