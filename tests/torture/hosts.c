@@ -181,6 +181,7 @@ bool torture_together(torture *t)
 static bool fork_and_use(random_source random, fpa_kernel *kernel, int depth)
 {
     bool fine = true;
+    fpa_kernel *given = kernel;
     if (!kernel && random_chance(&random, 0.6)) {
         fpa_error error;
         if (fpa_open_text("toy", TOY_SPEC, NULL, NULL, &kernel, &error))
@@ -199,7 +200,10 @@ static bool fork_and_use(random_source random, fpa_kernel *kernel, int depth)
         fine = status == 0 ||
                torture_says("a child of depth %d: %s", depth, status == TORTURE_HANGS ? "hangs" : "fails");
     }
-    return fine && (!kernel || toy_works(kernel));
+    fine = fine && (!kernel || toy_works(kernel));
+    if (!given)
+        fpa_close(kernel);
+    return fine;
 }
 
 bool torture_fork(torture *t)
