@@ -11,4 +11,6 @@ TORTURE_FUZZERS=$(realpath "${TORTURE_FUZZERS:-$build}")
 # a case of the fuzzers takes about a tenth of the time
 TORTURE_FUZZ_SECONDS=$(($2 / 20 < 1 ? 1 : $2 / 20 > 20 ? 20 : $2 / 20))
 export TORTURE_SOURCE TORTURE_FUZZERS TORTURE_FUZZ_SECONDS
+# specs that only the budget of specs ends take half a minute each
+if [ "$2" -ge 300 ]; then export TORTURE_ENDLESS=1; fi
 exec "$build/torture" "$2" "$3" "$build/torture-cases" ${4:+"$4"}

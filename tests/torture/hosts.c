@@ -94,7 +94,7 @@ bool torture_signal(torture *t)
 
 /* ---- together ---- */
 
-enum { MOST_AT_ONCE = 12, DEADLINE = 200 };
+enum { MOST_AT_ONCE = 64, FEW = 12, DEADLINE = 200 };
 
 static void *open_and_use(void *argument)
 {
@@ -150,11 +150,13 @@ bool torture_together(torture *t)
     char calls[TORTURE_PATH];
     pid_t children[MOST_AT_ONCE];
     bool fine = true;
-    const int processes = random_between(&t->random, 2, MOST_AT_ONCE);
+    const int processes = random_chance(&t->random, 0.1) ? MOST_AT_ONCE : random_between(&t->random, 2, FEW);
     const int killed = random_chance(&t->random, 0.5) ? random_between(&t->random, 1, processes - 1) : 0;
     count_compilations(t, calls);
     for (int i = 0; i < processes; i++) {
-        const int threads = random_between(&t->random, 1, 4);
+        const int threads = i == processes - 1 && random_chance(&t->random, 0.1)
+                                ? MOST_AT_ONCE
+                                : random_between(&t->random, 1, 4);
         children[i] = fork();
         if (children[i] == 0)
             _exit(open_in_threads(threads) ? 0 : 1);
@@ -179,6 +181,7 @@ bool torture_together(torture *t)
 static bool fork_and_use(random_source random, fpa_kernel *kernel, int depth)
 {
     bool fine = true;
+    fpa_kernel *given = kernel;
     if (!kernel && random_chance(&random, 0.6)) {
         fpa_error error;
         if (fpa_open_text("toy", TOY_SPEC, NULL, NULL, &kernel, &error))
@@ -197,7 +200,10 @@ static bool fork_and_use(random_source random, fpa_kernel *kernel, int depth)
         fine = status == 0 ||
                torture_says("a child of depth %d: %s", depth, status == TORTURE_HANGS ? "hangs" : "fails");
     }
-    return fine && (!kernel || toy_works(kernel));
+    fine = fine && (!kernel || toy_works(kernel));
+    if (!given)
+        fpa_close(kernel);
+    return fine;
 }
 
 bool torture_fork(torture *t)

@@ -145,12 +145,24 @@ static const char *const greedy[] = {
     "return head(head(head))",
 };
 
+/* Specs that end by the budget of specs only, half a minute later: for long runs. */
+static const char *const endless[] = {
+    "while true do orthogonal { rows = 600, d = 600, seed = 1 } end",
+    "while true do head { name = 'a', d = 2, dv = 2, terms = linear() } end",
+    "local t = { 1 } for i = 1, 30 do t = { t, t } end return head { d = 4, dv = 4, terms = t }",
+    "local t = {} while true do t[#t + 1] = tspow { d = 64, degree = 2, block = 1 } end",
+    "local x = 1 while true do x = x * ratio(3, 7) end",
+    "while true do ipairs { sqrt(2), gram(3) } end",
+};
+
 static void write_spec(torture *t, const char *path)
 {
     FILE *out = fopen(path, "w");
     if (!out)
         abort();
-    if (random_chance(&t->random, 0.3)) {
+    if (random_chance(&t->random, 0.03) && getenv("TORTURE_ENDLESS")) {
+        fprintf(out, "%s\n", pick(&t->random, endless, COUNT(endless)));
+    } else if (random_chance(&t->random, 0.3)) {
         fprintf(out, "%s\n", pick(&t->random, greedy, COUNT(greedy)));
     } else {
         fprintf(out, "return head { name = 'a', d = %d, dv = 4, terms = ", random_between(&t->random, 1, 9));

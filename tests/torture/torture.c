@@ -146,6 +146,11 @@ static int read_tries(const char *folder)
     return tries;
 }
 
+/* What decides a case besides its seed; tools/torture.sh sets them. */
+static const char *const settings[] = {"TORTURE_SOURCE",  "TORTURE_FUZZERS", "TORTURE_FUZZ_SECONDS",
+                                       "TORTURE_ENDLESS", "OMP_NUM_THREADS", "FPA_CFLAGS",
+                                       "FPA_CC"};
+
 static void write_command(const char *self, const kind *k, uint64_t seed, const char *folder)
 {
     char path[TORTURE_PATH];
@@ -153,6 +158,9 @@ static void write_command(const char *self, const kind *k, uint64_t seed, const 
     FILE *file = fopen(path, "w");
     if (!file)
         return;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (getenv(settings[i]))
+            fprintf(file, "%s='%s' ", settings[i], getenv(settings[i]));
     fprintf(file, "%s --case %s %" PRIu64 " build/torture-%s-%" PRIu64 "\n", self, k->name, seed, k->name,
             seed);
     fclose(file);
@@ -219,6 +227,8 @@ static int print_table(const kind *kinds, double seconds, uint64_t seed)
     printf("\n%-10s %6s %8s %8s %8s  %s\n", "attack", "cases", "inputs", "held", "seconds", "what");
     for (int i = 0; i < KINDS; i++) {
         const kind *k = &kinds[i];
+        if (k->cases == 0)
+            continue;
         printf("%-10s %6d %8d %8d %8.1f  %s\n", k->name, k->cases, k->tries, k->cases - k->failed, k->seconds,
                k->what);
         failed += k->failed;
