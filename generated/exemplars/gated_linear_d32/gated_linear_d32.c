@@ -319,9 +319,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
         vec8 c4_1 = get8(c + 4 * DV + 8);
         vec8 c5_0 = get8(c + 5 * DV);
         vec8 c5_1 = get8(c + 5 * DV + 8);
-        const int last = causal && m + 6 < n ? m + 6 : n;
-        int k = 0;
-        do {
+        const int last = causal ? m + 1 : n; /* that all rows see */
+        for (int k = 0; k < last; k++) {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -339,7 +338,7 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        } while (++k < last);
+        }
         /* the sums back */
         set8(c, c0_0);
         set8(c + 8, c0_1);
@@ -353,6 +352,22 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
         set8(c + 4 * DV + 8, c4_1);
         set8(c + 5 * DV, c5_0);
         set8(c + 5 * DV + 8, c5_1);
+        /* steps that some rows see */
+        for (int r = 1; causal && r < 6 && m + r < count; r++) {
+            /* 1 x 2 sums */
+            vec8 edge0_0 = get8(c + r * DV);
+            vec8 edge0_1 = get8(c + r * DV + 8);
+            for (int k = last; k <= m + r; k++) {
+                const float *ak = a + r + k * T, *bk = b + k * DV;
+                const vec8 b0 = get8(bk);
+                const vec8 b1 = get8(bk + 8);
+                edge0_0 += ak[0] * b0;
+                edge0_1 += ak[0] * b1;
+            }
+            /* the sums back */
+            set8(c + r * DV, edge0_0);
+            set8(c + r * DV + 8, edge0_1);
+        }
     }
 }
 
@@ -465,8 +480,7 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
         vec8 c4_1 = {0};
         vec8 c5_0 = {0};
         vec8 c5_1 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec8 b0 = get8(bk);
             const vec8 b1 = get8(bk + 8);
@@ -482,7 +496,7 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        } while (++k < n);
+        }
         /* the sums back */
         set8(c, c0_0);
         set8(c + 8, c0_1);
@@ -509,8 +523,7 @@ static void dot0_8(const float *restrict a, const float *restrict b, float *rest
         vec8 c3_0 = {0};
         vec8 c4_0 = {0};
         vec8 c5_0 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec8 b0 = get8(bk);
             c0_0 += ak[0] * b0;
@@ -519,7 +532,7 @@ static void dot0_8(const float *restrict a, const float *restrict b, float *rest
             c3_0 += ak[3] * b0;
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
-        } while (++k < n);
+        }
         /* the sums back */
         set8(c, c0_0);
         set8(c + T, c1_0);
@@ -585,12 +598,12 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
     dots_diagonal(qx, kx, p, keys, tokens);
     for (int t = 0; t < tokens; t += VL) {
         const int seen = t + VL < keys ? t + VL : keys;
-        vf decay = {0}; /* of the lanes that see key j, from key j on */
+        vf decay = {0}; /* from key j on, of the lanes that see it */
         for (int j = seen - 1; j >= 0; j--) {
             const vi age = lane + (t - j);
-            decay = (vf)(((vi)(decay * step[j + 1]) & (age > 0)) | ((vi)splat(1.0f) & (age == 0)));
+            decay = (vf)(((vi)(decay * step[j + 1]) & (age > 0)) | ((vi)splat(1.0f) & (age <= 0)));
             float *d = p + j * T + t;
-            set8(d, kernel_of(get8(d)) * decay);
+            set8(d, (vf)((vi)(kernel_of(get8(d)) * decay) & (age >= 0)));
         }
         for (int j = seen; j < keys; j++)
             set8(p + j * T + t, (vf){0});
@@ -807,6 +820,7 @@ struct pass {
     const struct work *mine; /* this thread's own, for panels of features */
     struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
     int64_t queries;  /* query heads that share this head's keys */
+    int64_t size;     /* of all outputs */
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
     float decay;      /* of the state over the chunk */
@@ -967,7 +981,7 @@ static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
 static float *group_sum(const struct pass *c, int first, int team)
 {
     const int place = team > 1 ? first : __builtin_popcount((unsigned)first);
-    return c->w->partial + place * (c->queries * BLOCKS * OUT);
+    return c->w->partial + place * c->size;
 }
 
 static int slice_owner(int number, int team)
@@ -984,15 +998,14 @@ static int is_added(int first, int half, int team)
 
 static void chunk_slices(struct pass *c, int rank, int team)
 {
-    const int64_t size = c->queries * BLOCKS * OUT;
     const int begin = SLICES * rank / team, end = SLICES * (rank + 1) / team;
     for (int i = begin; i < end; i++) {
         c->out = group_sum(c, i, team);
         if (c->read)
-            memset(c->out, 0, sizeof(float) * size);
+            memset(c->out, 0, sizeof(float) * c->size);
         slice(i, c);
         for (int half = 1; c->read && i & half && i + 1 - 2 * half >= begin; half *= 2)
-            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), size);
+            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), c->size);
     }
     team_wait(c->w, team);
 }
@@ -1108,6 +1121,7 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
     for (int64_t first = 0; first < a->length; first += CHUNK) {
         struct pass c = {.w = w, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = mine, .queries = group_of(a)};
         c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
+        c.size = c.queries * BLOCKS * OUT;
         c.read = (first > 0 || a->state_in) && c.queries;
         c.write = first + CHUNK < a->length || a->state_out;
         if (team == 1) {
@@ -1184,18 +1198,17 @@ static void unit_state(const struct fpa_launch *a, const struct unit *u, const s
     float *s = (float *)state_at((void *)a->state_in, a->state_in_stride, u->b, u->h);
     for (int i = 0; i < u->blocks; i++) {
         struct work one = *w;
-        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = w, .queries = 1, .read = 1};
+        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = w, .queries = 1, .size = OUT};
         one.qx = w->qx + i * PANEL;
         c.tokens = block_tokens(u->tokens, i);
-        c.out = w->partial;
-        memset(c.out, 0, sizeof(float) * OUT);
-        for (int number = 0; number < SLICES; number++)
-            slice(number, &c);
-        float *out = w->o + i * OUT;
+        c.read = 1;
+        chunk_slices(&c, 0, 1);
+        slices_sum(&c, 0, 1);
+        float *out = w->o + i * OUT, *read = w->partial;
         for (int t = 0; t < T; t++) {
             const float decay = (float)(w->gates[i].prefix[t] * between[i]);
             for (int e = 0; e < DV; e++)
-                out[t * DV + e] += decay * c.out[t * DV + e];
+                out[t * DV + e] += decay * read[t * DV + e];
         }
     }
 }
@@ -1243,18 +1256,18 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 /* Lane 0 of a panel holds the key, the lanes after it up to QUERY_LANES query heads. */
 enum { QUERY_LANES = T - 1 };
 
-/* s[f] = decay s[f] + k[f] v; o += q[f] s[f], for n features */
+/* s[f] = decay s[f] + k[f] v; o += the sum of q[f] s[f], for n features */
 static void advance_8_8_8_8(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o,
                             int n, float decay)
 {
     const vec8 v0 = get8(v);
-    vec8 o0 = get8(o);
+    vec8 o0 = {0};
     const vec8 v1 = get8(v + 8);
-    vec8 o1 = get8(o + 8);
+    vec8 o1 = {0};
     const vec8 v2 = get8(v + 16);
-    vec8 o2 = get8(o + 16);
+    vec8 o2 = {0};
     const vec8 v3 = get8(v + 24);
-    vec8 o3 = get8(o + 24);
+    vec8 o3 = {0};
     for (int f = 0; f < n; f++, p += T, s += DV) {
         const vec8 s0 = decay * get8(s) + p[0] * v0;
         set8(s, s0);
@@ -1269,29 +1282,29 @@ static void advance_8_8_8_8(const float *restrict p, const float *restrict v, fl
         set8(s + 24, s3);
         o3 += p[1] * s3;
     }
-    set8(o, o0);
-    set8(o + 8, o1);
-    set8(o + 16, o2);
-    set8(o + 24, o3);
+    set8(o, get8(o) + o0);
+    set8(o + 8, get8(o + 8) + o1);
+    set8(o + 16, get8(o + 16) + o2);
+    set8(o + 24, get8(o + 24) + o3);
 }
 
-/* o += q[f] s[f] for one more query head, in lane `lane` */
+/* o += the sum of q[f] s[f] for one more query head, in lane `lane` */
 static void recall_8_8_8_8(const float *restrict p, const float *restrict s, float *restrict o, int n, int lane)
 {
-    vec8 o0 = get8(o);
-    vec8 o1 = get8(o + 8);
-    vec8 o2 = get8(o + 16);
-    vec8 o3 = get8(o + 24);
+    vec8 o0 = {0};
+    vec8 o1 = {0};
+    vec8 o2 = {0};
+    vec8 o3 = {0};
     for (int f = 0; f < n; f++, p += T, s += DV) {
         o0 += p[lane] * get8(s);
         o1 += p[lane] * get8(s + 8);
         o2 += p[lane] * get8(s + 16);
         o3 += p[lane] * get8(s + 24);
     }
-    set8(o, o0);
-    set8(o + 8, o1);
-    set8(o + 16, o2);
-    set8(o + 24, o3);
+    set8(o, get8(o) + o0);
+    set8(o + 8, get8(o + 8) + o1);
+    set8(o + 16, get8(o + 16) + o2);
+    set8(o + 24, get8(o + 24) + o3);
 }
 
 /* A token at work. */

@@ -618,9 +618,8 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
         vec4 c5_1 = get4(c + 5 * DV + 4);
         vec4 c5_2 = get4(c + 5 * DV + 8);
         vec4 c5_3 = get4(c + 5 * DV + 12);
-        const int last = causal && m + 6 < n ? m + 6 : n;
-        int k = 0;
-        do {
+        const int last = causal ? m + 1 : n; /* that all rows see */
+        for (int k = 0; k < last; k++) {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -652,7 +651,7 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        } while (++k < last);
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -678,6 +677,30 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
         set4(c + 5 * DV + 4, c5_1);
         set4(c + 5 * DV + 8, c5_2);
         set4(c + 5 * DV + 12, c5_3);
+        /* steps that some rows see */
+        for (int r = 1; causal && r < 6 && m + r < count; r++) {
+            /* 1 x 4 sums */
+            vec4 edge0_0 = get4(c + r * DV);
+            vec4 edge0_1 = get4(c + r * DV + 4);
+            vec4 edge0_2 = get4(c + r * DV + 8);
+            vec4 edge0_3 = get4(c + r * DV + 12);
+            for (int k = last; k <= m + r; k++) {
+                const float *ak = a + r + k * T, *bk = b + k * DV;
+                const vec4 b0 = get4(bk);
+                const vec4 b1 = get4(bk + 4);
+                const vec4 b2 = get4(bk + 8);
+                const vec4 b3 = get4(bk + 12);
+                edge0_0 += ak[0] * b0;
+                edge0_1 += ak[0] * b1;
+                edge0_2 += ak[0] * b2;
+                edge0_3 += ak[0] * b3;
+            }
+            /* the sums back */
+            set4(c + r * DV, edge0_0);
+            set4(c + r * DV + 4, edge0_1);
+            set4(c + r * DV + 8, edge0_2);
+            set4(c + r * DV + 12, edge0_3);
+        }
     }
 }
 
@@ -816,8 +839,7 @@ static void dot0_4_4_4_4(const float *restrict a, const float *restrict b, float
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
         vec4 c5_3 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -847,7 +869,7 @@ static void dot0_4_4_4_4(const float *restrict a, const float *restrict b, float
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        } while (++k < n);
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -898,8 +920,7 @@ static void dot0_4_4_4(const float *restrict a, const float *restrict b, float *
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -922,7 +943,7 @@ static void dot0_4_4_4(const float *restrict a, const float *restrict b, float *
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
-        } while (++k < n);
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -961,8 +982,7 @@ static void dot0_4_4(const float *restrict a, const float *restrict b, float *re
         vec4 c4_1 = {0};
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -978,7 +998,7 @@ static void dot0_4_4(const float *restrict a, const float *restrict b, float *re
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        } while (++k < n);
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -1005,8 +1025,7 @@ static void dot0_4(const float *restrict a, const float *restrict b, float *rest
         vec4 c3_0 = {0};
         vec4 c4_0 = {0};
         vec4 c5_0 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             c0_0 += ak[0] * b0;
@@ -1015,7 +1034,7 @@ static void dot0_4(const float *restrict a, const float *restrict b, float *rest
             c3_0 += ak[3] * b0;
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
-        } while (++k < n);
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + T, c1_0);
@@ -1075,8 +1094,7 @@ static void dot1_4_4_4_4(const float *restrict a, const float *restrict b, float
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
         vec4 c5_3 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -1106,7 +1124,7 @@ static void dot1_4_4_4_4(const float *restrict a, const float *restrict b, float
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        } while (++k < n);
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -1157,8 +1175,7 @@ static void dot1_4_4_4(const float *restrict a, const float *restrict b, float *
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -1181,7 +1198,7 @@ static void dot1_4_4_4(const float *restrict a, const float *restrict b, float *
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
-        } while (++k < n);
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -1220,8 +1237,7 @@ static void dot1_4_4(const float *restrict a, const float *restrict b, float *re
         vec4 c4_1 = {0};
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -1237,7 +1253,7 @@ static void dot1_4_4(const float *restrict a, const float *restrict b, float *re
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        } while (++k < n);
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -1264,8 +1280,7 @@ static void dot1_4(const float *restrict a, const float *restrict b, float *rest
         vec4 c3_0 = {0};
         vec4 c4_0 = {0};
         vec4 c5_0 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             c0_0 += ak[0] * b0;
@@ -1274,7 +1289,7 @@ static void dot1_4(const float *restrict a, const float *restrict b, float *rest
             c3_0 += ak[3] * b0;
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
-        } while (++k < n);
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + T, c1_0);
@@ -1542,6 +1557,7 @@ struct pass {
     const struct work *mine; /* this thread's own, for panels of features */
     struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
     int64_t queries;  /* query heads that share this head's keys */
+    int64_t size;     /* of all outputs */
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
 };
@@ -1662,7 +1678,7 @@ static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
 static float *group_sum(const struct pass *c, int first, int team)
 {
     const int place = team > 1 ? first : __builtin_popcount((unsigned)first);
-    return c->w->partial + place * (c->queries * BLOCKS * OUT);
+    return c->w->partial + place * c->size;
 }
 
 static int slice_owner(int number, int team)
@@ -1679,15 +1695,14 @@ static int is_added(int first, int half, int team)
 
 static void chunk_slices(struct pass *c, int rank, int team)
 {
-    const int64_t size = c->queries * BLOCKS * OUT;
     const int begin = SLICES * rank / team, end = SLICES * (rank + 1) / team;
     for (int i = begin; i < end; i++) {
         c->out = group_sum(c, i, team);
         if (c->read)
-            memset(c->out, 0, sizeof(float) * size);
+            memset(c->out, 0, sizeof(float) * c->size);
         slice(i, c);
         for (int half = 1; c->read && i & half && i + 1 - 2 * half >= begin; half *= 2)
-            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), size);
+            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), c->size);
     }
     team_wait(c->w, team);
 }
@@ -1788,6 +1803,7 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
     for (int64_t first = 0; first < a->length; first += CHUNK) {
         struct pass c = {.w = w, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = mine, .queries = group_of(a)};
         c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
+        c.size = c.queries * BLOCKS * OUT;
         c.read = (first > 0 || a->state_in) && c.queries;
         c.write = first + CHUNK < a->length || a->state_out;
         if (team == 1) {
@@ -1855,15 +1871,14 @@ static void unit_state(const struct fpa_launch *a, const struct unit *u, const s
     float *s = (float *)state_at((void *)a->state_in, a->state_in_stride, u->b, u->h);
     for (int i = 0; i < u->blocks; i++) {
         struct work one = *w;
-        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = w, .queries = 1, .read = 1};
+        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = w, .queries = 1, .size = OUT};
         one.qx = w->qx + i * PANEL;
         c.tokens = block_tokens(u->tokens, i);
-        c.out = w->partial;
-        memset(c.out, 0, sizeof(float) * OUT);
-        for (int number = 0; number < SLICES; number++)
-            slice(number, &c);
-        float *out = w->o + i * OUT;
-        add_panels(out, c.out, OUT);
+        c.read = 1;
+        chunk_slices(&c, 0, 1);
+        slices_sum(&c, 0, 1);
+        float *out = w->o + i * OUT, *read = w->partial;
+        add_panels(out, read, OUT);
     }
 }
 
@@ -1907,18 +1922,18 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 /* Lane 0 of a panel holds the key, the lanes after it up to QUERY_LANES query heads. */
 enum { QUERY_LANES = T - 1 };
 
-/* s[f] = s[f] + k[f] v; o += q[f] s[f], for n features */
+/* s[f] = s[f] + k[f] v; o += the sum of q[f] s[f], for n features */
 static void advance_4_4_4_4(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o,
                             int n)
 {
     const vec4 v0 = get4(v);
-    vec4 o0 = get4(o);
+    vec4 o0 = {0};
     const vec4 v1 = get4(v + 4);
-    vec4 o1 = get4(o + 4);
+    vec4 o1 = {0};
     const vec4 v2 = get4(v + 8);
-    vec4 o2 = get4(o + 8);
+    vec4 o2 = {0};
     const vec4 v3 = get4(v + 12);
-    vec4 o3 = get4(o + 12);
+    vec4 o3 = {0};
     for (int f = 0; f < n; f++, p += T, s += DV) {
         const vec4 s0 = get4(s) + p[0] * v0;
         set4(s, s0);
@@ -1933,29 +1948,29 @@ static void advance_4_4_4_4(const float *restrict p, const float *restrict v, fl
         set4(s + 12, s3);
         o3 += p[1] * s3;
     }
-    set4(o, o0);
-    set4(o + 4, o1);
-    set4(o + 8, o2);
-    set4(o + 12, o3);
+    set4(o, get4(o) + o0);
+    set4(o + 4, get4(o + 4) + o1);
+    set4(o + 8, get4(o + 8) + o2);
+    set4(o + 12, get4(o + 12) + o3);
 }
 
-/* o += q[f] s[f] for one more query head, in lane `lane` */
+/* o += the sum of q[f] s[f] for one more query head, in lane `lane` */
 static void recall_4_4_4_4(const float *restrict p, const float *restrict s, float *restrict o, int n, int lane)
 {
-    vec4 o0 = get4(o);
-    vec4 o1 = get4(o + 4);
-    vec4 o2 = get4(o + 8);
-    vec4 o3 = get4(o + 12);
+    vec4 o0 = {0};
+    vec4 o1 = {0};
+    vec4 o2 = {0};
+    vec4 o3 = {0};
     for (int f = 0; f < n; f++, p += T, s += DV) {
         o0 += p[lane] * get4(s);
         o1 += p[lane] * get4(s + 4);
         o2 += p[lane] * get4(s + 8);
         o3 += p[lane] * get4(s + 12);
     }
-    set4(o, o0);
-    set4(o + 4, o1);
-    set4(o + 8, o2);
-    set4(o + 12, o3);
+    set4(o, get4(o) + o0);
+    set4(o + 4, get4(o + 4) + o1);
+    set4(o + 8, get4(o + 8) + o2);
+    set4(o + 12, get4(o + 12) + o3);
 }
 
 /* A token at work. */

@@ -3542,9 +3542,8 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
         vec16 c5_1 = get16(c + 5 * DV + 16);
         vec16 c5_2 = get16(c + 5 * DV + 32);
         vec16 c5_3 = get16(c + 5 * DV + 48);
-        const int last = causal && m + 6 < n ? m + 6 : n;
-        int k = 0;
-        do {
+        const int last = causal ? m + 1 : n; /* that all rows see */
+        for (int k = 0; k < last; k++) {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -3576,7 +3575,7 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        } while (++k < last);
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -3602,6 +3601,30 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
+        /* steps that some rows see */
+        for (int r = 1; causal && r < 6 && m + r < count; r++) {
+            /* 1 x 4 sums */
+            vec16 edge0_0 = get16(c + r * DV);
+            vec16 edge0_1 = get16(c + r * DV + 16);
+            vec16 edge0_2 = get16(c + r * DV + 32);
+            vec16 edge0_3 = get16(c + r * DV + 48);
+            for (int k = last; k <= m + r; k++) {
+                const float *ak = a + r + k * T, *bk = b + k * DV;
+                const vec16 b0 = get16(bk);
+                const vec16 b1 = get16(bk + 16);
+                const vec16 b2 = get16(bk + 32);
+                const vec16 b3 = get16(bk + 48);
+                edge0_0 += ak[0] * b0;
+                edge0_1 += ak[0] * b1;
+                edge0_2 += ak[0] * b2;
+                edge0_3 += ak[0] * b3;
+            }
+            /* the sums back */
+            set16(c + r * DV, edge0_0);
+            set16(c + r * DV + 16, edge0_1);
+            set16(c + r * DV + 32, edge0_2);
+            set16(c + r * DV + 48, edge0_3);
+        }
     }
 }
 
@@ -3736,8 +3759,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
         vec16 c7_0 = {0};
         vec16 c7_1 = {0};
         vec16 c7_2 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -3766,7 +3788,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
             c7_0 += ak[7] * b0;
             c7_1 += ak[7] * b1;
             c7_2 += ak[7] * b2;
-        } while (++k < n);
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -3815,8 +3837,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
         vec16 c6_1 = {0};
         vec16 c7_0 = {0};
         vec16 c7_1 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -3836,7 +3857,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
             c6_1 += ak[6] * b1;
             c7_0 += ak[7] * b0;
             c7_1 += ak[7] * b1;
-        } while (++k < n);
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -3869,8 +3890,7 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
         vec16 c5_0 = {0};
         vec16 c6_0 = {0};
         vec16 c7_0 = {0};
-        int k = 0;
-        do {
+        for (int k = 0; k < n; k++) {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             c0_0 += ak[0] * b0;
@@ -3881,7 +3901,7 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
             c5_0 += ak[5] * b0;
             c6_0 += ak[6] * b0;
             c7_0 += ak[7] * b0;
-        } while (++k < n);
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + T, c1_0);
@@ -4139,6 +4159,7 @@ struct pass {
     const struct work *mine; /* this thread's own, for panels of features */
     struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
     int64_t queries;  /* query heads that share this head's keys */
+    int64_t size;     /* of all outputs */
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
 };
@@ -4301,7 +4322,7 @@ static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
 static float *group_sum(const struct pass *c, int first, int team)
 {
     const int place = team > 1 ? first : __builtin_popcount((unsigned)first);
-    return c->w->partial + place * (c->queries * BLOCKS * OUT);
+    return c->w->partial + place * c->size;
 }
 
 static int slice_owner(int number, int team)
@@ -4318,15 +4339,14 @@ static int is_added(int first, int half, int team)
 
 static void chunk_slices(struct pass *c, int rank, int team)
 {
-    const int64_t size = c->queries * BLOCKS * OUT;
     const int begin = SLICES * rank / team, end = SLICES * (rank + 1) / team;
     for (int i = begin; i < end; i++) {
         c->out = group_sum(c, i, team);
         if (c->read)
-            memset(c->out, 0, sizeof(float) * size);
+            memset(c->out, 0, sizeof(float) * c->size);
         slice(i, c);
         for (int half = 1; c->read && i & half && i + 1 - 2 * half >= begin; half *= 2)
-            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), size);
+            add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), c->size);
     }
     team_wait(c->w, team);
 }
@@ -4427,6 +4447,7 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
     for (int64_t first = 0; first < a->length; first += CHUNK) {
         struct pass c = {.w = w, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = mine, .queries = group_of(a)};
         c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
+        c.size = c.queries * BLOCKS * OUT;
         c.read = (first > 0 || a->state_in) && c.queries;
         c.write = first + CHUNK < a->length || a->state_out;
         if (team == 1) {
@@ -4494,15 +4515,14 @@ static void unit_state(const struct fpa_launch *a, const struct unit *u, const s
     float *s = (float *)state_at((void *)a->state_in, a->state_in_stride, u->b, u->h);
     for (int i = 0; i < u->blocks; i++) {
         struct work one = *w;
-        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = w, .queries = 1, .read = 1};
+        struct pass c = {.w = &one, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = w, .queries = 1, .size = OUT};
         one.qx = w->qx + i * PANEL;
         c.tokens = block_tokens(u->tokens, i);
-        c.out = w->partial;
-        memset(c.out, 0, sizeof(float) * OUT);
-        for (int number = 0; number < SLICES; number++)
-            slice(number, &c);
-        float *out = w->o + i * OUT;
-        add_panels(out, c.out, OUT);
+        c.read = 1;
+        chunk_slices(&c, 0, 1);
+        slices_sum(&c, 0, 1);
+        float *out = w->o + i * OUT, *read = w->partial;
+        add_panels(out, read, OUT);
     }
 }
 
@@ -4546,18 +4566,18 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 /* Lane 0 of a panel holds the key, the lanes after it up to QUERY_LANES query heads. */
 enum { QUERY_LANES = T - 1 };
 
-/* s[f] = s[f] + k[f] v; o += q[f] s[f], for n features */
+/* s[f] = s[f] + k[f] v; o += the sum of q[f] s[f], for n features */
 static void advance_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, float *restrict o,
                                 int n)
 {
     const vec16 v0 = get16(v);
-    vec16 o0 = get16(o);
+    vec16 o0 = {0};
     const vec16 v1 = get16(v + 16);
-    vec16 o1 = get16(o + 16);
+    vec16 o1 = {0};
     const vec16 v2 = get16(v + 32);
-    vec16 o2 = get16(o + 32);
+    vec16 o2 = {0};
     const vec16 v3 = get16(v + 48);
-    vec16 o3 = get16(o + 48);
+    vec16 o3 = {0};
     for (int f = 0; f < n; f++, p += T, s += DV) {
         const vec16 s0 = get16(s) + p[0] * v0;
         set16(s, s0);
@@ -4572,29 +4592,29 @@ static void advance_16_16_16_16(const float *restrict p, const float *restrict v
         set16(s + 48, s3);
         o3 += p[1] * s3;
     }
-    set16(o, o0);
-    set16(o + 16, o1);
-    set16(o + 32, o2);
-    set16(o + 48, o3);
+    set16(o, get16(o) + o0);
+    set16(o + 16, get16(o + 16) + o1);
+    set16(o + 32, get16(o + 32) + o2);
+    set16(o + 48, get16(o + 48) + o3);
 }
 
-/* o += q[f] s[f] for one more query head, in lane `lane` */
+/* o += the sum of q[f] s[f] for one more query head, in lane `lane` */
 static void recall_16_16_16_16(const float *restrict p, const float *restrict s, float *restrict o, int n, int lane)
 {
-    vec16 o0 = get16(o);
-    vec16 o1 = get16(o + 16);
-    vec16 o2 = get16(o + 32);
-    vec16 o3 = get16(o + 48);
+    vec16 o0 = {0};
+    vec16 o1 = {0};
+    vec16 o2 = {0};
+    vec16 o3 = {0};
     for (int f = 0; f < n; f++, p += T, s += DV) {
         o0 += p[lane] * get16(s);
         o1 += p[lane] * get16(s + 16);
         o2 += p[lane] * get16(s + 32);
         o3 += p[lane] * get16(s + 48);
     }
-    set16(o, o0);
-    set16(o + 16, o1);
-    set16(o + 32, o2);
-    set16(o + 48, o3);
+    set16(o, get16(o) + o0);
+    set16(o + 16, get16(o + 16) + o1);
+    set16(o + 32, get16(o + 32) + o2);
+    set16(o + 48, get16(o + 48) + o3);
 }
 
 /* A token at work. */
