@@ -228,21 +228,31 @@ void trial_free(fpa_trial *t)
     *t = (fpa_trial){0};
 }
 
+/* factor times an element plus more, or no number. */
+static void change(fpa_field *field, int64_t b, int64_t token, int64_t h, int entry, double factor,
+                   double more, bool no_number)
+{
+    double nothing = token % 2 ? (double)NAN : (double)INFINITY;
+    double value = factor * field_get(field, b, token, h, entry) + more;
+
+    field_put(field, b, token, h, entry, no_number ? nothing : value);
+}
+
 /* The future becomes larger too: a mask that multiplies by almost zero shows. */
-void trial_change_future(fpa_trial *t, int64_t from)
+void trial_change_future(fpa_trial *t, int64_t from, bool no_numbers)
 {
     for (int64_t b = 0; b < t->shape.batch; b++)
         for (int64_t token = from; token < t->shape.length; token++) {
             for (int64_t h = 0; h < t->shape.query_heads; h++)
                 for (int c = 0; c < t->head->d; c++)
-                    field_put(&t->q_field, b, token, h, c, -3 * field_get(&t->q_field, b, token, h, c) + 1);
+                    change(&t->q_field, b, token, h, c, -3, 1, no_numbers);
             for (int64_t h = 0; h < t->shape.heads; h++) {
                 for (int c = 0; c < t->head->d; c++)
-                    field_put(&t->k_field, b, token, h, c, 2 - 5 * field_get(&t->k_field, b, token, h, c));
+                    change(&t->k_field, b, token, h, c, -5, 2, no_numbers);
                 for (int c = 0; c < t->head->dv; c++)
-                    field_put(&t->v_field, b, token, h, c, 100 - 7 * field_get(&t->v_field, b, token, h, c));
+                    change(&t->v_field, b, token, h, c, -7, 100, no_numbers);
                 if (t->head->gate)
-                    field_put(&t->gate_field, b, token, h, 0, -0.125);
+                    change(&t->gate_field, b, token, h, 0, 0, -0.125, no_numbers);
             }
         }
 }
