@@ -92,12 +92,13 @@ static void heads_are_counted_while_the_spec_holds_them(void **state)
 /* A .npy file of that shape whose numbers are a hole. */
 static void write_sparse(const char *path, long long rows, long long columns)
 {
+    static const char start[] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0};
     char header[128];
     memset(header, ' ', sizeof header);
-    memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
-    int size = snprintf(header + 10, sizeof header - 10,
+    memcpy(header, start, sizeof start);
+    int size = snprintf(header + sizeof start, sizeof header - sizeof start,
                         "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld, %lld), }", rows, columns);
-    header[10 + size] = ' ';
+    header[sizeof start + (size_t)size] = ' ';
     header[127] = '\n';
     scratch_write(path, header, sizeof header);
     assert_int_equal(truncate(path, (off_t)(128 + 8 * rows * columns)), 0);
