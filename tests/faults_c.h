@@ -23,7 +23,7 @@ static const struct fault c_faults[] = {
     {"a key that its own query misses", "but the formula gives", "last_key",
      "const int last = causal ? m : n;"},
     {"a product with a score of zero", "changed an earlier output", "own_key",
-     "for (int k = last; k <= m + ${R - 1}; k++) {"},
+     "for (int k = first; k <= m + rows - 1; k++) {"},
     {"a mask that hides the own token", "but the formula gives", "own_token",
      "set${VL}(d, (vf)((vi)(kernel_of(${arguments}) * decay) & (age > 0)));"},
     {"a mask that shows the next token", "but the formula gives", "own_token",
