@@ -302,6 +302,27 @@ static inline void fetch_lines(struct fetch *f)
 
 /* ---- products: register tiles of 6 rows by at most 2 vectors of values, 6 by 2 of tokens ---- */
 
+/* The steps that some of `rows` rows from m on see, from `first` on; apart, so that tiles keep their registers. */
+static __attribute__((noinline)) void edge_query_8_8(const float *restrict a, const float *restrict b,
+                                                     float *restrict c, int rows, int m, int first)
+{
+    for (int r = 1; r < rows; r++) {
+        /* 1 x 2 sums */
+        vec8 c0_0 = get8(c + r * DV);
+        vec8 c0_1 = get8(c + r * DV + 8);
+        for (int k = first; k <= m + r; k++) {
+            const float *ak = a + r + k * T, *bk = b + k * DV;
+            const vec8 b0 = get8(bk);
+            const vec8 b1 = get8(bk + 8);
+            c0_0 += ak[0] * b0;
+            c0_1 += ak[0] * b1;
+        }
+        /* the sums back */
+        set8(c + r * DV, c0_0);
+        set8(c + r * DV + 8, c0_1);
+    }
+}
+
 static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal,
                       struct fetch *fetch)
 {
@@ -320,7 +341,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
         vec8 c5_0 = get8(c + 5 * DV);
         vec8 c5_1 = get8(c + 5 * DV + 8);
         const int last = causal ? m + 1 : n; /* that all rows see */
-        for (int k = 0; k < last; k++) {
+        int k = 0;
+        do {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -338,7 +360,7 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        }
+        } while (++k < last);
         /* the sums back */
         set8(c, c0_0);
         set8(c + 8, c0_1);
@@ -352,22 +374,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
         set8(c + 4 * DV + 8, c4_1);
         set8(c + 5 * DV, c5_0);
         set8(c + 5 * DV + 8, c5_1);
-        /* steps that some rows see */
-        for (int r = 1; causal && r < 6 && m + r < count; r++) {
-            /* 1 x 2 sums */
-            vec8 edge0_0 = get8(c + r * DV);
-            vec8 edge0_1 = get8(c + r * DV + 8);
-            for (int k = last; k <= m + r; k++) {
-                const float *ak = a + r + k * T, *bk = b + k * DV;
-                const vec8 b0 = get8(bk);
-                const vec8 b1 = get8(bk + 8);
-                edge0_0 += ak[0] * b0;
-                edge0_1 += ak[0] * b1;
-            }
-            /* the sums back */
-            set8(c + r * DV, edge0_0);
-            set8(c + r * DV + 8, edge0_1);
-        }
+        if (causal)
+            edge_query_8_8(a, b, c, count - m < 6 ? count - m : 6, m, last);
     }
 }
 
@@ -480,7 +488,8 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
         vec8 c4_1 = {0};
         vec8 c5_0 = {0};
         vec8 c5_1 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec8 b0 = get8(bk);
             const vec8 b1 = get8(bk + 8);
@@ -496,7 +505,7 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        }
+        } while (++k < n);
         /* the sums back */
         set8(c, c0_0);
         set8(c + 8, c0_1);
@@ -523,7 +532,8 @@ static void dot0_8(const float *restrict a, const float *restrict b, float *rest
         vec8 c3_0 = {0};
         vec8 c4_0 = {0};
         vec8 c5_0 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec8 b0 = get8(bk);
             c0_0 += ak[0] * b0;
@@ -532,7 +542,7 @@ static void dot0_8(const float *restrict a, const float *restrict b, float *rest
             c3_0 += ak[3] * b0;
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
-        }
+        } while (++k < n);
         /* the sums back */
         set8(c, c0_0);
         set8(c + T, c1_0);

@@ -589,6 +589,35 @@ static inline void fetch_lines(struct fetch *f)
 
 /* ---- products: register tiles of 6 rows by at most 4 vectors of values, 6 by 4 of tokens ---- */
 
+/* The steps that some of `rows` rows from m on see, from `first` on; apart, so that tiles keep their registers. */
+static __attribute__((noinline)) void edge_query_4_4_4_4(const float *restrict a, const float *restrict b,
+                                                         float *restrict c, int rows, int m, int first)
+{
+    for (int r = 1; r < rows; r++) {
+        /* 1 x 4 sums */
+        vec4 c0_0 = get4(c + r * DV);
+        vec4 c0_1 = get4(c + r * DV + 4);
+        vec4 c0_2 = get4(c + r * DV + 8);
+        vec4 c0_3 = get4(c + r * DV + 12);
+        for (int k = first; k <= m + r; k++) {
+            const float *ak = a + r + k * T, *bk = b + k * DV;
+            const vec4 b0 = get4(bk);
+            const vec4 b1 = get4(bk + 4);
+            const vec4 b2 = get4(bk + 8);
+            const vec4 b3 = get4(bk + 12);
+            c0_0 += ak[0] * b0;
+            c0_1 += ak[0] * b1;
+            c0_2 += ak[0] * b2;
+            c0_3 += ak[0] * b3;
+        }
+        /* the sums back */
+        set4(c + r * DV, c0_0);
+        set4(c + r * DV + 4, c0_1);
+        set4(c + r * DV + 8, c0_2);
+        set4(c + r * DV + 12, c0_3);
+    }
+}
+
 static void query_4_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
                           int causal, struct fetch *fetch)
 {
@@ -619,7 +648,8 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
         vec4 c5_2 = get4(c + 5 * DV + 8);
         vec4 c5_3 = get4(c + 5 * DV + 12);
         const int last = causal ? m + 1 : n; /* that all rows see */
-        for (int k = 0; k < last; k++) {
+        int k = 0;
+        do {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -651,7 +681,7 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        }
+        } while (++k < last);
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -677,30 +707,8 @@ static void query_4_4_4_4(const float *restrict a, const float *restrict b, floa
         set4(c + 5 * DV + 4, c5_1);
         set4(c + 5 * DV + 8, c5_2);
         set4(c + 5 * DV + 12, c5_3);
-        /* steps that some rows see */
-        for (int r = 1; causal && r < 6 && m + r < count; r++) {
-            /* 1 x 4 sums */
-            vec4 edge0_0 = get4(c + r * DV);
-            vec4 edge0_1 = get4(c + r * DV + 4);
-            vec4 edge0_2 = get4(c + r * DV + 8);
-            vec4 edge0_3 = get4(c + r * DV + 12);
-            for (int k = last; k <= m + r; k++) {
-                const float *ak = a + r + k * T, *bk = b + k * DV;
-                const vec4 b0 = get4(bk);
-                const vec4 b1 = get4(bk + 4);
-                const vec4 b2 = get4(bk + 8);
-                const vec4 b3 = get4(bk + 12);
-                edge0_0 += ak[0] * b0;
-                edge0_1 += ak[0] * b1;
-                edge0_2 += ak[0] * b2;
-                edge0_3 += ak[0] * b3;
-            }
-            /* the sums back */
-            set4(c + r * DV, edge0_0);
-            set4(c + r * DV + 4, edge0_1);
-            set4(c + r * DV + 8, edge0_2);
-            set4(c + r * DV + 12, edge0_3);
-        }
+        if (causal)
+            edge_query_4_4_4_4(a, b, c, count - m < 6 ? count - m : 6, m, last);
     }
 }
 
@@ -839,7 +847,8 @@ static void dot0_4_4_4_4(const float *restrict a, const float *restrict b, float
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
         vec4 c5_3 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -869,7 +878,7 @@ static void dot0_4_4_4_4(const float *restrict a, const float *restrict b, float
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        }
+        } while (++k < n);
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -920,7 +929,8 @@ static void dot0_4_4_4(const float *restrict a, const float *restrict b, float *
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -943,7 +953,7 @@ static void dot0_4_4_4(const float *restrict a, const float *restrict b, float *
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
-        }
+        } while (++k < n);
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -982,7 +992,8 @@ static void dot0_4_4(const float *restrict a, const float *restrict b, float *re
         vec4 c4_1 = {0};
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -998,7 +1009,7 @@ static void dot0_4_4(const float *restrict a, const float *restrict b, float *re
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        }
+        } while (++k < n);
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -1025,7 +1036,8 @@ static void dot0_4(const float *restrict a, const float *restrict b, float *rest
         vec4 c3_0 = {0};
         vec4 c4_0 = {0};
         vec4 c5_0 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             c0_0 += ak[0] * b0;
@@ -1034,7 +1046,7 @@ static void dot0_4(const float *restrict a, const float *restrict b, float *rest
             c3_0 += ak[3] * b0;
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
-        }
+        } while (++k < n);
         /* the sums back */
         set4(c, c0_0);
         set4(c + T, c1_0);
@@ -1094,7 +1106,8 @@ static void dot1_4_4_4_4(const float *restrict a, const float *restrict b, float
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
         vec4 c5_3 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -1124,7 +1137,7 @@ static void dot1_4_4_4_4(const float *restrict a, const float *restrict b, float
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        }
+        } while (++k < n);
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -1175,7 +1188,8 @@ static void dot1_4_4_4(const float *restrict a, const float *restrict b, float *
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
         vec4 c5_2 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -1198,7 +1212,7 @@ static void dot1_4_4_4(const float *restrict a, const float *restrict b, float *
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
-        }
+        } while (++k < n);
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -1237,7 +1251,8 @@ static void dot1_4_4(const float *restrict a, const float *restrict b, float *re
         vec4 c4_1 = {0};
         vec4 c5_0 = {0};
         vec4 c5_1 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
@@ -1253,7 +1268,7 @@ static void dot1_4_4(const float *restrict a, const float *restrict b, float *re
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        }
+        } while (++k < n);
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -1280,7 +1295,8 @@ static void dot1_4(const float *restrict a, const float *restrict b, float *rest
         vec4 c3_0 = {0};
         vec4 c4_0 = {0};
         vec4 c5_0 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec4 b0 = get4(bk);
             c0_0 += ak[0] * b0;
@@ -1289,7 +1305,7 @@ static void dot1_4(const float *restrict a, const float *restrict b, float *rest
             c3_0 += ak[3] * b0;
             c4_0 += ak[4] * b0;
             c5_0 += ak[5] * b0;
-        }
+        } while (++k < n);
         /* the sums back */
         set4(c, c0_0);
         set4(c + T, c1_0);

@@ -1252,6 +1252,35 @@ static inline void fetch_lines(struct fetch *f)
 
 /* ---- products: register tiles of 6 rows by at most 4 vectors of values, 4 by 6 of tokens ---- */
 
+/* The steps that some of `rows` rows from m on see, from `first` on; apart, so that tiles keep their registers. */
+static __attribute__((noinline)) void edge_query_16_16_16_16(const float *restrict a, const float *restrict b,
+                                                             float *restrict c, int rows, int m, int first)
+{
+    for (int r = 1; r < rows; r++) {
+        /* 1 x 4 sums */
+        vec16 c0_0 = get16(c + r * DV);
+        vec16 c0_1 = get16(c + r * DV + 16);
+        vec16 c0_2 = get16(c + r * DV + 32);
+        vec16 c0_3 = get16(c + r * DV + 48);
+        for (int k = first; k <= m + r; k++) {
+            const float *ak = a + r + k * T, *bk = b + k * DV;
+            const vec16 b0 = get16(bk);
+            const vec16 b1 = get16(bk + 16);
+            const vec16 b2 = get16(bk + 32);
+            const vec16 b3 = get16(bk + 48);
+            c0_0 += ak[0] * b0;
+            c0_1 += ak[0] * b1;
+            c0_2 += ak[0] * b2;
+            c0_3 += ak[0] * b3;
+        }
+        /* the sums back */
+        set16(c + r * DV, c0_0);
+        set16(c + r * DV + 16, c0_1);
+        set16(c + r * DV + 32, c0_2);
+        set16(c + r * DV + 48, c0_3);
+    }
+}
+
 static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
                               int causal, struct fetch *fetch)
 {
@@ -1282,7 +1311,8 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
         vec16 c5_2 = get16(c + 5 * DV + 32);
         vec16 c5_3 = get16(c + 5 * DV + 48);
         const int last = causal ? m + 1 : n; /* that all rows see */
-        for (int k = 0; k < last; k++) {
+        int k = 0;
+        do {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -1314,7 +1344,7 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        }
+        } while (++k < last);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -1340,30 +1370,8 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
-        /* steps that some rows see */
-        for (int r = 1; causal && r < 6 && m + r < count; r++) {
-            /* 1 x 4 sums */
-            vec16 edge0_0 = get16(c + r * DV);
-            vec16 edge0_1 = get16(c + r * DV + 16);
-            vec16 edge0_2 = get16(c + r * DV + 32);
-            vec16 edge0_3 = get16(c + r * DV + 48);
-            for (int k = last; k <= m + r; k++) {
-                const float *ak = a + r + k * T, *bk = b + k * DV;
-                const vec16 b0 = get16(bk);
-                const vec16 b1 = get16(bk + 16);
-                const vec16 b2 = get16(bk + 32);
-                const vec16 b3 = get16(bk + 48);
-                edge0_0 += ak[0] * b0;
-                edge0_1 += ak[0] * b1;
-                edge0_2 += ak[0] * b2;
-                edge0_3 += ak[0] * b3;
-            }
-            /* the sums back */
-            set16(c + r * DV, edge0_0);
-            set16(c + r * DV + 16, edge0_1);
-            set16(c + r * DV + 32, edge0_2);
-            set16(c + r * DV + 48, edge0_3);
-        }
+        if (causal)
+            edge_query_16_16_16_16(a, b, c, count - m < 6 ? count - m : 6, m, last);
     }
 }
 
@@ -1375,6 +1383,33 @@ static void query(const float *restrict p, const float *restrict s, float *restr
 }
 
 /* ---- products of pairs: register tiles as above, an inner index of half as many steps ---- */
+
+/* The pairs of steps that some of `rows` rows from m on see, or see half of, from `first` on; apart, so that tiles keep
+ * their registers. */
+static __attribute__((noinline)) void edge_pair_query_4(const int32_t *restrict a, const int32_t *restrict b,
+                                                        float *restrict c, int rows, int m, int first)
+{
+    for (int r = 0; r < rows; r++) {
+        /* 1 x 4 sums */
+        vec16 c0_0 = get16(c + r * DV);
+        vec16 c0_1 = get16(c + r * DV + 16);
+        vec16 c0_2 = get16(c + r * DV + 32);
+        vec16 c0_3 = get16(c + r * DV + 48);
+        for (int k = first; 2 * k <= m + r; k++) {
+            const vi seen = (2 * k < m + r ? -1 : 0xffff) - (vi){0};
+            const int32_t *ak = a + r + k * T, *bk = b + k * DV;
+            c0_0 = dot_pairs(c0_0, ak[0] - (vi){0}, getp(bk) & seen);
+            c0_1 = dot_pairs(c0_1, ak[0] - (vi){0}, getp(bk + 16) & seen);
+            c0_2 = dot_pairs(c0_2, ak[0] - (vi){0}, getp(bk + 32) & seen);
+            c0_3 = dot_pairs(c0_3, ak[0] - (vi){0}, getp(bk + 48) & seen);
+        }
+        /* the sums back */
+        set16(c + r * DV, c0_0);
+        set16(c + r * DV + 16, c0_1);
+        set16(c + r * DV + 32, c0_2);
+        set16(c + r * DV + 48, c0_3);
+    }
+}
 
 static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n,
                          int causal, struct fetch *fetch)
@@ -1406,7 +1441,12 @@ static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, f
         vec16 c5_2 = get16(c + 5 * DV + 32);
         vec16 c5_3 = get16(c + 5 * DV + 48);
         const int last = causal ? (m + 1) / 2 : n; /* that all rows see */
-        for (int k = 0; k < last; k++) {
+        if (!last) {
+            edge_pair_query_4(a, b, c, count < 6 ? count : 6, m, last);
+            continue;
+        }
+        int k = 0;
+        do {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const int32_t *ak = a + k * T, *bk = b + k * DV;
@@ -1438,7 +1478,7 @@ static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, f
             c5_1 = dot_pairs(c5_1, ak[5] - (vi){0}, b1);
             c5_2 = dot_pairs(c5_2, ak[5] - (vi){0}, b2);
             c5_3 = dot_pairs(c5_3, ak[5] - (vi){0}, b3);
-        }
+        } while (++k < last);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -1464,27 +1504,8 @@ static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, f
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
-        /* pairs that some rows see, or see half of */
-        for (int r = 0; causal && r < 6 && m + r < count; r++) {
-            /* 1 x 4 sums */
-            vec16 edge0_0 = get16(c + r * DV);
-            vec16 edge0_1 = get16(c + r * DV + 16);
-            vec16 edge0_2 = get16(c + r * DV + 32);
-            vec16 edge0_3 = get16(c + r * DV + 48);
-            for (int k = last; 2 * k <= m + r; k++) {
-                const vi seen = (2 * k < m + r ? -1 : 0xffff) - (vi){0};
-                const int32_t *ak = a + r + k * T, *bk = b + k * DV;
-                edge0_0 = dot_pairs(edge0_0, ak[0] - (vi){0}, getp(bk) & seen);
-                edge0_1 = dot_pairs(edge0_1, ak[0] - (vi){0}, getp(bk + 16) & seen);
-                edge0_2 = dot_pairs(edge0_2, ak[0] - (vi){0}, getp(bk + 32) & seen);
-                edge0_3 = dot_pairs(edge0_3, ak[0] - (vi){0}, getp(bk + 48) & seen);
-            }
-            /* the sums back */
-            set16(c + r * DV, edge0_0);
-            set16(c + r * DV + 16, edge0_1);
-            set16(c + r * DV + 32, edge0_2);
-            set16(c + r * DV + 48, edge0_3);
-        }
+        if (causal)
+            edge_pair_query_4(a, b, c, count - m < 6 ? count - m : 6, m, last);
     }
 }
 
@@ -1682,7 +1703,8 @@ static void pair_columns_6(const int32_t *restrict a, const int32_t *restrict b,
         vec16 c3_3 = {0};
         vec16 c3_4 = {0};
         vec16 c3_5 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
             const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
@@ -1714,7 +1736,7 @@ static void pair_columns_6(const int32_t *restrict a, const int32_t *restrict b,
             c3_3 = dot_pairs(c3_3, ak[3] - (vi){0}, b3);
             c3_4 = dot_pairs(c3_4, ak[3] - (vi){0}, b4);
             c3_5 = dot_pairs(c3_5, ak[3] - (vi){0}, b5);
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -1767,7 +1789,8 @@ static void pair_columns_5(const int32_t *restrict a, const int32_t *restrict b,
         vec16 c3_2 = {0};
         vec16 c3_3 = {0};
         vec16 c3_4 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
             const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
@@ -1794,7 +1817,7 @@ static void pair_columns_5(const int32_t *restrict a, const int32_t *restrict b,
             c3_2 = dot_pairs(c3_2, ak[3] - (vi){0}, b2);
             c3_3 = dot_pairs(c3_3, ak[3] - (vi){0}, b3);
             c3_4 = dot_pairs(c3_4, ak[3] - (vi){0}, b4);
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -1839,7 +1862,8 @@ static void pair_columns_4(const int32_t *restrict a, const int32_t *restrict b,
         vec16 c3_1 = {0};
         vec16 c3_2 = {0};
         vec16 c3_3 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
             const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
@@ -1861,7 +1885,7 @@ static void pair_columns_4(const int32_t *restrict a, const int32_t *restrict b,
             c3_1 = dot_pairs(c3_1, ak[3] - (vi){0}, b1);
             c3_2 = dot_pairs(c3_2, ak[3] - (vi){0}, b2);
             c3_3 = dot_pairs(c3_3, ak[3] - (vi){0}, b3);
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -1898,7 +1922,8 @@ static void pair_columns_3(const int32_t *restrict a, const int32_t *restrict b,
         vec16 c3_0 = {0};
         vec16 c3_1 = {0};
         vec16 c3_2 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
             const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
@@ -1915,7 +1940,7 @@ static void pair_columns_3(const int32_t *restrict a, const int32_t *restrict b,
             c3_0 = dot_pairs(c3_0, ak[3] - (vi){0}, b0);
             c3_1 = dot_pairs(c3_1, ak[3] - (vi){0}, b1);
             c3_2 = dot_pairs(c3_2, ak[3] - (vi){0}, b2);
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -1944,7 +1969,8 @@ static void pair_columns_2(const int32_t *restrict a, const int32_t *restrict b,
         vec16 c2_1 = {0};
         vec16 c3_0 = {0};
         vec16 c3_1 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
             const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
@@ -1956,7 +1982,7 @@ static void pair_columns_2(const int32_t *restrict a, const int32_t *restrict b,
             c2_1 = dot_pairs(c2_1, ak[2] - (vi){0}, b1);
             c3_0 = dot_pairs(c3_0, ak[3] - (vi){0}, b0);
             c3_1 = dot_pairs(c3_1, ak[3] - (vi){0}, b1);
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -1977,14 +2003,15 @@ static void pair_columns_1(const int32_t *restrict a, const int32_t *restrict b,
         vec16 c1_0 = {0};
         vec16 c2_0 = {0};
         vec16 c3_0 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const int32_t *ak = a + k * T, *bk = b + k * T;
             const vi b0 = getp(bk);
             c0_0 = dot_pairs(c0_0, ak[0] - (vi){0}, b0);
             c1_0 = dot_pairs(c1_0, ak[1] - (vi){0}, b0);
             c2_0 = dot_pairs(c2_0, ak[2] - (vi){0}, b0);
             c3_0 = dot_pairs(c3_0, ak[3] - (vi){0}, b0);
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + T, c1_0);
@@ -2022,7 +2049,8 @@ static void dot0_16_16_16_16_16_16(const float *restrict a, const float *restric
         vec16 c3_3 = {0};
         vec16 c3_4 = {0};
         vec16 c3_5 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -2054,7 +2082,7 @@ static void dot0_16_16_16_16_16_16(const float *restrict a, const float *restric
             c3_3 += ak[3] * b3;
             c3_4 += ak[3] * b4;
             c3_5 += ak[3] * b5;
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -2107,7 +2135,8 @@ static void dot0_16_16_16_16_16(const float *restrict a, const float *restrict b
         vec16 c3_2 = {0};
         vec16 c3_3 = {0};
         vec16 c3_4 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -2134,7 +2163,7 @@ static void dot0_16_16_16_16_16(const float *restrict a, const float *restrict b
             c3_2 += ak[3] * b2;
             c3_3 += ak[3] * b3;
             c3_4 += ak[3] * b4;
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -2179,7 +2208,8 @@ static void dot0_16_16_16_16(const float *restrict a, const float *restrict b, f
         vec16 c3_1 = {0};
         vec16 c3_2 = {0};
         vec16 c3_3 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -2201,7 +2231,7 @@ static void dot0_16_16_16_16(const float *restrict a, const float *restrict b, f
             c3_1 += ak[3] * b1;
             c3_2 += ak[3] * b2;
             c3_3 += ak[3] * b3;
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -2238,7 +2268,8 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
         vec16 c3_0 = {0};
         vec16 c3_1 = {0};
         vec16 c3_2 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -2255,7 +2286,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
             c3_0 += ak[3] * b0;
             c3_1 += ak[3] * b1;
             c3_2 += ak[3] * b2;
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -2284,7 +2315,8 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
         vec16 c2_1 = {0};
         vec16 c3_0 = {0};
         vec16 c3_1 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -2296,7 +2328,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
             c2_1 += ak[2] * b1;
             c3_0 += ak[3] * b0;
             c3_1 += ak[3] * b1;
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -2317,14 +2349,15 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
         vec16 c1_0 = {0};
         vec16 c2_0 = {0};
         vec16 c3_0 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             c0_0 += ak[0] * b0;
             c1_0 += ak[1] * b0;
             c2_0 += ak[2] * b0;
             c3_0 += ak[3] * b0;
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + T, c1_0);

@@ -3513,6 +3513,35 @@ static inline void fetch_lines(struct fetch *f)
 
 /* ---- products: register tiles of 6 rows by at most 4 vectors of values, 8 by 3 of tokens ---- */
 
+/* The steps that some of `rows` rows from m on see, from `first` on; apart, so that tiles keep their registers. */
+static __attribute__((noinline)) void edge_query_16_16_16_16(const float *restrict a, const float *restrict b,
+                                                             float *restrict c, int rows, int m, int first)
+{
+    for (int r = 1; r < rows; r++) {
+        /* 1 x 4 sums */
+        vec16 c0_0 = get16(c + r * DV);
+        vec16 c0_1 = get16(c + r * DV + 16);
+        vec16 c0_2 = get16(c + r * DV + 32);
+        vec16 c0_3 = get16(c + r * DV + 48);
+        for (int k = first; k <= m + r; k++) {
+            const float *ak = a + r + k * T, *bk = b + k * DV;
+            const vec16 b0 = get16(bk);
+            const vec16 b1 = get16(bk + 16);
+            const vec16 b2 = get16(bk + 32);
+            const vec16 b3 = get16(bk + 48);
+            c0_0 += ak[0] * b0;
+            c0_1 += ak[0] * b1;
+            c0_2 += ak[0] * b2;
+            c0_3 += ak[0] * b3;
+        }
+        /* the sums back */
+        set16(c + r * DV, c0_0);
+        set16(c + r * DV + 16, c0_1);
+        set16(c + r * DV + 32, c0_2);
+        set16(c + r * DV + 48, c0_3);
+    }
+}
+
 static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
                               int causal, struct fetch *fetch)
 {
@@ -3543,7 +3572,8 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
         vec16 c5_2 = get16(c + 5 * DV + 32);
         vec16 c5_3 = get16(c + 5 * DV + 48);
         const int last = causal ? m + 1 : n; /* that all rows see */
-        for (int k = 0; k < last; k++) {
+        int k = 0;
+        do {
             if (fetch && k % STEPS_BETWEEN == 0)
                 fetch_lines(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
@@ -3575,7 +3605,7 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        }
+        } while (++k < last);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -3601,30 +3631,8 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
-        /* steps that some rows see */
-        for (int r = 1; causal && r < 6 && m + r < count; r++) {
-            /* 1 x 4 sums */
-            vec16 edge0_0 = get16(c + r * DV);
-            vec16 edge0_1 = get16(c + r * DV + 16);
-            vec16 edge0_2 = get16(c + r * DV + 32);
-            vec16 edge0_3 = get16(c + r * DV + 48);
-            for (int k = last; k <= m + r; k++) {
-                const float *ak = a + r + k * T, *bk = b + k * DV;
-                const vec16 b0 = get16(bk);
-                const vec16 b1 = get16(bk + 16);
-                const vec16 b2 = get16(bk + 32);
-                const vec16 b3 = get16(bk + 48);
-                edge0_0 += ak[0] * b0;
-                edge0_1 += ak[0] * b1;
-                edge0_2 += ak[0] * b2;
-                edge0_3 += ak[0] * b3;
-            }
-            /* the sums back */
-            set16(c + r * DV, edge0_0);
-            set16(c + r * DV + 16, edge0_1);
-            set16(c + r * DV + 32, edge0_2);
-            set16(c + r * DV + 48, edge0_3);
-        }
+        if (causal)
+            edge_query_16_16_16_16(a, b, c, count - m < 6 ? count - m : 6, m, last);
     }
 }
 
@@ -3759,7 +3767,8 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
         vec16 c7_0 = {0};
         vec16 c7_1 = {0};
         vec16 c7_2 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -3788,7 +3797,7 @@ static void dot0_16_16_16(const float *restrict a, const float *restrict b, floa
             c7_0 += ak[7] * b0;
             c7_1 += ak[7] * b1;
             c7_2 += ak[7] * b2;
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -3837,7 +3846,8 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
         vec16 c6_1 = {0};
         vec16 c7_0 = {0};
         vec16 c7_1 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -3857,7 +3867,7 @@ static void dot0_16_16(const float *restrict a, const float *restrict b, float *
             c6_1 += ak[6] * b1;
             c7_0 += ak[7] * b0;
             c7_1 += ak[7] * b1;
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -3890,7 +3900,8 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
         vec16 c5_0 = {0};
         vec16 c6_0 = {0};
         vec16 c7_0 = {0};
-        for (int k = 0; k < n; k++) {
+        int k = 0;
+        do {
             const float *ak = a + k * T, *bk = b + k * T;
             const vec16 b0 = get16(bk);
             c0_0 += ak[0] * b0;
@@ -3901,7 +3912,7 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
             c5_0 += ak[5] * b0;
             c6_0 += ak[6] * b0;
             c7_0 += ak[7] * b0;
-        }
+        } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
         set16(c + T, c1_0);
