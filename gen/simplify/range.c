@@ -139,7 +139,7 @@ bool range_fold(fpa_simplifier *s)
                                            : NULL;
     if (!head->terms || (written->matrix_count && !head->matrices))
         return false;
-    for (int m = 0; m < head->matrix_count; m++)
+    for (int m = 0; head->matrices && m < head->matrix_count; m++)
         if (!fold_matrix(s, head, m))
             return false;
     if (!fold_scale(s, head) || !fold_normalizer(s, head))
