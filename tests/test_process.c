@@ -150,7 +150,10 @@ static void no_signal_is_ignored_or_blocked(void **state)
     sigprocmask(SIG_SETMASK, &before, NULL);
     signal(SIGUSR1, usr1);
     assert_int_equal(status, FPA_OK);
-    assert_non_null(strstr(outcome.output, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"));
+    const char *ignored = strstr(outcome.output, "SigBlk:\t0000000000000000\nSigIgn:\t");
+    assert_non_null(ignored);
+    /* 32 and 33 are the C library's own, which no program can set: as make leaves them to what it starts */
+    assert_int_equal(strtoull(strrchr(ignored, '\t'), NULL, 16) & ~(UINT64_C(3) << 31), 0);
 }
 
 /* Somebody ends the process that waits: its program is killed, and the program's children have their time. */
