@@ -35,71 +35,26 @@ static void write_table(random_source *random, FILE *out, int depth)
     fprintf(out, "}");
 }
 
+/* clang-format off */
+static const char *const values[] = {
+    "0", "1", "2", "3", "4", "8", "64", "-1", "0.5", "1e308", "-1e308", "1e-320", "1e400", "0/0",
+    "1/0", "2^31", "2^53 + 1", "math.huge", "math.pi", "nil", "true", "false", "\"\"", "'sum'",
+    "'max'", "'bf16'", "'f16'", "'a/../../b'", "'$(touch pwned)'", "'x; touch pwned'", "'\\0'",
+    "'\\n*/'", "'%s%n'", "\"\\xff\\xfe\"", "'..'", "sqrt2", "sqrt(-1)", "sqrt(2)", "ratio(1, 3)",
+    "ratio(1, 0)", "gram(2)", "gram(-2)", "range(1, 8)", "range(8, 1)", "range(-3, 3)",
+    "identity()", "identity", "print", "_G", "npy 'nowhere.npy'", "npy '/dev/zero'",
+    "npy '/dev/stdin'", "npy 'tmp'", "dense 'random.lua'", "function() end", "head", "math",
+    "{ {} }", "4096", "1024",
+};
+
+static const char *const calls[] = {
+    "term", "select", "diagonal", "dense", "trainable", "power", "tspow", "spow", "linear",
+    "taylor", "inhomogeneous", "orthogonal", "scaled", "head", "rows",
+};
+/* clang-format on */
+
 static void write_value(random_source *random, FILE *out, int depth)
 {
-    static const char *const values[] = {"0",
-                                         "1",
-                                         "2",
-                                         "3",
-                                         "4",
-                                         "8",
-                                         "64",
-                                         "-1",
-                                         "0.5",
-                                         "1e308",
-                                         "-1e308",
-                                         "1e-320",
-                                         "1e400",
-                                         "0/0",
-                                         "1/0",
-                                         "2^31",
-                                         "2^53 + 1",
-                                         "math.huge",
-                                         "math.pi",
-                                         "nil",
-                                         "true",
-                                         "false",
-                                         "\"\"",
-                                         "'sum'",
-                                         "'max'",
-                                         "'bf16'",
-                                         "'f16'",
-                                         "'a/../../b'",
-                                         "'$(touch pwned)'",
-                                         "'x; touch pwned'",
-                                         "'\\0'",
-                                         "'\\n*/'",
-                                         "'%s%n'",
-                                         "\"\\xff\\xfe\"",
-                                         "'..'",
-                                         "sqrt2",
-                                         "sqrt(-1)",
-                                         "sqrt(2)",
-                                         "ratio(1, 3)",
-                                         "ratio(1, 0)",
-                                         "gram(2)",
-                                         "gram(-2)",
-                                         "range(1, 8)",
-                                         "range(8, 1)",
-                                         "range(-3, 3)",
-                                         "identity()",
-                                         "identity",
-                                         "print",
-                                         "_G",
-                                         "npy 'nowhere.npy'",
-                                         "npy '/dev/zero'",
-                                         "npy '/dev/stdin'",
-                                         "npy 'tmp'",
-                                         "dense 'random.lua'",
-                                         "function() end",
-                                         "head",
-                                         "math",
-                                         "{ {} }",
-                                         "4096",
-                                         "1024"};
-    static const char *const calls[] = {"term",          "select",     "diagonal", "dense",  "trainable",
-                                        "power",         "tspow",      "spow",     "linear", "taylor",
-                                        "inhomogeneous", "orthogonal", "scaled",   "head",   "rows"};
     if (depth <= 0 || random_chance(random, 0.4))
         fprintf(out, "%s", pick(random, values, COUNT(values)));
     else if (random_chance(random, 0.3))
@@ -238,58 +193,34 @@ static void write_array(torture *t, const char *path)
 static const char small_spec[] =
     "return head { name = 'a', d = 4, dv = 4, chunk = 4, terms = power { degree = 2 } }\n";
 
+/* clang-format off */
+static const char *const words[] = {
+    "--q", "--k", "--v", "-o", "--form", "chunked", "--head", "a", "--target", "c:avx2", "c",
+    "cuda", "--dtype", "f16", "bf16", "--state-in", "--state-out", "--weights", "w=", "=", "--help",
+    "--json", "--", "-", "", "--dump=plan", "--dump=", "--length", "-1", "1e9",
+    "99999999999999999999", "--threads", "0", "--log-gate", "--device", "\x1b[31m", "\xff",
+    "--clear", "/dev/null",
+};
+/* clang-format on */
+
+enum { NAMES = 5 };
+
+/* A word of the table, or one of the line's own files. */
+static const char *pick_word(random_source *random, char (*paths)[TORTURE_PATH])
+{
+    int at = random_between(random, 0, COUNT(words) + NAMES - 1);
+
+    return at < COUNT(words) ? words[at] : paths[at - COUNT(words)];
+}
+
 bool torture_arguments(torture *t)
 {
-    enum { LINES = 12, WORDS = 9, NAMES = 5 };
+    enum { LINES = 12, WORDS = 9 };
     char paths[NAMES][TORTURE_PATH];
     static const char *const names[NAMES] = {"q.npy", "k.npy", "v.npy", "o.npy", "a.lua"};
     for (int i = 0; i < NAMES; i++)
         torture_path(t, names[i], paths[i]);
     scratch_write(paths[4], small_spec, strlen(small_spec));
-    const char *const words[] = {"--q",
-                                 "--k",
-                                 "--v",
-                                 "-o",
-                                 "--form",
-                                 "chunked",
-                                 "--head",
-                                 "a",
-                                 "--target",
-                                 "c:avx2",
-                                 "c",
-                                 "cuda",
-                                 "--dtype",
-                                 "f16",
-                                 "bf16",
-                                 "--state-in",
-                                 "--state-out",
-                                 "--weights",
-                                 "w=",
-                                 "=",
-                                 "--help",
-                                 "--json",
-                                 "--",
-                                 "-",
-                                 "",
-                                 "--dump=plan",
-                                 "--dump=",
-                                 "--length",
-                                 "-1",
-                                 "1e9",
-                                 "99999999999999999999",
-                                 "--threads",
-                                 "0",
-                                 "--log-gate",
-                                 "--device",
-                                 "\x1b[31m",
-                                 "\xff",
-                                 "--clear",
-                                 "/dev/null",
-                                 paths[0],
-                                 paths[1],
-                                 paths[2],
-                                 paths[3],
-                                 paths[4]};
     static const char *const commands[] = {"run",     "explain", "list", "prelude", "--version",
                                            "nothing", "",        "run",  "run"};
     for (int i = 0; i < LINES; i++) {
@@ -304,7 +235,7 @@ bool torture_arguments(torture *t)
                 line[count++] = whole[w];
         }
         for (int w = random_between(&t->random, 0, 4); w > 0; w--) {
-            const char *word = pick(&t->random, words, COUNT(words));
+            const char *word = pick_word(&t->random, paths);
             if (strcmp(line[count - 1], "-o") != 0 || word == paths[3]) /* it writes nothing but o */
                 line[count++] = word;
         }
