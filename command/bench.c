@@ -23,46 +23,89 @@ typedef struct bench {
     FILE *tsv; /* NULL: no lines are kept */
 } bench;
 
-static fpa_status keep(const bench *b, const fpa_kernel *kernel, const fpa_timing *timing, fpa_error *error)
+static fpa_status keep(const bench *b, const bench_row *row, fpa_error *error)
 {
     fpa_measured item;
     if (!b->tsv)
         return FPA_OK;
-    bench_describe(fpa_describe(kernel), b->options, b->device ? &b->ceiling : NULL, timing, &item);
+    bench_describe(row->about, b->options, b->device ? &b->ceiling : NULL, &row->timing, &item);
     return measured_write(b->tsv, b->options->tsv, &item, error);
 }
 
-static void show(const bench *b, const fpa_kernel *kernel, const fpa_timing *timing)
+static void show(const bench *b, const bench_row *row)
 {
-    const fpa_description *about = fpa_describe(kernel);
     if (b->device && b->options->json)
-        bench_write_device(b->json, about, b->options, b->device, &b->ceiling, timing);
+        bench_write_device(b->json, b->options, b->device, &b->ceiling, row);
     else if (b->device)
-        bench_print_device(about, &b->ceiling, timing);
+        bench_print_device(row, &b->ceiling);
     else if (b->options->json)
-        bench_write(b->json, about, b->options, timing);
+        bench_write(b->json, b->options, row);
     else
-        bench_print(about, timing);
+        bench_print(row);
+}
+
+/* Of q, k, v, o and gates, and of a state that is read and written, once each. */
+static double least_bytes(const bench *b, const fpa_kernel *kernel, fpa_form form)
+{
+    const fpa_head *head = kernel->head;
+    const double sequences = (double)b->load.batch * (double)b->load.heads;
+    const double token = 2.0 * dtype_size(head->dtype) * (head->d + head->dv) + (head->gate ? 4 : 0);
+    const double states = form == FPA_FORM_RECURRENT ? 2 * kernel->facts.state_bytes : 0;
+    return sequences * ((double)b->load.length * token + states);
+}
+
+/* The bound and the prediction of what was timed. */
+static fpa_status compare(const bench *b, const fpa_kernel *kernel, bench_row *row, fpa_error *error)
+{
+    const bench_job job = {b->options, &b->open_options, b->target, &b->load, b->json, b->tsv};
+    const fpa_dtype arithmetic = kernel->facts.arithmetic;
+    const fpa_bound_call call = {.sequences = (double)b->load.batch * (double)b->load.heads,
+                                 .length = (double)b->load.length,
+                                 .bytes = least_bytes(b, kernel, row->timing.form),
+                                 .whole = row->timing.form != FPA_FORM_RECURRENT};
+    double product = b->ceiling.product[kernel->head->dtype], copy = b->ceiling.copy;
+    if (!b->device)
+        bound_cpu_rates(b->target, arithmetic, bench_threads(), &product, &copy);
+    row->bound = forward_bound(&kernel->facts, kernel->head->dv, kernel->head->causal, &call, product, copy);
+    return bench_predict(&job, kernel, &row->cost, error);
 }
 
 /* Takes the head. */
 static fpa_status bench_head(const bench *b, fpa_head *head, fpa_error *error)
 {
     fpa_kernel *kernel = NULL;
-    fpa_timing timing;
+    bench_row row = {0};
     progress("opening %s", head->name);
     fpa_status status = open_parsed_head(head, &b->open_options, &kernel, error);
     if (!status) {
         progress("measuring %s", kernel->head->name);
-        status = time_forward(kernel, kernel->head, &b->load, &timing, error);
+        row.about = fpa_describe(kernel);
+        status = time_forward(kernel, kernel->head, &b->load, &row.timing, error);
     }
+    if (!status)
+        status = compare(b, kernel, &row, error);
     progress_end();
     if (!status) {
-        show(b, kernel, &timing);
-        status = keep(b, kernel, &timing, error);
+        show(b, &row);
+        status = keep(b, &row, error);
     }
     fpa_close(kernel);
     return status;
+}
+
+/* A head that is refused does not end the run; *code tells. What follows a broken device or a full disk would fail
+ * as well. */
+static fpa_status pass_over(const bench *b, const char *head, fpa_status status, const fpa_error *error,
+                            int *code)
+{
+    if (!status)
+        return FPA_OK;
+    if (status == FPA_DEVICE || status == FPA_IO || status == FPA_NO_MEMORY)
+        return status;
+    if (b->options->json)
+        bench_write_error(b->json, head, error);
+    *code = report(error);
+    return FPA_OK;
 }
 
 /* The ceilings of the dtypes that the heads have, before the first of them is opened. */
@@ -79,7 +122,7 @@ static fpa_status measure_ceilings(bench *b, fpa_head *const *heads, int count, 
     return status;
 }
 
-static fpa_status bench_heads(bench *b, fpa_head **heads, int count, fpa_error *error)
+static fpa_status bench_heads(bench *b, fpa_head **heads, int count, int *code, fpa_error *error)
 {
     fpa_status status = b->device ? measure_ceilings(b, heads, count, error) : FPA_OK;
     if (status)
@@ -90,41 +133,44 @@ static fpa_status bench_heads(bench *b, fpa_head **heads, int count, fpa_error *
         bench_print_title(b->options);
     for (int i = 0; i < count && !status; i++) {
         fpa_head *head = heads[i];
+        char name[HEAD_MAX_NAME + 1];
+        snprintf(name, sizeof name, "%s", head->name);
         heads[i] = NULL;
-        status = bench_head(b, head, error);
+        status = pass_over(b, name, bench_head(b, head, error), error, code);
     }
     return status;
 }
 
-static fpa_status bench_all_candidates(const bench *b, fpa_head *const *heads, int count, fpa_error *error)
+static fpa_status bench_all_candidates(const bench *b, fpa_head *const *heads, int count, int *code,
+                                       fpa_error *error)
 {
     const bench_job job = {b->options, &b->open_options, b->target, &b->load, b->json, b->tsv};
     fpa_status status = FPA_OK;
     for (int i = 0; i < count && !status; i++)
-        status = bench_candidates(&job, heads[i], error);
+        status = pass_over(b, heads[i]->name, bench_candidates(&job, heads[i], error), error, code);
     return status;
 }
 
-static fpa_status bench_spec(bench *b, const char *spec, fpa_error *error)
+static fpa_status bench_spec(bench *b, const char *spec, int *code, fpa_error *error)
 {
     fpa_head_list list = {0};
     int first, end;
     fpa_status status = select_heads(spec, b->options->head, b->options->dtype, &list, &first, &end, error);
     if (status)
         return status;
-    status = b->options->candidates ? bench_all_candidates(b, list.heads + first, end - first, error)
-                                    : bench_heads(b, list.heads + first, end - first, error);
+    status = b->options->candidates ? bench_all_candidates(b, list.heads + first, end - first, code, error)
+                                    : bench_heads(b, list.heads + first, end - first, code, error);
     head_list_free(&list);
     return status;
 }
 
-static fpa_status bench_on_device(bench *b, const char *spec, fpa_error *error)
+static fpa_status bench_on_device(bench *b, const char *spec, int *code, fpa_error *error)
 {
     fpa_device device;
     b->device = &device;
     fpa_status status = device_open(b->open_options.device, &device, error);
     if (!status)
-        status = bench_spec(b, spec, error);
+        status = bench_spec(b, spec, code, error);
     device_close(&device);
     b->device = NULL;
     return status;
@@ -165,7 +211,9 @@ static fpa_status select_request(bench *b, int *form, const fpa_backend **backen
                                   : measured_open(b->options->tsv, &b->tsv, error);
 }
 
-static fpa_status run_bench(const bench_options *options, fpa_json *json, const char *spec, fpa_error *error)
+/* *code: EXIT_OK, or that of the last head that was refused. */
+static fpa_status run_bench(const bench_options *options, fpa_json *json, const char *spec, int *code,
+                            fpa_error *error)
 {
     enum { CPU_REPEATS = 7, GPU_REPEATS = 25, SECONDS = 10 };
     bench b = {.options = options,
@@ -187,7 +235,7 @@ static fpa_status run_bench(const bench_options *options, fpa_json *json, const 
                         .seconds = SECONDS,
                         .recent = options->recent,
                         .layers = options->graph ? (options->layers ? options->layers : 1) : 0};
-    status = on_device ? bench_on_device(&b, spec, error) : bench_spec(&b, spec, error);
+    status = on_device ? bench_on_device(&b, spec, code, error) : bench_spec(&b, spec, code, error);
     if (b.tsv)
         fclose(b.tsv); /* each line was flushed */
     return status;
@@ -209,7 +257,9 @@ static int bench_command(const bench_options *options, const char *spec)
         set_threads(options->threads);
     if (options->json)
         json_array(&json, NULL);
-    int code = run_bench(options, &json, spec, &error) ? report(&error) : EXIT_OK;
+    int code = EXIT_OK;
+    if (run_bench(options, &json, spec, &code, &error))
+        code = report(&error);
     if (options->json)
         json_close(&json);
     return finish_output(code);

@@ -2,7 +2,9 @@
 #ifndef FPAC_COMMAND_BENCH_H
 #define FPAC_COMMAND_BENCH_H
 
+#include "machine/candidate.h"
 #include "runtime/api/fpa.h"
+#include "bound.h"
 #include "ceiling.h"
 #include "json.h"
 #include "measured.h"
@@ -15,11 +17,20 @@ typedef struct bench_options {
     bool graph, candidates, json;
 } bench_options;
 
+/* A head that was timed. */
+typedef struct bench_row {
+    const fpa_description *about;
+    fpa_timing timing;
+    fpa_bound bound; /* of this forward on this machine */
+    fpa_cost cost;   /* as the model predicts it */
+} bench_row;
+
 /* One row, of a kernel on the CPU. */
 void bench_print_title(const bench_options *options);
-void bench_print(const fpa_description *about, const fpa_timing *timing);
-void bench_write(fpa_json *json, const fpa_description *about, const bench_options *options,
-                 const fpa_timing *timing);
+void bench_print(const bench_row *row);
+void bench_write(fpa_json *json, const bench_options *options, const bench_row *row);
+/* A head that cannot be timed, as JSON. */
+void bench_write_error(fpa_json *json, const char *head, const fpa_error *error);
 
 /* A row as a line of measurements; ceiling NULL: on the CPU. */
 void bench_describe(const fpa_description *about, const bench_options *options, const fpa_ceiling *ceiling,
@@ -28,8 +39,8 @@ void bench_describe(const fpa_description *about, const bench_options *options, 
 /* The same on a GPU: rates beside what the device does at best. */
 void bench_print_device_title(const bench_options *options, const fpa_device *device,
                               const fpa_ceiling *ceiling);
-void bench_print_device(const fpa_description *about, const fpa_ceiling *ceiling, const fpa_timing *timing);
-void bench_write_device(fpa_json *json, const fpa_description *about, const bench_options *options,
-                        const fpa_device *device, const fpa_ceiling *ceiling, const fpa_timing *timing);
+void bench_print_device(const bench_row *row, const fpa_ceiling *ceiling);
+void bench_write_device(fpa_json *json, const bench_options *options, const fpa_device *device,
+                        const fpa_ceiling *ceiling, const bench_row *row);
 
 #endif

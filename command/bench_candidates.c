@@ -233,8 +233,7 @@ static fpa_status time_alternatives(table *t, fpa_error *error)
 
 /* ---- forms, where each has one candidate ---- */
 
-/* As OpenMP counts them. */
-static int count_threads(void)
+int bench_threads(void)
 {
     const char *given = getenv("OMP_NUM_THREADS"); /* --threads sets it */
     const long count = given ? strtol(given, NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
@@ -244,7 +243,7 @@ static int count_threads(void)
 static fpa_status time_form(table *t, const fpa_kernel *kernel, bool chosen, fpa_error *error)
 {
     fpa_candidate_list list;
-    fpa_status status = plan_candidates(&t->planned, &t->size, count_threads(), &list, error);
+    fpa_status status = plan_candidates(&t->planned, &t->size, bench_threads(), &list, error);
     if (!status && list.fastest < 0)
         status = fail(error, FPA_UNSUPPORTED, t->head->name, "has no candidate of the %s form",
                       form_name((fpa_form_index)t->size.form));
@@ -341,6 +340,40 @@ static fpa_status time_all(table *t, const fpa_kernel *kernel, int *own, fpa_err
                                        : time_forms(t, kernel, error);
     *own = t->count;
     return status ? status : time_alternatives(t, error);
+}
+
+/* What the module chooses; where it has one candidate, what its plan says of that. */
+static fpa_status ask_module(table *t, const fpa_kernel *kernel, fpa_cost *cost, fpa_error *error)
+{
+    fpa_candidate *list;
+    int count, fastest;
+    fpa_status status = list_suited(&kernel->module, &t->size, &list, &count, &fastest, error);
+    if (!status && fastest >= 0)
+        *cost = list[fastest].cost;
+    free(list);
+    return status;
+}
+
+static fpa_status ask_plan(table *t, fpa_cost *cost, fpa_error *error)
+{
+    fpa_candidate_list list;
+    fpa_status status = make_plan(t, error);
+    if (!status)
+        status = plan_candidates(&t->planned, &t->size, bench_threads(), &list, error);
+    if (!status && list.fastest >= 0)
+        *cost = list.list[list.fastest].cost;
+    if (!status)
+        candidate_list_free(&list);
+    plan_free(&t->planned);
+    simplified_free(&t->simple);
+    return status;
+}
+
+fpa_status bench_predict(const bench_job *job, const fpa_kernel *kernel, fpa_cost *cost, fpa_error *error)
+{
+    table t = {.job = job, .head = kernel->head, .size = size_of(job->load, kernel)};
+    *cost = (fpa_cost){0, "-"};
+    return kernel->module.candidates ? ask_module(&t, kernel, cost, error) : ask_plan(&t, cost, error);
 }
 
 fpa_status bench_candidates(const bench_job *job, const fpa_head *head, fpa_error *error)

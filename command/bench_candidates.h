@@ -25,4 +25,10 @@ fpa_status candidates_open(const char *path, FILE **file, fpa_error *error);
  * the fastest of all. */
 fpa_status bench_candidates(const bench_job *job, const fpa_head *head, fpa_error *error);
 
+/* What the model of the machine says of the call: seconds, and what limits them ("-": it knows no such machine). */
+fpa_status bench_predict(const bench_job *job, const fpa_kernel *kernel, fpa_cost *cost, fpa_error *error);
+
+/* Threads of a C kernel, as OpenMP counts them. */
+int bench_threads(void);
+
 #endif

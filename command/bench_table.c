@@ -15,21 +15,30 @@ void bench_print_title(const bench_options *options)
 {
     printf("batch %" PRId64 ", %" PRId64 " heads, %" PRId64 " tokens; medians\n", options->batch,
            options->heads, options->length);
-    printf("%-28s %-10s %-10s %8s %14s %9s %8s\n", "head", "target", "form", "D", "ns/token/head", "GFLOP/s",
-           "repeats");
+    printf("%-28s %-10s %-10s %8s %14s %9s %9s %8s  %s\n", "head", "target", "form", "D", "ns/token/head",
+           "GFLOP/s", "of bound", "repeats", "limited by");
 }
 
-void bench_print(const fpa_description *about, const fpa_timing *timing)
+static double share_of_bound(const bench_row *row)
 {
-    printf("%-28s %-10s %-10s %8" PRId64 " %14.1f %9.2f %8d\n", about->name, about->target,
-           timing_form(timing), about->features, timing->nanoseconds, timing->gflops, timing->repeats);
+    return row->bound.seconds / row->timing.seconds;
+}
+
+void bench_print(const bench_row *row)
+{
+    const fpa_description *about = row->about;
+    const fpa_timing *timing = &row->timing;
+    printf("%-28s %-10s %-10s %8" PRId64 " %14.1f %9.2f %7.1f %% %8d  %s\n", about->name, about->target,
+           timing_form(timing), about->features, timing->nanoseconds, timing->gflops,
+           100 * share_of_bound(row), timing->repeats, row->cost.limit);
     fflush(stdout);
 }
 
 /* What rows of CPUs and GPUs have in common. */
-static void write_common(fpa_json *json, const fpa_description *about, const bench_options *options,
-                         const fpa_timing *timing)
+static void write_common(fpa_json *json, const bench_options *options, const bench_row *row)
 {
+    const fpa_description *about = row->about;
+    const fpa_timing *timing = &row->timing;
     json_text(json, "head", about->name);
     json_text(json, "target", about->target);
     json_text(json, "form", timing_form(timing));
@@ -41,13 +50,28 @@ static void write_common(fpa_json *json, const fpa_description *about, const ben
     json_number(json, "ns_per_token_and_head", timing->nanoseconds);
     json_number(json, "gflops", timing->gflops);
     json_integer(json, "repeats", timing->repeats);
+    if (row->bound.seconds > 0)
+        json_number(json, "share_of_bound", share_of_bound(row));
+    else
+        json_text(json, "share_of_bound", NULL);
+    json_text(json, "bound", row->bound.limit);
+    json_text(json, "limited_by", row->cost.limit);
+    json_number(json, "predicted_seconds", row->cost.seconds);
 }
 
-void bench_write(fpa_json *json, const fpa_description *about, const bench_options *options,
-                 const fpa_timing *timing)
+void bench_write(fpa_json *json, const bench_options *options, const bench_row *row)
 {
     json_object(json, NULL);
-    write_common(json, about, options, timing);
+    write_common(json, options, row);
+    json_close(json);
+}
+
+void bench_write_error(fpa_json *json, const char *head, const fpa_error *error)
+{
+    json_object(json, NULL);
+    json_text(json, "head", head);
+    json_text(json, "error", error->message);
+    json_text(json, "where", error->where);
     json_close(json);
 }
 
@@ -101,8 +125,9 @@ void bench_print_device_title(const bench_options *options, const fpa_device *de
     print_ceilings(device, ceiling);
     printf("batch %" PRId64 ", %" PRId64 " heads, %" PRId64 " tokens; medians%s\n", options->batch,
            options->heads, options->length, options->graph ? " of a CUDA graph's replays" : "");
-    printf("%-28s %-5s %-12s %-10s %8s %14s %9s %10s %8s %8s %8s\n", "head", "dtype", "target", "form", "D",
-           "ns/token/head", "TFLOP/s", "of product", "GB/s", "of copy", "repeats");
+    printf("%-28s %-5s %-12s %-10s %8s %14s %9s %10s %8s %8s %8s %8s  %s\n", "head", "dtype", "target",
+           "form", "D", "ns/token/head", "TFLOP/s", "of product", "GB/s", "of copy", "of bound", "repeats",
+           "limited by");
 }
 
 /* A cache that holds the operands makes a forward look faster than memory. */
@@ -115,16 +140,24 @@ static void print_warning(const fpa_timing *timing)
                size_text(all, bytes), size_text(cache, timing->cache_bytes));
 }
 
-void bench_print_device(const fpa_description *about, const fpa_ceiling *ceiling, const fpa_timing *timing)
+/* "87.1 %"; "-" where it is not known. */
+static const char *percent(char text[16], double share)
 {
-    char share[16] = "-";
-    double product = product_of(about, ceiling);
-    if (product > 0)
-        snprintf(share, sizeof share, "%.1f %%", 100 * 1e9 * timing->gflops / product);
-    printf("%-28s %-5s %-12s %-10s %8" PRId64 " %14.3f %9.2f %10s %8.0f %6.1f %% %8d\n", about->name,
+    snprintf(text, 16, share > 0 ? "%.1f %%" : "-", 100 * share);
+    return text;
+}
+
+void bench_print_device(const bench_row *row, const fpa_ceiling *ceiling)
+{
+    const fpa_description *about = row->about;
+    const fpa_timing *timing = &row->timing;
+    char product[16], bound[16];
+    const double most = product_of(about, ceiling);
+    printf("%-28s %-5s %-12s %-10s %8" PRId64 " %14.3f %9.2f %10s %8.0f %6.1f %% %8s %8d  %s\n", about->name,
            about->dtype, about->target, timing_form(timing), about->features, timing->nanoseconds,
-           1e-3 * timing->gflops, share, 1e-9 * rate(timing), 100 * rate(timing) / ceiling->copy,
-           timing->repeats);
+           1e-3 * timing->gflops, percent(product, most > 0 ? 1e9 * timing->gflops / most : 0),
+           1e-9 * rate(timing), 100 * rate(timing) / ceiling->copy, percent(bound, share_of_bound(row)),
+           timing->repeats, row->cost.limit);
     print_warning(timing);
     fflush(stdout);
 }
@@ -154,11 +187,13 @@ static void write_shares(fpa_json *json, const fpa_description *about, const fpa
     json_number(json, "share_of_copy", rate(timing) / ceiling->copy);
 }
 
-void bench_write_device(fpa_json *json, const fpa_description *about, const bench_options *options,
-                        const fpa_device *device, const fpa_ceiling *ceiling, const fpa_timing *timing)
+void bench_write_device(fpa_json *json, const bench_options *options, const fpa_device *device,
+                        const fpa_ceiling *ceiling, const bench_row *row)
 {
+    const fpa_description *about = row->about;
+    const fpa_timing *timing = &row->timing;
     json_object(json, NULL);
-    write_common(json, about, options, timing);
+    write_common(json, options, row);
     json_text(json, "state_dtype", about->state_dtype);
     json_bool(json, "graph", options->graph);
     json_integer(json, "layers", options->layers);
