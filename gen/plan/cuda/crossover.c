@@ -1,6 +1,8 @@
 /* From how many tokens on the chunked form is faster than the parallel one. */
 #include "parts.h"
 
+#include <math.h>
+
 #include "machine/cuda_candidates.h"
 
 /* A batch as trainers have it: so many tokens and heads in all. */
@@ -16,6 +18,14 @@ static double seconds_of(const fpa_plan *plan, const fpa_gpu_room *room, fpa_for
     fpa_candidate best;
     cuda_fastest(&plan->cuda.geometry, room, &size, &best);
     return best.cost.seconds;
+}
+
+double cuda_typical_seconds(const fpa_plan *plan)
+{
+    const char *machine;
+    const fpa_gpu_room room = gpu_room_of_target(&plan->cuda.geometry, plan->target, &machine);
+    const fpa_form_index form = plan->head->causal ? FORM_CHUNKED : FORM_PARALLEL;
+    return sqrt(seconds_of(plan, &room, form, TOKENS) * seconds_of(plan, &room, form, TOKENS / 16));
 }
 
 int64_t cuda_crossover(const fpa_plan *plan)

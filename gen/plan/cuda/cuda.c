@@ -102,7 +102,7 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
             cuda_mechanisms[m].geometry(plan, g);
 }
 
-static void compose(fpa_plan *plan)
+void cuda_compose(fpa_plan *plan)
 {
     fpa_cuda_plan *cuda = &plan->cuda;
     name_chosen(cuda);
@@ -122,7 +122,6 @@ static void compose(fpa_plan *plan)
     cuda->weights = count_weights(plan->head);
     plan->pair_queries = cuda->query_tokens;
     fill_geometry(plan, &cuda->geometry);
-    plan->facts.crossover = plan->head->causal ? cuda_crossover(plan) : 0;
 }
 
 fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
@@ -137,9 +136,11 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
     if (!plan->cuda.rows)
         return fail_memory(error);
     status = plan_mechanisms(plan, plan->forced, error);
-    if (!status)
-        compose(plan);
-    return status;
+    if (status)
+        return status;
+    cuda_compose(plan);
+    plan->facts.crossover = plan->head->causal ? cuda_crossover(plan) : 0;
+    return FPA_OK;
 }
 
 const char *cuda_mechanism_name(int i)

@@ -279,8 +279,8 @@ static fpa_status form_tiles(const group *groups, int count, arena *memory, oute
 
 bool tiles_are_sparse(const fpa_plan *plan, double slots)
 {
-    const bool few = divide_up(plan->features, CUDA_UNIT) <= FUSED_MOST_UNITS;
-    return slots > (few ? 1.5 : 2) * (double)plan->features;
+    enum { MOST_SLOTS = 1 << 17, A_FEATURE = 16 };
+    return slots > MOST_SLOTS || slots > A_FEATURE * (double)plan->features;
 }
 
 fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory, outer_tiling *tiling,

@@ -21,8 +21,8 @@ typedef struct outer_tiling {
     outer_tile *tiles; /* [tile_count] in the order of groups, then of suffixes */
 } outer_tiling;
 
-/* True when too many slots of tiles would be empty: half of them, after which the portable kernels take no
- * longer, or a third where features are few enough for one pass (plan_fused_packed.h). */
+/* True when nearly all slots of tiles would be empty, or their tables were megabytes of text. Whether tiles that are
+ * partly empty are worth it, the model of the machine says (mechanisms.c). */
 bool tiles_are_sparse(const fpa_plan *plan, double slots);
 
 /* Needs outer->row and ones_row. When the features are too sparse the result may have no tiles and

@@ -21,6 +21,10 @@ fpa_columns cuda_columns(const fpa_head *head, int most);
 /* Blocks that a multiprocessor should have at a time: few sums leave registers for more of them, which hide
  * each other's waits. tiles: of sums, 4 registers each. */
 int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes);
+/* What emitted files have once, and the geometry, from the mechanisms that are chosen. */
+void cuda_compose(fpa_plan *plan);
+/* Of chunked calls that fill a GPU, of few long sequences and of many shorter ones, their geometric mean. */
+double cuda_typical_seconds(const fpa_plan *plan);
 /* Tokens from which on the chunked form takes fewer seconds than the parallel one, for batches that fill a GPU. */
 int64_t cuda_crossover(const fpa_plan *plan);
 

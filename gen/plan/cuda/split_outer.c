@@ -9,8 +9,8 @@ enum {
     SUMS_OF_TWO = 200,      /* and of two */
     SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
     SHARED_PRODUCER_REGISTERS = 24,
-    MOST_COLUMNS = 16, /* tiles of 8, for which a warpgroup has registers */
-    MOST_DOTS = 4,
+    MOST_COLUMNS = 16,      /* tiles of 8, for which a warpgroup has registers */
+    MOST_DOTS = 4,          /* side by side */
     SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
     KEY_STAGES = 4,
@@ -208,32 +208,52 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
     return true;
 }
 
-/* Sums of queries, beside them either factors and features, or dots and scores. *places: tiles of queries
- * whose scores there is room for. */
-static bool registers_fit(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int *places)
+/* Registers for what a pair's dots become: all dots, or one of them, the product of those before, and the sum of
+ * monomials, which one monomial's product is itself. */
+static int score_registers(const fpa_score *score, bool in_turn)
 {
-    const int dots = plan->score->dot_count > 1 ? plan->score->dot_count : 1;
+    const bool several = score->monomial_count > 1;
+    if (in_turn)
+        return 32 * (several ? 3 : 2);
+    return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
+}
+
+/* Sums of queries, beside them either factors and features, or dots and scores; how many tiles of queries there is
+ * room for scores of: 0, 1 or 2. */
+static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, bool in_turn)
+{
     const int sums = 4 * columns * query_tiles, rest = warpgroup_registers(warpgroups) - 28;
-    const int values = 32 * dots + (plan->score->monomial_count > 1 ? SEVERAL_MONOMIALS : 0);
-    *places = query_tiles > 1 && sums + values + 32 <= rest ? 2 : 1;
-    return sums + 10 * query_tiles + 16 <= rest && sums + values + 16 * *places <= rest;
+    const int values = score_registers(plan->score, in_turn);
+    if (sums + 10 * query_tiles + 16 > rest || sums + values + 16 > rest)
+        return 0;
+    return query_tiles > 1 && !in_turn && sums + values + 32 <= rest ? 2 : 1;
 }
 
 /* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
-static bool choose_queries(const fpa_plan *plan, fpa_split_outer *split)
+static bool choose_queries(const fpa_plan *plan, bool in_turn, fpa_split_outer *split)
 {
-    static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}};
+    static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
     const int chunk = (plan->head->chunk + 127) / 128 * 128;
+    split->dots_in_turn = in_turn;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         split->output_groups = sizes[i][0];
         split->query_tiles = sizes[i][1];
         split->query_tokens = 64 * sizes[i][0] * sizes[i][1];
-        if (registers_fit(plan, split->columns.all, sizes[i][0], sizes[i][1], &split->score_places) &&
-            chunk % split->query_tokens == 0 &&
-            (place_queries(plan, split, 2, 4) || place_queries(plan, split, 1, 2)))
+        split->score_places = count_places(plan, split->columns.all, sizes[i][0], sizes[i][1], in_turn);
+        if (split->score_places && chunk % split->query_tokens == 0 &&
+            (place_queries(plan, split, 2, 4) || place_queries(plan, split, 1, 2) ||
+             place_queries(plan, split, 1, 1)))
             return true;
     }
     return false;
+}
+
+/* All dots of a pair at once where they fit, else one after the other. */
+static bool choose_scores(const fpa_plan *plan, fpa_split_outer *split)
+{
+    const int dots = plan->score->dot_count;
+    return (dots <= MOST_DOTS && choose_queries(plan, false, split)) ||
+           (dots > 1 && choose_queries(plan, true, split));
 }
 
 /* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */
@@ -292,11 +312,9 @@ static fpa_status make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split,
 static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *split)
 {
     const fpa_plan *plan = in->plan;
-    if (plan->score->dot_count > MOST_DOTS)
-        return "its score has more than 4 dot products";
     if (split->outer.strip_length > warpgroup_tiles(split->columns.all))
         return "a warpgroup has no registers for a strip of its tiles";
-    if (!choose_queries(plan, split))
+    if (!choose_scores(plan, split))
         return "a block of its queries does not fit into registers and shared memory";
     if (!choose_state(plan, split))
         return "a block's vectors and copies of its tiles do not fit into shared memory";

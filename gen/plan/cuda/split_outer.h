@@ -47,7 +47,8 @@ typedef struct fpa_split_outer {
     int output_registers, output_producer_registers;
     int query_tiles; /* of 64, a warpgroup */
     int query_tokens;
-    int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
+    bool dots_in_turn; /* of the score, monomial by monomial: all at once do not fit into registers */
+    int score_places;  /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, output_bytes;
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
     /* tables as kernels have them */
