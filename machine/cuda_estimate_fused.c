@@ -67,7 +67,7 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
                            .blocks = (double)(cuda_fused_blocks(task) * segments),
                            .tokens = 1,
                            .longest = segments == 2 ? 2 * (1 - first) : 1};
-    const fpa_cost before = before_cost(task, false);
+    const fpa_cost before = before_cost(task, MECHANISM_FUSED_CHUNK);
     fpa_cost cost = pass_cost(task, &pass);
     if (segments > 1)
         cost = cost_then(totals_cost(task, segments), cost);
@@ -93,8 +93,9 @@ fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *
     const double turn = own / (double)blocks + GPU_HANDOVER, start = work->trips * GPU_TRIP + own - turn;
     const double walked = (double)divide_up(walks, places) * (start + (double)round_up(spans, blocks) * turn);
     const double memory = (double)(task->queries * spans) * g->column_blocks * span.bytes / gpu->memory;
-    return (fpa_cost){cbrt(walked * walked * walked + memory * memory * memory),
-                      memory > walked                       ? "device memory"
-                      : own > (double)blocks * GPU_HANDOVER ? "blocks' own work"
-                                                            : "handing the state on"};
+    const fpa_cost pass = {cbrt(walked * walked * walked + memory * memory * memory),
+                           memory > walked                       ? "device memory"
+                           : own > (double)blocks * GPU_HANDOVER ? "blocks' own work"
+                                                                 : "handing the state on"};
+    return cost_then(before_cost(task, MECHANISM_CLUSTER_SCAN), pass);
 }

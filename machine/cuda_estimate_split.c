@@ -77,8 +77,9 @@ static fpa_cost apart_cost(const cuda_task *task, const cuda_split_common *commo
 
 cuda_split_common cuda_split_common_of(const cuda_task *task)
 {
-    return (cuda_split_common){
-        .before = before_cost(task, true), .output = output_cost(task), .copies = copies_cost(task)};
+    return (cuda_split_common){.before = before_cost(task, MECHANISM_SPLIT),
+                               .output = output_cost(task),
+                               .copies = copies_cost(task)};
 }
 
 fpa_cost cuda_estimate_split(const cuda_task *task, const cuda_split_common *common,

@@ -125,12 +125,27 @@ static fpa_cost pack_cost(const cuda_task *task)
     return even_cost(task, CUDA_PACK_ROWS, &sum);
 }
 
-fpa_cost before_cost(const cuda_task *task, bool packs)
+static fpa_cost pad_cost(const cuda_task *task, cuda_padding padding)
 {
+    const struct fpa_cuda_kernel_work *work = &task->geometry->work[CUDA_PAD_ROWS];
+    const double length = (double)task->size->length / 16;
+    fpa_cuda_sum sum = {0};
+    if (padding.value)
+        cuda_sum_add(&sum, &work->step, (double)task->sequences * length);
+    if (padding.vector)
+        cuda_sum_add(&sum, &work->copy, (double)(task->sequences + task->queries) * length);
+    return even_cost(task, CUDA_PAD_ROWS, &sum);
+}
+
+fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism)
+{
+    const cuda_padding padding = cuda_padding_of(task->geometry, mechanism);
     fpa_cost cost = {0, "nothing to do"};
-    if (has(task, CUDA_GATE_SCAN))
+    if (padding.vector || padding.value)
+        cost = cost_then(cost, pad_cost(task, padding));
+    if (has(task, CUDA_GATE_SCAN) && mechanism != MECHANISM_CLUSTER_SCAN)
         cost = cost_then(cost, gates_cost(task));
-    if (packs && has(task, CUDA_PACK_ROWS))
+    if (mechanism == MECHANISM_SPLIT && has(task, CUDA_PACK_ROWS))
         cost = cost_then(cost, pack_cost(task));
     return cost;
 }

@@ -6,6 +6,7 @@
 #include "launch_decode.h"
 #include "launch_fused.h"
 #include "launch_maps.h"
+#include "launch_pads.h"
 #include "machine/cuda_candidates.h"
 #include "module.h"
 #include "sizes.h"
@@ -229,7 +230,8 @@ static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fp
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     fpa_status status = FPA_OK;
     cuda_fill_call(launch, &s->call);
-    if (s->is_fused && (g->fused_total || s->cluster_scan))
+    status = launch_pads(cuda, launch, s, stream, error);
+    if (!status && s->is_fused && (g->fused_total || s->cluster_scan))
         status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
     if (!status && s->cluster_scan && s->maps.queries && s->maps.keys && s->maps.outputs)
         return launch_cluster_scan(cuda, launch, s, stream, error);

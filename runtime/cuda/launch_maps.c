@@ -40,6 +40,20 @@ static bool find_strides(const tensor *t, unsigned long long strides[RANK - 1])
     return true;
 }
 
+static bool can_describe(const tensor *t, unsigned long long strides[RANK - 1])
+{
+    return t->base && (uintptr_t)t->base % ALIGN == 0 && t->tokens > 0 && t->heads <= INT_MAX &&
+           t->batch <= INT_MAX && find_strides(t, strides);
+}
+
+bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,
+                       long long batch)
+{
+    const tensor t = {base, stride, 0, heads, tokens, batch};
+    unsigned long long strides[RANK - 1];
+    return can_describe(&t, strides);
+}
+
 /* tokens: of a box. *there: whether the tensor can be described. */
 static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
                            struct fpa_tensor_map *map, bool *there, fpa_error *error)
@@ -49,8 +63,7 @@ static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, 
     const unsigned box[RANK] = {BOX, 1, tokens, 1};
     static const unsigned steps[RANK] = {1, 1, 1, 1};
     unsigned long long strides[RANK - 1];
-    *there = t->base && (uintptr_t)t->base % ALIGN == 0 && t->tokens > 0 && t->heads <= INT_MAX &&
-             t->batch <= INT_MAX && find_strides(t, strides);
+    *there = can_describe(t, strides);
     if (!*there)
         return FPA_OK;
     CUresult result = cuda->driver->cuTensorMapEncodeTiled(

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 32 };
+enum { EMULATED_MOST_HEADS = 48 };
 
 static const char emulated_heads[] =
     "local function some(rows, d, seed) return dense(orthogonal { rows = rows, d = d, seed = seed }) end\n"
@@ -52,6 +52,15 @@ static const char emulated_heads[] =
     "  h('deep', { d = 256, dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 16 }),\n"
     "  h('deeper', { d = 176, dv = 80, dtype = 'f16', terms = linear {}, scale = 1 / 8 }),\n"
     "  h('rotated', { d = 128, dv = 128, terms = term { some(64, 128, 1) } }),\n"
+    "  h('manydots', { dv = 20, gate = true, normalize = 'sum', scale = 1 / 2, terms = { term { some(8, 32, "
+    "1), "
+    "some(12, 32, 2), some(8, 32, 3) }, term { some(8, 32, 4), some(8, 32, 5), some(12, 32, 6), weight = 3 } "
+    "} }),\n"
+    "  h('manypowers', { dtype = 'f16', terms = { term { some(8, 32, 1), some(12, 32, 2), some(8, 32, 3), "
+    "some(3, 32, 4), some(2, 32, 5) } } }),\n"
+    "  h('sparse', { d = 21, dv = 24, terms = power { degree = 3, weight = 1 } }),\n"
+    "  h('fewpadded', { d = 21, dv = 27, gate = true, terms = term { some(12, 21, 1), some(16, 21, 2) } }),\n"
+    "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "}\n";
 
@@ -59,18 +68,19 @@ static const char emulated_heads[] =
  * them). The first are the smallest set with every function that is emitted; the others add what is told
  * apart by constants. */
 static const char *const emulated_fixed[] = {
-    "fewgated",      /* fused_chunk of packed rows, projections, gates */
-    "clustered",     /* a cluster that takes turns */
-    "shared",        /* tiles; folded; state and read in two kernels, bf16 states */
-    "fewtrained",    /* run-time matrices; portable state and read */
-    "clusteredwide", /* a cluster, f16, dv 128 */
-    "paired",        /* packed rows; portable */
-    "fewwide",       /* one pass whose sums do not fit in one turn */
-    "half",          /* f16, states of f16, the larger of sum and eps */
-    "open",          /* not causal */
-    "few",           /* segments' totals; constants in the kernel */
-    "clustereddeep", /* a cluster in which o has no place of its own */
-    "gatednorm",     /* 1 + sum, with a gate */
+    "manydots",      "manypowers", "sparse",
+    "fewpadded",     "odd",        "fewgated", /* fused_chunk of packed rows, projections, gates */
+    "clustered",                               /* a cluster that takes turns */
+    "shared",                                  /* tiles; folded; state and read in two kernels, bf16 states */
+    "fewtrained",                              /* run-time matrices; portable state and read */
+    "clusteredwide",                           /* a cluster, f16, dv 128 */
+    "paired",                                  /* packed rows; portable */
+    "fewwide",                                 /* one pass whose sums do not fit in one turn */
+    "half",                                    /* f16, states of f16, the larger of sum and eps */
+    "open",                                    /* not causal */
+    "few",                                     /* segments' totals; constants in the kernel */
+    "clustereddeep",                           /* a cluster in which o has no place of its own */
+    "gatednorm",                               /* 1 + sum, with a gate */
 };
 
 #endif

@@ -77,6 +77,12 @@ static const char *why_portable(const fpa_cuda_plan *cuda)
                                                    : cuda->suited[SPLIT_OUTER].why;
 }
 
+/* Rows are fetched in pieces of 16 bytes. */
+static int padded_width(const fpa_plan *plan, int width)
+{
+    return dtype_size(plan->head->dtype) == 2 && width % 8 ? round_up(width, 8) : 0;
+}
+
 static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
@@ -94,6 +100,10 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->query_tokens = cuda->query_tokens;
     if (plan->head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
+    if (cuda->pads)
+        g->kernel[CUDA_PAD_ROWS] = (struct fpa_cuda_block){CUDA_PAD_THREADS, 0, 0};
+    g->padded_vector = padded_width(plan, plan->head->d);
+    g->padded_value = padded_width(plan, plan->head->dv);
     g->kernel[CUDA_SEGMENT_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
     g->segment_scan_elements = CUDA_SCAN_ELEMENTS;
     work_scans(plan, g);
@@ -120,6 +130,7 @@ void cuda_compose(fpa_plan *plan)
         plan->chunk = cuda->split_panel->chunk;
     }
     cuda->weights = count_weights(plan->head);
+    cuda->pads = padded_width(plan, plan->head->d) || padded_width(plan, plan->head->dv);
     plan->pair_queries = cuda->query_tokens;
     fill_geometry(plan, &cuda->geometry);
 }
@@ -186,6 +197,8 @@ static const fpa_field cuda_fields[] = {
     CUDA(query_tokens),
     CUDA(copy_rows),
     CUDA(weights),
+    CUDA(pads),
+    FIELD_CONSTANT("pad_threads", CUDA_PAD_THREADS),
     CUDA(fused),
     CUDA(coordinates),
     FIELD_AS(fpa_cuda_plan, "fused_coordinates", chosen[FUSED_COORDINATES]),

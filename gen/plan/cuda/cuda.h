@@ -29,6 +29,7 @@ enum {
     CUDA_DECODE_CLUSTER = 8, /* blocks of a head, at most, that add their sums up themselves */
     CUDA_DECODE_QUERIES = 4, /* query heads that one pass over the state serves */
     CUDA_SPLIT_REDUCTION_THREADS = 64,
+    CUDA_PAD_THREADS = 256,
     CUDA_SCAN_THREADS = 256,   /* of gate_scan and segment_scan */
     CUDA_SCAN_ELEMENTS = 2048, /* of a copy, that a block of segment_scan takes */
     WHY = 160,                 /* bytes of a reason */
@@ -118,9 +119,11 @@ typedef struct fpa_cuda_plan {
     const struct fpa_decode *decode;
     /* what emitted files have once, whichever are chosen */
     fpa_columns columns;
-    int query_tokens;            /* that a block takes */
-    int copy_rows;               /* of a copy of the state */
-    int weights;                 /* run-time matrices */
+    int query_tokens; /* that a block takes */
+    int copy_rows;    /* of a copy of the state */
+    int weights;      /* run-time matrices */
+    bool
+        pads; /* rows of q, k or v are no multiples of 16 bytes, and brought to them before they are fetched */
     bool fused;                  /* the chunked form is one pass */
     bool coordinates;            /* portable kernels read q and k as they lie, without a panel */
     fpa_cuda_memory chunk_state; /* of the portable kernel */
