@@ -214,7 +214,7 @@ static int score_registers(const fpa_score *score, bool in_turn)
 {
     const bool several = score->monomial_count > 1;
     if (in_turn)
-        return 32 * (several ? 3 : 2);
+        return 32 * (several ? 3 : 2) + SEVERAL_MONOMIALS;
     return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
 }
 
@@ -256,33 +256,6 @@ static bool choose_scores(const fpa_plan *plan, fpa_split_outer *split)
            (dots > 1 && choose_queries(plan, true, split));
 }
 
-/* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */
-static int matrix_bytes(const fpa_plan *plan)
-{
-    const int steps = (plan->head->d + 15) / 16;
-    int tiles = 0;
-    for (int i = 0; i < plan->projection_count; i++) {
-        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
-        if (matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
-            tiles += (matrix->rows + 7) / 8;
-    }
-    return tiles * steps * 512;
-}
-
-/* Two blocks a multiprocessor at least fetch while others multiply. */
-static bool choose_pack(const fpa_plan *plan, int rows, fpa_pack_kernel *pack)
-{
-    const int limit = plan->target->shared_memory, matrices = matrix_bytes(plan);
-    pack->pitch = 16 * ((2 * rows + 15) / 16 | 1);
-    pack->keeps_matrices = matrices <= limit / 4;
-    for (pack->tile = 64; pack->tile >= 16; pack->tile /= 2) {
-        pack->bytes = 2 * pack->tile * pack->pitch + (pack->keeps_matrices ? matrices : 0);
-        if (pack->bytes <= (pack->tile > 16 ? limit / 2 - 1024 : limit))
-            return true;
-    }
-    return false;
-}
-
 /* ---- tables ---- */
 
 static fpa_status make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split, fpa_error *error)
@@ -318,8 +291,6 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
         return "a block of its queries does not fit into registers and shared memory";
     if (!choose_state(plan, split))
         return "a block's vectors and copies of its tiles do not fit into shared memory";
-    if (!split->outer.coordinates && !choose_pack(plan, in->rows->row_count, &split->pack))
-        return "a block of its packed rows does not fit into shared memory";
     return NULL;
 }
 
@@ -354,5 +325,6 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
     split->dot_steps = split->outer.dot_first[split->dots];
     split->output_registers = warpgroup_registers(split->output_groups);
     split->output_producer_registers = warpgroup_producer_registers(split->output_groups);
-    return make_tables(in, split, error);
+    status = make_tables(in, split, error);
+    return status || split->outer.coordinates ? status : plan_pack(in, split, why, error);
 }

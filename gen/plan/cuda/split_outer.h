@@ -32,6 +32,9 @@ typedef struct fpa_pack_kernel {
     int pitch;           /* bytes of a token */
     bool keeps_matrices; /* in shared memory; else they are read anew for each tile */
     int bytes;
+    int rows;   /* of a token there */
+    int places; /* numbers of place: packed rows as fpa_cuda_rows count them */
+    int *place; /* row that each one is there */
 } fpa_pack_kernel;
 
 typedef struct fpa_split_outer {
@@ -58,6 +61,8 @@ typedef struct fpa_split_outer {
     int strip_tiles, prefixes, dots, dot_steps; /* numbers in tables */
 } fpa_split_outer;
 
+/* Fills split->pack, once the tables are there. */
+fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error);
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
 void print_split_outer(FILE *out, const fpa_plan *plan);
 void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);

@@ -110,4 +110,5 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     FIELD_AS(fpa_split_outer, "pack_tile", pack.tile), FIELD_AS(fpa_split_outer, "pack_pitch", pack.pitch),
     FIELD_AS(fpa_split_outer, "pack_keeps", pack.keeps_matrices), FIELD_CONSTANT("pack_tokens", PACK_TOKENS),
+    TABLE("pack_place", pack.place, pack.places, 1, 0), FIELD_AS(fpa_split_outer, "pack_rows", pack.rows),
     FIELDS_END};

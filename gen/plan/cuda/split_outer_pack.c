@@ -1,0 +1,108 @@
+/* The kernel that packs vectors: where a token's rows lie in shared memory, and how many tokens at a time. */
+#include "parts.h"
+#include "split_outer.h"
+
+enum { STEP = 16, BLOCK = OUTER_BLOCK };
+
+/* Rows get places one after the other. */
+typedef struct places {
+    const fpa_cuda_rows *rows;
+    int *place; /* [row_count] of a packed row, -1: none yet */
+    int next;
+} places;
+
+/* Rows that a block of a vector has first lie as they do there, so that it is copied as a whole. */
+static void place_block(places *p, const int *source)
+{
+    bool any = false;
+    for (int j = 0; j < BLOCK; j++)
+        any |= source[j] != p->rows->zero_row && p->place[source[j]] < 0;
+    if (!any)
+        return;
+    for (int j = 0; j < BLOCK; j++)
+        if (source[j] != p->rows->zero_row && p->place[source[j]] < 0)
+            p->place[source[j]] = p->next + j;
+    p->next += BLOCK;
+}
+
+/* Rows that no vector has, of which others are made: runs follow each other. */
+static void place_run(places *p, int first, int count)
+{
+    if (p->place[first] >= 0)
+        return;
+    for (int i = 0; i < count; i++)
+        p->place[first + i] = p->next + i;
+    p->next = round_up(p->next + count, BLOCK);
+}
+
+/* Coordinates as they come, with zeros up to whole steps; then what vectors have besides, and the rest. */
+static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, places *p)
+{
+    const fpa_plan *plan = in->plan;
+    const int *row = in->rows->row;
+    for (int i = 0; i < in->rows->row_count; i++)
+        p->place[i] = i < plan->head->d ? i : -1;
+    p->next = round_up(plan->head->d, STEP);
+    for (int b = 0; b < split->outer.row_blocks; b++)
+        place_block(p, split->source + b * BLOCK);
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_projection *projection = &plan->projections[i];
+        place_run(p, row[projection->first_row], plan->head->matrices[projection->matrix].rows);
+    }
+    for (int i = 0; i < plan->weighted_count; i++)
+        place_run(p, row[plan->weighted[i].row], 1);
+    place_run(p, in->rows->ones_row, 1);
+    place_run(p, in->rows->zero_row, 1);
+}
+
+/* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */
+static int matrix_bytes(const fpa_plan *plan)
+{
+    const int steps = (plan->head->d + 15) / 16;
+    int tiles = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        if (matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
+            tiles += (matrix->rows + 7) / 8;
+    }
+    return tiles * steps * 512;
+}
+
+/* A tile is fetched while the one before it is packed. */
+static bool choose_tile(fpa_pack_kernel *pack, int matrices, int limit)
+{
+    for (pack->tile = 64; pack->tile >= 16; pack->tile /= 2) {
+        pack->bytes = 2 * pack->tile * pack->pitch + matrices;
+        if (pack->bytes <= limit)
+            return true;
+    }
+    return false;
+}
+
+/* Two blocks a multiprocessor fetch while others multiply; but matrices that are split anew for each tile of tokens
+ * take longer than what a second block gains. */
+static bool choose_sizes(const fpa_plan *plan, fpa_pack_kernel *pack)
+{
+    const int limit = plan->target->shared_memory, two = limit / 2 - 1024, matrices = matrix_bytes(plan);
+    pack->keeps_matrices = true;
+    if (choose_tile(pack, matrices, two) || choose_tile(pack, matrices, limit))
+        return true;
+    pack->keeps_matrices = false;
+    return choose_tile(pack, 0, two) || choose_tile(pack, 0, limit);
+}
+
+fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
+{
+    fpa_pack_kernel *pack = &split->pack;
+    places p = {.rows = in->rows};
+    p.place = pack->place = arena_array(in->memory, in->rows->row_count, sizeof *p.place);
+    if (!p.place)
+        return fail_memory(error);
+    pack->places = in->rows->row_count;
+    place_rows(in, split, &p);
+    pack->rows = p.next;
+    pack->pitch = 16 * ((2 * pack->rows + 15) / 16 | 1);
+    if (!choose_sizes(in->plan, pack))
+        return unsuited(why, "a block of its packed rows does not fit into shared memory");
+    return FPA_OK;
+}
