@@ -214,7 +214,7 @@ static int score_registers(const fpa_score *score, bool in_turn)
 {
     const bool several = score->monomial_count > 1;
     if (in_turn)
-        return 32 * (several ? 3 : 2) + SEVERAL_MONOMIALS;
+        return 32 * (several ? 3 : 2);
     return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
 }
 
