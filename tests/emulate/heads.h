@@ -60,6 +60,10 @@ static const char emulated_heads[] =
     "some(3, 32, 4), some(2, 32, 5) } } }),\n"
     "  h('sparse', { d = 21, dv = 24, terms = power { degree = 3, weight = 1 } }),\n"
     "  h('fewpadded', { d = 21, dv = 27, gate = true, terms = term { some(12, 21, 1), some(16, 21, 2) } }),\n"
+    "  h('rows', { d = 152, dv = 150, terms = linear {}, gate = true, scale = 1 / 16, normalize = 'sum' }),\n"
+    "  h('rowshalf', { d = 72, dv = 136, dtype = 'f16', terms = { term { some(60, 72, 1) }, term { "
+    "identity(), "
+    "weight = 3 } }, scale = 1 / 4 }),\n"
     "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "}\n";
@@ -68,8 +72,8 @@ static const char emulated_heads[] =
  * them). The first are the smallest set with every function that is emitted; the others add what is told
  * apart by constants. */
 static const char *const emulated_fixed[] = {
-    "manydots",      "manypowers", "sparse",
-    "fewpadded",     "odd",        "fewgated", /* fused_chunk of packed rows, projections, gates */
+    "manydots",      "manypowers", "sparse",   "fewpadded", "odd",
+    "rows",          "rowshalf",   "fewgated", /* fused_chunk of packed rows, projections, gates */
     "clustered",                               /* a cluster that takes turns */
     "shared",                                  /* tiles; folded; state and read in two kernels, bf16 states */
     "fewtrained",                              /* run-time matrices; portable state and read */

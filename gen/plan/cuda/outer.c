@@ -219,8 +219,10 @@ static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasti
     outer->row = arena_array(lasting, plan->row_count, sizeof *outer->row);
     if (!kept || !outer->row)
         return fail_memory(error);
-    mark_rows(plan, outer->prefix_factors, kept);
+    mark_rows(plan, outer->rows ? 0 : outer->prefix_factors, kept);
     outer->row_blocks = place_rows(plan, outer, kept);
+    if (outer->rows) /* tiles are whole */
+        outer->row_blocks = round_up(outer->row_blocks, OUTER_BLOCK);
     fpa_status status;
     if ((status = invert_rows(plan, lasting, outer, error)) ||
         (status = place_dots(plan, memory, lasting, outer, error)))
@@ -237,6 +239,8 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
         return status;
     outer_tiling tiling = {0};
     double slots = 0;
+    if (outer->rows)
+        return plan_row_tiles(plan, warpgroup_tiles, memory, lasting, outer, error);
     if ((status = tiles_form(plan, outer, memory, &tiling, &slots, error)))
         return status;
     if (tiles_are_sparse(plan, slots)) {
@@ -252,9 +256,8 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
 fpa_status plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
                       fpa_outer_plan *outer, fpa_error *error)
 {
-    *outer = (fpa_outer_plan){.prefix_factors = prefix_factors(plan)};
-    if (!outer->prefix_factors)
-        return refuse(outer, "its features are rows themselves");
+    const int factors = prefix_factors(plan);
+    *outer = (fpa_outer_plan){.prefix_factors = factors ? factors : 1, .rows = !factors};
     arena memory = {0};
     fpa_status status = plan_in(plan, columns, warpgroup_tiles, &memory, lasting, outer, error);
     arena_free(&memory);

@@ -35,6 +35,10 @@ fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, arena *
 fpa_status tiles_to_strips(const fpa_plan *plan, const outer_tiling *tiling, int columns, int warpgroup_tiles,
                            arena *memory, arena *lasting, fpa_outer_plan *outer, fpa_error *error);
 
+/* The same of features that are rows themselves: tiles are blocks of 64 of them as they lie. */
+fpa_status plan_row_tiles(const fpa_plan *plan, int warpgroup_tiles, arena *memory, arena *lasting,
+                          fpa_outer_plan *outer, fpa_error *error);
+
 /* The tables of plan_outer, for tiles, which are put in order, that make so many strips of
  * outer->strip_length. */
 fpa_status tiles_to_tables(const fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,

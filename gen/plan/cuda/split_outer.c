@@ -73,6 +73,8 @@ static int ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
 static bool runs_share_blocks(const fpa_outer_plan *outer, int run)
 {
     const int factors = outer->prefix_factors;
+    if (outer->rows) /* they have none */
+        return false;
     for (int g = 0; g < outer->groups; g++)
         for (int c = 0; c < OUTER_BLOCK; c++)
             for (int l = 0; l < factors; l++) {
@@ -86,6 +88,8 @@ static bool runs_share_blocks(const fpa_outer_plan *outer, int run)
 /* Words of a thread for a step's rows: suffixes, blocks of factors, and prefixes. */
 static int row_words(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
 {
+    if (outer->rows)
+        return 2 * (2 * outer->strip_length + 2);
     return 2 * (outer->strip_length + outer->prefix_factors * kernel->prefix_blocks + 2 * kernel->shares);
 }
 
@@ -104,7 +108,8 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
 {
     const fpa_outer_plan *outer = &split->outer;
     const int suffixes = outer->strip_length, sums = 4 * split->columns.all * suffixes * kernel->strips;
-    kernel->prefix_blocks = runs_share_blocks(outer, 2 * kernel->shares) ? 1 : 2 * kernel->shares;
+    const bool one = outer->rows || runs_share_blocks(outer, 2 * kernel->shares);
+    kernel->prefix_blocks = one ? 1 : 2 * kernel->shares;
     const int rest = kernel->registers - OTHER_REGISTERS - sums - row_words(outer, kernel);
     /* the copy takes NVRTC as long again, and of four prefixes it spares less */
     kernel->own = kernel->shares == 1 && kernel->prefix_blocks == 1 && outer->own_strips > 0;

@@ -6,12 +6,16 @@
 
 static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *outer)
 {
-    fprintf(
-        out,
-        "features     %" PRId64
-        ", in %d tiles of %d: %d groups with 8 prefixes of %d factor%s each (%.0f %% of slots are used)\n",
-        plan->features, outer->tiles, OUTER_TILE, outer->groups, outer->prefix_factors,
-        outer->prefix_factors == 1 ? "" : "s", 100.0 * (double)plan->features / (outer->tiles * OUTER_TILE));
+    if (outer->rows)
+        fprintf(out, "features     %" PRId64 ", rows themselves, in %d tiles of %d\n", plan->features,
+                outer->tiles, OUTER_TILE);
+    else
+        fprintf(out,
+                "features     %" PRId64 ", in %d tiles of %d: %d groups with 8 prefixes of %d factor%s each "
+                                        "(%.0f %% of slots are used)\n",
+                plan->features, outer->tiles, OUTER_TILE, outer->groups, outer->prefix_factors,
+                outer->prefix_factors == 1 ? "" : "s",
+                100.0 * (double)plan->features / (outer->tiles * OUTER_TILE));
     if (outer->folded)
         fprintf(
             out,
@@ -85,7 +89,7 @@ static const fpa_field kernel_fields[] = {KERNEL(groups),
 #define TABLE(name, member, counter, times, more)                                                            \
     FIELD_ARRAY(fpa_split_outer, name, member, counter, times, more)
 const fpa_field split_outer_fields[] = {
-    OUTER(used),
+    OUTER(used), OUTER(rows),
     /* strips and groups */
     FIELD_AS(fpa_split_outer, "strip", outer.strip_length), OUTER(strips), OUTER(own_strips),
     TABLE("strip_tile", strip_tile, strip_tiles, 1, 0),

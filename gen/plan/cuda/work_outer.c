@@ -6,6 +6,8 @@
  * exchange, 128 bytes each. */
 static int words_of_round(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
 {
+    if (outer->rows)
+        return 4 * outer->strip_length;
     int words = 2 * (outer->strip_length + outer->prefix_factors * kernel->prefix_blocks);
     for (int l = 0; l < outer->prefix_factors; l++)
         words += (outer_prefix_kind(outer, l) == PREFIX_ROW ? 2 : 4) * kernel->shares;
@@ -36,7 +38,8 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
         .warpgroups = 1,
         .step = {.products = 4 * columns * tiles,
                  .shared = 2 * columns * tiles + words_of_round(outer, kernel) * rounds,
-                 .instructions = 6 * 4 * tiles + 7 * outer->prefix_factors * kernel->shares * rounds +
+                 .instructions = (outer->rows ? 4 : 6) * 4 * tiles +
+                                 (outer->rows ? 0 : 7 * outer->prefix_factors * kernel->shares * rounds) +
                                  (19 + (plan->head->gate ? 12 : 0)) * warps,
                  .bytes = work_operand_bytes(plan, 8 * outer->row_blocks + plan->head->dv)},
         .copy = count_copy(split),

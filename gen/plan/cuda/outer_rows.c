@@ -1,0 +1,73 @@
+/* plan_row_tiles: features of one factor. A tile is 64 rows of a vector; its suffix is the first of their 8 blocks, and
+ * its prefixes, which nothing is multiplied by, name no rows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "outer_tiles.h"
+
+/* The feature in each row of tiles; false: two have the same row. */
+static bool place_features(const fpa_plan *plan, const fpa_outer_plan *outer, outer_tile *tiles)
+{
+    for (int p = 0; p < plan->piece_count; p++)
+        for (int i = 0; i < plan->pieces[p].width; i++) {
+            const int row = outer->row[plan->pieces[p].base + i];
+            int *slot = &tiles[row / OUTER_TILE].feature[row % OUTER_TILE];
+            if (*slot >= 0)
+                return false;
+            *slot = (int)plan->pieces[p].feature + i;
+        }
+    return true;
+}
+
+static bool is_empty(const outer_tile *tile)
+{
+    for (int i = 0; i < OUTER_TILE; i++)
+        if (tile->feature[i] >= 0)
+            return false;
+    return true;
+}
+
+/* Rows of dots alone make no tiles. */
+static int drop_empty(outer_tile *tiles, int count)
+{
+    int kept = 0;
+    for (int t = 0; t < count; t++)
+        if (!is_empty(&tiles[t]))
+            tiles[kept++] = tiles[t];
+    return kept;
+}
+
+/* As long strips as a warpgroup holds, of equal lengths. */
+static int choose_length(int tiles, int most)
+{
+    const int longest = most < OUTER_MAX_STRIP ? most : OUTER_MAX_STRIP;
+    const int strips = divide_up(tiles, longest);
+    return divide_up(tiles, strips);
+}
+
+fpa_status plan_row_tiles(const fpa_plan *plan, int warpgroup_tiles, arena *memory, arena *lasting,
+                          fpa_outer_plan *outer, fpa_error *error)
+{
+    const int count = outer->row_blocks / OUTER_BLOCK;
+    outer_tile *tiles = arena_array(memory, count, sizeof *tiles);
+    int *prefix = arena_array(memory, OUTER_BLOCK, sizeof *prefix); /* zeros */
+    if (!tiles || !prefix)
+        return fail_memory(error);
+    for (int t = 0; t < count; t++) {
+        tiles[t].suffix = t * OUTER_BLOCK;
+        memset(tiles[t].feature, -1, sizeof tiles[t].feature);
+    }
+    outer->used = place_features(plan, outer, tiles);
+    if (!outer->used) {
+        snprintf(outer->why, sizeof outer->why, "two of its features are the same row");
+        return FPA_OK;
+    }
+    const outer_tiling tiling = {.factors = 1,
+                                 .group_count = 1,
+                                 .prefix = prefix,
+                                 .tile_count = drop_empty(tiles, count),
+                                 .tiles = tiles};
+    outer->strip_length = choose_length(tiling.tile_count, warpgroup_tiles);
+    return tiles_to_tables(plan, &tiling, tiles, divide_up(tiling.tile_count, outer->strip_length), memory,
+                           lasting, outer, error);
+}
