@@ -19,12 +19,6 @@ cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
     return task;
 }
 
-cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *g, cuda_mechanism mechanism)
-{
-    const bool packs = mechanism == MECHANISM_SPLIT && g->kernel[CUDA_PACK_ROWS].threads;
-    return (cuda_padding){packs ? 0 : g->padded_vector, g->padded_value};
-}
-
 cuda_division cuda_divide(int64_t chunks, int64_t segments)
 {
     if (chunks == 0)

@@ -3,7 +3,6 @@
 #define FPAC_MACHINE_CUDA_DIVISION_H
 
 #include "candidate.h"
-#include "cuda_mechanism.h"
 #include "gpu_room.h"
 
 enum { MOST_SEGMENTS = 64 };
@@ -21,14 +20,6 @@ typedef struct cuda_task {
 
 cuda_task cuda_task_of(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                        const fpa_call_size *size);
-
-/* Numbers that rows are brought to by NAME_pad_rows; 0: their widths are whole pieces of 16 bytes, or another kernel
- * packs them. */
-typedef struct cuda_padding {
-    int vector, value; /* of q and k, of v */
-} cuda_padding;
-
-cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *geometry, cuda_mechanism mechanism);
 
 /* Runs of whole chunks. */
 typedef struct cuda_division {

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/round.h"
+#include "cuda_padding.h"
 
 static const fpa_gpu *gpu_of(const cuda_task *task)
 {

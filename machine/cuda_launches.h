@@ -5,6 +5,7 @@
 
 #include "cuda_cost.h"
 #include "cuda_division.h"
+#include "cuda_mechanism.h"
 
 /* Warps of a kernel on one multiprocessor, when there are so many blocks of it. */
 double launch_warps(const cuda_task *task, cuda_kernel kernel, double blocks);

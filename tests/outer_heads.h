@@ -59,6 +59,12 @@ static const struct suited {
     /* the last block's 4 prefixes and the row of ones make up one group */
     {"d = 60, dv = 64, block = 8, terms = inhomogeneous { degree = 2, constant = 1 }", 1921, false, 44, 3, 15,
      7},
+    /* tiles that are half empty, and rows as they lie */
+    {"d = 16, dv = 16, terms = taylor { degree = 2 }", 161, false, 6, 2, 3, 3},
+    {"d = 64, dv = 64, terms = linear {}", 64, true, 1, 1, 1, 0},
+    {"d = 72, dv = 64, terms = { term { dense(orthogonal { rows = 60, d = 72, seed = 1 }) }, term { "
+     "identity() } }",
+     132, false, 3, 3, 1, 0},
     /* a dot of 12 coordinates of 16, which it gathers */
     {"d = 16, dv = 16, terms = term { select(range(1, 12)), trainable { name = 'W', rows = 8 } }", 96, false,
      2, 1, 2, 0},
@@ -68,9 +74,9 @@ static const struct suited {
 static const struct unsuited {
     const char *body, *why;
 } unsuited[] = {
-    {"d = 64, dv = 64, terms = linear {}", "features are rows themselves"},
-    {"d = 16, dv = 16, terms = taylor { degree = 2 }", "fill only 42 % of tiles"},
-    {"d = 8, dv = 24, terms = power { degree = 4 }", "fill only 34 % of tiles"},
+    {"d = 64, dv = 16, terms = { term { select { 1 }, select { 9 } }, term { select { 2 }, select { 20 } }, "
+     "term { select { 3 }, select { 30 } }, term { select { 4 }, select { 40 } } }",
+     "fill only 2 % of tiles"},
 };
 
 #endif

@@ -27,7 +27,7 @@ static const struct kind {
     {TSPOW, "cuda:sm_80", "split_panel", NULL, NULL},
     {TSPOW ", causal = false", "cuda:sm_90a", "split_outer", NULL, NULL},
     {MIXED, "cuda:sm_90a", "split_outer", "fused_packed", NULL},
-    {TAYLOR, "cuda:sm_90a", "split_panel", "fused_packed", NULL},
+    {TAYLOR, "cuda:sm_90a", "split_outer", "fused_packed", NULL},
     {TAYLOR, "cuda:sm_80", "split_panel", NULL, NULL},
     {"d = 8, dv = 16, terms = taylor { degree = 2 }", "cuda:sm_80", "split_panel", "fused_panel", NULL},
     {LINEAR, "cuda:sm_90a", "split_panel", "fused_coordinates", "cluster_scan"},

@@ -195,6 +195,8 @@ static int tile_group(const fpa_outer_plan *outer, int tile)
 static double slot_product(const fpa_outer_plan *outer, int tile, int slot, const double *vector)
 {
     const int *prefix = outer->prefix + (tile_group(outer, tile) * 8 + slot / 8) * outer->prefix_factors;
+    if (outer->rows) /* 64 of them from the suffix on */
+        return outer->weight[tile * 64 + slot] * vector[8 * outer->tile_suffix[tile] + slot];
     double product = outer->weight[tile * 64 + slot] * vector[8 * outer->tile_suffix[tile] + slot % 8];
     for (int l = 0; l < outer->prefix_factors; l++)
         product *= vector[prefix[l]];

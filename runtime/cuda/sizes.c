@@ -6,6 +6,7 @@
 #include "machine/cuda_candidates.h"
 #include "machine/cuda_division.h"
 #include "machine/cuda_estimate.h"
+#include "machine/cuda_padding.h"
 #include "runtime/backend.h"
 
 enum { ALIGNMENT = 256 };

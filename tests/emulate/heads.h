@@ -72,19 +72,18 @@ static const char emulated_heads[] =
  * them). The first are the smallest set with every function that is emitted; the others add what is told
  * apart by constants. */
 static const char *const emulated_fixed[] = {
-    "manydots",      "manypowers", "sparse",   "fewpadded", "odd",
-    "rows",          "rowshalf",   "fewgated", /* fused_chunk of packed rows, projections, gates */
-    "clustered",                               /* a cluster that takes turns */
-    "shared",                                  /* tiles; folded; state and read in two kernels, bf16 states */
-    "fewtrained",                              /* run-time matrices; portable state and read */
-    "clusteredwide",                           /* a cluster, f16, dv 128 */
-    "paired",                                  /* packed rows; portable */
-    "fewwide",                                 /* one pass whose sums do not fit in one turn */
-    "half",                                    /* f16, states of f16, the larger of sum and eps */
-    "open",                                    /* not causal */
-    "few",                                     /* segments' totals; constants in the kernel */
-    "clustereddeep",                           /* a cluster in which o has no place of its own */
-    "gatednorm",                               /* 1 + sum, with a gate */
+    "fewgated",      /* fused_chunk of packed rows, projections, gates */
+    "clustered",     /* a cluster that takes turns */
+    "shared",        /* tiles; folded; state and read in two kernels, bf16 states */
+    "fewtrained",    /* run-time matrices; portable state and read */
+    "clusteredwide", /* a cluster, f16, dv 128 */
+    "paired",        /* packed rows; portable */
+    "fewwide",       /* one pass whose sums do not fit in one turn */
+    "half",          /* f16, states of f16, the larger of sum and eps */
+    "open",          /* not causal */
+    "few",           /* segments' totals; constants in the kernel */
+    "clustereddeep", /* a cluster in which o has no place of its own */
+    "gatednorm",     /* 1 + sum, with a gate */
 };
 
 #endif

@@ -62,7 +62,7 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     const fpa_columns *columns = in->columns;
     if (!in->suited[FUSED_COORDINATES].plan)
         return unsuited(why, "its features are no coordinates");
-    if (columns->tiles < 8 && (columns->blocks > 1 || head->normalize))
+    if (columns->tiles > 8 || (columns->tiles < 8 && (columns->blocks > 1 || head->normalize)))
         return unsuited(why, "o leaves, and ones of a normaliser lie, by 64 columns");
     if (4 * (in->rows->warp_units + 1) * columns->all > MOST_SUMS)
         return unsuited(why, "its state has too many numbers");

@@ -12,7 +12,7 @@ static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *o
     else
         fprintf(out,
                 "features     %" PRId64 ", in %d tiles of %d: %d groups with 8 prefixes of %d factor%s each "
-                                        "(%.0f %% of slots are used)\n",
+                "(%.0f %% of slots are used)\n",
                 plan->features, outer->tiles, OUTER_TILE, outer->groups, outer->prefix_factors,
                 outer->prefix_factors == 1 ? "" : "s",
                 100.0 * (double)plan->features / (outer->tiles * OUTER_TILE));

@@ -74,6 +74,7 @@ enum {
  * Kernels of a head NAME, in the order in which a forward launches them:
  *
  *   NAME_gate_scan          running sums of the log-gates, chunk by chunk (gated heads)
+ *   NAME_pad_rows           rows of q, k, v in whole pieces of 16 bytes, where their widths are none (warpgroups)
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
@@ -104,7 +105,7 @@ enum {
 #define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
-#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pack_rows, _chunk_state, _segment_scan */
+#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pad_rows, _pack_rows, _chunk_state, _segment_scan */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
@@ -116,7 +117,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 12
+#define FPA_CUDA_KERNELS 13
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -131,7 +132,8 @@ struct fpa_cuda_work {
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one */
+    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one;
+                                  NAME_pad_rows: queries or keys, where step is of values */
     struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
     int warpgroups;            /* 1: products are by wgmma */
     int trips;                 /* to memory and back, one after the other, before a block's first step */
@@ -152,6 +154,8 @@ struct fpa_cuda_geometry {
     int gate;                  /* 1: gated */
     int decays;                /* 1: NAME_gate_scan leaves decays, too */
     int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int padded_vector;         /* NAME_pad_rows: numbers that rows of q and k, */
+    int padded_value;          /* and of v are brought to; 0: they stay as they are */
     int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
@@ -174,7 +178,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 12
+#define FPA_CUDA_VERSION 13
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -204,6 +208,8 @@ struct fpa_cuda_call {
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
                      end, and what it leaves of the sums before it */
+    /* NAME_pad_rows: [B][length][heads][width in whole pieces of 8], zeros behind the width; NULL: not wanted */
+    void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
@@ -420,9 +426,10 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    12, /* version */
+    13, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
+        { 0, 0, 0 }, /* pad_rows */
         { 0, 0, 0 }, /* pack_rows */
         { 128, 36864, 4 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
@@ -446,6 +453,8 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     0, /* gate */
     0, /* decays */
     0, /* value_width */
+    0, /* padded_vector */
+    0, /* padded_value */
     0, /* vector_rows */
     0, /* pack_tokens */
     1, /* chunk_state_slices */
@@ -464,6 +473,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     231424, /* decode_resident_most */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
         { { 32, 81, 242, 4096 }, { 0, 0, 256, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* chunk_state */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */

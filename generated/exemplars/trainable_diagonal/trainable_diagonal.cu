@@ -62,6 +62,7 @@ enum {
  * Kernels of a head NAME, in the order in which a forward launches them:
  *
  *   NAME_gate_scan          running sums of the log-gates, chunk by chunk (gated heads)
+ *   NAME_pad_rows           rows of q, k, v in whole pieces of 16 bytes, where their widths are none (warpgroups)
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
@@ -92,7 +93,7 @@ enum {
 #define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
-#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pack_rows, _chunk_state, _segment_scan */
+#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pad_rows, _pack_rows, _chunk_state, _segment_scan */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
@@ -104,7 +105,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 12
+#define FPA_CUDA_KERNELS 13
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -119,7 +120,8 @@ struct fpa_cuda_work {
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one */
+    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one;
+                                  NAME_pad_rows: queries or keys, where step is of values */
     struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
     int warpgroups;            /* 1: products are by wgmma */
     int trips;                 /* to memory and back, one after the other, before a block's first step */
@@ -140,6 +142,8 @@ struct fpa_cuda_geometry {
     int gate;                  /* 1: gated */
     int decays;                /* 1: NAME_gate_scan leaves decays, too */
     int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int padded_vector;         /* NAME_pad_rows: numbers that rows of q and k, */
+    int padded_value;          /* and of v are brought to; 0: they stay as they are */
     int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
@@ -162,7 +166,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 12
+#define FPA_CUDA_VERSION 13
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -192,6 +196,8 @@ struct fpa_cuda_call {
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
                      end, and what it leaves of the sums before it */
+    /* NAME_pad_rows: [B][length][heads][width in whole pieces of 8], zeros behind the width; NULL: not wanted */
+    void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
@@ -379,6 +385,14 @@ __device__ __forceinline__ void put_word(u32 address, u32 a)
     asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(a) : "memory");
 }
 
+__device__ __forceinline__ uint4 get_words(u32 address)
+{
+    uint4 a;
+    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(a.x), "=r"(a.y), "=r"(a.z), "=r"(a.w) : "r"(address) : "memory");
+    return a;
+}
+
 /* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
 __device__ __forceinline__ void store_words(void *to, uint4 a)
 {
@@ -437,9 +451,10 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    12, /* version */
+    13, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
+        { 0, 0, 0 }, /* pad_rows */
         { 128, 18432, 0 }, /* pack_rows */
         { 384, 209064, 1 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
@@ -463,6 +478,8 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* gate */
     0, /* decays */
     24, /* value_width */
+    0, /* padded_vector */
+    0, /* padded_value */
     80, /* vector_rows */
     1024, /* pack_tokens */
     1, /* chunk_state_slices */
@@ -481,6 +498,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     231424, /* decode_resident_most */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
         { { 12, 165, 324, 3328 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
         { { 48, 120, 360, 3328 }, { 0, 144, 288, 9216 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
@@ -583,6 +601,30 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
 {
     const i64 bytes = (i64)sizeof(element);
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
+}
+
+/* to[token][] = x[first + token][], of which there are `width` numbers, by all threads of a block; zeros behind them up
+ * to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned. */
+template <int tokens, int parts, int pitch>
+__device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
+                                           bool aligned)
+{
+    enum { NUMBERS = 16 / (int)sizeof(element), ROW = parts * NUMBERS };
+    if (aligned) {
+        for (int i = threadIdx.x; i < tokens * parts; i += THREADS) {
+            const int token = i / parts, part = i % parts;
+            const bool there = first + token < limit && part * NUMBERS < width;
+            copy_async(to + token * pitch + part * 16, x + (there ? (i64)(first + token) * stride + part * NUMBERS : 0),
+                       there ? 16 : 0);
+        }
+        return;
+    }
+    for (int i = threadIdx.x; i < tokens * ROW; i += THREADS) {
+        const int token = i / ROW, column = i % ROW;
+        const bool there = first + token < limit && column < width;
+        put_element(to + token * pitch + column * (int)sizeof(element),
+                    there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
+    }
 }
 
 /* ---- tensors and heads of a call ---- */
@@ -1043,6 +1085,7 @@ enum {
     TILES = 3,
     TILE_GROUPS = 3,
     PREFIX_FACTORS = 1,
+    SUFFIXES = 1,           /* blocks of rows that a warp has of a tile */
     STRIP = 1,              /* tiles of a strip, at most */
     STRIPS = 3,
     OWN_STRIPS = 0,          /* the first: their first suffix is the block that their prefixes' last factor lies in */
@@ -1110,28 +1153,15 @@ enum {
     FRAGMENT = 512           /* bytes of 8 rows and 16 columns of a matrix, as split_matrix leaves them */
 };
 
-/* Packed row of a token in each row of its vector. */
-static __device__ const u16 vector_row[ROW_BLOCKS * 8] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
-    33, 33, 33, 33, 33, 33, 33, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49,
-    50, 51, 52, 53, 54, 55, 56, 57, 33, 33, 33, 33, 33, 33, 33, 33, 0, 1, 2, 3, 4, 5, 6, 7,
-    33, 33, 33, 33, 33, 33, 33, 33,
+/* Packed row that a block of 8 rows of a vector begins with. */
+static __device__ const u16 vector_block[ROW_BLOCKS] = {
+    0, 8, 16, 64, 32, 40, 48, 64, 0, 64,
 };
 
-/* tile[token][row < d] = x[first + token][], zero from token limit on; a row of numbers is whole pieces of 8. */
+/* tile[token][row < d] = x[first + token][], zero from token limit on. */
 __device__ __forceinline__ void fetch_tokens(u32 tile, const element *x, i64 stride, int first, int limit, bool aligned)
 {
-    for (int i = threadIdx.x; i < PACK_TILE * 3; i += THREADS) {
-        const int token = i / 3, part = i % 3;
-        const bool there = first + token < limit;
-        const u32 to = tile + token * PACK_PITCH + part * 16;
-        const element *const from = x + (there ? (i64)(first + token) * stride + part * 8 : 0);
-        if (aligned)
-            copy_async(to, from, there ? 16 : 0);
-        else
-            for (int j = 0; j < 8; j++)
-                put_element(to + j * 2, there && part * 8 + j < D_IN ? from[j] : from_float(0.0f));
-    }
+    fetch_rows<PACK_TILE, 3, PACK_PITCH>(tile, x, stride, first, limit, D_IN, aligned);
 }
 
 /* Rows of a tile's tokens that are not coordinates. Ends with all rows written. */
@@ -1140,7 +1170,7 @@ __device__ __forceinline__ void derive_rows(u32 tile, bool keys, i64 head, const
     for (int i = threadIdx.x; i < 24 * PACK_TILE; i += THREADS) { /* g, 24 x 24 */
         const int r = i % 24;
         const u32 token = tile + i / 24 * PACK_PITCH;
-        put_element(token + (34 + r) * 2,
+        put_element(token + (32 + r) * 2,
                     from_float((weights.matrix[0] + head * 24)[r] * to_float(get_element(token + r * 2))));
     }
     __syncthreads();
@@ -1154,12 +1184,8 @@ __device__ __forceinline__ void store_vectors(element *vectors, u32 tile, int co
         if (token >= count)
             break;
         const u32 from = tile + token * PACK_PITCH;
-        u32 word[4];
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            word[j] = get_element(from + vector_row[block * 8 + 2 * j] * 2) | (u32)get_element(from
-                    + vector_row[block * 8 + 2 * j + 1] * 2) << 16;
-        store_words(vectors + (i64)i * 8, uint4{word[0], word[1], word[2], word[3]});
+        const int row = vector_block[block];
+        store_words(vectors + (i64)i * 8, get_words(from + row * 2));
     }
 }
 
@@ -1188,7 +1214,7 @@ trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
         put_word(tiles + i * 4, 0);
     __syncthreads();
     for (int i = threadIdx.x; i < 2 * PACK_TILE; i += THREADS)
-        put_element(tiles + i * PACK_PITCH + ONES_ROW * 2, from_float(1.0f));
+        put_element(tiles + i * PACK_PITCH + 56 * 2, from_float(1.0f));
     fetch_tokens(tiles, x, stride[1], start, length, aligned);
     copy_commit();
     for (int first = start, i = 0; first < end; first += PACK_TILE, i ^= 1) {
@@ -1358,7 +1384,7 @@ template <int blocks> struct fragment_rows {
 
 /* What a lane knows of its warp's part of a strip. */
 template <class sizes> struct strip_lane {
-    struct fragment_rows<STRIP> suffix;
+    struct fragment_rows<STRIP * SUFFIXES> suffix;
     struct fragment_rows<PREFIX_FACTORS * sizes::PREFIX_BLOCKS> factor;
     int source[PREFIX_FACTORS][sizes::PREFIXES]; /* lane that has the prefix's row */
 };
@@ -1390,10 +1416,11 @@ __device__ __forceinline__ void find_rows(struct fragment_rows<blocks> &rows, co
 template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_strip(int strip, bool own)
 {
     struct strip_lane<sizes> lane;
-    u32 suffix[STRIP], factor[PREFIX_FACTORS * sizes::PREFIX_BLOCKS];
+    u32 suffix[STRIP * SUFFIXES];
 #pragma unroll
-    for (int i = 0; i < STRIP; i++)
-        suffix[i] = tile_suffix[strip_tile[strip][strip_tile[strip][i] < TILES ? i : 0]];
+    for (int i = 0; i < STRIP * SUFFIXES; i++)
+        suffix[i] = tile_suffix[strip_tile[strip][strip_tile[strip][i / SUFFIXES] < TILES ? i / SUFFIXES : 0]];
+    u32 factor[PREFIX_FACTORS * sizes::PREFIX_BLOCKS];
 #pragma unroll
     for (int l = 0; l < PREFIX_FACTORS; l++)
 #pragma unroll
@@ -1402,8 +1429,8 @@ template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_
             lane.source[l][c] = (row & 7) * 4 + lane_column();
             factor[l * sizes::PREFIX_BLOCKS + c % sizes::PREFIX_BLOCKS] = row >> 3;
         }
-    find_rows<STRIP>(lane.suffix, suffix, own);
     find_rows<PREFIX_FACTORS * sizes::PREFIX_BLOCKS>(lane.factor, factor, 0);
+    find_rows<STRIP * SUFFIXES>(lane.suffix, suffix, own);
     return lane;
 }
 
@@ -1737,7 +1764,7 @@ template <class sizes> struct step_at {
 template <class sizes> struct walk_rows {
     struct fragments<PREFIX_FACTORS * sizes::PREFIX_BLOCKS> factor;
     u32 prefix[sizes::PREFIXES][2];
-    struct fragments<STRIP> suffix;
+    struct fragments<STRIP * SUFFIXES> suffix;
 };
 
 template <class sizes>

@@ -103,6 +103,7 @@ enum {
  * Kernels of a head NAME, in the order in which a forward launches them:
  *
  *   NAME_gate_scan          running sums of the log-gates, chunk by chunk (gated heads)
+ *   NAME_pad_rows           rows of q, k, v in whole pieces of 16 bytes, where their widths are none (warpgroups)
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
@@ -133,7 +134,7 @@ enum {
 #define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
-#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pack_rows, _chunk_state, _segment_scan */
+#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pad_rows, _pack_rows, _chunk_state, _segment_scan */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
@@ -145,7 +146,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 12
+#define FPA_CUDA_KERNELS 13
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -160,7 +161,8 @@ struct fpa_cuda_work {
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one */
+    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one;
+                                  NAME_pad_rows: queries or keys, where step is of values */
     struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
     int warpgroups;            /* 1: products are by wgmma */
     int trips;                 /* to memory and back, one after the other, before a block's first step */
@@ -181,6 +183,8 @@ struct fpa_cuda_geometry {
     int gate;                  /* 1: gated */
     int decays;                /* 1: NAME_gate_scan leaves decays, too */
     int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int padded_vector;         /* NAME_pad_rows: numbers that rows of q and k, */
+    int padded_value;          /* and of v are brought to; 0: they stay as they are */
     int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
@@ -203,7 +207,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 12
+#define FPA_CUDA_VERSION 13
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -233,6 +237,8 @@ struct fpa_cuda_call {
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
                      end, and what it leaves of the sums before it */
+    /* NAME_pad_rows: [B][length][heads][width in whole pieces of 8], zeros behind the width; NULL: not wanted */
+    void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
@@ -449,9 +455,10 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    12, /* version */
+    13, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
+        { 0, 0, 0 }, /* pad_rows */
         { 0, 0, 0 }, /* pack_rows */
         { 512, 190136, 1 }, /* chunk_state */
         { 384, 171176, 1 }, /* chunk_state_small */
@@ -475,6 +482,8 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* gate */
     0, /* decays */
     64, /* value_width */
+    0, /* padded_vector */
+    0, /* padded_value */
     32, /* vector_rows */
     1024, /* pack_tokens */
     2, /* chunk_state_slices */
@@ -493,6 +502,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     231424, /* decode_resident_most */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
         { { 432, 456, 912, 3072 }, { 0, 1440, 2880, 78336 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
         { { 432, 456, 912, 3072 }, { 0, 1440, 2880, 78336 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state_small */
@@ -1148,6 +1158,7 @@ enum {
     WHOLE_TILES = 6,       /* the first: not folded */
     TILE_GROUPS = 4,
     PREFIX_FACTORS = 1,
+    SUFFIXES = 1,           /* blocks of rows that a warp has of a tile */
     STRIP = 2,              /* tiles of a strip, at most */
     STRIPS = 5,
     OWN_STRIPS = 4,          /* the first: their first suffix is the block that their prefixes' last factor lies in */
@@ -1536,7 +1547,7 @@ template <int blocks> struct fragment_rows {
 
 /* What a lane knows of its warp's part of a strip. */
 template <class sizes> struct strip_lane {
-    struct fragment_rows<STRIP> suffix;
+    struct fragment_rows<STRIP * SUFFIXES> suffix;
     struct fragment_rows<PREFIX_FACTORS * sizes::PREFIX_BLOCKS> factor;
     int source[PREFIX_FACTORS][sizes::PREFIXES]; /* lane that has the prefix's row */
 };
@@ -1568,10 +1579,11 @@ __device__ __forceinline__ void find_rows(struct fragment_rows<blocks> &rows, co
 template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_strip(int strip, bool own)
 {
     struct strip_lane<sizes> lane;
-    u32 suffix[STRIP], factor[PREFIX_FACTORS * sizes::PREFIX_BLOCKS];
+    u32 suffix[STRIP * SUFFIXES];
 #pragma unroll
-    for (int i = 0; i < STRIP; i++)
-        suffix[i] = tile_suffix[strip_tile[strip][strip_tile[strip][i] < TILES ? i : 0]];
+    for (int i = 0; i < STRIP * SUFFIXES; i++)
+        suffix[i] = tile_suffix[strip_tile[strip][strip_tile[strip][i / SUFFIXES] < TILES ? i / SUFFIXES : 0]];
+    u32 factor[PREFIX_FACTORS * sizes::PREFIX_BLOCKS];
 #pragma unroll
     for (int l = 0; l < PREFIX_FACTORS; l++)
 #pragma unroll
@@ -1580,8 +1592,8 @@ template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_
             lane.source[l][c] = (row & 7) * 4 + lane_column();
             factor[l * sizes::PREFIX_BLOCKS + c % sizes::PREFIX_BLOCKS] = row >> 3;
         }
-    find_rows<STRIP>(lane.suffix, suffix, own);
     find_rows<PREFIX_FACTORS * sizes::PREFIX_BLOCKS>(lane.factor, factor, 0);
+    find_rows<STRIP * SUFFIXES>(lane.suffix, suffix, own);
     return lane;
 }
 
@@ -1938,7 +1950,7 @@ template <class sizes> struct step_at {
 template <class sizes> struct walk_rows {
     struct fragments<PREFIX_FACTORS * sizes::PREFIX_BLOCKS> factor;
     u32 prefix[sizes::PREFIXES][2];
-    struct fragments<STRIP> suffix;
+    struct fragments<STRIP * SUFFIXES> suffix;
 };
 
 template <class sizes>

@@ -1,0 +1,158 @@
+/* plan_mechanisms: which rows of the table a plan is made of: the split, what goes beside it, and by what order. */
+#include <math.h>
+#include <string.h>
+
+#include "parts.h"
+#include "split_outer.h"
+#include "split_panel.h"
+
+enum { NONE = -1 };
+
+static bool has_role(int mechanism, fpa_role role)
+{
+    return mechanism != NONE && cuda_mechanisms[mechanism].role == role;
+}
+
+/* Coordinates as they lie take less than packed rows for warpgroups, and these less than portable kernels, whose
+ * passes have the columns of the portable split. A split that is forced has the chunked form. */
+static int choose_fused(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int forced)
+{
+    static const int best[] = {FUSED_COORDINATES, FUSED_PACKED, FUSED_PANEL};
+    if (has_role(forced, ROLE_FUSED))
+        return forced;
+    for (int i = 0; i < 3 && !has_role(forced, ROLE_SPLIT); i++)
+        if (cuda->suited[best[i]].plan && (split == SPLIT_PANEL || best[i] == FUSED_PACKED))
+            return best[i];
+    return NONE;
+}
+
+/* Beside a pass on coordinates, unless another mechanism shall have the chunked form alone. */
+static bool takes_clusters(const fpa_cuda_plan *cuda, int forced)
+{
+    return cuda->suited[CLUSTER_SCAN].plan && !has_role(forced, ROLE_SPLIT) && !has_role(forced, ROLE_FUSED);
+}
+
+/* ---- plans ---- */
+
+static fpa_status plan_rows(const fpa_cuda_inputs *in, int first, int end, fpa_suited *suited,
+                            fpa_error *error)
+{
+    for (int m = first; m < end; m++) {
+        void *own = arena_alloc(in->memory, cuda_mechanisms[m].size);
+        if (!own)
+            return fail_memory(error);
+        suited[m] = (fpa_suited){0};
+        fpa_status status = cuda_mechanisms[m].plan(in, own, suited[m].why, error);
+        if (status)
+            return status;
+        suited[m].plan = suited[m].why[0] ? NULL : own;
+    }
+    return FPA_OK;
+}
+
+/* What goes with a split: rows that have its columns, and of fused ones the best, or none where `alone`. */
+static fpa_status plan_beside(fpa_cuda_inputs *in, fpa_cuda_mechanism split, int forced, bool alone,
+                              fpa_cuda_plan *cuda, fpa_error *error)
+{
+    const fpa_split_panel *panel = cuda->suited[SPLIT_PANEL].plan;
+    const fpa_split_outer *outer = cuda->suited[SPLIT_OUTER].plan;
+    in->columns = split == SPLIT_OUTER ? &outer->columns : &panel->columns;
+    in->suited = cuda->suited;
+    fpa_status status = plan_rows(in, FUSED_PACKED, CUDA_MECHANISMS, cuda->suited, error);
+    if (status)
+        return status;
+    const int fused = alone ? NONE : choose_fused(cuda, split, forced);
+    cuda->chosen[split] = true;
+    if (fused != NONE)
+        cuda->chosen[fused] = true;
+    cuda->chosen[CLUSTER_SCAN] = !alone && split == SPLIT_PANEL && takes_clusters(cuda, forced);
+    cuda->chosen[DECODE] = cuda->suited[DECODE].plan;
+    return FPA_OK;
+}
+
+static bool is_possible(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int forced)
+{
+    const bool portable_pass = has_role(forced, ROLE_FUSED) && forced != FUSED_PACKED;
+    if (has_role(forced, ROLE_SPLIT))
+        return split == (fpa_cuda_mechanism)forced && cuda->suited[split].plan;
+    return cuda->suited[split].plan && !(split == SPLIT_OUTER && portable_pass);
+}
+
+/* The order that measurements gave; what comes later has to be faster by more than the model errs by. */
+typedef struct combination {
+    fpa_cuda_mechanism split;
+    bool alone; /* no pass of another mechanism, even if one suits */
+} combination;
+
+enum { COMBINATIONS = 4 };
+static const double clearly = 0.85; /* docs/performance.md: nine of ten predictions are within that */
+
+static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBINATIONS])
+{
+    const bool outer = !cuda->suited[FUSED_PANEL].plan;
+    const fpa_cuda_mechanism first = outer ? SPLIT_OUTER : SPLIT_PANEL,
+                             other = outer ? SPLIT_PANEL : SPLIT_OUTER;
+    const combination order[COMBINATIONS] = {{first, false}, {first, true}, {other, false}, {other, true}};
+    memcpy(list, order, sizeof order);
+}
+
+/* *seconds: of calls as trainers have them, by a plan that is put together for this alone; INFINITY: impossible. */
+static fpa_status try_combination(const fpa_plan *plan, fpa_cuda_inputs *in, const combination *tried,
+                                  int forced, fpa_cuda_plan *cuda, double *seconds, fpa_error *error)
+{
+    fpa_plan other = *plan;
+    *seconds = INFINITY;
+    if (!is_possible(&plan->cuda, tried->split, forced))
+        return FPA_OK;
+    fpa_status status = plan_beside(in, tried->split, forced, tried->alone, &other.cuda, error);
+    if (status)
+        return status;
+    *cuda = other.cuda;
+    if (!plan->target->warpgroups || forced != NONE) { /* nothing to choose: the first that is possible */
+        *seconds = 0;
+        return FPA_OK;
+    }
+    cuda_compose(&other);
+    *seconds = cuda_typical_seconds(&other);
+    return FPA_OK;
+}
+
+static fpa_status choose_combination(fpa_plan *plan, fpa_cuda_inputs *in, int forced, fpa_error *error)
+{
+    combination order[COMBINATIONS];
+    fpa_cuda_plan best = plan->cuda;
+    double least = INFINITY;
+    order_combinations(&plan->cuda, order);
+    for (int i = 0; i < COMBINATIONS && least > 0; i++) {
+        fpa_cuda_plan cuda;
+        double seconds;
+        fpa_status status = try_combination(plan, in, &order[i], forced, &cuda, &seconds, error);
+        if (status)
+            return status;
+        if (seconds < (least < INFINITY ? clearly : 1) * least) {
+            least = seconds;
+            best = cuda;
+        }
+    }
+    plan->cuda = best;
+    return FPA_OK;
+}
+
+fpa_status plan_mechanisms(fpa_plan *plan, int forced, fpa_error *error)
+{
+    fpa_cuda_plan *cuda = &plan->cuda;
+    const fpa_head *head = plan->head;
+    fpa_cuda_inputs in = {.plan = plan, .rows = cuda->rows, .suited = cuda->suited, .memory = &plan->memory};
+    fpa_status status = plan_rows(&in, 0, FUSED_PACKED, cuda->suited, error);
+    if (status)
+        return status;
+    if (!cuda->suited[SPLIT_PANEL].plan) /* the last resort */
+        return fail(error, FPA_UNSUPPORTED, head->origin, "head '%s' %s", head->name,
+                    cuda->suited[SPLIT_PANEL].why);
+    if (forced == NONE || forced >= FUSED_PACKED || cuda->suited[forced].plan)
+        status = choose_combination(plan, &in, forced, error);
+    if (!status && forced != NONE && !cuda->suited[forced].plan)
+        return fail(error, FPA_UNSUPPORTED, head->origin, "%s does not suit head '%s': %s",
+                    cuda_mechanisms[forced].name, head->name, cuda->suited[forced].why);
+    return status;
+}

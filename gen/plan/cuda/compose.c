@@ -1,0 +1,110 @@
+/* cuda_compose: what emitted files have once, and their geometry, from the mechanisms that are chosen. */
+#include "cluster_scan.h"
+#include "decode.h"
+#include "fused_packed.h"
+#include "fused_pass.h"
+#include "parts.h"
+#include "split_outer.h"
+#include "split_panel.h"
+#include "work.h"
+
+int cuda_count_weights(const fpa_head *head)
+{
+    int weights = 0;
+    for (int i = 0; i < head->matrix_count; i++)
+        weights += head->matrices[i].kind != FPA_MATRIX_CONSTANT;
+    return weights;
+}
+
+const void *cuda_chosen(const fpa_cuda_plan *cuda, fpa_cuda_mechanism mechanism)
+{
+    return cuda->chosen[mechanism] ? cuda->suited[mechanism].plan : NULL;
+}
+
+static void name_chosen(fpa_cuda_plan *cuda)
+{
+    cuda->split_panel = cuda_chosen(cuda, SPLIT_PANEL);
+    cuda->split_outer = cuda_chosen(cuda, SPLIT_OUTER);
+    cuda->fused_panel = cuda_chosen(cuda, FUSED_PANEL);
+    cuda->fused_coordinates = cuda_chosen(cuda, FUSED_COORDINATES);
+    cuda->fused_packed = cuda_chosen(cuda, FUSED_PACKED);
+    cuda->cluster_scan = cuda_chosen(cuda, CLUSTER_SCAN);
+    cuda->decode = cuda_chosen(cuda, DECODE);
+}
+
+/* The portable chunk_state, which adds up totals of segments where a pass follows. */
+static void describe_chunk_state(fpa_cuda_plan *cuda)
+{
+    const fpa_fused_pass *pass = cuda->fused_panel ? cuda->fused_panel : cuda->fused_coordinates;
+    cuda->fused = pass || cuda->fused_packed;
+    cuda->coordinates = pass && pass->coordinates;
+    if (cuda->split_panel) {
+        cuda->chunk_state = pass ? pass->chunk_state : cuda->split_panel->chunk_state;
+        cuda->chunk_state_blocks = pass ? pass->chunk_state_blocks : cuda->split_panel->chunk_state_blocks;
+    }
+}
+
+static const char *why_portable(const fpa_cuda_plan *cuda)
+{
+    if (cuda->split_outer)
+        return NULL;
+    return cuda->suited[SPLIT_OUTER].plan ? "warpgroups would take longer" : cuda->suited[SPLIT_OUTER].why;
+}
+
+/* Rows are fetched in pieces of 16 bytes. */
+static int padded_width(const fpa_plan *plan, int width)
+{
+    return dtype_size(plan->head->dtype) == 2 && width % 8 ? round_up(width, 8) : 0;
+}
+
+static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const fpa_cuda_plan *cuda = &plan->cuda;
+    const bool normalized = plan->head->normalize != FPA_NORMALIZE_NONE;
+    g->version = FPA_CUDA_VERSION;
+    g->features = cuda->copy_rows;
+    g->columns = cuda->columns.blocks * 8 * cuda->columns.all;
+    g->column_blocks = cuda->columns.blocks;
+    g->copy_bytes = cuda->rows->element;
+    g->chunk = plan->chunk;
+    g->state_elements = (int)(plan->features * (plan->head->dv + normalized));
+    g->state_element = (int)dtype_size(plan->head->state_dtype);
+    g->weights = cuda->weights;
+    g->gate = plan->head->gate;
+    g->query_tokens = cuda->query_tokens;
+    if (plan->head->gate)
+        g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
+    if (cuda->pads)
+        g->kernel[CUDA_PAD_ROWS] = (struct fpa_cuda_block){CUDA_PAD_THREADS, 0, 0};
+    g->padded_vector = padded_width(plan, plan->head->d);
+    g->padded_value = padded_width(plan, plan->head->dv);
+    g->kernel[CUDA_SEGMENT_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
+    g->segment_scan_elements = CUDA_SCAN_ELEMENTS;
+    work_scans(plan, g);
+    for (int m = 0; m < CUDA_MECHANISMS; m++)
+        if (cuda->chosen[m])
+            cuda_mechanisms[m].geometry(plan, g);
+}
+
+void cuda_compose(fpa_plan *plan)
+{
+    fpa_cuda_plan *cuda = &plan->cuda;
+    name_chosen(cuda);
+    describe_chunk_state(cuda);
+    cuda->portable_why = why_portable(cuda);
+    if (cuda->split_outer) {
+        cuda->columns = cuda->split_outer->columns;
+        cuda->query_tokens = cuda->split_outer->query_tokens;
+        cuda->copy_rows = cuda->split_outer->outer.copy_rows;
+        plan->chunk = cuda->split_outer->chunk;
+    } else {
+        cuda->columns = cuda->split_panel->columns;
+        cuda->query_tokens = cuda->split_panel->query_tokens;
+        cuda->copy_rows = cuda->rows->features;
+        plan->chunk = cuda->split_panel->chunk;
+    }
+    cuda->weights = cuda_count_weights(plan->head);
+    cuda->pads = padded_width(plan, plan->head->d) || padded_width(plan, plan->head->dv);
+    plan->pair_queries = cuda->query_tokens;
+    fill_geometry(plan, &cuda->geometry);
+}
