@@ -199,9 +199,12 @@ $(BUILD)/tests/test_%: $(BUILD)/obj/tests/test_%.o $(helper_objects) $(BUILD)/in
 
 # Running
 
+# As many compilers as there are cores, where the caller did not say how many.
+at_once = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 demo:
 	@tools/install-deps.sh
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(at_once) all
 	@$(MAKE) --no-print-directory demo-run
 
 demo-run:
@@ -209,7 +212,7 @@ demo-run:
 
 test:
 	@tools/install-deps.sh --test
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory $(at_once) check
 
 test-all:
 	@FPA_TEST_ALL=1 $(MAKE) --no-print-directory test

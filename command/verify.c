@@ -129,11 +129,11 @@ static void wait_for(verify_work *work, const verify_job *job)
 
 /* ---- clocks ---- */
 
-/* Tokens that keep one forward near 2 GFLOP, at most 2048. */
-static int64_t timed_length(const fpa_facts *facts, int form)
+/* Tokens that keep one forward of one head near `most` FLOP, at most 2048. */
+static int64_t timed_length(const fpa_facts *facts, int form, double most)
 {
     double flop = facts->flop[form] > 1 ? facts->flop[form] : 1;
-    double length = form == FORM_PARALLEL ? sqrt(4e9 / flop) : 2e9 / flop;
+    double length = form == FORM_PARALLEL ? sqrt(2 * most / flop) : most / flop;
     return length < 16 ? 16 : length > 2048 ? 2048 : (int64_t)length;
 }
 
@@ -142,14 +142,15 @@ static int64_t timed_length(const fpa_facts *facts, int form)
 static fpa_status time_forms(verify_job *job)
 {
     enum { GPU_HEADS = 128 };
-    int64_t heads = device_is_remote(job->kernel) ? GPU_HEADS : sysconf(_SC_NPROCESSORS_ONLN);
+    const bool remote = device_is_remote(job->kernel);
+    int64_t heads = remote ? GPU_HEADS : sysconf(_SC_NPROCESSORS_ONLN);
     fpa_status status = FPA_OK;
     for (int form = 0; form < FORMS && !status; form++) {
         const fpa_load load = {.form = (fpa_form)form,
                                .batch = 1,
-                               .length = timed_length(&job->facts, form),
+                               .length = timed_length(&job->facts, form, remote ? 2e9 : 5e8),
                                .heads = heads,
-                               .repeats = 5,
+                               .repeats = remote ? 5 : 3,
                                .seconds = 0.3};
         if (job->facts.forms & 1 << form)
             status = time_forward(job->kernel, job->written, &load, &job->timing[form], &job->error);

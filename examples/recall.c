@@ -233,8 +233,7 @@ static fpa_status show_head(const char *spec, const char *name, const text *book
 int main(int count, char **arguments)
 {
     static const char *const heads[] = {"linear_d16",    "linear_d32",    "linear_d64",    "tspow2_d16_b4",
-                                        "tspow2_d32_b8", "tspow2_d64_b1", "tspow2_d64_b8", "tspow2_d64_b16",
-                                        "tspow3_d16_b4", "tspow3_d32_b8"};
+                                        "tspow2_d32_b8", "tspow2_d64_b1", "tspow2_d64_b8", "tspow3_d16_b4"};
     const char *spec = getenv("RECALL_SPEC") ? getenv("RECALL_SPEC") : "examples/recall.lua";
     const char *licence = "/usr/share/common-licenses/GPL-3";
     const char *path = count > 1 ? arguments[1] : access(licence, R_OK) ? "README.md" : licence;

@@ -8,7 +8,7 @@ for _, d in ipairs { 16, 32, 64 } do
   heads[#heads + 1] = head { name = "linear_d" .. d, d = d, dv = dv, terms = linear {} }
 end
 
-for _, shape in ipairs { { 16, 4 }, { 32, 8 }, { 64, 1 }, { 64, 8 }, { 64, 16 } } do
+for _, shape in ipairs { { 16, 4 }, { 32, 8 }, { 64, 1 }, { 64, 8 } } do
   local d, b = shape[1], shape[2]
   heads[#heads + 1] = head {
     name = "tspow2_d" .. d .. "_b" .. b, d = d, dv = dv,
@@ -16,12 +16,8 @@ for _, shape in ipairs { { 16, 4 }, { 32, 8 }, { 64, 1 }, { 64, 8 }, { 64, 16 } 
   }
 end
 
-for _, shape in ipairs { { 16, 4 }, { 32, 8 } } do
-  local d, b = shape[1], shape[2]
-  heads[#heads + 1] = head {
-    name = "tspow3_d" .. d .. "_b" .. b, d = d, dv = dv,
-    terms = tspow { d = d, degree = 3, block = b },
-  }
-end
+heads[#heads + 1] = head {
+  name = "tspow3_d16_b4", d = 16, dv = dv, terms = tspow { d = 16, degree = 3, block = 4 },
+}
 
 return heads

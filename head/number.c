@@ -11,16 +11,6 @@
 typedef __int128 wide;
 typedef unsigned __int128 unsigned_wide;
 
-static uint64_t narrow_gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static unsigned_wide wide_gcd(unsigned_wide a, unsigned_wide b)
 {
     while (b > UINT64_MAX || a > UINT64_MAX) {
@@ -30,7 +20,7 @@ static unsigned_wide wide_gcd(unsigned_wide a, unsigned_wide b)
         a = b;
         b = rest;
     }
-    return narrow_gcd((uint64_t)a, (uint64_t)b);
+    return number_gcd((uint64_t)a, (uint64_t)b);
 }
 
 /* num/den in lowest terms; false: that does not fit 64 bits. den != 0. */
@@ -91,22 +81,25 @@ static bool both_narrow(fpa_number a, fpa_number b)
     return a.den && b.den;
 }
 
-fpa_number number_add(arena *memory, fpa_number a, fpa_number b)
+/* a + sign b */
+static fpa_number add_signed(arena *memory, fpa_number a, fpa_number b, int sign)
 {
     fpa_number result;
-    if (is_none(a, b, &result) || (both_narrow(a, b) && reduce((wide)a.num * b.den + (wide)b.num * a.den,
-                                                               (wide)a.den * b.den, &result)))
+    if (is_none(a, b, &result) ||
+        (both_narrow(a, b) &&
+         reduce((wide)a.num * b.den + sign * (wide)b.num * a.den, (wide)a.den * b.den, &result)))
         return result;
-    return wide_apply(memory, WIDE_ADD, a, b);
+    return wide_apply(memory, sign < 0 ? WIDE_SUB : WIDE_ADD, a, b);
+}
+
+fpa_number number_add(arena *memory, fpa_number a, fpa_number b)
+{
+    return add_signed(memory, a, b, 1);
 }
 
 fpa_number number_sub(arena *memory, fpa_number a, fpa_number b)
 {
-    fpa_number result;
-    if (is_none(a, b, &result) || (both_narrow(a, b) && reduce((wide)a.num * b.den - (wide)b.num * a.den,
-                                                               (wide)a.den * b.den, &result)))
-        return result;
-    return wide_apply(memory, WIDE_SUB, a, b);
+    return add_signed(memory, a, b, -1);
 }
 
 fpa_number number_mul(arena *memory, fpa_number a, fpa_number b)

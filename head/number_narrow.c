@@ -30,6 +30,16 @@ fpa_number number_narrow(bool negative, uint64_t num, uint64_t den)
                         .value = negative && num ? -value : value};
 }
 
+uint64_t number_gcd(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 fpa_number number_none(fpa_status why)
 {
     return (fpa_number){.num = why, .value = NAN};

@@ -141,16 +141,6 @@ static bool fits_word(const mp_int *a)
     return mp_count_bits(a) <= 64;
 }
 
-static uint64_t word_gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Both positive; the gcd is left in a. Subtractions and shifts, by words at the end. */
 static mp_err subtract_gcd(mp_int *a, mp_int *b)
 {
@@ -160,7 +150,7 @@ static mp_err subtract_gcd(mp_int *a, mp_int *b)
         if (mp_cmp_mag(a, b) == MP_GT)
             mp_exch(a, b);
         if (fits_word(b)) {
-            mp_set_u64(a, word_gcd(mp_get_mag_u64(b), mp_get_mag_u64(a)));
+            mp_set_u64(a, number_gcd(mp_get_mag_u64(b), mp_get_mag_u64(a)));
             return error;
         }
         if (!error)
@@ -248,6 +238,16 @@ static mp_err compute(wide_operation operation, const wide_view *a, const wide_v
     return error ? error : mp_mul(&a->den, divide ? &b->num : &b->den, den);
 }
 
+/* The number num/den, unless computing them has failed; both are cleared. */
+static fpa_number settle(arena *memory, mp_err error, mp_int *num, mp_int *den)
+{
+    if (!error)
+        error = reduce(num, den);
+    fpa_number result = error ? no_memory(memory) : keep(memory, num, den);
+    mp_clear_multi(num, den, NULL);
+    return result;
+}
+
 fpa_number wide_apply(arena *memory, wide_operation operation, fpa_number a, fpa_number b)
 {
     wide_view left, right;
@@ -256,12 +256,7 @@ fpa_number wide_apply(arena *memory, wide_operation operation, fpa_number a, fpa
         return no_memory(memory);
     view(a, &left);
     view(b, &right);
-    mp_err error = compute(operation, &left, &right, &num, &den);
-    if (!error)
-        error = reduce(&num, &den);
-    fpa_number result = error ? no_memory(memory) : keep(memory, &num, &den);
-    mp_clear_multi(&num, &den, NULL);
-    return result;
+    return settle(memory, compute(operation, &left, &right, &num, &den), &num, &den);
 }
 
 fpa_number wide_scaled(arena *memory, int64_t mantissa, int exponent)
@@ -274,11 +269,7 @@ fpa_number wide_scaled(arena *memory, int64_t mantissa, int exponent)
     mp_err error = mp_mul_2d(&seen.num, exponent > 0 ? exponent : 0, &num);
     if (!error)
         error = mp_mul_2d(&seen.den, exponent < 0 ? -exponent : 0, &den);
-    if (!error)
-        error = reduce(&num, &den);
-    fpa_number result = error ? no_memory(memory) : keep(memory, &num, &den);
-    mp_clear_multi(&num, &den, NULL);
-    return result;
+    return settle(memory, error, &num, &den);
 }
 
 /* root^2 == square; *found false: there is no such integer. */

@@ -4,6 +4,7 @@
 
 #include "number.h"
 
+uint64_t number_gcd(uint64_t a, uint64_t b);
 /* A number without a value. */
 fpa_number number_none(fpa_status why);
 /* num/den in lowest terms, both of at most 63 bits. */

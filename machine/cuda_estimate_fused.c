@@ -77,7 +77,8 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
 /* ---- cluster_scan ---- */
 
 /* A sequence goes from block to block, a span at a time: the blocks' own work is side by side, handing the state on is
- * not; before its first state a cluster waits for memory, and a block for its own first span. As many sequences at a time as there is room for clusters; in the last round not all blocks have a span. */
+ * not; before its first state a cluster waits for memory, and a block for its own first span. As many sequences at a
+ * time as there is room for clusters; in the last round not all blocks have a span. */
 fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate)
 {
     const struct fpa_cuda_geometry *g = task->geometry;

@@ -1,20 +1,11 @@
-#include "runtime/cuda/build.h"
-#include "gen/gen.h"
-#include "runtime/cuda/image.h"
 #include "cubin.h"
-#include "scratch.h"
 
 #include <elf.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+#include "nvrtc_fixture.h"
 
 static const char plain[] = "extern \"C\" __global__ void toy_plain(float *y)\n"
                             "{\n"
@@ -30,36 +21,6 @@ static const char spilling[] =
     "    _Pragma(\"unroll\") for (int i = 0; i < 96; i++) a[i] = a[i] * a[(i * 7 + 5) % 96] + a[95 - i];\n"
     "    _Pragma(\"unroll\") for (int i = 0; i < 96; i++) y[i * 1024 + threadIdx.x] = a[i] + a[95 - i];\n"
     "}\n";
-
-typedef struct fixture {
-    fpa_options options;
-    scratch_log log;
-} fixture;
-
-static int make_fixture(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->options = (fpa_options){.log = scratch_record, .log_user = &f->log};
-    *state = f;
-    return 0;
-}
-
-static int drop_fixture(void **state)
-{
-    free(*state);
-    return 0;
-}
-
-/* Only a machine where NVRTC may not be fetched has none. */
-static void need_nvrtc(void)
-{
-    const char *version;
-    fpa_error error;
-    if (nvrtc_find(&version, &error)) {
-        print_message("%s\n", error.message);
-        skip();
-    }
-}
 
 static fpa_status compile(const fixture *f, const char *code, const char *target, bool ptx,
                           fpa_object *object, nvrtc_report *report, fpa_error *error)
@@ -388,98 +349,6 @@ static void a_named_library_has_to_be_an_nvrtc(void **state)
     free(other);
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, make_fixture, drop_fixture)
-
-/* A kernel in each part but the second, which has a table only. */
-static const char parted[] =
-    "#ifndef FPA_CUDA_PART\n#error whole\n#endif\n"
-    "#define NAME2(n) toy_part##n\n#define NAME(n) NAME2(n)\n"
-    "#if FPA_CUDA_PART == BAD\n#error refused\n#endif\n"
-    "extern \"C\" __device__ const int toy_table[4] = {1, 2, 3, 4};\n"
-    "#if FPA_CUDA_PART != 2\n"
-    "extern \"C\" __global__ void NAME(FPA_CUDA_PART)(int *y) { *y = toy_table[*y]; }\n"
-    "#endif\n";
-
-static fpa_status compile_parts(const fixture *f, int bad, fpa_object *object, fpa_error *error)
-{
-    char code[640];
-    fpa_source source = {.code = code, .facts = {.name = "toy", .target = "cuda:sm_80"}};
-    snprintf(code, sizeof code, "#define BAD %d\n%s", bad, parted);
-    return builder_cuda.compile(&f->options, &source, object, error);
-}
-
-static void parts_with_kernels_are_compiled_apart_and_kept_together(void **state)
-{
-    fixture *f = *state;
-    fpa_object object, again, images[FPA_CUDA_PARTS];
-    fpa_error error = {0};
-    need_nvrtc();
-    assert_int_equal(compile_parts(f, 0, &object, &error), FPA_OK);
-    assert_int_equal(f->log.lines, 1);
-    assert_int_equal(image_split(&object, images, FPA_CUDA_PARTS), FPA_CUDA_PARTS - 1);
-    for (int i = 0; i < FPA_CUDA_PARTS - 1; i++) {
-        cubin module;
-        char name[16];
-        snprintf(name, sizeof name, "toy_part%d", i < 1 ? 1 : i + 2);
-        assert_true(cubin_read(images[i].bytes, images[i].size, &module));
-        assert_int_equal(module.count, 1);
-        assert_string_equal(module.kernel[0].name, name);
-    }
-    assert_int_equal(compile_parts(f, 0, &again, &error), FPA_OK);
-    assert_int_equal(again.size, object.size);
-    assert_memory_equal(again.bytes, object.bytes, object.size);
-    free(object.bytes);
-    free(again.bytes);
-    assert_int_equal(compile_parts(f, 3, &object, &error), FPA_COMPILE);
-    assert_non_null(strstr(error.message, "refused"));
-    assert_null(object.bytes);
-}
-
-static const cubin_kernel *find_kernel(const cubin *module, const char *name)
-{
-    for (int i = 0; i < module->count; i++)
-        if (strcmp(module->kernel[i].name, name) == 0)
-            return &module->kernel[i];
-    return NULL;
-}
-
-/* The kernels of an emitted file, each in one part only, with the registers that it has in the whole. */
-static void the_parts_of_a_head_have_all_of_its_kernels(void **state)
-{
-    fixture *f = *state;
-    fpa_head_list list;
-    fpa_source source;
-    fpa_object whole_object, object, images[FPA_CUDA_PARTS];
-    nvrtc_report report;
-    fpa_error error = {0};
-    cubin whole;
-    const fpa_head *head;
-    int found = 0;
-    need_nvrtc();
-    assert_int_equal(spec_load("specs/storage.lua", &list, &error), FPA_OK);
-    assert_int_equal(head_list_find(&list, "linear_d64_bf16", "storage.lua", &head, &error), FPA_OK);
-    assert_int_equal(source_generate(head, "cuda:sm_80", &source, &error), FPA_OK);
-    assert_int_equal(cuda_compile(&f->options, &source, false, &whole_object, &report, &error), FPA_OK);
-    assert_int_equal(builder_cuda.compile(&f->options, &source, &object, &error), FPA_OK);
-    assert_true(cubin_read(whole_object.bytes, whole_object.size, &whole));
-    int count = image_split(&object, images, FPA_CUDA_PARTS);
-    for (int i = 0; i < count; i++) {
-        cubin part;
-        assert_true(cubin_read(images[i].bytes, images[i].size, &part));
-        for (int k = 0; k < part.count; k++, found++) {
-            const cubin_kernel *its = find_kernel(&whole, part.kernel[k].name);
-            assert_non_null(its);
-            assert_int_equal(its->registers, part.kernel[k].registers);
-        }
-    }
-    assert_int_equal(found, whole.count);
-    nvrtc_report_free(&report);
-    free(whole_object.bytes);
-    free(object.bytes);
-    source_free(&source);
-    head_list_free(&list);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,8 +362,6 @@ int main(void)
         CLAIM(a_warning_is_logged),
         CLAIM(the_bytes_depend_on_neither_folder_nor_thread),
         CLAIM(the_identity_is_the_version_and_the_options),
-        CLAIM(parts_with_kernels_are_compiled_apart_and_kept_together),
-        CLAIM(the_parts_of_a_head_have_all_of_its_kernels),
         CLAIM(a_cubin_that_was_cut_is_refused_before_the_driver_sees_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

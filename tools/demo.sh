@@ -9,6 +9,9 @@ set -eu
 build=$1
 status=0
 
+# Threads of kernels sleep where they wait for each other, as compilers want the cores at the same time.
+export OMP_WAIT_POLICY=passive
+
 # Each kind of head is in these.
 GLOBIGNORE=specs/appendix.lua:specs/table1.lua
 specs=(specs/*.lua)
@@ -25,8 +28,7 @@ echo
 # Two heads show the path where there is no GPU to run them on: one in f32 for any Hopper, one in bf16 whose
 # kernels are of warpgroups. A process each, into a folder of its own.
 compile_for_gpu() {
-    local folder start=$SECONDS
-    folder=$(mktemp -d)
+    local start=$SECONDS
     if printf '%s\0' specs/tspow.lua tspow2_d64_b8 cuda:sm_90 specs/storage.lua tspow2_d64_bf16 cuda:sm_90a |
         xargs -0 -n 3 -P "$(nproc)" sh -c \
             '"$1" gen "$3" --head "$4" --target "$5" --object -o "$2/$4"' - "$build/fpac" "$folder" \
@@ -37,19 +39,28 @@ compile_for_gpu() {
     else
         echo "CUDA: nothing was compiled, or not all: $(head -n 1 "$folder/errors")"
     fi
-    rm -rf "$folder"
+}
+
+remember_text() {
+    echo "What a state is for: each word of a text is stored with its successor, then all are asked again."
+    echo
+    "$build/examples/recall" ${RECALL_TEXT:+"$RECALL_TEXT"}
 }
 
 if "$build/fpac" list | grep -q '^cuda:.*runs here'; then
     echo "The same on the GPU."
     echo
     "$build/fpac" verify --time --target cuda "${specs[@]}" || status=$?
+    echo
+    remember_text || status=$?
 else
-    compile_for_gpu
+    # Compiling for GPUs has nothing to wait for: it goes on beside what recalls, and says its own at the end.
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    compile_for_gpu >"$folder/said" &
+    remember_text || status=$?
+    wait
+    echo
+    cat "$folder/said"
 fi
-
-echo
-echo "What a state is for: each word of a text is stored with its successor, then all are asked again."
-echo
-"$build/examples/recall" ${RECALL_TEXT:+"$RECALL_TEXT"}
 exit $status

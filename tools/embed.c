@@ -5,13 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void write_byte(FILE *out, int byte)
+{
+    if (byte == '\n')
+        fprintf(out, "\\n\"\n\"");
+    else if (byte == '"' || byte == '\\' || byte == '?') /* ?? may begin a trigraph */
+        fprintf(out, "\\%c", byte);
+    else if (byte >= ' ' && byte <= '~')
+        putc(byte, out);
+    else
+        fprintf(out, "\\%03o", (unsigned)byte); /* three digits end there, whatever follows */
+}
+
+/* A literal a line, which compilers read faster than a number a byte. */
 static int copy_bytes(FILE *out, FILE *in, const char *symbol)
 {
     size_t size = 0;
-    fprintf(out, "\nconst char %s[] = {", symbol);
+    fprintf(out, "\nconst char %s[] =\n\"", symbol);
     for (int byte; (byte = getc(in)) != EOF; size++)
-        fprintf(out, "%s'\\%03o',", size % 16 ? "" : "\n", (unsigned)byte);
-    fprintf(out, "\n'\\0'};\nconst size_t %s_size = %zu;\n", symbol, size);
+        write_byte(out, byte);
+    fprintf(out, "\";\nconst size_t %s_size = %zu;\n", symbol, size);
     return ferror(in) ? -1 : 0;
 }
 

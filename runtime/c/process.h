@@ -19,9 +19,9 @@ typedef struct fpa_outcome {
     char output[4096]; /* the first bytes of stdout and stderr, terminated */
 } fpa_outcome;
 
-/* Run it. It is killed when the calling thread ends before it. IO when it could not be started at all. Its standard input is empty. Of the environment
- * it sees PATH, HOME, LD_LIBRARY_PATH, LC_ALL=C and TMPDIR=folder only, so that variables which
- * change a compiler's output (CPATH, LIBRARY_PATH ...) cannot slip past the cache's key. */
+/* Run it. It is killed when the calling thread ends before it. IO when it could not be started at all. Its standard
+ * input is empty. Of the environment it sees PATH, HOME, LD_LIBRARY_PATH, LC_ALL=C and TMPDIR=folder only, so that
+ * variables which change a compiler's output (CPATH, LIBRARY_PATH ...) cannot slip past the cache's key. */
 fpa_status process_run(const fpa_process *process, fpa_outcome *outcome, fpa_error *error);
 
 #endif

@@ -36,10 +36,6 @@ enum {
 };
 /* CUfunction_attribute */
 enum {
-    CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
-    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
-    CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
-    CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
     CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9, /* per cent */
 };
@@ -106,7 +102,6 @@ typedef struct fpa_driver {
     CUresult (*cuModuleUnload)(CUmodule module);
     CUresult (*cuModuleGetFunction)(CUfunction *function, CUmodule module, const char *name);
     CUresult (*cuModuleGetGlobal)(CUdeviceptr *address, size_t *size, CUmodule module, const char *name);
-    CUresult (*cuFuncGetAttribute)(int *value, int attribute, CUfunction function);
     CUresult (*cuFuncSetAttribute)(CUfunction function, int attribute, int value);
     CUresult (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function, int threads,
                                                             size_t shared_bytes);
@@ -134,7 +129,6 @@ typedef struct fpa_driver {
     CUresult (*cuGraphDestroy)(CUgraph graph);
     CUresult (*cuEventCreate)(CUevent *event, unsigned flags);
     CUresult (*cuEventRecord)(CUevent event, CUstream stream);
-    CUresult (*cuEventSynchronize)(CUevent event);
     CUresult (*cuEventElapsedTime)(float *milliseconds, CUevent start, CUevent end);
     CUresult (*cuEventDestroy)(CUevent event);
     /* NULL: the driver serves no CUDA from 11.8 on; the last one: from 12.0 */

@@ -75,5 +75,4 @@ const fpa_field decode_fields[] = {FIELD_CONSTANT("decode_threads", CUDA_DECODE_
                                    FIELD_AS(fpa_decode, "decode_bytes", bytes),
                                    FIELD_AS(fpa_decode, "decode_cluster", cluster),
                                    FIELD_AS(fpa_decode, "decode_resident_bytes", resident_bytes),
-                                   FIELD_AS(fpa_decode, "decode_resident_least", resident_least),
                                    FIELDS_END};
