@@ -101,11 +101,11 @@ enum {
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _split_reduction */
-#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
-#define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
-#define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
-#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_gate_scan, _pad_rows, _pack_rows, _chunk_state, _segment_scan */
+#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _split_reduction */
+#define FPA_CUDA_PART_DECODE_RECENT 2 /* NAME_decode_recent */
+#define FPA_CUDA_PART_CHUNK_OUTPUT 3  /* NAME_chunk_output */
+#define FPA_CUDA_PART_FUSED 4         /* NAME_fused_chunk, _cluster_scan */
+#define FPA_CUDA_PART_CHUNK_STATE 5   /* NAME_gate_scan, _pad_rows, _pack_rows, _chunk_state, _segment_scan */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
