@@ -6,7 +6,6 @@
 #include "bundle.h"
 #include "command.h"
 #include "options.h"
-#include "plain_text.h"
 
 enum { MANY_TARGETS = 16, TARGET_TEXT = 32 };
 
@@ -81,25 +80,11 @@ static fpa_status add_heads(const char *spec, const gen_options *wanted, fpa_hea
     return status;
 }
 
-/* Warnings stay: of products that wait for each other, say, where the compiler found no registers. */
-static void show_progress(void *user, const char *line)
-{
-    (void)user;
-    if (!strstr(line, ": warning: ")) {
-        progress("%s", line);
-        return;
-    }
-    progress_end();
-    fputs("fpac: ", stderr);
-    print_escaped(stderr, line);
-    fputc('\n', stderr);
-}
-
 static fpa_status write_bundle(const fpa_texts *specs, const gen_options *wanted, fpa_error *error)
 {
     target_names targets = {0};
     fpa_head_list all = {0};
-    const fpa_options options = {.log = show_progress};
+    const fpa_options options = {.log = say_log};
     fpa_status status = parse_targets(wanted->target, &targets, error);
     if (!status && wanted->ptx && !targets.cuda)
         status = fail(error, FPA_INVALID, "--ptx", "is for CUDA targets, and --target names none");
@@ -125,6 +110,7 @@ int command_gen(int count, char **arguments)
         {"--object", OPTION_FLAG, &options.objects, NULL,
          "compile shared libraries too, verified where they run", 0, 0},
         {"--ptx", OPTION_FLAG, &options.ptx, NULL, "write CUDA kernels as PTX too, to read", 0, 0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "gen SPEC... -o DIR [--head NAME] [--target NAME[,NAME...]] [--dtype DTYPE] [--object] [--ptx]",

@@ -15,13 +15,14 @@
 
 static void help_exits_with_0_and_usage_errors_with_2(void **state)
 {
-    static const char *const commands[] = {"new",   "explain", "gen",  "verify",  "run",
-                                           "bench", "plot",    "list", "prelude", "cache"};
+    static const char *const commands[] = {"new",   "design", "explain", "gen",     "verify", "run",
+                                           "bench", "plot",   "list",    "prelude", "cache"};
     (void)state;
     expect(RUN("fpac", "--help"), 0, "usage: fpac", NULL);
     expect(RUN("fpac", "--version"), 0, "fpac ", NULL);
     expect(RUN("fpac"), 2, NULL, "usage: fpac");
-    expect(RUN("fpac", "explane"), 2, NULL, "fpac: explane: no such command");
+    expect(RUN("fpac", "explane"), 2, NULL, "fpac: explane: no such command; did you mean explain?");
+    expect(RUN("fpac", "soup"), 2, NULL, "fpac: soup: no such command\n");
     for (unsigned i = 0; i < sizeof commands / sizeof *commands; i++) {
         expect(RUN("fpac", commands[i], "--help"), 0, "usage: fpac", NULL);
         expect(RUN("fpac", commands[i], "--nonsense"), 2, NULL, "fpac: --nonsense: no such option");
@@ -43,6 +44,10 @@ static void every_wrong_line_is_told_with_its_word(void **state)
         {{"fpac", "gen", "a.lua"}, "-o: is needed"},
         {{"fpac", "run", "a.lua", "--q", "q.npy"}, "--k: is needed"},
         {{"fpac", "verify"}, "verify: too few operands"},
+        {{"fpac", "explain", "a.lua", "--jsn"}, "--jsn: no such option; did you mean --json?"},
+        {{"fpac", "bench", "a.lua", "--lenght=12"}, "did you mean --length?"},
+        {{"fpac", "verify", "--json", "--jobs", "none", "a.lua"},
+         "{\"error\": {\"code\": \"invalid\", \"where\": \"--jobs\", \"message\": \"needs a whole number"},
         {{"fpac", "new"}, "new: too few operands"},
         {{"fpac", "bench", "a.lua", "--device", "-1"}, "--device: needs a whole number from 0"},
     };
@@ -60,6 +65,18 @@ static void a_spec_that_fails_exits_with_1_and_its_line(void **state)
     expect(RUN("fpac", "verify", here.spec), 1, NULL, "spec.lua:2: ");
     expect(RUN("fpac", "list", here.spec), 1, NULL, "spec.lua:2: ");
     expect(RUN("fpac", "explain", "no/such/spec.lua"), 1, NULL, "fpac: no/such/spec.lua: ");
+    scratch_remove(here.folder);
+}
+
+static void errors_are_json_after_json(void **state)
+{
+    place here;
+    (void)state;
+    place_begin(&here, "return head { name = 'bad', d = 4, dv = 4, termz = linear {} }\n");
+    expect(RUN("fpac", "explain", "--json", here.spec), 1, NULL,
+           "{\"error\": {\"code\": \"invalid\", \"where\": \"");
+    expect(RUN("fpac", "list", "--json", here.spec), 1, "[]", "did you mean 'terms'");
+    expect(RUN("fpac", "verify", "--json", here.spec), 1, NULL, "\"message\": \"");
     scratch_remove(here.folder);
 }
 
@@ -356,6 +373,7 @@ int main(void)
         cmocka_unit_test(help_exits_with_0_and_usage_errors_with_2),
         cmocka_unit_test(every_wrong_line_is_told_with_its_word),
         cmocka_unit_test(a_spec_that_fails_exits_with_1_and_its_line),
+        cmocka_unit_test(errors_are_json_after_json),
         cmocka_unit_test(names_of_files_do_not_reach_the_terminal_raw),
         cmocka_unit_test(a_missing_head_is_told_with_those_there_are),
         cmocka_unit_test(an_unknown_target_is_told_with_those_there_are),
