@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "candidates.h"
 #include "gen/plan/candidates.h"
 #include "gen/plan/plan.h"
@@ -270,27 +271,14 @@ static int measure_rows(const design_request *request, design_list *list)
 
 /* ---- the line ---- */
 
-/* "512KiB", "1.5 MiB", "64K", "524288". */
-static fpa_status read_size(const char *text, double *bytes, fpa_error *error)
+static fpa_status read_state(const char *text, double *bytes, fpa_error *error)
 {
-    static const struct {
-        const char *name;
-        double factor;
-    } units[] = {{"", 1},       {"B", 1},        {"K", 0x1p10}, {"KiB", 0x1p10},
-                 {"M", 0x1p20}, {"MiB", 0x1p20}, {"G", 0x1p30}, {"GiB", 0x1p30}};
-    char *end;
-    *bytes = strtod(text, &end);
-    while (*end == ' ')
-        end++;
-    for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(end, units[i].name) != 0)
-            continue;
-        *bytes *= units[i].factor;
-        if (end != text && *bytes >= 1 && *bytes < 0x1p50)
-            return FPA_OK;
-    }
-    return fail(error, FPA_INVALID, "--state", "%s is no size of a state; write 512KiB, 1.5MiB or bytes",
-                text);
+    int64_t size;
+    if (!size_parse(text, &size))
+        return fail(error, FPA_INVALID, "--state", "%s is no size of a state; write 512KiB, 1.5MiB or bytes",
+                    text);
+    *bytes = (double)size;
+    return FPA_OK;
 }
 
 static fpa_status select_normalize(const char *name, fpa_normalize *kind, fpa_error *error)
@@ -308,7 +296,7 @@ static fpa_status complete(design_request *request, fpa_error *error)
 {
     const fpa_options options = {.target = request->target_name, .device = (int)request->device};
     const fpa_backend *backend;
-    fpa_status status = read_size(request->state_text, &request->state, error);
+    fpa_status status = read_state(request->state_text, &request->state, error);
     if (!status)
         status = select_normalize(request->normalize_name, &request->normalize, error);
     if (!status)
