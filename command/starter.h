@@ -17,7 +17,7 @@ typedef struct starter_family {
     const char *terms;  /* what stands behind `terms =` */
     const char *scale;  /* as the spec writes it: 1 / sqrt(d) */
     const char *why;    /* a comment behind the terms */
-    int d, dv;
+    int d, dv, features; /* D after simplification */
     bool normalized, gate;
     starter_weight weight[STARTER_WEIGHTS];
 } starter_family;

@@ -221,6 +221,8 @@ static void list_names_heads_and_targets(void **state)
     place_begin(&here, two_heads_spec);
     expect(RUN("fpac", "list", here.spec), 0, "two", NULL);
     expect(RUN("fpac", "list", here.spec, "--json"), 0, "\"head\": \"two\"", NULL);
+    expect(RUN("fpac", "list", "specs/tspow.lua"), 0, "D       2304 ->     2112  state  528.0 KiB", NULL);
+    expect(RUN("fpac", "list", "specs/gated.lua", "--json"), 0, "\"state_bytes\": 549120", NULL);
     expect(RUN("fpac", "list"), 0, "c:avx512", NULL);
     expect(RUN("fpac", "list", "--json"), 0, "\"best\": true", NULL);
     scratch_remove(here.folder);
@@ -245,6 +247,12 @@ static void cache_counts_and_clears(void **state)
     expect(RUN("/bin/sh", "-c", command), 0, "tiny", NULL);
     snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --json", cache, command_path);
     expect(RUN("/bin/sh", "-c", command), 0, "\"entries\": 1", NULL);
+    snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --limit 1.5GiB", cache, command_path);
+    expect(RUN("/bin/sh", "-c", command), 0, "of at most 1.5 GiB", NULL);
+    snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --json", cache, command_path);
+    expect(RUN("/bin/sh", "-c", command), 0, "\"limit\": 1610612736", NULL);
+    snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --limit much", cache, command_path);
+    expect(RUN("/bin/sh", "-c", command), 1, NULL, "--limit: much is no size");
     snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --clear", cache, command_path);
     expect(RUN("/bin/sh", "-c", command), 0, "removed 1 entry", NULL);
     snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --json", cache, command_path);
@@ -339,6 +347,38 @@ static void gen_writes_files_that_compile_alone(void **state)
     scratch_remove(here.folder);
 }
 
+/* The weights of one head are beyond float32: the others are there, and the exit code tells. */
+static void one_head_that_fails_does_not_stop_the_others(void **state)
+{
+    static const char spec[] =
+        "return {\n"
+        "  head { name = 'one', d = 4, dv = 4, terms = linear {} },\n"
+        "  head { name = 'huge', d = 4, terms = inhomogeneous { degree = 2, constant = -1e150 } },\n"
+        "  head { name = 'two', d = 4, dv = 4, terms = power { degree = 2 } },\n"
+        "}\n";
+    place here;
+    char one[PATH], two[PATH], huge[PATH], manifest[PATH];
+    (void)state;
+    place_begin(&here, spec);
+    place_file(&here, "one.c", one);
+    place_file(&here, "two.c", two);
+    place_file(&here, "huge.c", huge);
+    place_file(&here, "manifest.fpa", manifest);
+    expect(RUN("fpac", "gen", here.spec, "-o", here.folder, "--target", "c:sse2"), 1, NULL,
+           "compute in float32");
+    assert_true(!access(one, R_OK) && !access(two, R_OK) && access(huge, F_OK));
+    expect(RUN("/usr/bin/env", "grep", "-c", "huge", manifest), 1, "0", NULL);
+    expect(RUN("fpac", "verify", here.spec, "--json"), 1, "\"verdict\": \"unsupported\"",
+           "compute in float32");
+    program_result result = RUN("fpac", "verify", "no/such.lua", here.spec);
+    assert_non_null(strstr(result.out, "one      "));
+    assert_non_null(strstr(result.out, "two      "));
+    expect(result, 1, NULL, "no/such.lua");
+    expect(RUN("fpac", "gen", "no/such.lua", here.spec, "-o", here.folder, "--head", "two"), 1, NULL,
+           "no/such.lua");
+    scratch_remove(here.folder);
+}
+
 static void gen_with_objects_writes_shared_libraries(void **state)
 {
     place here;
@@ -390,6 +430,7 @@ int main(void)
         cmocka_unit_test(bench_times_candidates_and_tells_the_regret),
         cmocka_unit_test(bench_reports_the_form_asked_for),
         cmocka_unit_test(gen_writes_files_that_compile_alone),
+        cmocka_unit_test(one_head_that_fails_does_not_stop_the_others),
         cmocka_unit_test(gen_with_objects_writes_shared_libraries),
         cmocka_unit_test(generated_exemplars_are_current),
     };

@@ -53,8 +53,11 @@ static void every_family_runs_by_the_line_in_its_spec(void **state)
         beginning_make(&mine);
         expect(RUN("fpac", "new", "mine", "--family", families[i], "--sample", "-o", mine.here.folder), 0,
                NULL, NULL);
+        char features[64];
         char *text = text_read(mine.spec, NULL), *line = text ? strstr(text, "fpac run") : NULL;
         assert_non_null(line);
+        snprintf(features, sizeof features, "\"features\": %d,", atoi(strstr(text, ". D = ") + 6));
+        expect(RUN("fpac", "explain", mine.spec, "--json"), 0, features, NULL);
         assert_non_null(realpath(getenv("FPAC") ? getenv("FPAC") : "build/fpac", real));
         snprintf(command, sizeof command, "cd '%s' && '%s'%.*s --check-finite", mine.here.folder, real,
                  (int)(strcspn(line, "\n") - strlen("fpac")), line + strlen("fpac"));
