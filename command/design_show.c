@@ -82,11 +82,40 @@ static void advise(const design_request *request, const design_list *list)
         printf("%d rows more: --rows %d\n", list->count - (int)request->rows, list->count);
 }
 
+static int compare_doubles(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The median of |predicted / measured - 1| in percent, of prefill or of decode; -1: nothing was measured. */
+static double median_error(const design_list *list, bool decode)
+{
+    double *errors = calloc((size_t)list->count + 1, sizeof *errors), median = -1;
+    int count = 0;
+    for (int i = 0; errors && i < list->count; i++) {
+        const design_row *row = &list->rows[i];
+        if (row->was_measured)
+            errors[count++] = 100 * fabs((decode ? row->decode / row->measured_decode
+                                                 : row->prefill / row->measured_prefill) -
+                                         1);
+    }
+    if (count) {
+        qsort(errors, (size_t)count, sizeof *errors, compare_doubles);
+        median = (errors[(count - 1) / 2] + errors[count / 2]) / 2;
+    }
+    free(errors);
+    return median;
+}
+
 void design_print(const design_request *request, const design_list *list)
 {
     print_title(request);
     for (int i = 0; i < list->count && i < request->rows; i++)
         print_row(request, i + 1, &list->rows[i]);
+    if (median_error(list, false) >= 0)
+        printf("\nmedian error of what is predicted: prefill %.0f %%, decode %.0f %%\n",
+               median_error(list, false), median_error(list, true));
     printf("\n*: none recalls more in less time. recall: pairs of which %d %% come back, by interference "
            "alone.\n",
            (int)request->recalled);

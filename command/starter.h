@@ -12,11 +12,11 @@ typedef struct starter_weight {
 } starter_weight;
 
 typedef struct starter_family {
-    const char *name;   /* as --family gives it */
-    const char *kernel; /* a line: the formula, and when one would take it */
-    const char *terms;  /* what stands behind `terms =` */
-    const char *scale;  /* as the spec writes it: 1 / sqrt(d) */
-    const char *why;    /* a comment behind the terms */
+    const char *name;    /* as --family gives it */
+    const char *kernel;  /* a line: the formula, and when one would take it */
+    const char *terms;   /* what stands behind `terms =` */
+    const char *scale;   /* as the spec writes it: 1 / sqrt(d) */
+    const char *why;     /* a comment behind the terms */
     int d, dv, features; /* D after simplification */
     bool normalized, gate;
     starter_weight weight[STARTER_WEIGHTS];

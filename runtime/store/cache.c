@@ -348,7 +348,7 @@ static fpa_status trim(const fpa_cache *cache, const char *kept, int64_t *remove
             is_entry(dirfd(folder), item->d_name, &facts))
             list_entry(&list, item->d_name, &facts);
     }
-    if (list.bytes > cache->limit)
+    if (list.entries && list.bytes > cache->limit)
         qsort(list.entries, (size_t)list.count, sizeof *list.entries, compare_use);
     for (int i = 0; i < list.count && list.bytes > cache->limit; i++) {
         const used_entry *oldest = &list.entries[i];
