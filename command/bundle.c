@@ -319,8 +319,9 @@ static fpa_status write_entries(const bundle *b, bundle_work *work, fpa_error *f
     for (int h = 0; h < work->count; h++)
         for (int t = 0; t < work->targets_count; t++) {
             fpa_bundle_entry entry = {0};
-            log_line(b->options, "%d of %d: %s for %s", h * work->targets_count + t + 1,
-                     work->count * work->targets_count, work->heads[h]->name, work->targets[t]->name);
+            log_line(b->options, "%d of %d: generating and compiling %s for %s",
+                     h * work->targets_count + t + 1, work->count * work->targets_count, work->heads[h]->name,
+                     work->targets[t]->name);
             fpa_status status = write_entry(b, work->heads[h], work->targets[t], &entry, &failure);
             if (!status)
                 work->manifest.entries[work->manifest.count++] = entry;

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -90,6 +91,24 @@ int finish_output(int code)
     return EXIT_FAILED;
 }
 
+/* Columns of the terminal, but for the last: a line that wraps cannot be wiped. */
+static size_t line_width(size_t most)
+{
+    struct winsize size;
+    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    return known && size.ws_col < most ? size.ws_col - 1u : most - 1;
+}
+
+/* At most that many bytes; no character is cut in two. */
+static void cut(char *text, size_t most)
+{
+    if (strlen(text) <= most)
+        return;
+    while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80)
+        most--;
+    text[most] = '\0';
+}
+
 void progress(const char *format, ...)
 {
     if (!isatty(STDERR_FILENO))
@@ -99,6 +118,7 @@ void progress(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    cut(text, line_width(sizeof text));
     fputs("\r\033[K", stderr);
     print_escaped(stderr, text);
     fflush(stderr);
