@@ -143,14 +143,16 @@ static void keep_fitting(const design_request *request, design_list *list)
     list->count = kept;
 }
 
-static bool is_beaten(const design_row *row, const design_row *by)
+static bool is_beaten(const design_request *request, const design_row *row, const design_row *by)
 {
+    if (request->normalize != FPA_NORMALIZE_NONE && row->is_negative != by->is_negative)
+        return row->is_negative; /* its normaliser may vanish, whatever it recalls */
     const bool as_good = by->pairs >= row->pairs && by->prefill <= row->prefill;
     return as_good && (by->pairs > row->pairs || by->prefill < row->prefill);
 }
 
 /* Fronts: those that nobody beats, then those that only these beat, ... */
-static void find_fronts(design_list *list)
+static void find_fronts(const design_request *request, design_list *list)
 {
     int placed = 0;
     for (int front = 1; placed < list->count; front++)
@@ -159,7 +161,7 @@ static void find_fronts(design_list *list)
             bool beaten = row->front > 0;
             for (int j = 0; j < list->count && !beaten; j++) {
                 const design_row *by = &list->rows[j];
-                beaten = (by->front == 0 || by->front == front) && is_beaten(row, by);
+                beaten = (by->front == 0 || by->front == front) && is_beaten(request, row, by);
             }
             if (!beaten) {
                 row->front = front;
@@ -205,7 +207,7 @@ static fpa_status search(const design_request *request, design_list *list, fpa_e
     keep_fitting(request, list);
     if (list->count == 0)
         return refuse_budget(request, list, error);
-    find_fronts(list);
+    find_fronts(request, list);
     qsort(list->rows, (size_t)list->count, sizeof *list->rows, compare_rows);
     return FPA_OK;
 }
@@ -337,12 +339,13 @@ static const char notes[] =
     "is a step of --batch sequences.\n"
     "\n"
     "Order: first the heads that none recalls more than in less time of prefill (the Pareto front, *), by\n"
-    "falling recall; then those that only these beat, and so on. Row 1 is the one that recalls most.\n"
+    "falling recall; then those that only these beat, and so on. Row 1 is the one that recalls most. With a\n"
+    "normaliser, kernels that are negative for some keys come last: the normaliser may vanish.\n"
     "\n"
     "recall: with keys and values in random directions, the most pairs that a state can hold so that\n"
     "--recalled percent of the values come back as the nearest one (50): docs/command.md has the formula.\n"
     "It is a bound by interference: training, gates and rounding are not in it. -: the kernel is negative\n"
-    "for some keys, so that a normaliser may vanish.";
+    "for some keys.";
 
 int command_design(int count, char **arguments)
 {

@@ -40,27 +40,32 @@ static void print_row(const design_request *request, int number, const design_ro
 
 /* ---- advice ---- */
 
-/* (q.k)^p by different blocks: what the smallest state and the shortest time cost each other. */
-static void advise_on_blocks(const design_list *list, int degree)
+/* The row of (q.k)^degree with the fewest features above `above`; of several the fastest. NULL: there is none. */
+static const design_row *next_larger(const design_list *list, int degree, int64_t above)
 {
-    const design_row *small = NULL, *fast = NULL;
+    const design_row *best = NULL;
     for (int i = 0; i < list->count; i++) {
         const design_row *row = &list->rows[i];
-        if (row->degree != degree)
+        if (row->degree != degree || row->facts.features <= above)
             continue;
-        if (!small || row->facts.features < small->facts.features ||
-            (row->facts.features == small->facts.features && row->prefill < small->prefill))
-            small = row;
-        if (!fast || row->prefill < fast->prefill)
-            fast = row;
+        if (!best || row->facts.features < best->facts.features ||
+            (row->facts.features == best->facts.features && row->prefill < best->prefill))
+            best = row;
     }
-    if (!small || small == fast)
+    return best;
+}
+
+/* (q.k)^p by different blocks: one function, whose state and time they decide. */
+static void advise_on_blocks(const design_list *list, int degree)
+{
+    const design_row *first = next_larger(list, degree, 0);
+    if (!first || !next_larger(list, degree, first->facts.features))
         return;
-    const double more = 100 * ((double)fast->facts.features / (double)small->facts.features - 1);
-    printf("(q.k)^%d is one function by every block: %s has D = %" PRId64
-           "; %s, the fastest, has D = %" PRId64 " (%.0f %% more state, %.0f %% less time)\n",
-           degree, small->label, small->facts.features, fast->label, fast->facts.features, more,
-           100 * (1 - fast->prefill / small->prefill));
+    printf("(q.k)^%d is one function by every block: ", degree);
+    for (const design_row *row = first; row; row = next_larger(list, degree, row->facts.features))
+        printf("%sD = %" PRId64 " by %s (%.4g ns)", row == first ? "" : "; ", row->facts.features, row->label,
+               row->prefill);
+    putchar('\n');
 }
 
 static void advise(const design_request *request, const design_list *list)
@@ -72,8 +77,9 @@ static void advise(const design_request *request, const design_list *list)
     for (int i = 0; i < list->count; i++)
         negative += list->rows[i].is_negative;
     if (negative && request->normalize != FPA_NORMALIZE_NONE)
-        printf("-: the kernel is negative for some keys, and normalize = \"%s\" may divide by almost 0; even "
-               "powers and taylor of an even degree are not\n",
+        printf("-: the kernel is negative for some keys, and normalize = \"%s\" may divide by almost 0: they "
+               "come "
+               "last; even powers and taylor of an even degree are not\n",
                normalize_name(request->normalize));
     if (list->smallest > 0)
         printf("the next state that does not fit: %s, %s\n", list->smallest_label,

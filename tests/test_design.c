@@ -226,6 +226,9 @@ static void blocks_of_one_function_are_compared(void **state)
     program_result result = DESIGN("--d", "16", "--dv", "64", "--state", "512KiB", "--rows", "100");
     assert_non_null(strstr(result.out, "    960   240.0 KiB"));
     assert_non_null(strstr(result.out, "   1280   320.0 KiB"));
+    assert_non_null(strstr(result.out, "(q.k)^3 is one function by every block: D = 816 by spow 3"));
+    assert_non_null(strstr(result.out, "; D = 960 by power 3"));
+    assert_non_null(strstr(result.out, "; D = 1280 by tspow 3, block 4"));
     expect(result, 0, "    816   204.0 KiB", NULL);
     expect(DESIGN("--d", "64", "--state", "64KiB", "--normalize", "sum"), 0, "may divide by almost 0", NULL);
 }
@@ -254,6 +257,18 @@ static void every_row_can_be_written_and_explains_as_predicted(void **state)
     expect(RUN("fpac", "explain", path), 0, "head mine ", NULL);
     expect(DESIGN("--d", "16", "--state", "24KiB", "-o", path, "--choose", "9999"), 1, NULL, "rows only");
     scratch_remove(here.folder);
+}
+
+static void with_a_normaliser_kernels_that_change_their_sign_come_last(void **state)
+{
+    program_result result = DESIGN("--d", "16", "--state", "24KiB", "--json", "--normalize", "sum");
+    const char *last = NULL;
+    (void)state;
+    for (const char *at = result.out; (at = strstr(at, "\"is_negative\": false")); at++)
+        last = at;
+    const char *first = strstr(result.out, "\"is_negative\": true");
+    assert_true(last && first && last < first);
+    expect(result, 0, NULL, NULL);
 }
 
 static void a_picture_shows_the_front(void **state)
@@ -308,6 +323,7 @@ int main(void)
         cmocka_unit_test(rows_fit_and_begin_with_the_front_by_falling_recall),
         cmocka_unit_test(blocks_of_one_function_are_compared),
         cmocka_unit_test(every_row_can_be_written_and_explains_as_predicted),
+        cmocka_unit_test(with_a_normaliser_kernels_that_change_their_sign_come_last),
         cmocka_unit_test(a_picture_shows_the_front),
         cmocka_unit_test(rows_are_compiled_verified_and_timed),
         cmocka_unit_test(a_wrong_request_is_told_with_its_remedy),
