@@ -89,7 +89,8 @@ static fpa_status plan_row(const design_request *request, const fpa_head *head, 
 }
 
 /* What the target cannot serve does not fit; only memory ends the search. */
-static fpa_status examine_row(const design_request *request, design_row *row, fpa_error *error)
+static fpa_status examine_row(const design_request *request, design_row *row, fpa_error *refusal,
+                              fpa_error *error)
 {
     fpa_head_list list = {0};
     fpa_simplified simple;
@@ -103,6 +104,7 @@ static fpa_status examine_row(const design_request *request, design_row *row, fp
     head_list_free(&list);
     if (status == FPA_UNSUPPORTED) {
         row->fits = false;
+        *refusal = *error;
         if (*verbose_flag())
             note("%s is left out: %s: %s", row->label, error->where, error->message);
         return FPA_OK;
@@ -185,9 +187,11 @@ static int compare_rows(const void *left, const void *right)
 static fpa_status refuse_budget(const design_request *request, const design_list *list, fpa_error *error)
 {
     char state[SIZE_TEXT], smallest[SIZE_TEXT];
-    if (list->smallest <= 0)
-        return fail(error, FPA_UNSUPPORTED, request->target->name, "serves no head of d = %d, dv = %d",
-                    (int)request->d, (int)request->dv);
+    if (list->refusal.code)
+        return fail(error, FPA_UNSUPPORTED, request->target->name,
+                    "serves none of the heads of d = %d, dv = %d that fit into %s; the last one: %s",
+                    (int)request->d, (int)request->dv, size_text(state, request->state),
+                    list->refusal.message);
     return fail(error, FPA_INVALID, "--state",
                 "%s is too small for any head of d = %d, dv = %d: the smallest, %s, has a state of %s",
                 size_text(state, request->state), (int)request->d, (int)request->dv, list->smallest_label,
@@ -199,7 +203,7 @@ static fpa_status search(const design_request *request, design_list *list, fpa_e
     fpa_status status = design_enumerate(request, list, error);
     for (int i = 0; i < list->count && !status; i++) {
         progress("%d of %d: %s", i + 1, list->count, list->rows[i].label);
-        status = examine_row(request, &list->rows[i], error);
+        status = examine_row(request, &list->rows[i], &list->refusal, error);
     }
     progress_end();
     if (status)

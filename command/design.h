@@ -42,6 +42,7 @@ typedef struct design_list {
     design_row *rows;
     double smallest; /* bytes of the smallest state that was looked at and does not fit; 0: all fit */
     char smallest_label[64];
+    fpa_error refusal; /* of the last head that the target does not serve; code FPA_OK: it serves all */
 } design_list;
 
 /* All heads of that d and dv whose state may be at most so many features; others are counted in smallest. */

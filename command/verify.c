@@ -235,6 +235,7 @@ static void write_job(fpa_json *json, const verify_options *options, const verif
     json_integer(json, "features", job->facts.features);
     json_text(json, "verdict", job->status ? fpa_status_name(job->status) : "verified");
     json_text(json, "message", job->status ? job->error.message : job->verdict.text);
+    json_text(json, "cache", job->cache);
     json_array(json, "forms");
     for (int form = 0; form < FORMS && !job->status; form++) {
         if (job->verdict.form[form].checked)

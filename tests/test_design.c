@@ -303,6 +303,8 @@ static void a_wrong_request_is_told_with_its_remedy(void **state)
     (void)state;
     expect(DESIGN("--d", "64", "--state", "100"), 1, NULL,
            "100 B is too small for any head of d = 64, dv = 64: the ");
+    expect(RUN("fpac", "design", "--d", "512", "--state", "2MiB", "--target", "sm_90"), 1, NULL,
+           "cuda:sm_90: serves none of the heads of d = 512, dv = 512 that fit into 2.0 MiB");
     expect(DESIGN("--d", "64", "--state", "10 parsecs"), 1, NULL, "write 512KiB");
     expect(DESIGN("--d", "64", "--state", "-1KiB"), 1, NULL, "write 512KiB");
     expect(DESIGN("--d", "64", "--state", "1MiB", "--normalize", "some"), 1, NULL, "max, one_plus_sum");
