@@ -243,6 +243,7 @@ fpa_status open_remember(const fpa_head *head, const fpa_options *options, const
                          const fpa_object *object, const char *verdict, char **folder, fpa_error *error)
 {
     opening o = {.options = options, .head = (fpa_head *)(uintptr_t)head, .facts = *facts, .object = *object};
+    const locale_t before = locale_plain();
     *folder = NULL;
     fpa_status status = choose_target(&o, error);
     if (!status)
@@ -255,6 +256,7 @@ fpa_status open_remember(const fpa_head *head, const fpa_options *options, const
         status = *folder ? FPA_OK : fail_memory(error);
     }
     cache_close(&o.cache);
+    locale_restore(before);
     return status;
 }
 
