@@ -259,6 +259,47 @@ static void every_row_can_be_written_and_explains_as_predicted(void **state)
     scratch_remove(here.folder);
 }
 
+/* The least of the fastest candidates' ns in `explain --length --json`. */
+static double least_of_fastest(const char *text)
+{
+    static const char mark[] = "\"ns_per_token_and_head\": ";
+    double least = INFINITY, last = INFINITY;
+    for (const char *at = text; *at; at++) {
+        if (!strncmp(at, mark, strlen(mark)))
+            last = strtod(at + strlen(mark), NULL);
+        if (!strncmp(at, "\"fastest\": true", strlen("\"fastest\": true")))
+            least = fmin(least, last);
+    }
+    return least;
+}
+
+static void what_is_predicted_is_what_explain_says(void **state)
+{
+    static const char *const targets[] = {"c:avx2", "cuda:sm_90a"};
+    place here;
+    char path[PATH];
+    (void)state;
+    place_begin(&here, tiny_spec);
+    place_file(&here, "mine.lua", path);
+    for (int i = 0; i < 2; i++) {
+#define CALL "--target", targets[i], "--dtype", "bf16", "--length", "4096", "--heads", "16"
+        double prefill = 0, decode = 0;
+        program_result rows =
+            RUN("fpac", "design", "--d", "32", "--state", "80KiB", CALL, "-o", path, "--json");
+        assert_int_equal(numbers_of(rows.out, "prefill_ns", &prefill, 1), 1);
+        assert_int_equal(numbers_of(rows.out, "decode_ns", &decode, 1), 1);
+        program_result call = RUN("fpac", "explain", path, CALL, "--json");
+        assert_true(fabs(least_of_fastest(call.out) / prefill - 1) < 1e-9);
+        program_free(&call);
+        call = RUN("fpac", "explain", path, "--target", targets[i], "--length", "1", "--heads", "16",
+                   "--form", "recurrent", "--json");
+        assert_true(fabs(least_of_fastest(call.out) / decode - 1) < 1e-9);
+        program_free(&call);
+        expect(rows, 0, NULL, NULL);
+    }
+    scratch_remove(here.folder);
+}
+
 static void with_a_normaliser_kernels_that_change_their_sign_come_last(void **state)
 {
     program_result result = DESIGN("--d", "16", "--state", "24KiB", "--json", "--normalize", "sum");
@@ -325,6 +366,7 @@ int main(void)
         cmocka_unit_test(rows_fit_and_begin_with_the_front_by_falling_recall),
         cmocka_unit_test(blocks_of_one_function_are_compared),
         cmocka_unit_test(every_row_can_be_written_and_explains_as_predicted),
+        cmocka_unit_test(what_is_predicted_is_what_explain_says),
         cmocka_unit_test(with_a_normaliser_kernels_that_change_their_sign_come_last),
         cmocka_unit_test(a_picture_shows_the_front),
         cmocka_unit_test(rows_are_compiled_verified_and_timed),
