@@ -104,9 +104,7 @@ static void add_power(enumeration *e, int p)
 {
     const int d = (int)e->request->d;
     const double least = monomial_count(d, p);
-    static const char about[] =
-        "(q.k)^degree: the compiler keeps one of the features of which there are several, "
-        "by blocks";
+    static const char about[] = "(q.k)^degree, each of its symmetric features kept once, by blocks";
     e->function++;
     design_row *row = add_row(e, least, "power %d", p);
     if (row) {

@@ -9,7 +9,7 @@
  * normaliser: of others the sum of the weights may be 0. */
 static const starter_family families[] = {
     {.name = "tspow",
-     .kernel = "(q.k)^2, of the features of which there are two only one kept, by blocks of 8",
+     .kernel = "(q.k)^2, each of its symmetric features kept once, by blocks of 8",
      .terms = "tspow { d = 64, degree = 2, block = 8 }",
      .why = "the block decides how the state is laid out, and how fast",
      .scale = "1 / 8",
@@ -20,7 +20,7 @@ static const starter_family families[] = {
     {.name = "linear",
      .kernel = "q.k, linear attention: the smallest state",
      .terms = "linear {}",
-     .why = "a q.k may be negative: no normaliser",
+     .why = "q.k may be negative, so that there is no normaliser",
      .scale = "1 / 8",
      .d = 64,
      .dv = 64,
@@ -29,7 +29,7 @@ static const starter_family families[] = {
      .kernel =
          "q.k with a gate, as in gated linear attention: what came before fades by exp(log-gate) a step",
      .terms = "linear {}",
-     .why = "a q.k may be negative: no normaliser",
+     .why = "q.k may be negative, so that there is no normaliser",
      .scale = "1 / 8",
      .d = 64,
      .dv = 64,
@@ -46,7 +46,7 @@ static const starter_family families[] = {
     {.name = "spow",
      .kernel = "(q.k)^2 by single coordinates: the fewest exact features",
      .terms = "spow { d = 32, degree = 2 }",
-     .why = "as tspow with a block of 1",
+     .why = "it is tspow with a block of 1",
      .scale = "1 / sqrt(32)",
      .d = 32,
      .dv = 64,
@@ -55,7 +55,7 @@ static const starter_family families[] = {
     {.name = "taylor",
      .kernel = "1 + q.k + (q.k)^2 / 2, the Taylor series of softmax's exp, as in BASED",
      .terms = "taylor { degree = 2 }",
-     .why = "never negative, as every even degree",
+     .why = "it is never negative, as taylor of every even degree",
      .scale = "1 / 4",
      .d = 16,
      .dv = 64,
@@ -73,7 +73,7 @@ static const starter_family families[] = {
     {.name = "product",
      .kernel = "(W1 q.W1 k) (W2 q.W2 k), a product of two learned projections",
      .terms = "{ term { trainable { name = \"W1\", rows = 12 }, trainable { name = \"W2\", rows = 16 } } }",
-     .why = "rows are the knob of the state: D is their product",
+     .why = "D is the product of the rows",
      .scale = "1 / 8",
      .d = 64,
      .dv = 64,
@@ -137,7 +137,7 @@ static void write_head(FILE *out, const starter_family *family, const char *name
     fputs("  -- Others: linear {}, power { degree = 3 }, taylor { degree = 2 }, or terms of your own:\n"
           "  --   { term { select(range(1, 8)), identity(), weight = 2 }, term { identity() } }\n",
           out);
-    fprintf(out, "  terms = %s, -- %s\n", family->terms, family->why);
+    fprintf(out, "  -- Here %s.\n  terms = %s,\n", family->why, family->terms);
     fprintf(out, "  %sgate = true,     -- a log-gate a step: fpac run --log-gate FILE\n",
             family->gate ? "" : "-- ");
     fputs("  -- dtype = \"bf16\",  -- how q, k, v and o are stored\n"

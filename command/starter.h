@@ -16,7 +16,7 @@ typedef struct starter_family {
     const char *kernel;  /* a line: the formula, and when one would take it */
     const char *terms;   /* what stands behind `terms =` */
     const char *scale;   /* as the spec writes it: 1 / sqrt(d) */
-    const char *why;     /* a comment behind the terms */
+    const char *why;     /* half a sentence, above the terms */
     int d, dv, features; /* D after simplification */
     bool normalized, gate;
     starter_weight weight[STARTER_WEIGHTS];
