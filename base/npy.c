@@ -1,4 +1,5 @@
 #include "npy.h"
+#include "dtype.h"
 #include "output.h"
 
 #include <errno.h>
@@ -24,7 +25,8 @@ static const char magic[] = "\x93NUMPY";
 
 /* What a file's header says. */
 typedef struct npy_layout {
-    int item; /* bytes a number: 4 or 8 */
+    int item;      /* bytes a number: 2, 4 or 8 */
+    bool reversed; /* Fortran order: the first axis is the fastest */
     int axes;
     int64_t shape[NPY_MAX_AXES];
     int64_t count;
@@ -68,29 +70,32 @@ static fpa_status parse_type(const char *path, const char **at, npy_layout *layo
     const char *value = *at, *type;
     size_t length;
     if (*value == '[')
-        return fail(error, FPA_INVALID, path, "holds %.*s, but '<f4' (float32) or '<f8' (float64) is needed",
+        return fail(error, FPA_INVALID, path,
+                    "holds %.*s, but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed",
                     (int)strcspn(value + 1, "'\n") + 2, value);
     if (!parse_string(at, &type, &length))
         return fail(error, FPA_INVALID, path, "has a header without a type");
-    if (is_word(type, length, "<f4"))
+    if (is_word(type, length, "<f2"))
+        layout->item = 2;
+    else if (is_word(type, length, "<f4"))
         layout->item = 4;
     else if (is_word(type, length, "<f8"))
         layout->item = 8;
     else
-        return fail(error, FPA_INVALID, path, "holds %.*s, but '<f4' (float32) or '<f8' (float64) is needed",
-                    (int)(*at - value), value);
+        return fail(error, FPA_INVALID, path,
+                    "holds %.*s, but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed", (int)(*at - value),
+                    value);
     return FPA_OK;
 }
 
-static fpa_status parse_order(const char *path, const char **at, fpa_error *error)
+static fpa_status parse_order(const char *path, const char **at, npy_layout *layout, fpa_error *error)
 {
     size_t length = strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
     const char *value = *at;
     *at += length;
-    if (is_word(value, length, "False"))
+    layout->reversed = is_word(value, length, "True");
+    if (layout->reversed || is_word(value, length, "False"))
         return FPA_OK;
-    if (is_word(value, length, "True"))
-        return fail(error, FPA_INVALID, path, "is in Fortran order; save it with numpy.ascontiguousarray");
     return fail(error, FPA_INVALID, path, "has a header without fortran_order");
 }
 
@@ -143,7 +148,7 @@ static fpa_status parse_value(int key, const char *path, const char **at, npy_la
 {
     if (key == KEY_TYPE)
         return parse_type(path, at, layout, error);
-    return key == KEY_ORDER ? parse_order(path, at, error) : parse_shape(path, at, layout, error);
+    return key == KEY_ORDER ? parse_order(path, at, layout, error) : parse_shape(path, at, layout, error);
 }
 
 /* "'descr':", and which key it is; 0: none of ours, or no key. */
@@ -320,6 +325,28 @@ static fpa_status read_file(const char *path, const npy_limit *limit, npy_layout
     return status;
 }
 
+/* Where number i of C order lies in the file. */
+static int64_t place_of(const npy_layout *layout, int64_t i)
+{
+    int64_t place = 0, stride = layout->count;
+    if (!layout->reversed)
+        return i;
+    for (int a = layout->axes - 1; a >= 0; a--) {
+        stride /= layout->shape[a];
+        place += i % layout->shape[a] * stride;
+        i /= layout->shape[a];
+    }
+    return place;
+}
+
+static double item_at(const npy_layout *layout, const void *items, int64_t i)
+{
+    const int64_t place = place_of(layout, i);
+    if (layout->item == 2)
+        return (double)f16_to_float(((const uint16_t *)items)[place]);
+    return layout->item == 4 ? (double)((const float *)items)[place] : ((const double *)items)[place];
+}
+
 fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
 {
     npy_layout layout = {0};
@@ -329,18 +356,20 @@ fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
     fpa_status status = read_file(path, NULL, &layout, &items, error);
     if (status != FPA_OK)
         return status;
-    if (layout.item == (int)sizeof(double)) {
-        float *rounded = malloc(layout.count ? (size_t)layout.count * sizeof(float) : 1);
-        for (int64_t i = 0; rounded && i < layout.count; i++)
-            rounded[i] = (float)((const double *)items)[i];
+    if (layout.item != (int)sizeof(float) || layout.reversed) {
+        float *converted = malloc(layout.count ? (size_t)layout.count * sizeof(float) : 1);
+        for (int64_t i = 0; converted && i < layout.count; i++)
+            converted[i] = (float)item_at(&layout, items, i);
         free(items);
-        items = rounded;
-        if (!rounded)
+        items = converted;
+        if (!converted)
             return fail_memory(error);
     }
     array->axes = layout.axes;
     memcpy(array->shape, layout.shape, sizeof array->shape);
     array->count = layout.count;
+    array->item = layout.item;
+    array->reversed = layout.reversed;
     array->data = items;
     return FPA_OK;
 }
@@ -363,10 +392,10 @@ fpa_status npy_read_matrix_within(const char *path, const npy_limit *limit, int6
         free(items);
         return fail(error, FPA_INVALID, path, "has %d axes, but a matrix has 2", layout.axes);
     }
-    if (layout.item == (int)sizeof(float)) {
+    if (layout.item != (int)sizeof(double) || layout.reversed) {
         double *wide = malloc(layout.count ? (size_t)layout.count * sizeof(double) : 1);
         for (int64_t i = 0; wide && i < layout.count; i++)
-            wide[i] = ((const float *)items)[i];
+            wide[i] = item_at(&layout, items, i);
         free(items);
         items = wide;
         if (!wide)
@@ -407,7 +436,8 @@ static size_t format_header(char header[WRITTEN_HEADER], const fpa_array *array)
     char shape[NPY_MAX_AXES * 24 + 8];
     format_shape(shape, sizeof shape, array);
     size_t text = (size_t)snprintf(header + START, WRITTEN_HEADER - START,
-                                   "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }", shape);
+                                   "{'descr': '<f%d', 'fortran_order': False, 'shape': %s, }",
+                                   array->item == 2 ? 2 : 4, shape);
     size_t length = (START + text + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - START;
     memset(header + START + text, ' ', length - text - 1);
     header[START + length - 1] = '\n';
@@ -419,10 +449,25 @@ static size_t format_header(char header[WRITTEN_HEADER], const fpa_array *array)
     return START + length;
 }
 
-fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error)
+static fpa_status write_parts(const char *path, const fpa_array *array, const void *items, size_t item,
+                              fpa_error *error)
 {
     char header[WRITTEN_HEADER];
     size_t size = format_header(header, array);
-    const fpa_bytes parts[] = {{header, size}, {array->data, (size_t)array->count * sizeof(float)}};
+    const fpa_bytes parts[] = {{header, size}, {items, (size_t)array->count * item}};
     return output_write(path, 0666, parts, 2, error);
+}
+
+fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error)
+{
+    if (array->item != 2)
+        return write_parts(path, array, array->data, sizeof(float), error);
+    uint16_t *halves = malloc(array->count ? (size_t)array->count * sizeof *halves : 1);
+    if (!halves)
+        return fail_memory(error);
+    for (int64_t i = 0; i < array->count; i++)
+        halves[i] = f16_from_float(array->data[i]);
+    fpa_status status = write_parts(path, array, halves, sizeof *halves, error);
+    free(halves);
+    return status;
 }

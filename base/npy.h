@@ -1,7 +1,8 @@
-/* npy: arrays in NumPy's .npy format (version 1.0 to 3.0, little-endian, C order). */
+/* npy: arrays in NumPy's .npy format (version 1.0 to 3.0, little-endian; in memory always in C order). */
 #ifndef FPAC_BASE_NPY_H
 #define FPAC_BASE_NPY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "error.h"
@@ -13,15 +14,18 @@ typedef struct fpa_array {
     int64_t shape[NPY_MAX_AXES];
     int64_t count; /* product of shape */
     float *data;   /* [count], C order, malloc'ed */
+    int item;      /* bytes of a number in its file: 2 (float16), 4 or 8; 0 stands for 4 */
+    bool reversed; /* the file has it in Fortran order: it was copied */
 } fpa_array;
 
-/* Read float32, or float64 rounded to float32. The message names the file and what it holds. */
+/* Read float16 or float32, or float64 rounded to float32; Fortran order is copied to C order. The message names the file
+ * and what it holds. */
 fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error);
-/* Write float32 to where path leads (output.h): a file appears whole or not at all. */
+/* Write float32, or float16 (item 2), to where path leads (output.h): a file appears whole or not at all. */
 fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error);
 void npy_free(fpa_array *array);
 
-/* A matrix for a spec: exactly two axes, float32 or float64, in double; malloc'ed. */
+/* A matrix for a spec: exactly two axes, in double; malloc'ed. */
 fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error);
 
 /* The same of at most so many rows, columns and numbers: what has more is INVALID before it is read. */

@@ -237,8 +237,9 @@ static bool is_untouched(const fpa_bundle_entry *entry, const fpa_bundle_entry *
     return true;
 }
 
-/* Behind the entries of this call, those that were there. */
-static fpa_status keep_others(const fpa_manifest *old, fpa_manifest *manifest, fpa_error *error)
+/* Behind the entries of this call, those that were there; failed: what this call began and did not finish. */
+static fpa_status keep_others(const fpa_manifest *old, const fpa_manifest *failed, fpa_manifest *manifest,
+                              fpa_error *error)
 {
     const int written = manifest->count;
     fpa_bundle_entry *entries =
@@ -250,6 +251,8 @@ static fpa_status keep_others(const fpa_manifest *old, fpa_manifest *manifest, f
         bool kept = true;
         for (int j = 0; j < written && kept; j++)
             kept = is_untouched(&old->entries[i], &entries[j]);
+        for (int j = 0; j < failed->count && kept; j++)
+            kept = is_untouched(&old->entries[i], &failed->entries[j]);
         if (kept)
             entries[manifest->count++] = old->entries[i];
     }
@@ -284,18 +287,71 @@ static fpa_status find_targets(const char *const *names, int count, const fpa_ta
     return FPA_OK;
 }
 
-static fpa_status write_entries(const bundle *b, fpa_head *const *heads, int count,
-                                const fpa_target *const *targets, int targets_count, fpa_manifest *manifest,
-                                fpa_error *error)
+/* Of a full disk, say, the others would suffer too. */
+static bool concerns_all(fpa_status status)
 {
-    for (int h = 0; h < count; h++)
-        for (int t = 0; t < targets_count; t++) {
-            fpa_bundle_entry *entry = &manifest->entries[manifest->count++];
-            fpa_status status = write_entry(b, heads[h], targets[t], entry, error);
-            if (status)
+    return status == FPA_NO_MEMORY || status == FPA_IO;
+}
+
+/* What one call writes. */
+typedef struct bundle_work {
+    fpa_head *const *heads;
+    int count, targets_count;
+    const fpa_target *const *targets;
+    fpa_manifest manifest, failed, old;
+} bundle_work;
+
+/* The first failure is *first. */
+static void keep_failure(const bundle *b, bundle_work *work, const fpa_bundle_entry *entry,
+                         const fpa_error *failure, fpa_error *first)
+{
+    if (work->failed.count++ == 0)
+        *first = *failure;
+    else
+        log_line(b->options, "%s: warning: %s", failure->where, failure->message);
+    work->failed.entries[work->failed.count - 1] = *entry;
+}
+
+/* Each that can be; the status is that of the first that cannot. */
+static fpa_status write_entries(const bundle *b, bundle_work *work, fpa_error *first)
+{
+    fpa_error failure;
+    for (int h = 0; h < work->count; h++)
+        for (int t = 0; t < work->targets_count; t++) {
+            fpa_bundle_entry entry = {0};
+            log_line(b->options, "%d of %d: generating and compiling %s for %s",
+                     h * work->targets_count + t + 1, work->count * work->targets_count, work->heads[h]->name,
+                     work->targets[t]->name);
+            fpa_status status = write_entry(b, work->heads[h], work->targets[t], &entry, &failure);
+            if (!status)
+                work->manifest.entries[work->manifest.count++] = entry;
+            else
+                keep_failure(b, work, &entry, &failure, first);
+            if (concerns_all(status))
                 return status;
         }
-    return FPA_OK;
+    return work->failed.count ? first->code : FPA_OK;
+}
+
+static fpa_status allocate_work(bundle_work *work, fpa_error *error)
+{
+    const size_t most = (size_t)work->count * (size_t)work->targets_count + 1;
+    work->manifest.entries = calloc(most, sizeof *work->manifest.entries);
+    work->failed.entries = calloc(most, sizeof *work->failed.entries);
+    return work->manifest.entries && work->failed.entries ? FPA_OK : fail_memory(error);
+}
+
+/* Entries, then the manifest; where nothing could be written the folder keeps what it says. */
+static fpa_status write_all(const bundle *b, bundle_work *work, fpa_error *error)
+{
+    fpa_error reason;
+    fpa_status first = write_entries(b, work, error);
+    if (concerns_all(first) || (first && work->manifest.count == 0))
+        return first;
+    fpa_status status = keep_others(&work->old, &work->failed, &work->manifest, &reason);
+    if (!status)
+        status = write_manifest(b, &work->manifest, &reason);
+    return status ? fail(error, status, reason.where, "%s", reason.message) : first;
 }
 
 fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
@@ -303,10 +359,9 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
                         fpa_error *error)
 {
     const bundle b = {folder, options, targets_count > 1, with_objects, with_ptx};
-    fpa_manifest manifest = {0, calloc((size_t)count * (size_t)targets_count + 1, sizeof *manifest.entries)};
-    fpa_manifest old = {0, NULL};
     const fpa_target **found = calloc((size_t)targets_count + 1, sizeof *found);
-    fpa_status status = manifest.entries && found ? FPA_OK : fail_memory(error);
+    bundle_work work = {.heads = heads, .count = count, .targets_count = targets_count, .targets = found};
+    fpa_status status = found ? allocate_work(&work, error) : fail_memory(error);
     if (!status)
         status = find_targets(targets, targets_count, found, error);
     if (!status)
@@ -314,15 +369,12 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
     if (!status && !folder_create(folder, 0777))
         status = fail(error, FPA_IO, folder, "cannot be made: %s", strerror(errno));
     if (!status)
-        status = read_old(&b, &old, error);
+        status = read_old(&b, &work.old, error);
     if (!status)
-        status = write_entries(&b, heads, count, found, targets_count, &manifest, error);
-    if (!status)
-        status = keep_others(&old, &manifest, error);
-    if (!status)
-        status = write_manifest(&b, &manifest, error);
-    manifest_free(&manifest);
-    manifest_free(&old);
+        status = write_all(&b, &work, error);
+    manifest_free(&work.manifest);
+    manifest_free(&work.failed);
+    manifest_free(&work.old);
     free(found);
     return status;
 }

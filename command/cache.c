@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/size.h"
 #include "command.h"
 #include "json.h"
 #include "options.h"
@@ -11,17 +12,31 @@
 /* What `fpac cache` tells. */
 typedef struct cache_report {
     const char *folder;
-    int64_t entries, bytes;
-    bool cleared;
+    int64_t entries, bytes, limit;
+    int64_t removed; /* by a new limit */
+    bool cleared, limited;
 } cache_report;
 
-static fpa_status examine_cache(const fpa_cache *cache, bool clear, cache_report *found, fpa_error *error)
+static fpa_status set_limit(fpa_cache *cache, const char *text, cache_report *found, fpa_error *error)
+{
+    int64_t bytes;
+    if (!size_parse(text, &bytes))
+        return fail(error, FPA_INVALID, "--limit", "%s is no size; write 512MiB, 2GiB or bytes", text);
+    found->limited = true;
+    return cache_set_limit(cache, bytes, &found->removed, error);
+}
+
+static fpa_status examine_cache(fpa_cache *cache, bool clear, const char *limit, cache_report *found,
+                                fpa_error *error)
 {
     if (!cache->folder)
         return fail(error, FPA_IO, "cache", "%s", cache->reason);
     found->folder = cache->folder;
     found->cleared = clear;
-    fpa_status status = cache_measure(cache, &found->entries, &found->bytes, error);
+    fpa_status status = limit ? set_limit(cache, limit, found, error) : FPA_OK;
+    found->limit = cache->limit;
+    if (!status)
+        status = cache_measure(cache, &found->entries, &found->bytes, error);
     if (status || !clear)
         return status;
     return cache_clear(cache, &found->entries, error);
@@ -29,9 +44,13 @@ static fpa_status examine_cache(const fpa_cache *cache, bool clear, cache_report
 
 static void print_report(const cache_report *found)
 {
-    char size[SIZE_TEXT];
-    printf("%s: %s%" PRId64 " %s, %s\n", found->folder, found->cleared ? "removed " : "", found->entries,
-           found->entries == 1 ? "entry" : "entries", size_text(size, (double)found->bytes));
+    char size[SIZE_TEXT], limit[SIZE_TEXT];
+    if (found->limited && found->removed)
+        printf("%s: removed %" PRId64 " %s beyond the limit\n", found->folder, found->removed,
+               found->removed == 1 ? "entry" : "entries");
+    printf("%s: %s%" PRId64 " %s, %s of at most %s\n", found->folder, found->cleared ? "removed " : "",
+           found->entries, found->entries == 1 ? "entry" : "entries", size_text(size, (double)found->bytes),
+           size_text(limit, (double)found->limit));
 }
 
 static void write_report(const cache_report *found)
@@ -41,6 +60,7 @@ static void write_report(const cache_report *found)
     json_text(&json, "folder", found->folder);
     json_integer(&json, "entries", found->entries);
     json_integer(&json, "bytes", found->bytes);
+    json_integer(&json, "limit", found->limit);
     json_bool(&json, "cleared", found->cleared);
     json_close(&json);
 }
@@ -48,19 +68,24 @@ static void write_report(const cache_report *found)
 int command_cache(int count, char **arguments)
 {
     bool clear = false, as_json = false;
+    const char *limit = NULL;
     const fpa_option table[] = {
         {"--clear", OPTION_FLAG, &clear, NULL, "remove every entry; kernels in use are not harmed", 0, 0},
+        {"--limit", OPTION_TEXT, &limit, "SIZE", "keep that many bytes from now on: 512MiB, 2GiB (2GiB)", 0,
+         0},
         {"--json", OPTION_FLAG, &as_json, NULL, "for a program to read", 0, 0},
     };
     const fpa_syntax syntax = {
-        "cache [--clear] [--json]",
-        "Show the folder of compiled kernels, the number of entries and their size.",
+        "cache [--clear] [--limit SIZE] [--json]",
+        "Show the folder of compiled kernels, the number of entries, their size and its limit. Beyond the\n"
+        "limit those go that were not used for longest.",
         OPTION_TABLE(table),
         0,
         0,
-        "The folder is $FPA_CACHE_DIR, else $XDG_CACHE_HOME/fpac, else ~/.cache/fpac."};
+        "The folder is $FPA_CACHE_DIR, else $XDG_CACHE_HOME/fpac, else ~/.cache/fpac; the limit\n"
+        "$FPA_CACHE_LIMIT, else that of --limit, which the folder keeps, else 2GiB."};
     fpa_texts operands;
-    fpa_options options = {0};
+    fpa_options options = {.log = say_log};
     fpa_cache cache = {0};
     cache_report found = {0};
     fpa_error error;
@@ -69,7 +94,7 @@ int command_cache(int count, char **arguments)
         return code;
     fpa_status status = cache_open(&options, &cache, &error);
     if (!status)
-        status = examine_cache(&cache, clear, &found, &error);
+        status = examine_cache(&cache, clear, limit, &found, &error);
     if (status)
         code = report(&error);
     else if (as_json)

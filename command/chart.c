@@ -318,7 +318,8 @@ static void write_series(const picture *p, int index)
     const fpa_series *series = &p->chart->series[index];
     int turn = index / COLOURS % DASHES;
     fprintf(p->out, "<g stroke=\"%s\" fill=\"%s\">\n", colours[index % COLOURS], colours[index % COLOURS]);
-    write_curve(p, series, dashes[turn]);
+    if (!series->scattered)
+        write_curve(p, series, dashes[turn]);
     for (int i = 0; i < series->count; i++)
         write_marker(p->out, turn, place(&p->x, series->point[i].x), place(&p->y, series->point[i].y));
     write_label(p, index);

@@ -13,6 +13,7 @@ typedef struct fpa_point {
 
 typedef struct fpa_series {
     char label[CHART_LABEL]; /* UTF-8 that text_is_plain takes; escaped when it is written */
+    bool scattered;          /* markers without a line between them */
     int count;               /* at least 1 */
     fpa_point *point;        /* by growing x */
 } fpa_series;

@@ -22,6 +22,7 @@ typedef struct fpa_command {
 } fpa_command;
 
 int command_new(int count, char **arguments);
+int command_design(int count, char **arguments);
 int command_explain(int count, char **arguments);
 int command_gen(int count, char **arguments);
 int command_verify(int count, char **arguments);
@@ -32,8 +33,19 @@ int command_list(int count, char **arguments);
 int command_prelude(int count, char **arguments);
 int command_cache(int count, char **arguments);
 
-/* Print `fpac: where: message` on stderr; the exit code that the error stands for. */
+/* Print `fpac: where: message` on stderr, after --json {"error": {"code", "where", "message"}} in one line; the
+ * exit code that the error stands for. */
 int report(const fpa_error *error);
+void report_as_json(bool wanted);
+bool json_errors(void);
+
+/* A line on stderr: `fpac: ...`. */
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* fpa_options.log of the subcommands: with --verbose a line on stderr, without it progress; warnings always are a
+ * line. verbose_flag: what --verbose sets. */
+void say_log(void *user, const char *line);
+bool *verbose_flag(void);
 
 /* Flush stdout; EXIT_FAILED with a message when a write to it failed, else code. */
 int finish_output(int code);

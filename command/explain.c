@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "gen/emit/emit.h"
 #include "gen/plan/plan.h"
@@ -26,16 +27,31 @@ typedef struct stages {
     fpa_plan plan;
 } stages;
 
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static fpa_status make_stages(const fpa_head *head, const fpa_target *target, const char *mechanism,
                               stages *all, fpa_error *error)
 {
+    const double begin = seconds_now();
     all->written = head;
+    progress("simplifying %s", head->name);
     fpa_status status = simplify(head, &all->simple, error);
     if (status)
         return status;
+    const double simplified = seconds_now();
+    progress("planning %s for %s", head->name, target->name);
     status = plan_choose_as(&all->simple, head, target, mechanism, &all->plan, error);
     if (status)
         simplified_free(&all->simple);
+    progress_end();
+    if (!status && *verbose_flag())
+        note("%s: simplified in %.3f s, planned for %s in %.3f s", head->name, simplified - begin,
+             target->name, seconds_now() - simplified);
     return status;
 }
 
@@ -360,10 +376,11 @@ int command_explain(int count, char **arguments)
         {"--form", OPTION_TEXT, &options.call.form, "FORM",
          "--length: parallel, chunked or recurrent (auto: all)", 0, 0},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
-        "[--length N] [--batch N] [--heads N] [--form FORM] [--json]",
+        "[--length N] [--batch N] [--heads N] [--form FORM] [--json] [--verbose]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
         "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
         "each form and the plan for a target. With --length: every way to carry out a call of that\n"

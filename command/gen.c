@@ -6,7 +6,6 @@
 #include "bundle.h"
 #include "command.h"
 #include "options.h"
-#include "plain_text.h"
 
 enum { MANY_TARGETS = 16, TARGET_TEXT = 32 };
 
@@ -81,31 +80,28 @@ static fpa_status add_heads(const char *spec, const gen_options *wanted, fpa_hea
     return status;
 }
 
-/* Warnings stay: of products that wait for each other, say, where the compiler found no registers. */
-static void show_progress(void *user, const char *line)
+/* A spec that is wrong is told, and does not stop the others. */
+static fpa_status add_spec(const char *spec, const gen_options *wanted, fpa_head_list *all, int *code,
+                           fpa_error *error)
 {
-    (void)user;
-    if (!strstr(line, ": warning: ")) {
-        progress("%s", line);
-        return;
-    }
-    progress_end();
-    fputs("fpac: ", stderr);
-    print_escaped(stderr, line);
-    fputc('\n', stderr);
+    fpa_status status = add_heads(spec, wanted, all, error);
+    if (!status || status == FPA_NO_MEMORY)
+        return status;
+    *code = report(error);
+    return FPA_OK;
 }
 
-static fpa_status write_bundle(const fpa_texts *specs, const gen_options *wanted, fpa_error *error)
+static fpa_status write_bundle(const fpa_texts *specs, const gen_options *wanted, int *code, fpa_error *error)
 {
     target_names targets = {0};
     fpa_head_list all = {0};
-    const fpa_options options = {.log = show_progress};
+    const fpa_options options = {.log = say_log};
     fpa_status status = parse_targets(wanted->target, &targets, error);
     if (!status && wanted->ptx && !targets.cuda)
         status = fail(error, FPA_INVALID, "--ptx", "is for CUDA targets, and --target names none");
     for (int i = 0; i < specs->count && !status; i++)
-        status = add_heads(specs->text[i], wanted, &all, error);
-    if (!status)
+        status = add_spec(specs->text[i], wanted, &all, code, error);
+    if (!status && all.count)
         status = bundle_write(all.heads, all.count, wanted->folder, targets.name, targets.count,
                               wanted->objects, wanted->ptx, &options, error);
     progress_end();
@@ -125,9 +121,11 @@ int command_gen(int count, char **arguments)
         {"--object", OPTION_FLAG, &options.objects, NULL,
          "compile shared libraries too, verified where they run", 0, 0},
         {"--ptx", OPTION_FLAG, &options.ptx, NULL, "write CUDA kernels as PTX too, to read", 0, 0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
-        "gen SPEC... -o DIR [--head NAME] [--target NAME[,NAME...]] [--dtype DTYPE] [--object] [--ptx]",
+        "gen SPEC... -o DIR [--head NAME] [--target NAME[,NAME...]] [--dtype DTYPE] [--object] [--ptx] "
+        "[--verbose]",
         "Write NAME.c and NAME.h for each head (they need libm and OpenMP only), NAME.head, the\n"
         "head's canonical text, and manifest.fpa. With --object also NAME.ISA.so, which\n"
         "fpa_open_bundle loads without Lua and without a compiler. With several targets the\n"
@@ -137,7 +135,8 @@ int command_gen(int count, char **arguments)
         1,
         -1,
         "The same spec and target give the same bytes. Exit code 3 when a kernel is refused:\n"
-        "it is not written then."};
+        "it is not written then, and the others are. The same holds of a head that a target cannot serve\n"
+        "and of a spec that is wrong (exit code 1)."};
     fpa_texts operands;
     fpa_error error;
     int code;
@@ -145,5 +144,6 @@ int command_gen(int count, char **arguments)
         return code;
     if (!options.folder)
         return option_missing(&syntax, "-o");
-    return write_bundle(&operands, &options, &error) ? report(&error) : EXIT_OK;
+    code = EXIT_OK;
+    return write_bundle(&operands, &options, &code, &error) ? report(&error) : code;
 }

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-static void write_string(FILE *out, const char *text)
+void json_write_string(FILE *out, const char *text)
 {
     fputc('"', out);
     while (*text) {
@@ -29,7 +29,7 @@ static void begin_member(fpa_json *json, const char *name)
         json->more[json->depth - 1] = true;
     }
     if (name) {
-        write_string(json->out, name);
+        json_write_string(json->out, name);
         fputs(": ", json->out);
     }
 }
@@ -66,7 +66,7 @@ void json_text(fpa_json *json, const char *name, const char *text)
 {
     begin_member(json, name);
     if (text)
-        write_string(json->out, text);
+        json_write_string(json->out, text);
     else
         fputs("null", json->out);
 }

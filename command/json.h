@@ -23,4 +23,7 @@ void json_number(fpa_json *json, const char *name, double value);
 void json_integer(fpa_json *json, const char *name, int64_t value);
 void json_bool(fpa_json *json, const char *name, bool value);
 
+/* A string alone, quoted. */
+void json_write_string(FILE *out, const char *text);
+
 #endif

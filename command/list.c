@@ -1,7 +1,9 @@
 /* list: the heads of specs, or the targets of this build. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
+#include "gen/simplify/simplify.h"
 #include "runtime/c/compiler.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/nvrtc_library.h"
@@ -124,15 +126,40 @@ static void list_targets(fpa_json *json)
         print_missing();
 }
 
-static void print_head(const fpa_head *head)
+/* What a head needs at run time; features 0: it cannot be simplified, and the reason is told where it is opened. */
+typedef struct head_size {
+    double features, state_bytes;
+} head_size;
+
+static fpa_status measure_head(const fpa_head *head, head_size *size, fpa_error *error)
 {
-    printf("%-28s d %4d  dv %4d  degree %d  terms %6d  D %10.0f%s%s%s%s\n", head->name, head->d, head->dv,
-           head_degree(head), head->term_count, head_features(head), head->causal ? "" : "  not causal",
-           head->normalize ? "  normaliser " : "", head->normalize ? normalize_name(head->normalize) : "",
-           head->gate ? "  gated" : "");
+    fpa_simplified simple;
+    *size = (head_size){0};
+    fpa_status status = simplify(head, &simple, error);
+    if (status)
+        return status == FPA_NO_MEMORY ? status : FPA_OK;
+    const double columns = head->dv + (head->normalize != FPA_NORMALIZE_NONE);
+    size->features = head_features(simple.head);
+    size->state_bytes = !head->causal ? 0 : size->features * columns * (double)dtype_size(head->state_dtype);
+    simplified_free(&simple);
+    return FPA_OK;
 }
 
-static void write_head(fpa_json *json, const char *spec, const fpa_head *head)
+static void print_head(const fpa_head *head, const head_size *size)
+{
+    char features[32] = "-", state[SIZE_TEXT] = "-";
+    if (size->features > 0) {
+        snprintf(features, sizeof features, "%.0f", size->features);
+        if (head->causal) /* the parallel form has none */
+            size_text(state, size->state_bytes);
+    }
+    printf("%-28s d %4d  dv %4d  degree %d  terms %6d  D %10.0f -> %8s  state %10s%s%s%s%s\n", head->name,
+           head->d, head->dv, head_degree(head), head->term_count, head_features(head), features, state,
+           head->causal ? "" : "  not causal", head->normalize ? "  normaliser " : "",
+           head->normalize ? normalize_name(head->normalize) : "", head->gate ? "  gated" : "");
+}
+
+static void write_head(fpa_json *json, const char *spec, const fpa_head *head, const head_size *size)
 {
     json_object(json, NULL);
     json_text(json, "spec", spec);
@@ -143,6 +170,8 @@ static void write_head(fpa_json *json, const char *spec, const fpa_head *head)
     json_integer(json, "degree", head_degree(head));
     json_integer(json, "terms", head->term_count);
     json_number(json, "features_written", head_features(head));
+    json_number(json, "features", size->features > 0 ? size->features : NAN);
+    json_number(json, "state_bytes", size->features > 0 ? size->state_bytes : NAN);
     json_bool(json, "causal", head->causal);
     json_text(json, "normalize", normalize_name(head->normalize));
     json_bool(json, "gate", head->gate);
@@ -154,14 +183,17 @@ static fpa_status list_spec(const char *spec, fpa_json *json, fpa_error *error)
 {
     fpa_head_list list = {0};
     fpa_status status = spec_load(spec, &list, error);
-    for (int i = 0; !status && i < list.count; i++) {
+    for (int i = 0; i < list.count && !status; i++) {
+        head_size size;
+        status = measure_head(list.heads[i], &size, error);
+        if (status)
+            break;
         if (json)
-            write_head(json, spec, list.heads[i]);
+            write_head(json, spec, list.heads[i], &size);
         else
-            print_head(list.heads[i]);
+            print_head(list.heads[i], &size);
     }
-    if (!status)
-        head_list_free(&list);
+    head_list_free(&list);
     return status;
 }
 
@@ -173,8 +205,9 @@ int command_list(int count, char **arguments)
     };
     const fpa_syntax syntax = {
         "list [SPEC...] [--json]",
-        "List the heads of specs as they are written (D before simplification); without a\n"
-        "spec, the targets that this build can emit code for, and what this machine can do with them.",
+        "List the heads of specs: D as written and after simplification, the state of one (batch, head);\n"
+        "without a spec, the targets that this build can emit code for, and what this machine can do with "
+        "them.",
         OPTION_TABLE(table),
         0,
         -1,

@@ -2,12 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "command.h"
 #include "plain_text.h"
 #include "process_start.h"
 
 static const fpa_command commands[] = {
     {"new", "a spec to begin with, and arrays to apply it to", command_new},
+    {"design", "which heads fit into a state, what they cost and how much they recall", command_design},
     {"explain", "what a head is, what it becomes, and what it costs", command_explain},
     {"gen", "write sources, shared libraries and cubins ahead of time", command_gen},
     {"verify", "compile heads and compare each with the formula", command_verify},
@@ -28,6 +30,20 @@ static void print_commands(FILE *out)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].purpose);
     fprintf(out, "\n`fpac COMMAND --help` tells the rest. Exit codes: 0 done, 1 failed, 2 wrong command\n"
                  "line, 3 a kernel was compared with the formula and refused.\n");
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[COMMANDS + 1] = {NULL};
+    for (int i = 0; i < COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *nearest = nearest_name(name, names);
+    fputs("fpac: ", stderr);
+    print_escaped(stderr, name);
+    fputs(": no such command", stderr);
+    fprintf(stderr, nearest ? "; did you mean %s?\n" : "\n", nearest);
+    print_commands(stderr);
+    return EXIT_USAGE;
 }
 
 int main(int count, char **arguments)
@@ -51,9 +67,5 @@ int main(int count, char **arguments)
         if (!strcmp(name, commands[i].name))
             return commands[i].run(count - 1, arguments + 1);
     }
-    fputs("fpac: ", stderr);
-    print_escaped(stderr, name);
-    fputs(": no such command\n", stderr);
-    print_commands(stderr);
-    return EXIT_USAGE;
+    return unknown_command(name);
 }

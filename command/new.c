@@ -1,6 +1,7 @@
 /* new: a spec to begin with, and arrays to apply it to. */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,40 +10,30 @@
 
 #include "base/npy.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "command.h"
 #include "options.h"
+#include "starter.h"
 
-/* The head that the spec below has, and calls of it. */
-enum { WIDTH = 64, SEQUENCES = 1, TOKENS = 256, HEADS = 2 };
+/* Calls of the head that the spec has. */
+enum { SEQUENCES = 1, TOKENS = 256, HEADS = 2 };
 
-/* NAME stands for the head's name. */
-static const char starter[] =
-    "-- NAME: a head of Factorized Polynomial Attention. Try:\n"
-    "--   fpac explain NAME.lua        what it is, what it becomes, what it costs\n"
-    "--   fpac verify NAME.lua         compile it, compare it with the formula\n"
-    "--   fpac run NAME.lua --q NAME.q.npy --k NAME.k.npy --v NAME.v.npy -o NAME.o.npy\n"
-    "--   fpac prelude                 what else may stand behind `terms =`\n"
-    "--\n"
-    "--   k(q, k) = sum over terms  weight * product over branches  (W q) . (W k)\n"
-    "--   o_t     = sum over j <= t of  k(scale q_t, k_j) v_j  / normaliser\n"
-    "return head {\n"
-    "  name = \"NAME\",\n"
-    "  d = 64,             -- width of q and k\n"
-    "  dv = 64,            -- width of v and o\n"
-    "  scale = 1 / 8,      -- multiplies q: 1 / sqrt(d), as softmax has it\n"
-    "  normalize = \"sum\",  -- o / (sum of the weights + eps); or \"none\", \"max\", \"one_plus_sum\"\n"
-    "  -- (q.k)^2. Others: linear {}, power { degree = 3 }, taylor { degree = 2 }, or terms of your own:\n"
-    "  --   { term { select(range(1, 8)), identity(), weight = 2 }, term { identity() } }\n"
-    "  terms = tspow { d = 64, degree = 2, block = 8 },\n"
-    "  -- gate = true,     -- a log-gate a step: fpac run --log-gate FILE\n"
-    "  -- dtype = \"bf16\",  -- how q, k, v and o are stored\n"
-    "}\n";
+/* One array to write: NAME.KIND.npy. */
+typedef struct sample {
+    char kind[16];
+    int axes;
+    int64_t shape[4];
+    float low, high; /* of its numbers */
+} sample;
 
-/* The files, in the order in which they are written. */
-enum { FILE_Q, FILE_K, FILE_V, FILE_SPEC, FILES };
-
-static const char *const endings[FILES] = {".q.npy", ".k.npy", ".v.npy", ".lua"};
+/* What is written: the arrays, then the spec. */
+enum { MOST_SAMPLES = 4 + STARTER_WEIGHTS, MOST_FILES = MOST_SAMPLES + 1 };
+typedef struct beginning {
+    const starter_family *family;
+    const char *folder, *name;
+    int samples;
+    sample sample[MOST_SAMPLES];
+    char *path[MOST_FILES]; /* [samples + 1]; the spec's is the last */
+} beginning;
 
 /* What a spec takes as a head's name. */
 static bool is_name(const char *text)
@@ -54,49 +45,76 @@ static bool is_name(const char *text)
     return fits;
 }
 
-/* The starter with its head's name; malloc'ed, or NULL. */
-static char *starter_named(const char *name)
+/* ---- the arrays ---- */
+
+static void add_sample(beginning *all, const char *kind, int axes, const int64_t *shape, float low,
+                       float high)
 {
-    text_buffer buffer;
-    FILE *out = text_open(&buffer);
-    if (!out)
-        return NULL;
-    const char *from = starter;
-    for (const char *at; (at = strstr(from, "NAME")); from = at + strlen("NAME"))
-        fprintf(out, "%.*s%s", (int)(at - from), from, name);
-    fputs(from, out);
-    return text_finish(&buffer);
+    sample *next = &all->sample[all->samples++];
+    *next = (sample){.axes = axes, .low = low, .high = high};
+    snprintf(next->kind, sizeof next->kind, "%s", kind);
+    memcpy(next->shape, shape, (size_t)axes * sizeof *shape);
 }
 
-/* Numbers between -1 and 1, the same on every machine. */
-static void fill_numbers(fpa_array *array, uint64_t seed)
+/* Keys and values between -1 and 1; weights so that a projection is about as long as what it projects; gates
+ * that halve a state in some ten tokens or more. */
+static void choose_samples(beginning *all)
 {
-    for (int64_t i = 0; i < array->count; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        array->data[i] = (float)((double)(seed >> 40) / (double)(1 << 23) - 1);
+    const starter_family *family = all->family;
+    const int64_t narrow[] = {SEQUENCES, TOKENS, HEADS, family->d},
+                  wide[] = {SEQUENCES, TOKENS, HEADS, family->dv};
+    add_sample(all, "q", 4, narrow, -1, 1);
+    add_sample(all, "k", 4, narrow, -1, 1);
+    add_sample(all, "v", 4, wide, -1, 1);
+    if (family->gate)
+        add_sample(all, "log_gate", 3, narrow, -0.07f, 0);
+    for (int i = 0; i < STARTER_WEIGHTS && family->weight[i].name; i++) {
+        const int64_t shape[] = {HEADS, family->weight[i].rows, family->d};
+        const float most = 1.7f / sqrtf((float)family->d);
+        add_sample(all, family->weight[i].name, 3, shape, -most, most);
     }
 }
 
-static fpa_status write_array(const char *path, uint64_t seed, fpa_error *error)
+/* The same on every machine. */
+static void fill_numbers(fpa_array *array, const sample *of, uint64_t seed)
 {
-    fpa_array array = {
-        .axes = 4, .shape = {SEQUENCES, TOKENS, HEADS, WIDTH}, .count = SEQUENCES * TOKENS * HEADS * WIDTH};
+    for (int64_t i = 0; i < array->count; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        const double share = (double)(seed >> 40) / (double)(1 << 24);
+        array->data[i] = (float)((double)of->low + share * ((double)of->high - (double)of->low));
+    }
+}
+
+static fpa_status write_array(const char *path, const sample *of, uint64_t seed, fpa_error *error)
+{
+    fpa_array array = {.axes = of->axes, .count = 1};
+    for (int i = 0; i < of->axes; i++) {
+        array.shape[i] = of->shape[i];
+        array.count *= of->shape[i];
+    }
     array.data = malloc((size_t)array.count * sizeof *array.data);
     if (!array.data)
         return fail_memory(error);
-    fill_numbers(&array, seed);
+    fill_numbers(&array, of, seed);
     fpa_status status = npy_write(path, &array, error);
     npy_free(&array);
     return status;
 }
 
-static fpa_status write_spec(const char *folder, const char *name, const char *file, fpa_error *error)
+/* ---- all files ---- */
+
+static const char *spec_path(const beginning *all)
 {
-    char *text = starter_named(name);
+    return all->path[all->samples];
+}
+
+static fpa_status write_spec(const beginning *all, fpa_error *error)
+{
+    char *text = starter_text(all->family, all->name);
     if (!text)
         return fail_memory(error);
     const fpa_bytes bytes = {text, strlen(text)};
-    fpa_status status = file_write(folder, file, 0666, &bytes, 1, error);
+    fpa_status status = file_write(all->folder, strrchr(spec_path(all), '/') + 1, 0666, &bytes, 1, error);
     free(text);
     return status;
 }
@@ -107,86 +125,113 @@ static const char *plain(const char *path)
     return strncmp(path, "./", 2) ? path : path + 2;
 }
 
-static fpa_status refuse_to_overwrite(char *const *paths, fpa_error *error)
+static fpa_status refuse_to_overwrite(const beginning *all, fpa_error *error)
 {
     struct stat facts;
-    for (int i = 0; i < FILES; i++) {
-        if (lstat(paths[i], &facts) == 0)
-            return fail(error, FPA_INVALID, plain(paths[i]),
+    for (int i = 0; i <= all->samples; i++) {
+        if (lstat(all->path[i], &facts) == 0)
+            return fail(error, FPA_INVALID, plain(all->path[i]),
                         "is there already; take another name, or remove it");
     }
     return FPA_OK;
 }
 
 /* All of them, or none is left. */
-static fpa_status write_files(const char *folder, const char *name, char *const *paths, fpa_error *error)
+static fpa_status write_files(const beginning *all, fpa_error *error)
 {
     fpa_status status = FPA_OK;
     int written = 0;
-    for (; written < FILES && !status; written++) {
-        if (written == FILE_SPEC)
-            status = write_spec(folder, name, strrchr(paths[written], '/') + 1, error);
+    for (; written <= all->samples && !status; written++) {
+        if (written == all->samples)
+            status = write_spec(all, error);
         else
-            status = write_array(paths[written], (uint64_t)written + 1, error);
+            status = write_array(all->path[written], &all->sample[written], (uint64_t)written + 1, error);
     }
     for (int i = 0; status && i < written - 1; i++) /* a write that fails leaves nothing itself */
-        unlink(paths[i]);
+        unlink(all->path[i]);
     return status;
 }
 
-/* paths[i]: folder/name with the file's ending, malloc'ed. */
-static fpa_status name_files(const char *folder, const char *name, char **paths, fpa_error *error)
+static fpa_status name_files(beginning *all, fpa_error *error)
 {
-    for (int i = 0; i < FILES; i++) {
-        char file[HEAD_MAX_NAME + 16];
-        snprintf(file, sizeof file, "%s%s", name, endings[i]);
-        paths[i] = file_path(folder, file);
-        if (!paths[i])
+    for (int i = 0; i <= all->samples; i++) {
+        char file[HEAD_MAX_NAME + 32];
+        if (i < all->samples)
+            snprintf(file, sizeof file, "%s.%s.npy", all->name, all->sample[i].kind);
+        else
+            snprintf(file, sizeof file, "%s.lua", all->name);
+        all->path[i] = file_path(all->folder, file);
+        if (!all->path[i])
             return fail_memory(error);
     }
     return FPA_OK;
 }
 
-static void print_files(char *const *paths)
+static void print_files(const beginning *all)
 {
-    printf("%s: a head of d = dv = %d, to edit\n", plain(paths[FILE_SPEC]), WIDTH);
-    for (int i = FILE_Q; i <= FILE_V; i++)
-        printf("%s: [%d, %d, %d, %d], float32\n", plain(paths[i]), SEQUENCES, TOKENS, HEADS, WIDTH);
+    printf("%s: a head of d = %d, dv = %d, to edit\n", plain(spec_path(all)), all->family->d,
+           all->family->dv);
+    for (int i = 0; i < all->samples; i++) {
+        const sample *of = &all->sample[i];
+        printf("%s: [", plain(all->path[i]));
+        for (int a = 0; a < of->axes; a++)
+            printf("%s%lld", a ? ", " : "", (long long)of->shape[a]);
+        printf("], float32\n");
+    }
 }
 
-static fpa_status make_files(const char *folder, const char *name, fpa_error *error)
+static fpa_status make_files(beginning *all, fpa_error *error)
 {
-    char *paths[FILES] = {NULL};
     fpa_status status = FPA_OK;
-    if (!is_name(name))
+    if (!is_name(all->name))
         status =
-            fail(error, FPA_INVALID, name,
+            fail(error, FPA_INVALID, all->name,
                  "is no name of a head: letters, digits and _, at most %d, no digit first", HEAD_MAX_NAME);
-    if (!status && !folder_create(folder, 0777))
-        status = fail(error, FPA_IO, folder, "cannot be made: %s", strerror(errno));
+    if (!status && !folder_create(all->folder, 0777))
+        status = fail(error, FPA_IO, all->folder, "cannot be made: %s", strerror(errno));
     if (!status)
-        status = name_files(folder, name, paths, error);
+        status = name_files(all, error);
     if (!status)
-        status = refuse_to_overwrite(paths, error);
+        status = refuse_to_overwrite(all, error);
     if (!status)
-        status = write_files(folder, name, paths, error);
+        status = write_files(all, error);
     if (!status)
-        print_files(paths);
-    for (int i = 0; i < FILES; i++)
-        free(paths[i]);
+        print_files(all);
+    for (int i = 0; i < MOST_FILES; i++)
+        free(all->path[i]);
     return status;
+}
+
+static fpa_status select_family(const char *name, const starter_family **family, fpa_error *error)
+{
+    char names[256] = "";
+    *family = starter_find(name);
+    for (int i = 0; starter_at(i); i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", starter_at(i)->name);
+    }
+    return *family ? FPA_OK
+                   : fail(error, FPA_INVALID, "--family", "%s is no family; there are %s", name, names);
 }
 
 int command_new(int count, char **arguments)
 {
-    const char *folder = ".";
+    beginning all = {.folder = "."};
+    const char *family = NULL;
+    bool sampled = false, bare = false;
     const fpa_option table[] = {
-        {"-o", OPTION_TEXT, &folder, "DIR", "write there (.); made when it is missing", 0, 0},
+        {"--family", OPTION_TEXT, &family, "FAMILY",
+         "tspow, linear, gated, power, spow, taylor, inhomogeneous, product (tspow)", 0, 0},
+        {"--sample", OPTION_FLAG, &sampled, NULL, "the spec and arrays to apply it to (without options, too)",
+         0, 0},
+        {"--no-sample", OPTION_FLAG, &bare, NULL, "the spec alone", 0, 0},
+        {"-o", OPTION_TEXT, &all.folder, "DIR", "write there (.); made when it is missing", 0, 0},
     };
     const fpa_syntax syntax = {
-        "new NAME [-o DIR]",
-        "Write NAME.lua, the spec of a head to begin with, and NAME.q.npy, NAME.k.npy and\n"
-        "NAME.v.npy, arrays that fpac run applies it to. A file that is there is never overwritten.",
+        "new NAME [--family FAMILY] [--sample | --no-sample] [-o DIR]",
+        "Write NAME.lua, the spec of a head to begin with, and NAME.q.npy, NAME.k.npy, NAME.v.npy\n"
+        "(of gated: NAME.log_gate.npy; of product: NAME.W1.npy, NAME.W2.npy), arrays that fpac run\n"
+        "applies it to. A file that is there is never overwritten.",
         OPTION_TABLE(table),
         1,
         1,
@@ -196,7 +241,14 @@ int command_new(int count, char **arguments)
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))
         return code;
-    if (make_files(folder, operands.text[0], &error))
+    if (sampled && bare)
+        return option_conflict(&syntax, "--no-sample", "--sample");
+    all.name = operands.text[0];
+    if (select_family(family, &all.family, &error))
+        return report(&error);
+    if (!bare)
+        choose_samples(&all);
+    if (make_files(&all, &error))
         return report(&error);
     return finish_output(EXIT_OK);
 }

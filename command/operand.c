@@ -7,6 +7,7 @@
 
 #include "base/dtype.h"
 #include "device.h"
+#include "notes.h"
 
 fpa_status operand_new(int axes, const int64_t *shape, fpa_operand *operand, fpa_error *error)
 {
@@ -96,28 +97,15 @@ fpa_status operand_fetch(fpa_operand *operand, fpa_error *error)
     return status;
 }
 
-/* "[0, 3, 1, 2]", as NumPy counts. */
-static void print_index(const fpa_array *array, int64_t at, char text[128])
-{
-    int64_t index[NPY_MAX_AXES];
-    size_t used = 0;
-    for (int a = array->axes - 1; a >= 0; a--) {
-        index[a] = at % array->shape[a];
-        at /= array->shape[a];
-    }
-    for (int a = 0; a < array->axes && used < 128; a++)
-        used += (size_t)snprintf(text + used, 128 - used, "%s%lld", a ? ", " : "", (long long)index[a]);
-}
-
 fpa_status operand_check_finite(const fpa_operand *operand, const char *where, const char *hint,
                                 fpa_error *error)
 {
-    char index[128] = "";
+    char index[INDEX_TEXT];
     for (int64_t i = 0; i < operand->array.count; i++) {
         if (isfinite(operand->array.data[i]))
             continue;
-        print_index(&operand->array, i, index);
-        return fail(error, FPA_INVALID, where, "[%s] is %g%s", index, (double)operand->array.data[i], hint);
+        return fail(error, FPA_INVALID, where, "[%s] is %g%s", index_text(&operand->array, i, index),
+                    (double)operand->array.data[i], hint);
     }
     return FPA_OK;
 }

@@ -5,20 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "command.h"
-#include "plain_text.h"
 
 static int usage_error(const fpa_syntax *syntax, const char *word, const char *problem)
 {
-    fputs("fpac: ", stderr);
-    print_escaped(stderr, word);
-    fprintf(stderr, ": %s\nusage: fpac %s\n", problem, syntax->usage);
+    fpa_error error = {.code = FPA_INVALID};
+    snprintf(error.where, sizeof error.where, "%s", word);
+    snprintf(error.message, sizeof error.message, "%s", problem);
+    report(&error);
+    if (!json_errors())
+        fprintf(stderr, "usage: fpac %s\n", syntax->usage);
     return EXIT_USAGE;
 }
 
 int option_missing(const fpa_syntax *syntax, const char *name)
 {
     return usage_error(syntax, name, "is needed");
+}
+
+int option_conflict(const fpa_syntax *syntax, const char *name, const char *other)
+{
+    char problem[96];
+    snprintf(problem, sizeof problem, "contradicts %s", other);
+    return usage_error(syntax, name, problem);
 }
 
 static void print_option(const fpa_option *option)
@@ -93,13 +103,32 @@ static const char *set_value(const fpa_option *option, const char *text)
     return NULL;
 }
 
+/* What to say of an option that there is not: which one may be meant. */
+static const char *unknown_option(const fpa_syntax *syntax, const char *argument)
+{
+    enum { MOST_OPTIONS = 63 };
+    static _Thread_local char problem[96];
+    const char *names[MOST_OPTIONS + 2];
+    char word[64];
+    int count = 0;
+    for (int i = 0; i < syntax->option_count && i < MOST_OPTIONS; i++)
+        names[count++] = syntax->options[i].name;
+    names[count++] = "--help";
+    names[count] = NULL;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(argument, "="), argument);
+    const char *nearest = nearest_name(word, names);
+    snprintf(problem, sizeof problem, nearest ? "no such option; did you mean %s?" : "no such option",
+             nearest);
+    return problem;
+}
+
 /* One option at arguments[*at], its value included; NULL, or what is wrong. */
 static const char *parse_option(const fpa_syntax *syntax, int count, char **arguments, int *at)
 {
     const char *attached;
     const fpa_option *option = find_option(syntax, arguments[*at], &attached);
     if (!option)
-        return "no such option";
+        return unknown_option(syntax, arguments[*at]);
     if (option->kind == OPTION_FLAG)
         return attached ? "takes no value" : set_value(option, NULL);
     if (!attached && ++*at < count)
@@ -120,8 +149,19 @@ static bool check_operands(const fpa_syntax *syntax, const char *name, const fpa
     return true;
 }
 
+/* Whether the line asks for JSON: what is wrong with it is told so, too. */
+static bool wants_json(const fpa_syntax *syntax, int count, char **arguments)
+{
+    const char *attached;
+    bool wanted = false;
+    for (int at = 1; at < count && strcmp(arguments[at], "--") != 0; at++)
+        wanted = wanted || !strcmp(arguments[at], "--json");
+    return wanted && find_option(syntax, "--json", &attached);
+}
+
 bool options_parse(const fpa_syntax *syntax, int count, char **arguments, fpa_texts *operands, int *code)
 {
+    report_as_json(wants_json(syntax, count, arguments));
     bool options_end = false;
     operands->count = 0;
     for (int at = 1; at < count; at++) {

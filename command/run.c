@@ -8,6 +8,7 @@
 #include "runtime/api/open.h"
 #include "command.h"
 #include "device.h"
+#include "notes.h"
 #include "operand.h"
 #include "options.h"
 
@@ -49,6 +50,7 @@ static fpa_status read_inputs(const run_options *options, run_data *data, fpa_er
             options->input[i] ? npy_read(options->input[i], &data->input[i].array, error) : FPA_OK;
         if (status)
             return status;
+        note_order(options->input[i], &data->input[i].array);
     }
     fpa_status status = check_axes(options->input[INPUT_Q], &data->input[INPUT_Q], "[B, L, Hq, d]", error);
     return status ? status
@@ -99,6 +101,21 @@ static fpa_status allocate_weights(run_data *data, int count, fpa_error *error)
     return FPA_OK;
 }
 
+/* Before the library, which knows tensors, asks for one. */
+static fpa_status check_gate_given(const run_options *options, const run_data *data, fpa_error *error)
+{
+    const fpa_description *about = fpa_describe(data->kernel);
+    const char *path = options->input[INPUT_GATE];
+    if (about->gate && !path)
+        return fail(error, FPA_INVALID, "--log-gate",
+                    "is needed: %s is gated; give a log-gate a token and head, [B, L, H]", about->name);
+    if (!about->gate && path)
+        return fail(error, FPA_INVALID, "--log-gate", "is given, but %s has no gate", about->name);
+    if (path)
+        note_gates(path, &data->input[INPUT_GATE].array);
+    return FPA_OK;
+}
+
 static fpa_status read_weights(const fpa_texts *texts, run_data *data, fpa_error *error)
 {
     const fpa_description *about = fpa_describe(data->kernel);
@@ -111,6 +128,8 @@ static fpa_status read_weights(const fpa_texts *texts, run_data *data, fpa_error
             status = fail(error, FPA_INVALID, "--weights", "%s is given twice", about->weight_names[index]);
         if (!status)
             status = npy_read(path, &data->weight[index].array, error);
+        if (!status)
+            note_order(path, &data->weight[index].array);
         if (!status)
             status = operand_bind(&data->weight[index], FPA_F32, error);
         if (!status)
@@ -133,6 +152,7 @@ static fpa_status make_outputs(const run_options *options, run_data *data, fpa_e
     const int64_t plain[4] = {k[0], k[2], about->features, about->dv};
     const int64_t whole[3] = {k[0], k[2], about->state_elements};
     fpa_status status = operand_new(4, o, &data->o, error);
+    data->o.array.item = data->input[INPUT_Q].array.item == 2 ? 2 : 4; /* float16 where q is */
     if (!status)
         status = operand_bind(&data->o, dtype_find(about->dtype), error);
     if (status || !options->state_output)
@@ -154,9 +174,25 @@ static void set_tensors(const run_options *options, run_data *data)
     tensors->state_out = options->state_output ? &data->state_out.tensor : NULL;
 }
 
+/* "weights[1] (w2)" is what --weights w2=FILE names. */
+static void name_weight_file(const run_options *options, fpa_error *error)
+{
+    const char *open = strchr(error->where, '('), *close = open ? strchr(open, ')') : NULL;
+    for (int i = 0; i < options->weights.count && close; i++) {
+        const char *text = options->weights.text[i];
+        const size_t length = (size_t)(close - open - 1);
+        if (strcspn(text, "=") == length && !memcmp(text, open + 1, length)) {
+            snprintf(error->where, sizeof error->where, "%s (--weights %.63s)", text + length + 1, text);
+            return;
+        }
+    }
+}
+
 /* The library names tensors; the person who called us knows files. */
 static void name_file(const run_options *options, fpa_error *error)
 {
+    if (!strncmp(error->where, "weights[", strlen("weights[")))
+        name_weight_file(options, error);
     for (int i = 0; i < INPUTS; i++) {
         if (!strcmp(error->where, input_names[i]) && options->input[i])
             snprintf(error->where, sizeof error->where, "%s (%s)", options->input[i], input_names[i]);
@@ -204,6 +240,8 @@ static fpa_status compute(const run_options *options, int form, run_data *data, 
         status = workspace_new(data->kernel, NULL, form, &data->tensors, &data->workspace,
                                &data->workspace_size, error);
     if (!status)
+        note_call(data->kernel, (fpa_form)form, &data->tensors);
+    if (!status)
         status = forward(form, data, error);
     if (status)
         name_file(options, error);
@@ -248,6 +286,8 @@ static fpa_status write_outputs(const run_options *options, const run_data *data
     fpa_status status = FPA_OK;
     if (options->state_output)
         status = npy_write(options->state_output, &data->state_out.array, error);
+    if (!status)
+        note_overflow(options->output, &data->o.array);
     return status ? status : npy_write(options->output, &data->o.array, error);
 }
 
@@ -322,7 +362,7 @@ static fpa_status check_paths(const char *spec, const run_options *options, fpa_
 static fpa_status run_head(const char *spec, const run_options *options, fpa_error *error)
 {
     run_data data = {0};
-    fpa_options open_options = {.target = options->target, .device = (int)options->device};
+    fpa_options open_options = {.target = options->target, .device = (int)options->device, .log = say_log};
     const fpa_backend *backend;
     const fpa_target *target;
     int form;
@@ -338,6 +378,8 @@ static fpa_status run_head(const char *spec, const run_options *options, fpa_err
         status = open_spec(spec, options, &open_options, &data.kernel, error);
         progress_end();
     }
+    if (!status)
+        status = check_gate_given(options, &data, error);
     if (!status)
         status = bind_inputs(&data, error);
     if (!status)
@@ -388,11 +430,12 @@ int command_run(int count, char **arguments)
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"-o", OPTION_TEXT, &options.output, "FILE", "write o, [B, L, Hq, dv]", 0, 0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "run SPEC [--head NAME] --q FILE --k FILE --v FILE [options] -o FILE",
-        "Apply a head to arrays in NumPy's .npy format (float32, or float64 rounded to it). For a\n"
-        "head of dtype bf16 or f16 they are rounded once more.",
+        "Apply a head to arrays in NumPy's .npy format (float16, float32, or float64 rounded to it). For a\n"
+        "head of dtype bf16 or f16 they are rounded once more. o is float16 where q is, else float32.",
         OPTION_TABLE(table),
         1,
         1,

@@ -1,4 +1,5 @@
-/* verify: compile heads and compare each with the formula, afresh: no cache is read or written. */
+/* verify: compile heads afresh and compare each with the formula; what passes is kept in the cache. */
+#include "runtime/api/open.h"
 #include "runtime/builder.h"
 #include "runtime/verify/verify.h"
 
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -29,6 +31,8 @@ typedef struct verify_job {
     char name[HEAD_MAX_NAME + 1];
     fpa_facts facts;
     fpa_verdict verdict;
+    fpa_object object;  /* as compiled; freed once it is kept */
+    char *cache;        /* the folder where it was kept; NULL: nowhere */
     fpa_kernel *kernel; /* with --time: what was verified, for the clock */
     fpa_timing timing[FORMS];
     fpa_status status;
@@ -44,6 +48,7 @@ typedef struct verify_work {
     const fpa_target *target;
     int count;
     verify_job *jobs;
+    int code; /* of specs that could not be read */
     int next; /* the first that nobody took */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -52,19 +57,31 @@ typedef struct verify_work {
 
 /* ---- one head ---- */
 
-static fpa_status load_head(const verify_work *work, const verify_job *job, fpa_facts *facts,
-                            fpa_module *module, fpa_error *error)
+/* A line like open's own, which knows how long it took. */
+static void tell_compiled(const verify_work *work, const verify_job *job, const struct timespec *begin)
 {
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    if (*verbose_flag())
+        note("%s: compiled for %s in %.2f s (%zu bytes)", job->name, work->target->name,
+             (double)(end.tv_sec - begin->tv_sec) + 1e-9 * (double)(end.tv_nsec - begin->tv_nsec),
+             job->object.size);
+}
+
+static fpa_status load_head(const verify_work *work, verify_job *job, fpa_module *module, fpa_error *error)
+{
+    struct timespec begin;
     fpa_source source;
-    fpa_object object = {0};
+    clock_gettime(CLOCK_MONOTONIC, &begin);
     fpa_status status = source_generate(job->head, work->target->name, &source, error);
     if (status)
         return status;
-    *facts = source.facts;
-    status = builder_of(work->target)->compile(&work->backend_options, &source, &object, error);
-    if (!status)
-        status = work->backend->load(&work->backend_options, &object, facts->name, module, error);
-    free(object.bytes);
+    job->facts = source.facts;
+    status = builder_of(work->target)->compile(&work->backend_options, &source, &job->object, error);
+    if (!status) {
+        tell_compiled(work, job, &begin);
+        status = work->backend->load(&work->backend_options, &job->object, job->facts.name, module, error);
+    }
     source_free(&source);
     return status;
 }
@@ -81,20 +98,31 @@ static fpa_status keep_kernel(verify_job *job, fpa_module *module, bool keep, fp
     return verify_kernel(head, &job->facts, module, job->verdict.text, false, &job->kernel, error);
 }
 
-static fpa_status verify_head(verify_work *work, verify_job *job, fpa_error *error)
+static fpa_status check_head(verify_work *work, verify_job *job, fpa_error *error)
 {
     fpa_module module = {0};
-    fpa_status status = load_head(work, job, &job->facts, &module, error);
+    fpa_status status = load_head(work, job, &module, error);
     if (status)
         return status;
     pthread_mutex_lock(&work->measuring);
     status = verify_module(job->head, &job->facts, &module, &job->verdict, error);
     pthread_mutex_unlock(&work->measuring);
+    if (!status)
+        status = open_remember(job->head, &work->backend_options, &job->facts, &job->object,
+                               job->verdict.text, &job->cache, error);
     if (status) {
         module.backend->unload(&module);
         return status;
     }
     return keep_kernel(job, &module, work->options->time, error);
+}
+
+static fpa_status verify_head(verify_work *work, verify_job *job, fpa_error *error)
+{
+    fpa_status status = check_head(work, job, error);
+    free(job->object.bytes);
+    job->object = (fpa_object){NULL, 0};
+    return status;
 }
 
 static verify_job *take_job(verify_work *work)
@@ -208,6 +236,7 @@ static void write_job(fpa_json *json, const verify_options *options, const verif
     json_integer(json, "features", job->facts.features);
     json_text(json, "verdict", job->status ? fpa_status_name(job->status) : "verified");
     json_text(json, "message", job->status ? job->error.message : job->verdict.text);
+    json_text(json, "cache", job->cache);
     json_array(json, "forms");
     for (int form = 0; form < FORMS && !job->status; form++) {
         if (job->verdict.form[form].checked)
@@ -228,16 +257,29 @@ static int add_exit_code(int code, const verify_job *job)
     return job->status && code == EXIT_OK ? EXIT_FAILED : code;
 }
 
+/* Where later openings find what was verified. */
+static void print_cache(const verify_work *work)
+{
+    int kept = 0;
+    const char *folder = NULL;
+    for (int i = 0; i < work->count; i++) {
+        kept += work->jobs[i].cache != NULL;
+        folder = work->jobs[i].cache ? work->jobs[i].cache : folder;
+    }
+    if (folder)
+        printf("kept in the cache, where fpac run finds %s: %s\n", kept == 1 ? "it" : "them", folder);
+}
+
 /* Rows in the order of the specs, each as soon as it and those before it are ready. Clocks run
  * only when nothing compiles any more. */
 static int show_jobs(verify_work *work)
 {
     const verify_options *options = work->options;
     fpa_json json = {.out = stdout};
-    int code = EXIT_OK;
+    int code = work->code;
     if (options->json)
         json_array(&json, NULL);
-    else
+    else if (work->count)
         print_title(options);
     for (int i = 0; options->time && i < work->count; i++) {
         progress("%d of %d: %s", i + 1, work->count, work->jobs[i].name);
@@ -259,6 +301,8 @@ static int show_jobs(verify_work *work)
     }
     if (options->json)
         json_close(&json);
+    else
+        print_cache(work);
     return code;
 }
 
@@ -271,7 +315,7 @@ static int run_work(verify_work *work)
            !pthread_create(&threads[started], NULL, run_jobs, work))
         started++;
     if (started == 0)
-        run_jobs(work);
+        run_jobs(work); /* nothing, where there is no head */
     int code = show_jobs(work);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
@@ -296,21 +340,38 @@ static fpa_status add_jobs(verify_work *work, fpa_head_list *list, int first, in
     return FPA_OK;
 }
 
+/* Progress has a line of its own here, by heads. */
+static void say_job(void *user, const char *line)
+{
+    if (*verbose_flag() || strstr(line, ": warning: "))
+        say_log(user, line);
+}
+
+/* A spec that is wrong is told, and does not stop the others. */
+static fpa_status collect_spec(verify_work *work, const char *spec, fpa_error *error)
+{
+    fpa_head_list list = {0};
+    int first, end;
+    fpa_status status =
+        select_heads(spec, work->options->head, work->options->dtype, &list, &first, &end, error);
+    if (status == FPA_NO_MEMORY)
+        return status;
+    if (status) {
+        work->code = report(error);
+        return FPA_OK;
+    }
+    status = add_jobs(work, &list, first, end, error);
+    head_list_free(&list);
+    return status;
+}
+
 static fpa_status collect_jobs(verify_work *work, const fpa_texts *specs, fpa_error *error)
 {
     work->backend_options =
-        (fpa_options){.target = work->options->target, .device = (int)work->options->device};
+        (fpa_options){.target = work->options->target, .device = (int)work->options->device, .log = say_job};
     fpa_status status = select_running(&work->backend_options, &work->backend, &work->target, error);
-    for (int i = 0; i < specs->count && !status; i++) {
-        fpa_head_list list = {0};
-        int first, end;
-        status = select_heads(specs->text[i], work->options->head, work->options->dtype, &list, &first, &end,
-                              error);
-        if (status)
-            return status;
-        status = add_jobs(work, &list, first, end, error);
-        head_list_free(&list);
-    }
+    for (int i = 0; i < specs->count && !status; i++)
+        status = collect_spec(work, specs->text[i], error);
     return status;
 }
 
@@ -319,6 +380,7 @@ static void free_work(verify_work *work)
     for (int i = 0; i < work->count; i++) {
         head_free(work->jobs[i].head);
         fpa_close(work->jobs[i].kernel);
+        free(work->jobs[i].cache);
     }
     free(work->jobs);
 }
@@ -335,18 +397,21 @@ int command_verify(int count, char **arguments)
         {"--time", OPTION_FLAG, &options.time, NULL, "and measure each form, with one head a core (GPU: 128)",
          0, 0},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
-        "verify SPEC... [--head NAME] [--target TARGET] [--dtype DTYPE] [--jobs N] [--time] [--json]",
+        "verify SPEC... [--head NAME] [--target TARGET] [--dtype DTYPE] [--jobs N] [--time] [--json] "
+        "[--verbose]",
         "Generate and compile every head afresh, run it on random inputs and compare it, in every\n"
         "form, with the formula in double precision. One row a form: the largest error relative to\n"
         "the largest result; the largest share of the error bound that any element takes (above 1 is\n"
         "refused); the RMS error over that of a plain evaluation of the same precision (above 2 is\n"
-        "refused).",
+        "refused). What passes is kept in the cache, so that fpac run does not compile it again.",
         OPTION_TABLE(table),
         1,
         -1,
-        "Exit code 3 when a kernel is refused, 1 when one cannot be made."};
+        "Exit code 3 when a kernel is refused, 1 when one cannot be made or a spec is wrong; the others are\n"
+        "verified all the same."};
     verify_work work = {.options = &options,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .changed = PTHREAD_COND_INITIALIZER,

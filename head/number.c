@@ -316,12 +316,25 @@ static void print_decimal(char text[NUMBER_TEXT], double value)
     }
 }
 
+/* A double with a large power of two below the bar, which somebody wrote as a decimal: 0.3. */
+static void shorten(char text[NUMBER_TEXT], fpa_number a)
+{
+    const int64_t exact = INT64_C(1) << 53;
+    char decimal[NUMBER_TEXT];
+    if ((a.den & (a.den - 1)) != 0 || a.num > exact || a.num < -exact)
+        return;
+    print_decimal(decimal, a.value);
+    if (strlen(decimal) < strlen(text))
+        memcpy(text, decimal, sizeof decimal);
+}
+
 void number_print(char text[NUMBER_TEXT], fpa_number a)
 {
     text[0] = '~';
-    if (a.den)
+    if (a.den) {
         print_narrow(text, a);
-    else if (!a.wide)
+        shorten(text, a);
+    } else if (!a.wide)
         snprintf(text, NUMBER_TEXT, "?");
     else if (a.value == 0 || isinf(a.value))
         snprintf(text, NUMBER_TEXT, "~%s2^%d", wide_negative(a.wide) ? "-" : "", wide_exponent(a.wide));

@@ -70,7 +70,8 @@ fpa_number *numbers_copy(arena *memory, const fpa_number *numbers, size_t count)
 size_t number_bytes(fpa_number a);
 fpa_number number_place(void *room, fpa_number a);
 
-/* For people: "3", "-1/2", "1e-09"; "~0.01", the nearest double, when the digits are too many. */
+/* For people: "3", "-1/2"; doubles as the shortest decimal that gives them back, where that is shorter, "0.3", "1e-09";
+ * "~0.01", the nearest double, when the digits are too many. */
 void number_print(char text[NUMBER_TEXT], fpa_number a);
 /* The one spelling of a number in canonical text: "3", "-1/2"; "~0x1.8p-70", C's hexadecimal
  * notation, for doubles beyond 64 bits, and digits as many as it takes for others. False: no memory.

@@ -29,11 +29,11 @@ typedef struct fixture {
 
 static int make_fixture(void **state)
 {
-    static const char *const names[] = {"FPA_CACHE_DIR", "XDG_CACHE_HOME"};
+    static const char *const names[] = {"FPA_CACHE_DIR", "XDG_CACHE_HOME", "FPA_CACHE_LIMIT"};
     fixture *f = calloc(1, sizeof *f);
     fpa_error error;
     scratch_make(f->folder);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         unsetenv(names[i]);
     setenv("HOME", f->folder, 1);
     f->options = (fpa_options){.cache_dir = f->folder, .log = scratch_record, .log_user = &f->log};
@@ -103,7 +103,7 @@ static void what_is_stored_is_loaded_with_its_verdict(void **state)
 
 static void entry_path(const fixture *f, const char *key, char path[256])
 {
-    snprintf(path, 256, "%s/%s.fpa", f->folder, key);
+    snprintf(path, 256, "%s/%.64s.fpa", f->folder, key);
 }
 
 /* Write a damaged entry: refused, removed, and said once. */
@@ -134,6 +134,117 @@ static void every_damaged_byte_and_every_missing_end_is_noticed(void **state)
     scratch_write(path, file.bytes, file.size);
     assert_true(holds(f, KEY, "the object's bytes", "passed"));
     free(file.bytes);
+}
+
+/* Keys that differ in their first digit. */
+static void key_of(char digit, char key[KEY_TEXT])
+{
+    memcpy(key, KEY, KEY_TEXT);
+    key[0] = digit;
+}
+
+/* As if the entry had been stored or loaded so many seconds ago. */
+static void age(const fixture *f, const char *key, int seconds)
+{
+    char path[256];
+    const time_t then = time(NULL) - seconds;
+    entry_path(f, key, path);
+    assert_int_equal(utime(path, &(struct utimbuf){then, then}), 0);
+}
+
+static void beyond_the_limit_the_least_recently_used_go(void **state)
+{
+    fixture *f = *state;
+    char key[4][KEY_TEXT], bytes[1001];
+    int64_t entries, size, removed;
+    fpa_error error;
+    memset(bytes, 'x', 1000);
+    bytes[1000] = 0;
+    for (int i = 0; i < 4; i++)
+        key_of((char)('0' + i), key[i]);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(store(f, key[i], bytes, "passed"), FPA_OK);
+        age(f, key[i], 300 - 100 * i);
+    }
+    assert_true(is_found(f, key[0])); /* used now: the second is the oldest */
+    assert_int_equal(cache_measure(&f->cache, &entries, &size, &error), FPA_OK);
+    assert_int_equal(entries, 3);
+    f->cache.limit = size + 100;
+    assert_int_equal(store(f, key[3], bytes, "passed"), FPA_OK);
+    assert_false(is_found(f, key[1]));
+    assert_true(is_found(f, key[0]) && is_found(f, key[2]) && is_found(f, key[3]));
+
+    f->cache.limit = 1; /* the new one stays, whatever its size */
+    assert_int_equal(store(f, key[1], bytes, "passed"), FPA_OK);
+    assert_int_equal(cache_measure(&f->cache, &entries, &size, &error), FPA_OK);
+    assert_int_equal(entries, 1);
+    assert_true(is_found(f, key[1]));
+    assert_int_equal(cache_set_limit(&f->cache, 1, &removed, &error), FPA_OK);
+    assert_int_equal(removed, 1);
+    assert_false(is_found(f, key[1]));
+}
+
+static int64_t limit_of(fixture *f)
+{
+    fpa_error error;
+    cache_close(&f->cache);
+    assert_int_equal(cache_open(&f->options, &f->cache, &error), FPA_OK);
+    return f->cache.limit;
+}
+
+static void the_limit_is_the_variables_or_the_folders_or_2_gib(void **state)
+{
+    fixture *f = *state;
+    fpa_error error;
+    int64_t removed;
+    assert_true(limit_of(f) == CACHE_LIMIT);
+    assert_int_equal(cache_set_limit(&f->cache, 5000, &removed, &error), FPA_OK);
+    assert_true(limit_of(f) == 5000);
+    setenv("FPA_CACHE_LIMIT", "1.5MiB", 1);
+    assert_true(limit_of(f) == 3 << 19);
+    setenv("FPA_CACHE_LIMIT", "much", 1);
+    assert_true(limit_of(f) == 5000);
+    assert_non_null(strstr(f->log.text, "FPA_CACHE_LIMIT is no size: much"));
+    unsetenv("FPA_CACHE_LIMIT");
+}
+
+/* Ten processes store at once into a cache that has room for a few: each ends well, and what is left is whole. */
+static void many_may_store_beyond_the_limit_at_once(void **state)
+{
+    enum { PROCESSES = 10, STORES = 20 };
+    fixture *f = *state;
+    pid_t child[PROCESSES];
+    int64_t entries, size;
+    fpa_error error;
+    f->cache.limit = 2000;
+    for (int i = 0; i < PROCESSES; i++) {
+        child[i] = fork();
+        if (child[i] == 0) {
+            bool well = true;
+            for (int n = 0; n < STORES; n++) {
+                char key[KEY_TEXT];
+                key_of("0123456789abcdef"[(i + n) % 16], key);
+                well = well && store(f, key, "the bytes of an object", "passed") == FPA_OK;
+            }
+            _exit(well ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status = 1;
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_int_equal(status, 0);
+    }
+    f->log = (scratch_log){0};
+    for (int i = 0; i < 16; i++) {
+        char key[KEY_TEXT];
+        key_of("0123456789abcdef"[i], key);
+        if (is_found(f, key))
+            assert_true(holds(f, key, "the bytes of an object", "passed"));
+    }
+    assert_int_equal(f->log.lines, 0);
+    assert_int_equal(store(f, KEY, "the bytes of an object", "passed"), FPA_OK);
+    assert_int_equal(cache_measure(&f->cache, &entries, &size, &error), FPA_OK);
+    assert_true(entries >= 1 && size <= 2000);
 }
 
 static void an_entry_under_another_name_serves_nobody(void **state)
@@ -367,6 +478,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLAIM(what_is_stored_is_loaded_with_its_verdict),
         CLAIM(every_damaged_byte_and_every_missing_end_is_noticed),
+        CLAIM(beyond_the_limit_the_least_recently_used_go),
+        CLAIM(the_limit_is_the_variables_or_the_folders_or_2_gib),
+        CLAIM(many_may_store_beyond_the_limit_at_once),
         CLAIM(an_entry_under_another_name_serves_nobody),
         CLAIM(the_key_depends_on_every_field_and_on_where_fields_end),
         CLAIM(the_folder_follows_options_then_the_environment),

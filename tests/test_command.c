@@ -15,13 +15,14 @@
 
 static void help_exits_with_0_and_usage_errors_with_2(void **state)
 {
-    static const char *const commands[] = {"new",   "explain", "gen",  "verify",  "run",
-                                           "bench", "plot",    "list", "prelude", "cache"};
+    static const char *const commands[] = {"new",   "design", "explain", "gen",     "verify", "run",
+                                           "bench", "plot",   "list",    "prelude", "cache"};
     (void)state;
     expect(RUN("fpac", "--help"), 0, "usage: fpac", NULL);
     expect(RUN("fpac", "--version"), 0, "fpac ", NULL);
     expect(RUN("fpac"), 2, NULL, "usage: fpac");
-    expect(RUN("fpac", "explane"), 2, NULL, "fpac: explane: no such command");
+    expect(RUN("fpac", "explane"), 2, NULL, "fpac: explane: no such command; did you mean explain?");
+    expect(RUN("fpac", "soup"), 2, NULL, "fpac: soup: no such command\n");
     for (unsigned i = 0; i < sizeof commands / sizeof *commands; i++) {
         expect(RUN("fpac", commands[i], "--help"), 0, "usage: fpac", NULL);
         expect(RUN("fpac", commands[i], "--nonsense"), 2, NULL, "fpac: --nonsense: no such option");
@@ -43,6 +44,10 @@ static void every_wrong_line_is_told_with_its_word(void **state)
         {{"fpac", "gen", "a.lua"}, "-o: is needed"},
         {{"fpac", "run", "a.lua", "--q", "q.npy"}, "--k: is needed"},
         {{"fpac", "verify"}, "verify: too few operands"},
+        {{"fpac", "explain", "a.lua", "--jsn"}, "--jsn: no such option; did you mean --json?"},
+        {{"fpac", "bench", "a.lua", "--lenght=12"}, "did you mean --length?"},
+        {{"fpac", "verify", "--json", "--jobs", "none", "a.lua"},
+         "{\"error\": {\"code\": \"invalid\", \"where\": \"--jobs\", \"message\": \"needs a whole number"},
         {{"fpac", "new"}, "new: too few operands"},
         {{"fpac", "bench", "a.lua", "--device", "-1"}, "--device: needs a whole number from 0"},
     };
@@ -60,6 +65,18 @@ static void a_spec_that_fails_exits_with_1_and_its_line(void **state)
     expect(RUN("fpac", "verify", here.spec), 1, NULL, "spec.lua:2: ");
     expect(RUN("fpac", "list", here.spec), 1, NULL, "spec.lua:2: ");
     expect(RUN("fpac", "explain", "no/such/spec.lua"), 1, NULL, "fpac: no/such/spec.lua: ");
+    scratch_remove(here.folder);
+}
+
+static void errors_are_json_after_json(void **state)
+{
+    place here;
+    (void)state;
+    place_begin(&here, "return head { name = 'bad', d = 4, dv = 4, termz = linear {} }\n");
+    expect(RUN("fpac", "explain", "--json", here.spec), 1, NULL,
+           "{\"error\": {\"code\": \"invalid\", \"where\": \"");
+    expect(RUN("fpac", "list", "--json", here.spec), 1, "[]", "did you mean 'terms'");
+    expect(RUN("fpac", "verify", "--json", here.spec), 1, NULL, "\"message\": \"");
     scratch_remove(here.folder);
 }
 
@@ -204,6 +221,8 @@ static void list_names_heads_and_targets(void **state)
     place_begin(&here, two_heads_spec);
     expect(RUN("fpac", "list", here.spec), 0, "two", NULL);
     expect(RUN("fpac", "list", here.spec, "--json"), 0, "\"head\": \"two\"", NULL);
+    expect(RUN("fpac", "list", "specs/tspow.lua"), 0, "D       2304 ->     2112  state  528.0 KiB", NULL);
+    expect(RUN("fpac", "list", "specs/gated.lua", "--json"), 0, "\"state_bytes\": 549120", NULL);
     expect(RUN("fpac", "list"), 0, "c:avx512", NULL);
     expect(RUN("fpac", "list", "--json"), 0, "\"best\": true", NULL);
     scratch_remove(here.folder);
@@ -228,6 +247,12 @@ static void cache_counts_and_clears(void **state)
     expect(RUN("/bin/sh", "-c", command), 0, "tiny", NULL);
     snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --json", cache, command_path);
     expect(RUN("/bin/sh", "-c", command), 0, "\"entries\": 1", NULL);
+    snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --limit 1.5GiB", cache, command_path);
+    expect(RUN("/bin/sh", "-c", command), 0, "of at most 1.5 GiB", NULL);
+    snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --json", cache, command_path);
+    expect(RUN("/bin/sh", "-c", command), 0, "\"limit\": 1610612736", NULL);
+    snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --limit much", cache, command_path);
+    expect(RUN("/bin/sh", "-c", command), 1, NULL, "--limit: much is no size");
     snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --clear", cache, command_path);
     expect(RUN("/bin/sh", "-c", command), 0, "removed 1 entry", NULL);
     snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --json", cache, command_path);
@@ -322,6 +347,38 @@ static void gen_writes_files_that_compile_alone(void **state)
     scratch_remove(here.folder);
 }
 
+/* The weights of one head are beyond float32: the others are there, and the exit code tells. */
+static void one_head_that_fails_does_not_stop_the_others(void **state)
+{
+    static const char spec[] =
+        "return {\n"
+        "  head { name = 'one', d = 4, dv = 4, terms = linear {} },\n"
+        "  head { name = 'huge', d = 4, terms = inhomogeneous { degree = 2, constant = -1e150 } },\n"
+        "  head { name = 'two', d = 4, dv = 4, terms = power { degree = 2 } },\n"
+        "}\n";
+    place here;
+    char one[PATH], two[PATH], huge[PATH], manifest[PATH];
+    (void)state;
+    place_begin(&here, spec);
+    place_file(&here, "one.c", one);
+    place_file(&here, "two.c", two);
+    place_file(&here, "huge.c", huge);
+    place_file(&here, "manifest.fpa", manifest);
+    expect(RUN("fpac", "gen", here.spec, "-o", here.folder, "--target", "c:sse2"), 1, NULL,
+           "compute in float32");
+    assert_true(!access(one, R_OK) && !access(two, R_OK) && access(huge, F_OK));
+    expect(RUN("/usr/bin/env", "grep", "-c", "huge", manifest), 1, "0", NULL);
+    expect(RUN("fpac", "verify", here.spec, "--json"), 1, "\"verdict\": \"unsupported\"",
+           "compute in float32");
+    program_result result = RUN("fpac", "verify", "no/such.lua", here.spec);
+    assert_non_null(strstr(result.out, "one      "));
+    assert_non_null(strstr(result.out, "two      "));
+    expect(result, 1, NULL, "no/such.lua");
+    expect(RUN("fpac", "gen", "no/such.lua", here.spec, "-o", here.folder, "--head", "two"), 1, NULL,
+           "no/such.lua");
+    scratch_remove(here.folder);
+}
+
 static void gen_with_objects_writes_shared_libraries(void **state)
 {
     place here;
@@ -356,6 +413,7 @@ int main(void)
         cmocka_unit_test(help_exits_with_0_and_usage_errors_with_2),
         cmocka_unit_test(every_wrong_line_is_told_with_its_word),
         cmocka_unit_test(a_spec_that_fails_exits_with_1_and_its_line),
+        cmocka_unit_test(errors_are_json_after_json),
         cmocka_unit_test(names_of_files_do_not_reach_the_terminal_raw),
         cmocka_unit_test(a_missing_head_is_told_with_those_there_are),
         cmocka_unit_test(an_unknown_target_is_told_with_those_there_are),
@@ -372,6 +430,7 @@ int main(void)
         cmocka_unit_test(bench_times_candidates_and_tells_the_regret),
         cmocka_unit_test(bench_reports_the_form_asked_for),
         cmocka_unit_test(gen_writes_files_that_compile_alone),
+        cmocka_unit_test(one_head_that_fails_does_not_stop_the_others),
         cmocka_unit_test(gen_with_objects_writes_shared_libraries),
         cmocka_unit_test(generated_exemplars_are_current),
     };

@@ -1,6 +1,7 @@
 /* fpac new: a spec to begin with, that is true and is applied to the arrays beside it. */
 #include "command_place.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -37,6 +38,47 @@ static void a_new_head_is_verified_and_applied_to_its_arrays(void **state)
     expect(RUN("fpac", "run", mine.spec, "--q", mine.q, "--k", mine.k, "--v", mine.v, "-o", mine.o), 0, NULL,
            NULL);
     assert_int_equal(access(mine.o, R_OK), 0);
+    scratch_remove(mine.here.folder);
+}
+
+/* Every family's own line, as its spec has it: gates and weights are there. */
+static void every_family_runs_by_the_line_in_its_spec(void **state)
+{
+    static const char *const families[] = {"linear", "gated",         "power",  "spow",
+                                           "taylor", "inhomogeneous", "product"};
+    (void)state;
+    for (unsigned i = 0; i < sizeof families / sizeof *families; i++) {
+        beginning mine;
+        char command[PATH_MAX + 4 * PATH], real[PATH_MAX];
+        beginning_make(&mine);
+        expect(RUN("fpac", "new", "mine", "--family", families[i], "--sample", "-o", mine.here.folder), 0,
+               NULL, NULL);
+        char features[64];
+        char *text = text_read(mine.spec, NULL), *line = text ? strstr(text, "fpac run") : NULL;
+        assert_non_null(line);
+        snprintf(features, sizeof features, "\"features\": %d,", atoi(strstr(text, ". D = ") + 6));
+        expect(RUN("fpac", "explain", mine.spec, "--json"), 0, features, NULL);
+        assert_non_null(realpath(getenv("FPAC") ? getenv("FPAC") : "build/fpac", real));
+        snprintf(command, sizeof command, "cd '%s' && '%s'%.*s --check-finite", mine.here.folder, real,
+                 (int)(strcspn(line, "\n") - strlen("fpac")), line + strlen("fpac"));
+        expect(RUN("/bin/sh", "-c", command), 0, NULL, NULL);
+        assert_int_equal(access(mine.o, R_OK), 0);
+        free(text);
+        scratch_remove(mine.here.folder);
+    }
+}
+
+static void a_spec_may_come_alone(void **state)
+{
+    beginning mine;
+    (void)state;
+    beginning_make(&mine);
+    expect(RUN("fpac", "new", "mine", "--no-sample", "-o", mine.here.folder), 0, NULL, NULL);
+    assert_int_equal(scratch_count(mine.here.folder, NULL), 1);
+    expect(RUN("fpac", "explain", mine.spec), 0, "D 2304 -> 2112", NULL);
+    expect(RUN("fpac", "new", "b", "--sample", "--no-sample"), 2, NULL, "--no-sample: contradicts --sample");
+    expect(RUN("fpac", "new", "b", "--family", "soup"), 1, NULL,
+           "soup is no family; there are tspow, linear");
     scratch_remove(mine.here.folder);
 }
 
@@ -83,6 +125,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_head_is_verified_and_applied_to_its_arrays),
+        cmocka_unit_test(every_family_runs_by_the_line_in_its_spec),
+        cmocka_unit_test(a_spec_may_come_alone),
         cmocka_unit_test(new_makes_the_folder_and_overwrites_nothing),
         cmocka_unit_test(a_name_that_no_head_can_have_is_refused),
     };

@@ -1,4 +1,5 @@
 /* fpac run: arrays in, arrays out, and a state handed over. */
+#include "base/dtype.h"
 #include "command_place.h"
 
 #include <setjmp.h>
@@ -220,7 +221,7 @@ static void run_refuses_wrong_files_and_writes_nothing(void **state)
                1, NULL, wrong[i]);
         assert_int_not_equal(access(paths.o, F_OK), 0);
     }
-    expect(APPLY(here, paths, "--log-gate", paths.v), 1, NULL, "gate");
+    expect(APPLY(here, paths, "--log-gate", paths.v), 1, NULL, "--log-gate: is given, but tiny has no gate");
     expect(APPLY(here, paths, "--weights", "w=w.npy"), 1, NULL, "--weights: w=w.npy");
     scratch_remove(here.folder);
 }
@@ -242,6 +243,120 @@ static void trainable_weights_are_named(void **state)
     expect(APPLY(here, paths, "--weights", "w="), 1, NULL, "--weights: w= names no file");
     expect(APPLY(here, paths, "--weights", option, "--weights", option), 1, NULL, "w is given twice");
     expect(APPLY(here, paths, "--weights", option), 0, NULL, NULL);
+    write_numbers(weight, 1, shape);
+    expect(APPLY(here, paths, "--weights", option), 1, NULL, "w.npy (--weights w=");
+    scratch_remove(here.folder);
+}
+
+static void a_form_that_is_not_there_is_told_with_the_reason(void **state)
+{
+    place here;
+    arrays paths;
+    (void)state;
+    place_begin(&here, "return head { name = 'all', d = 4, dv = 4, causal = false, terms = linear() }\n");
+    arrays_make(&here, &paths);
+    expect(APPLY(here, paths), 0, NULL, NULL);
+    expect(APPLY(here, paths, "--form", "chunked"), 1, NULL,
+           "all: has no chunked form (1): every token sees all keys, which no state has seen (causal = "
+           "false); it "
+           "has: parallel (0)");
+    scratch_remove(here.folder);
+}
+
+/* The files of q, k and v in another type or order. */
+static void rewrite(const char *path, const char *type, const char *order, const void *bytes, size_t size)
+{
+    char header[256];
+    const int length =
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': %s, 'shape': (2, 9, 2, 4), }\n",
+                 type, order);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fwrite("\x93NUMPY\x01\x00", 1, 8, file);
+    fputc(length, file);
+    fputc(0, file);
+    fwrite(header, 1, (size_t)length, file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void float16_and_fortran_order_are_taken(void **state)
+{
+    enum { COUNT = 2 * 9 * 2 * 4 };
+    place here;
+    arrays paths;
+    uint16_t halves[COUNT];
+    float turned[COUNT];
+    (void)state;
+    place_begin(&here, two_heads_spec);
+    arrays_make(&here, &paths);
+    fpa_array v = read_array(paths.v), q = read_array(paths.q);
+    for (int i = 0; i < COUNT; i++) { /* [b][t][h][e] of C order lies at b + 2 t + 18 h + 36 e */
+        turned[i / 72 + 2 * (i / 8 % 9) + 18 * (i / 4 % 2) + 36 * (i % 4)] = v.data[i];
+        halves[i] = f16_from_float(q.data[i]);
+    }
+    rewrite(paths.v, "<f4", "True", turned, sizeof turned);
+    expect(APPLY(here, paths, "--head", "two"), 0, NULL, "v.npy: is in Fortran order; it was copied");
+    check_square(&paths);
+    rewrite(paths.q, "<f2", "False", halves, sizeof halves);
+    expect(APPLY(here, paths, "--head", "two", "--check-finite"), 0, NULL, NULL);
+    fpa_array o = read_array(paths.o);
+    assert_int_equal(o.item, 2);
+    npy_free(&o);
+    for (int i = 0; i < COUNT; i++)
+        halves[i] = f16_from_float(3000);
+    rewrite(paths.q, "<f2", "False", halves, sizeof halves);
+    expect(APPLY(here, paths, "--head", "two"), 0, NULL, "numbers are beyond float16's 65504");
+    npy_free(&v);
+    npy_free(&q);
+    scratch_remove(here.folder);
+}
+
+static void the_first_number_that_is_none_is_found(void **state)
+{
+    place here;
+    arrays paths;
+    fpa_error error;
+    (void)state;
+    place_begin(&here, tiny_spec);
+    arrays_make(&here, &paths);
+    fpa_array k = read_array(paths.k);
+    k.data[72 + 8 * 3 + 4 + 2] = NAN; /* [1, 3, 1, 2] */
+    k.data[72 + 8 * 4] = NAN;
+    assert_int_equal(npy_write(paths.k, &k, &error), FPA_OK);
+    npy_free(&k);
+    expect(APPLY(here, paths, "--check-finite"), 1, NULL, "k.npy (k): [1, 3, 1, 2] is nan");
+    scratch_remove(here.folder);
+}
+
+/* What verify has compiled is not compiled again; --verbose says what happens. */
+static void verify_fills_the_cache_of_run(void **state)
+{
+    place here;
+    arrays paths;
+    char cache[PATH];
+    (void)state;
+    place_begin(&here, tiny_spec);
+    arrays_make(&here, &paths);
+    place_file(&here, "cache", cache);
+    const char *const before = getenv("FPA_CACHE_DIR");
+    char *kept = before ? strdup(before) : NULL;
+    setenv("FPA_CACHE_DIR", cache, 1);
+    expect(RUN("fpac", "verify", here.spec, "--verbose"), 0,
+           "kept in the cache, where fpac run finds it: ", "tiny: compiled for ");
+    program_result result = APPLY(here, paths, "--verbose");
+    assert_null(strstr(result.err, "compil"));
+    assert_non_null(strstr(result.err, "tiny: parallel form, for 9 tokens"));
+    expect(result, 0, NULL, "tiny: taken from the cache, ");
+    setenv("FPA_CACHE_DIR", "/dev/null/cache", 1);
+    expect(APPLY(here, paths, "--verbose"), 0, NULL, "cache: not used: /dev/null/cache");
+    expect(APPLY(here, paths, "--verbose", "--form", "chunked"), 0, NULL,
+           "tiny: chunked form, as --form says");
+    if (kept)
+        setenv("FPA_CACHE_DIR", kept, 1);
+    else
+        unsetenv("FPA_CACHE_DIR");
+    free(kept);
     scratch_remove(here.folder);
 }
 
@@ -262,7 +377,9 @@ static void gates_that_overflow_are_found_by_a_check(void **state)
     for (int i = 0; i < 36; i++)
         gates.data[i] = 50;
     assert_int_equal(npy_write(gate, &gates, &error), FPA_OK);
-    expect(APPLY(here, paths, "--log-gate", gate), 0, NULL, NULL); /* numbers are the caller's business */
+    expect(APPLY(here, paths, "--log-gate", gate), 0, NULL, /* numbers are the caller's business */
+           "gate.npy: 36 of 36 log-gates are positive, the first at [0, 0, 0]");
+    expect(APPLY(here, paths), 1, NULL, "--log-gate: is needed: gated is gated");
     unlink(paths.o);
     expect(APPLY(here, paths, "--log-gate", gate, "--check-finite"), 1, NULL, "o: [0, ");
     expect(APPLY(here, paths, "--log-gate", gate, "--check-finite"), 1, NULL, "positive log-gates");
@@ -285,6 +402,10 @@ int main(void)
         cmocka_unit_test(a_state_written_is_a_state_read),
         cmocka_unit_test(run_refuses_wrong_files_and_writes_nothing),
         cmocka_unit_test(trainable_weights_are_named),
+        cmocka_unit_test(a_form_that_is_not_there_is_told_with_the_reason),
+        cmocka_unit_test(float16_and_fortran_order_are_taken),
+        cmocka_unit_test(the_first_number_that_is_none_is_found),
+        cmocka_unit_test(verify_fills_the_cache_of_run),
         cmocka_unit_test(gates_that_overflow_are_found_by_a_check),
     };
     return cmocka_run_group_tests_name("command, run", tests, NULL, NULL);

@@ -118,6 +118,51 @@ static void every_version_and_both_types_are_read(void **state)
     }
 }
 
+static void fortran_order_is_copied(void **state)
+{
+    static const float columns[] = {0, 100, 10, 110, 20, 120, 1, 101, 11, 111, 21, 121};
+    static const double wide[] = {0, 10, 1, 11, 2, 12};
+    int64_t rows, cols;
+    double *matrix;
+    fpa_array array;
+    fpa_error error;
+
+    (void)state;
+    write_file(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3, 2), }", columns, sizeof columns);
+    assert_int_equal(npy_read(path, &array, &error), FPA_OK);
+    assert_true(array.reversed);
+    for (int i = 0; i < 12; i++) /* 100 a + 10 b + c at [a][b][c] */
+        assert_true(array.data[i] == (float)(i / 6 * 100 + i / 2 % 3 * 10 + i % 2));
+    npy_free(&array);
+    write_file(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }", wide, sizeof wide);
+    assert_int_equal(npy_read_matrix(path, &rows, &cols, &matrix, &error), FPA_OK);
+    for (int i = 0; i < 6; i++)
+        assert_true(matrix[i] == i / 3 * 10 + i % 3);
+    free(matrix);
+    write_file(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 0), }", columns, 0);
+    assert_int_equal(npy_read(path, &array, &error), FPA_OK);
+    npy_free(&array);
+}
+
+static void float16_is_read_and_written(void **state)
+{
+    static const uint16_t halves[] = {0x3c00, 0xc000, 0x3555, 0x7c00, 0x0001};
+    fpa_array array, again;
+    fpa_error error;
+
+    (void)state;
+    write_file(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (5,), }", halves, sizeof halves);
+    assert_int_equal(npy_read(path, &array, &error), FPA_OK);
+    assert_int_equal(array.item, 2);
+    assert_true(array.data[0] == 1 && array.data[1] == -2 && array.data[4] == 0x1p-24f);
+    assert_int_equal(npy_write(path, &array, &error), FPA_OK);
+    assert_int_equal(npy_read(path, &again, &error), FPA_OK);
+    assert_int_equal(again.item, 2);
+    assert_memory_equal(again.data, array.data, sizeof(float) * 5);
+    npy_free(&array);
+    npy_free(&again);
+}
+
 static void a_matrix_has_two_axes(void **state)
 {
     const double wide[] = {0.1, 2, 3, 4, 5, 6};
@@ -147,12 +192,12 @@ static const struct {
     int version;
     const char *header, *message;
 } refused[] = {
-    {1, "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "holds '>f4', but '<f4'"},
-    {1, "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }", "holds '<i8', but '<f4'"},
-    {1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "holds '|O', but '<f4'"},
+    {1, "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "holds '>f4', but '<f2', '<f4'"},
+    {1, "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }", "holds '<i8', but '<f2', '<f4'"},
+    {1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "holds '|O', but '<f2', '<f4'"},
     {1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "holds [('"},
     {1, "{'fortran_order': False, 'shape': (2,), }", "has a header without a type"},
-    {1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", "is in Fortran order"},
+    {1, "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,), }", "has a header without fortran_order"},
     {1, "{'descr': '<f4', 'shape': (2,), }", "has a header without fortran_order"},
     {1, "{'descr': '<f4', 'fortran_order': False, }", "has a header without a shape"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", "has a shape that cannot be read"},
@@ -288,6 +333,8 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(the_data_begin_at_a_multiple_of_64),
         cmocka_unit_test(every_version_and_both_types_are_read),
+        cmocka_unit_test(fortran_order_is_copied),
+        cmocka_unit_test(float16_is_read_and_written),
         cmocka_unit_test(a_matrix_has_two_axes),
         cmocka_unit_test(keys_come_in_any_order_and_either_quotes),
         cmocka_unit_test(a_fifo_does_not_hold_us_up),

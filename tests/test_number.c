@@ -348,8 +348,11 @@ static void texts_are_the_ones_documented(void **state)
         const char *text, *shown;
     } cases[] = {{number_int(3), "3", "3"},
                  {number_ratio(-1, 2), "-1/2", "-1/2"},
-                 {number_double(&memory, 0.1), "3602879701896397/36028797018963968",
-                  "3602879701896397/36028797018963968"},
+                 {number_double(&memory, 0.1), "3602879701896397/36028797018963968", "0.1"},
+                 {number_double(&memory, 0.3), "5404319552844595/18014398509481984", "0.3"},
+                 {number_double(&memory, -2.7), NULL, "-2.7"},
+                 {number_ratio(3, 4096), "3/4096", "3/4096"},
+                 {number_ratio(1, 3), "1/3", "1/3"},
                  {number_double(&memory, 1e-9), "~0x1.12e0be826d695p-30", "1e-09"},
                  {number_double(&memory, -1e300), "~-0x1.7e43c8800759cp+996", "-1e+300"},
                  {number_double(&memory, 0x1p-70), "~0x1p-70", "8.470329472543003e-22"},

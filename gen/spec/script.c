@@ -1,4 +1,5 @@
 #include "script.h"
+#include "complaint.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -201,7 +202,7 @@ static int keep_message(lua_State *L)
     text = skip_position(text, &line);
     if (!script->line)
         script->line = line ? line : script_line(L);
-    snprintf(script->message, sizeof script->message, "%s", text);
+    complaint_write(text, script->message, sizeof script->message);
     for (char *c = script->message; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 127)
             *c = ' ';

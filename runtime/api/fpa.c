@@ -31,6 +31,21 @@ fpa_form fpa_choose_form(const fpa_kernel *kernel, int64_t length, int with_stat
     return has_form(kernel, FPA_FORM_CHUNKED) ? FPA_FORM_CHUNKED : FPA_FORM_RECURRENT;
 }
 
+static fpa_status refuse_form(const fpa_kernel *kernel, fpa_form form, fpa_error *error)
+{
+    const fpa_head *head = kernel->head;
+    char has[64];
+    snprintf(has, sizeof has, "%s%s%s", has_form(kernel, FPA_FORM_PARALLEL) ? " parallel (0)" : "",
+             has_form(kernel, FPA_FORM_CHUNKED) ? " chunked (1)" : "",
+             has_form(kernel, FPA_FORM_RECURRENT) ? " recurrent (2)" : "");
+    if (form < FPA_FORM_PARALLEL || form > FPA_FORM_RECURRENT)
+        return fail(error, FPA_UNSUPPORTED, kernel->facts.name, "has no form %d; it has:%s", (int)form, has);
+    return fail(error, FPA_UNSUPPORTED, kernel->facts.name, "has no %s form (%d)%s; it has:%s",
+                form_name((fpa_form_index)form), (int)form,
+                head->causal ? "" : ": every token sees all keys, which no state has seen (causal = false)",
+                has);
+}
+
 /* AUTO becomes a form; one that the head does not have is refused with those it has. */
 static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tensors,
                                const struct fpa_launch *launch, fpa_form *form, fpa_error *error)
@@ -54,10 +69,7 @@ static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tens
             kernel->facts.name, kernel->facts.target);
     if (has_form(kernel, *form))
         return FPA_OK;
-    return fail(error, FPA_UNSUPPORTED, kernel->facts.name, "has no form %d; it has:%s%s%s", (int)*form,
-                has_form(kernel, FPA_FORM_PARALLEL) ? " parallel (0)" : "",
-                has_form(kernel, FPA_FORM_CHUNKED) ? " chunked (1)" : "",
-                has_form(kernel, FPA_FORM_RECURRENT) ? " recurrent (2)" : "");
+    return refuse_form(kernel, *form, error);
 }
 
 /* Nothing is written: the emitted code need not ask, nor visit sequences that have no token. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* What one opening has made so far. */
 typedef struct opening {
@@ -79,9 +80,18 @@ static fpa_status make_key(opening *o, fpa_error *error)
     return status;
 }
 
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static fpa_status compile(opening *o, fpa_error *error)
 {
+    const double begin = seconds_now();
     fpa_source source;
+    log_line(o->options, "%s: compiling for %s", o->head->name, o->target->name);
     fpa_status status = source_generate_as(o->head, o->target->name, o->mechanism, &source, error);
     if (!status)
         status = builder_of(o->target)->compile(o->options, &source, &o->object, error);
@@ -89,7 +99,8 @@ static fpa_status compile(opening *o, fpa_error *error)
     source_free(&source);
     if (status)
         return status;
-    log_line(o->options, "%s: compiled for %s (%zu bytes)", o->head->name, o->target->name, o->object.size);
+    log_line(o->options, "%s: compiled for %s in %.2f s (%zu bytes)", o->head->name, o->target->name,
+             seconds_now() - begin, o->object.size);
     return o->backend->load(o->options, &o->object, o->facts.name, &o->module, error);
 }
 
@@ -120,6 +131,8 @@ static fpa_status take_cached(opening *o, bool *broken, fpa_error *error)
     if (status || !o->cached)
         return status;
     status = load_cached(o, &reason);
+    if (status == FPA_OK)
+        log_line(o->options, "%s: taken from the cache, %s/%.16s...", o->head->name, o->cache.folder, o->key);
     if (status == FPA_OK || status == FPA_NO_MEMORY)
         return status ? fail_memory(error) : FPA_OK;
     log_line(o->options, "%s: the cached module is built again: %s", o->head->name, reason.message);
@@ -152,23 +165,31 @@ static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
 }
 
 /* Only what passed is stored. A cache that cannot be written costs time, not the kernel. */
-static void store(const opening *o, const fpa_kernel *kernel)
+static void store(const opening *o, const char *verdict)
 {
     fpa_error reason;
     char *facts, *kept = NULL;
+    const char *name = o->facts.name;
+    facts = facts_print(&o->facts);
+    if (!facts || asprintf(&kept, "%s%s", facts, verdict) < 0) {
+        kept = NULL;
+        log_line(o->options, "cache: %s is not stored: out of memory", name);
+    } else if (cache_store(&o->cache, o->key, &o->object, kept, &reason)) {
+        log_line(o->options, "cache: %s %s", reason.where, reason.message);
+    } else if (o->cache.folder) {
+        log_line(o->options, "%s: kept in the cache, %s/%.16s...", name, o->cache.folder, o->key);
+    }
+    free(facts);
+    free(kept);
+}
+
+static void store_new(const opening *o, const fpa_kernel *kernel)
+{
     const fpa_description *description = fpa_describe(kernel);
     if (o->cached)
         return;
     log_line(o->options, "%s: verified: %s", description->name, description->verdict);
-    facts = facts_print(&o->facts);
-    if (!facts || asprintf(&kept, "%s%s", facts, description->verdict) < 0) {
-        kept = NULL;
-        log_line(o->options, "cache: %s is not stored: out of memory", description->name);
-    } else if (cache_store(&o->cache, o->key, &o->object, kept, &reason)) {
-        log_line(o->options, "cache: %s %s", reason.where, reason.message);
-    }
-    free(facts);
-    free(kept);
+    store(o, description->verdict);
 }
 
 static fpa_status open_cache(opening *o, fpa_error *error)
@@ -207,7 +228,7 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
     if (!status)
         status = verify(&o, kernel, error);
     if (!status)
-        store(&o, *kernel);
+        store_new(&o, *kernel);
     finish(&o);
     locale_restore(before);
     return status;
@@ -216,6 +237,27 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
 fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kernel **kernel, fpa_error *error)
 {
     return open_parsed_head_as(head, NULL, options, kernel, error);
+}
+
+fpa_status open_remember(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
+                         const fpa_object *object, const char *verdict, char **folder, fpa_error *error)
+{
+    opening o = {.options = options, .head = (fpa_head *)(uintptr_t)head, .facts = *facts, .object = *object};
+    const locale_t before = locale_plain();
+    *folder = NULL;
+    fpa_status status = choose_target(&o, error);
+    if (!status)
+        status = open_cache(&o, error);
+    if (!status && o.cache.folder)
+        status = make_key(&o, error);
+    if (!status && o.cache.folder) {
+        store(&o, verdict);
+        *folder = strdup(o.cache.folder);
+        status = *folder ? FPA_OK : fail_memory(error);
+    }
+    cache_close(&o.cache);
+    locale_restore(before);
+    return status;
 }
 
 static fpa_status open_head(fpa_head_list *list, const char *where, const char *name,

@@ -2,7 +2,9 @@
 #ifndef FPAC_RUNTIME_API_OPEN_H
 #define FPAC_RUNTIME_API_OPEN_H
 
+#include "abi/source.h"
 #include "head/head.h"
+#include "runtime/backend.h"
 #include "fpa.h"
 
 /* Generate, compile (or take from the cache), load, verify. Takes ownership of head, also on failure. */
@@ -12,5 +14,11 @@ fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kern
 /* The same by one mechanism of the target (gen/gen.h: source_generate_as); NULL: what is fastest. */
 fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_options *options,
                                fpa_kernel **kernel, fpa_error *error);
+
+/* Keep a module that was compiled and verified outside (fpac verify) as an open would have, so that the next one takes it
+ * from the cache. *folder, malloc'ed: where it is; NULL: there is no cache, which the log says. An entry that cannot
+ * be written is no error either; NO_MEMORY, and what identifies compiler or device, is. */
+fpa_status open_remember(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
+                         const fpa_object *object, const char *verdict, char **folder, fpa_error *error);
 
 #endif

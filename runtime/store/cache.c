@@ -1,10 +1,12 @@
 #include "cache.h"
 #include "base/file.h"
 #include "base/private.h"
+#include "base/size.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sha256.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
  * The key is in it, so that a file under another's name serves nobody. */
 #define ENTRY_HEADER "fpac-cache 1\nkey %s\nverdict %zu\nobject %zu\nsha256 %s\n\n"
 #define ENTRY_SUFFIX ".fpa"
+#define LIMIT_FILE "limit" /* the bytes, as a line; made by cache_set_limit */
 
 enum { HEADER_SIZE = 320, NAME_SIZE = KEY_TEXT + 8 };
 
@@ -55,6 +58,36 @@ static fpa_status choose_folder(const fpa_options *options, fpa_cache *cache, fp
     return cache->folder ? FPA_OK : fail_memory(error);
 }
 
+/* What the folder's own file says; 0: nothing. */
+static int64_t kept_limit(const char *folder)
+{
+    fpa_file file;
+    int64_t bytes = 0;
+    char *path = file_path(folder, LIMIT_FILE);
+    if (path && !file_read(path, &file, NULL)) {
+        char *text = (char *)file.bytes;
+        text[strcspn(text, "\n")] = 0;
+        if (!size_parse(text, &bytes))
+            bytes = 0;
+        free(file.bytes);
+    }
+    free(path);
+    return bytes;
+}
+
+static void choose_limit(const fpa_options *options, fpa_cache *cache)
+{
+    const char *own = getenv("FPA_CACHE_LIMIT");
+    cache->limit = 0;
+    if (own && *own && !size_parse(own, &cache->limit))
+        log_line(options, "cache: warning: FPA_CACHE_LIMIT is no size: %.60s; write 512MiB, 2GiB or bytes",
+                 own);
+    if (cache->limit <= 0)
+        cache->limit = kept_limit(cache->folder);
+    if (cache->limit <= 0)
+        cache->limit = CACHE_LIMIT;
+}
+
 fpa_status cache_open(const fpa_options *options, fpa_cache *cache, fpa_error *error)
 {
     memset(cache, 0, sizeof *cache);
@@ -67,6 +100,8 @@ fpa_status cache_open(const fpa_options *options, fpa_cache *cache, fpa_error *e
         refuse(cache, "%.160s cannot be made: %s", cache->folder, strerror(errno));
     else if (!folder_is_private(cache->folder, reason, sizeof reason))
         refuse(cache, "%s", reason);
+    else
+        choose_limit(options, cache);
     return FPA_OK;
 }
 
@@ -169,6 +204,7 @@ fpa_status cache_load(const fpa_cache *cache, const fpa_options *options, const 
             log_line(options, "cache: %s %s", path, reason.message);
         status = FPA_OK; /* as if there were none */
     } else if (entry_parse(&file, key, &e)) {
+        utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW); /* it was used now: trim asks */
         status = entry_take(&file, &e, object, verdict, error);
         *found = status == FPA_OK;
     } else {
@@ -257,6 +293,94 @@ static fpa_status visit(const fpa_cache *cache, entry_filter *filter, bool unlin
     return FPA_OK;
 }
 
+/* ---- the limit ---- */
+
+typedef struct used_entry {
+    char name[NAME_SIZE];
+    struct timespec used; /* loaded or stored */
+    int64_t bytes;
+} used_entry;
+
+typedef struct used_list {
+    int count, room;
+    used_entry *entries; /* malloc'ed */
+    int64_t bytes;
+} used_list;
+
+static void list_entry(used_list *list, const char *name, const struct stat *facts)
+{
+    if (list->count == list->room) {
+        const int room = 2 * list->room + 64;
+        used_entry *entries = realloc(list->entries, (size_t)room * sizeof *entries);
+        if (!entries)
+            return; /* it stays, this time */
+        list->entries = entries;
+        list->room = room;
+    }
+    used_entry *next = &list->entries[list->count++];
+    *next = (used_entry){.used = facts->st_mtim, .bytes = facts->st_size};
+    snprintf(next->name, sizeof next->name, "%.*s", NAME_SIZE - 1, name);
+    list->bytes += next->bytes;
+}
+
+static int compare_use(const void *left, const void *right)
+{
+    const used_entry *a = left, *b = right;
+    if (a->used.tv_sec != b->used.tv_sec)
+        return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
+    if (a->used.tv_nsec != b->used.tv_nsec)
+        return a->used.tv_nsec < b->used.tv_nsec ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+/* Entries that were not used for longest go, but for `kept` (NULL: for none). Several processes may do so at once: who
+ * unlinks one that is gone counts it as gone, and who has read one keeps its own bytes. */
+static fpa_status trim(const fpa_cache *cache, const char *kept, int64_t *removed, fpa_error *error)
+{
+    used_list list = {0};
+    *removed = 0;
+    DIR *folder = opendir(cache->folder);
+    if (!folder)
+        return fail(error, FPA_IO, cache->folder, "cannot be listed: %s", strerror(errno));
+    for (struct dirent *item = readdir(folder); item; item = readdir(folder)) {
+        struct stat facts;
+        if (fstatat(dirfd(folder), item->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+            is_entry(dirfd(folder), item->d_name, &facts))
+            list_entry(&list, item->d_name, &facts);
+    }
+    if (list.entries && list.bytes > cache->limit)
+        qsort(list.entries, (size_t)list.count, sizeof *list.entries, compare_use);
+    for (int i = 0; i < list.count && list.bytes > cache->limit; i++) {
+        const used_entry *oldest = &list.entries[i];
+        if (kept && !strcmp(oldest->name, kept))
+            continue;
+        const bool gone = unlinkat(dirfd(folder), oldest->name, 0) == 0;
+        if (gone || errno == ENOENT)
+            list.bytes -= oldest->bytes;
+        *removed += gone;
+    }
+    closedir(folder);
+    free(list.entries);
+    return FPA_OK;
+}
+
+fpa_status cache_set_limit(fpa_cache *cache, int64_t limit, int64_t *removed, fpa_error *error)
+{
+    char text[32];
+    *removed = 0;
+    if (!cache->folder)
+        return FPA_OK;
+    const int length = snprintf(text, sizeof text, "%" PRId64 "\n", limit);
+    const fpa_bytes part = {text, (size_t)length};
+    fpa_status status = file_write(cache->folder, LIMIT_FILE, 0600, &part, 1, error);
+    if (status)
+        return status;
+    cache->limit = limit;
+    return trim(cache, NULL, removed, error);
+}
+
+/* ---- storing ---- */
+
 fpa_status cache_store(const fpa_cache *cache, const char *key, const fpa_object *object, const char *verdict,
                        fpa_error *error)
 {
@@ -274,8 +398,10 @@ fpa_status cache_store(const fpa_cache *cache, const char *key, const fpa_object
     };
     entry_name(key, name);
     fpa_status status = file_write(cache->folder, name, 0600, parts, 3, error);
-    if (status == FPA_OK)
+    if (status == FPA_OK) { /* what cannot be tidied now is tidied by the next one */
         visit(cache, is_abandoned, true, &entries, &bytes, NULL);
+        trim(cache, name, &entries, NULL);
+    }
     return status;
 }
 

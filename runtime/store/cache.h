@@ -14,9 +14,12 @@
 typedef struct fpa_cache {
     char *folder; /* NULL: not persisted, and reason says why */
     char reason[256];
+    int64_t
+        limit; /* bytes of all entries: $FPA_CACHE_LIMIT, else what cache_set_limit wrote, else CACHE_LIMIT */
 } fpa_cache;
 
 enum { KEY_TEXT = 65 };
+#define CACHE_LIMIT (INT64_C(2) << 30)
 
 /* Find (and create, 0700) the cache's folder: options->cache_dir, $FPA_CACHE_DIR,
  * $XDG_CACHE_HOME/fpac, ~/.cache/fpac; never /tmp by itself. A folder that is not ours, is a
@@ -33,9 +36,13 @@ void cache_key(const char *const *fields, int count, char key[KEY_TEXT]);
 fpa_status cache_load(const fpa_cache *cache, const fpa_options *options, const char *key, bool *found,
                       fpa_object *object, char **verdict, fpa_error *error);
 
-/* Store an entry; IO when the disk is full, and so on: nothing half-written stays. */
+/* Store an entry; IO when the disk is full, and so on: nothing half-written stays. Then entries go that were not
+ * loaded for longest, until the others are within the limit; the new one stays, whatever its size. */
 fpa_status cache_store(const fpa_cache *cache, const char *key, const fpa_object *object, const char *verdict,
                        fpa_error *error);
+
+/* Keep the limit in the folder, for every process that opens it from now on, and remove what is beyond it. */
+fpa_status cache_set_limit(fpa_cache *cache, int64_t limit, int64_t *removed, fpa_error *error);
 
 /* For `fpac cache`: number of entries and bytes; and removal of all of them, and of nothing that only looks so. */
 fpa_status cache_measure(const fpa_cache *cache, int64_t *entries, int64_t *bytes, fpa_error *error);
