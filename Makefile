@@ -5,7 +5,7 @@
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   results docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz torture bench generated tidy format
+#   results gallery docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz torture bench generated tidy format
 #   format-check smoke coverage clean: docs/command.md, "make"
 #   install uninstall install-check dist: docs/install.md
 
@@ -79,7 +79,7 @@ helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcar
 
 objects          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o $(BUILD)/obj/verifier.o
-command_objects := $(call objects,$(command_sources))
+command_objects := $(call objects,$(command_sources)) $(BUILD)/obj/page_css.o
 # libfpa-run: without the generator, the compilers, and the one file that calls them. tests/test_run_library.c
 builders        := gen/% runtime/api/open.c runtime/builder.c $(addprefix runtime/,c/build.c c/compiler.c c/process.c \
                    cuda/build.c cuda/nvrtc.c cuda/nvrtc_library.c)
@@ -100,7 +100,7 @@ comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
 .PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
-        gpu-bench gpu-table results asan ubsan fuzz fuzz-run torture torture-fuzzers bench generated tidy format \
+        gpu-bench gpu-table results gallery asan ubsan fuzz fuzz-run torture torture-fuzzers bench generated tidy format \
         clean install uninstall install-check dist
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -136,6 +136,11 @@ $(BUILD)/embedded.c: $(BUILD)/embed $(embedded_files)
 	$(call say,embed)
 	$(quiet)$< $@ $(foreach file,$(embedded_files),$(call symbol,$(file)))
 
+# So does what fpac report writes at the top of a page.
+$(BUILD)/page_css.c: $(BUILD)/embed command/page.css
+	$(call say,embed)
+	$(quiet)$< $@ page_css=command/page.css
+
 # Cached modules are known by the generator that made them, and their verdicts by the verifier: by the text of
 # their files.
 $(BUILD)/generator.c: $(generator_files)
@@ -146,7 +151,7 @@ $(BUILD)/generator.c $(BUILD)/verifier.c: $(BUILD)/%.c:
 	$(call say,digest)
 	$(quiet)printf '#include "$(face)"\nconst char $*_digest[] = "%s";\n' "$$(cat $^ | sha256sum | cut -c 1-64)" >$@
 
-$(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o $(BUILD)/obj/verifier.o: $(BUILD)/obj/%.o: $(BUILD)/%.c
+$(addprefix $(BUILD)/obj/,embedded.o generator.o verifier.o page_css.o): $(BUILD)/obj/%.o: $(BUILD)/%.c
 	@mkdir -p $(@D)
 	$(call say,cc)
 	$(quiet)$(compile) -MMD -MP -c -o $@ $<
@@ -310,6 +315,11 @@ $(bench_c_objects): | $(BUILD)/openblas
 $(BUILD)/openblas:
 	@tools/install-deps.sh --check libopenblas-dev
 	@touch $@
+
+# make gallery OUT=DIR: a page of every head of specs/, and an index. GALLERY: options of fpac report, as --verify.
+gallery: $(BUILD)/fpac
+	@$(if $(OUT),,echo "make gallery OUT=DIR: into which folder?" >&2; exit 2)
+	@$< report $(specs_of_heads) -o $(OUT) $(GALLERY)
 
 generated: $(BUILD)/fpac
 	@tools/generated.sh $(BUILD)/fpac generated/exemplars
