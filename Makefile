@@ -316,10 +316,10 @@ $(BUILD)/openblas:
 	@tools/install-deps.sh --check libopenblas-dev
 	@touch $@
 
-# make gallery OUT=DIR: a page of every head of specs/, and an index. GALLERY: options of fpac report, as --verify.
+# make gallery OUT=DIR: a page of every head of specs/ and specs/models/, and an index. GALLERY: options of fpac report, as --verify.
 gallery: $(BUILD)/fpac
 	@$(if $(OUT),,echo "make gallery OUT=DIR: into which folder?" >&2; exit 2)
-	@$< report $(specs_of_heads) -o $(OUT) $(GALLERY)
+	@$< report $(specs_of_heads) $(specs_of_models) -o $(OUT) $(GALLERY)
 
 generated: $(BUILD)/fpac
 	@tools/generated.sh $(BUILD)/fpac generated/exemplars
@@ -362,10 +362,11 @@ COMPLETIONDIR ?= $(DATADIR)/bash-completion/completions
 
 installed_headers := runtime/api/fpa.h base/fpa_error.h
 specs_of_heads    := $(sort $(wildcard specs/*.lua))
+specs_of_models   := $(sort $(wildcard specs/models/*.lua))
 
 install: all $(BUILD)/fpac.1
 	install -d $(addprefix $(DESTDIR),$(BINDIR) $(INCLUDEDIR) $(LIBDIR)/pkgconfig $(MANDIR)/man1 $(COMPLETIONDIR) \
-		$(DATADIR)/fpac/specs $(DOCDIR)/examples)
+		$(DATADIR)/fpac/specs/models $(DOCDIR)/examples)
 	install -m 755 $(BUILD)/fpac $(DESTDIR)$(BINDIR)/
 	install -m 644 $(installed_headers) $(DESTDIR)$(INCLUDEDIR)/
 	install -m 644 $(patsubst %,$(BUILD)/%.a,$(libraries)) $(DESTDIR)$(LIBDIR)/
@@ -379,6 +380,7 @@ install: all $(BUILD)/fpac.1
 	install -m 644 $(BUILD)/fpac.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 command/completion.bash $(DESTDIR)$(COMPLETIONDIR)/fpac
 	install -m 644 $(specs_of_heads) $(DESTDIR)$(DATADIR)/fpac/specs/
+	install -m 644 $(specs_of_models) specs/models/README.md $(DESTDIR)$(DATADIR)/fpac/specs/models/
 	install -m 644 LICENSE CHANGELOG.md docs/abi.md $(DESTDIR)$(DOCDIR)/
 	install -m 644 $(wildcard examples/*) $(DESTDIR)$(DOCDIR)/examples/
 

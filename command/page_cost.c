@@ -115,8 +115,11 @@ static void draw_times(FILE *out, const curves *c)
                 continue;
             fprintf(out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, RIGHT, y,
                     y);
-            fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>", LEFT - 8, y + 4.5,
-                    markup_number(text, value));
+            if (value < 1e6)
+                markup_number(text, value);
+            else
+                snprintf(text, sizeof text, "%g M", 1e-6 * value);
+            fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>", LEFT - 8, y + 4.5, text);
         }
     }
 }

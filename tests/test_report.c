@@ -330,6 +330,28 @@ static void a_folder_has_a_page_a_head_and_an_index_of_them(void **state)
     scratch_remove(here.folder);
 }
 
+/* make gallery's line. */
+static void every_shipped_head_has_a_page(void **state)
+{
+    place here;
+    char out[PATH], line[3 * PATH];
+    (void)state;
+    place_begin(&here, tiny_spec);
+    place_file(&here, "pages", out);
+    snprintf(line, sizeof line, "\"$FPAC\" report specs/*.lua specs/models/*.lua -o %s", out);
+    expect(RUN("/bin/sh", "-c", line), 0, NULL, NULL);
+    program_result told = RUN("/bin/sh", "-c",
+                              "\"$FPAC\" list specs/*.lua; for spec in specs/models/*.lua; do "
+                              "\"$FPAC\" list $spec; done");
+    int heads = 0;
+    for (const char *at = told.out; *at; at++)
+        heads += *at == '\n';
+    assert_true(heads > 40);
+    assert_int_equal(scratch_count(out, ".html"), heads + 1);
+    program_free(&told);
+    scratch_remove(here.folder);
+}
+
 static void mistakes_are_told_with_a_remedy(void **state)
 {
     place here;
@@ -393,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_verified_head_has_its_margins),
         cmocka_unit_test(measured_lines_of_the_head_and_size_are_drawn),
         cmocka_unit_test(a_folder_has_a_page_a_head_and_an_index_of_them),
+        cmocka_unit_test(every_shipped_head_has_a_page),
         cmocka_unit_test(mistakes_are_told_with_a_remedy),
         cmocka_unit_test(a_browser_finds_nothing_wrong),
     };
