@@ -329,7 +329,7 @@ docs-check: $(BUILD)/fpac
 	@tools/docs-check.sh $<
 
 # What clang-tidy reads, a process a file. Its findings are errors; .clang-tidy says which it looks for.
-tidy_sources := $(library_sources) $(command_sources) $(sort $(wildcard examples/*.c bench/*.c))
+tidy_sources := $(library_sources) $(command_sources) $(sort $(wildcard examples/*.c examples/embed/*.c bench/*.c))
 tidy: $(BUILD)/embedded.c
 	@tools/install-deps.sh --check clang-tidy libopenblas-dev
 	@printf '%s\n' $(tidy_sources) | xargs -P $$(nproc) -I{} tools/tidy.sh {} -std=gnu11 $(cppflags) -Iruntime/api
@@ -360,13 +360,15 @@ MANDIR        ?= $(DATADIR)/man
 DOCDIR        ?= $(DATADIR)/doc/fpac
 COMPLETIONDIR ?= $(DATADIR)/bash-completion/completions
 
+# A program of its own, with build files of its own: make install-check builds it.
+embed_example     := README.md CMakeLists.txt Makefile engine.c engine.cpp make_weights.c model_file.h
 installed_headers := runtime/api/fpa.h base/fpa_error.h
 specs_of_heads    := $(sort $(wildcard specs/*.lua))
 specs_of_models   := $(sort $(wildcard specs/models/*.lua))
 
 install: all $(BUILD)/fpac.1
 	install -d $(addprefix $(DESTDIR),$(BINDIR) $(INCLUDEDIR) $(LIBDIR)/pkgconfig $(MANDIR)/man1 $(COMPLETIONDIR) \
-		$(DATADIR)/fpac/specs/models $(DOCDIR)/examples)
+		$(DATADIR)/fpac/specs/models $(DOCDIR)/examples/embed)
 	install -m 755 $(BUILD)/fpac $(DESTDIR)$(BINDIR)/
 	install -m 644 $(installed_headers) $(DESTDIR)$(INCLUDEDIR)/
 	install -m 644 $(patsubst %,$(BUILD)/%.a,$(libraries)) $(DESTDIR)$(LIBDIR)/
@@ -382,7 +384,8 @@ install: all $(BUILD)/fpac.1
 	install -m 644 $(specs_of_heads) $(DESTDIR)$(DATADIR)/fpac/specs/
 	install -m 644 $(specs_of_models) specs/models/README.md $(DESTDIR)$(DATADIR)/fpac/specs/models/
 	install -m 644 LICENSE CHANGELOG.md docs/abi.md $(DESTDIR)$(DOCDIR)/
-	install -m 644 $(wildcard examples/*) $(DESTDIR)$(DOCDIR)/examples/
+	install -m 644 $(wildcard examples/*.*) $(DESTDIR)$(DOCDIR)/examples/
+	install -m 644 $(addprefix examples/embed/,$(embed_example)) $(DESTDIR)$(DOCDIR)/examples/embed/
 
 # A folder below the prefix is written relative to it, so that pkg-config --define-prefix can move the tree.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
