@@ -324,8 +324,8 @@ gallery: $(BUILD)/fpac
 generated: $(BUILD)/fpac
 	@tools/generated.sh $(BUILD)/fpac generated/exemplars
 
-# Links, commands, options, targets and file names in the documents.
-docs-check: $(BUILD)/fpac
+# Links, commands, options, targets and file names in the documents; tutorials' commands are run.
+docs-check: $(BUILD)/fpac $(BUILD)/libfpa-run.a
 	@tools/docs-check.sh $<
 
 # What clang-tidy reads, a process a file. Its findings are errors; .clang-tidy says which it looks for.
