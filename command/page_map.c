@@ -11,7 +11,7 @@
 
 #include "markup.h"
 
-enum { SIDE = 280, STRIP = 14, GAP = 4, SMALL = 120, MOST_AREAS = 6000 };
+enum { SIDE = 280, STRIP = 14, GAP = 4, SMALL = 120, MOST_AREAS = 6000, MOST_SMALL = 1200 };
 
 typedef struct map {
     FILE *out;
@@ -20,7 +20,8 @@ typedef struct map {
     int rows;     /* of an axis */
     bool input;   /* the input is on it */
     double most;  /* the largest weight */
-    int areas;    /* that were drawn */
+    int areas;    /* that there are, */
+    int shown;    /* of so many at most */
     double faint; /* of areas that lie above one another */
 } map;
 
@@ -78,7 +79,7 @@ static void measure(map *m)
 
 static void draw_rectangle(map *m, double x, double y, double width, double height, double weight)
 {
-    if (m->areas++ >= MOST_AREAS)
+    if (m->areas++ >= m->shown)
         return;
     const double shade = (0.35 + 0.65 * fabs(weight) / m->most) * m->faint;
     fprintf(
@@ -144,8 +145,8 @@ static void write_caption(const map *m, const char *title, const bool has[3])
         fputs(" Strip: rows alone.", m->out);
     if (has[0])
         fputs(" Corner: the constant.", m->out);
-    if (m->areas > MOST_AREAS)
-        fprintf(m->out, " The first %d areas of %d are shown.", MOST_AREAS, m->areas);
+    if (m->areas > m->shown)
+        fprintf(m->out, " The first %d areas of %d are shown.", m->shown, m->areas);
     fputs("</figcaption>", m->out);
 }
 
@@ -181,7 +182,10 @@ static void write_axis(const map *m)
 
 bool page_map(FILE *out, const fpa_head *head, const char *title, bool small)
 {
-    map m = {.out = out, .head = head, .faint = head_degree(head) > 2 ? 0.3 : 0.85};
+    map m = {.out = out,
+             .head = head,
+             .shown = small ? MOST_SMALL : MOST_AREAS,
+             .faint = head_degree(head) > 2 ? 0.3 : 0.85};
     bool has[3] = {false};
     find_degrees(head, has);
     measure(&m);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/output.h"
@@ -65,10 +66,14 @@ static fpa_status check_names(const report_names *names, fpa_error *error)
     return FPA_OK;
 }
 
+/* One page: a name that says so, or something that is there and is no folder, as /dev/stdout. */
 static bool is_page(const char *path)
 {
     const size_t length = strlen(path);
-    return length > 5 && !strcmp(path + length - 5, ".html");
+    struct stat facts;
+    if (length > 5 && !strcmp(path + length - 5, ".html"))
+        return true;
+    return stat(path, &facts) == 0 && !S_ISDIR(facts.st_mode);
 }
 
 static fpa_status write_text(const char *path, char *text, fpa_error *error)

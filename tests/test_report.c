@@ -281,6 +281,39 @@ static void a_verified_head_has_its_margins(void **state)
     scratch_remove(here.folder);
 }
 
+/* A compiler that takes another function for exp makes a gated head wrong: the page says so, and the exit code too. */
+static void a_refused_head_has_a_page_that_says_so(void **state)
+{
+    place here;
+    char path[PATH];
+    (void)state;
+    place_begin(&here, "return head { name = 'gated', d = 4, dv = 4, gate = true, terms = linear {} }\n");
+    place_file(&here, "page.html", path);
+    char *kept = getenv("FPA_CFLAGS") ? strdup(getenv("FPA_CFLAGS")) : NULL;
+    setenv("FPA_CFLAGS", "-Dexp=cos", 1);
+    expect(RUN("fpac", "report", here.spec, "--verify", "-o", path), 3, NULL, NULL);
+    if (kept)
+        setenv("FPA_CFLAGS", kept, 1);
+    else
+        unsetenv("FPA_CFLAGS");
+    free(kept);
+    char *page = text_read(path, NULL);
+    expect_page(page);
+    assert_non_null(strstr(page, ": refused. "));
+    assert_null(strstr(page, ": verified. "));
+    free(page);
+    scratch_remove(here.folder);
+}
+
+static void a_page_goes_where_it_is_sent(void **state)
+{
+    place here;
+    (void)state;
+    place_begin(&here, tiny_spec);
+    expect(RUN("fpac", "report", here.spec, "-o", "/dev/stdout"), 0, "<!DOCTYPE html>", NULL);
+    scratch_remove(here.folder);
+}
+
 static void measured_lines_of_the_head_and_size_are_drawn(void **state)
 {
     place here;
@@ -413,6 +446,8 @@ int main(void)
         cmocka_unit_test(numbers_of_a_page_are_those_of_explain),
         cmocka_unit_test(seconds_of_a_page_are_those_of_explain),
         cmocka_unit_test(a_verified_head_has_its_margins),
+        cmocka_unit_test(a_refused_head_has_a_page_that_says_so),
+        cmocka_unit_test(a_page_goes_where_it_is_sent),
         cmocka_unit_test(measured_lines_of_the_head_and_size_are_drawn),
         cmocka_unit_test(a_folder_has_a_page_a_head_and_an_index_of_them),
         cmocka_unit_test(every_shipped_head_has_a_page),

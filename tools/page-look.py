@@ -162,6 +162,10 @@ def main(words):
     if not words:
         print(__doc__, file=sys.stderr)
         return 2
+    for word in words:
+        if not os.path.exists(word):
+            print(f"page-look: {word}: there is no such page", file=sys.stderr)
+            return 2
     names = [os.environ["FPA_CHROMIUM"]] if os.environ.get("FPA_CHROMIUM") else \
         ["chromium", "chromium-browser", "google-chrome"]
     program = next((found for name in names if (found := shutil.which(name))), None)
