@@ -216,7 +216,8 @@ static void write_caption(const page *p, const page_machine *machine, const curv
     if (machine->point_count)
         fputs("Circles were measured. ", p->out);
     if (machine->points_left)
-        fprintf(p->out, "%d measurements of other sizes are left out. ", machine->points_left);
+        fprintf(p->out, "%d measurement%s of another size %s left out. ", machine->points_left,
+                machine->points_left == 1 ? "" : "s", machine->points_left == 1 ? "is" : "are");
     fputs("Model: ", p->out);
     markup_text(p->out, c->model ? c->model : "none");
     fputs(".</figcaption>", p->out);
