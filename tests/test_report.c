@@ -1,13 +1,11 @@
 /* fpac report: pages that are well-formed, self-contained, escaped, the same for the same input, and true. */
 #include "command_place.h"
-#include "dear.h"
 #include "program.h"
 #include "xml.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -408,74 +406,6 @@ static void mistakes_are_told_with_a_remedy(void **state)
     scratch_remove(here.folder);
 }
 
-/* ---- a browser ---- */
-
-/* tools/page-look.py said why it did not look: no browser, or (127) no Python. */
-static bool did_not_look(int code)
-{
-    return code == 3 || code == 127;
-}
-
-/* Headless Chromium lays pages out, narrow and wide, light and dark: tools/page-look.py. */
-static void a_browser_finds_nothing_wrong(void **state)
-{
-    place here;
-    char out[PATH], path[MANY + 1][PATH + 64];
-    const char *words[MANY + 4] = {"tools/page-look.py"};
-    (void)state;
-    if (!dear_tests())
-        skip();
-    place_begin(&here, many_heads_spec);
-    place_file(&here, "pages", out);
-    expect(RUN("fpac", "report", here.spec, "--verify", "-o", out), 0, NULL, NULL);
-    for (int i = 0; i <= MANY; i++) {
-        snprintf(path[i], sizeof path[i], "%s/%s.html", out, i < MANY ? many_names[i] : "index");
-        words[i + 1] = path[i];
-    }
-    program_result result = program_run(words);
-    const int code = result.code;
-    print_message("%s%s", result.out, result.err);
-    program_free(&result);
-    scratch_remove(here.folder);
-    if (did_not_look(code))
-        skip();
-    assert_int_equal(code, 0);
-}
-
-/* What the look is for is found. */
-static void a_browser_finds_what_is_wrong(void **state)
-{
-    static const char bad[] =
-        "<!DOCTYPE html><html><body style=\"width:2000px;background:#fff;color:#ccc\"><p>pale</p>"
-        "<svg width=\"9\" height=\"9\"></svg><img src=\"missing.png\">"
-        "<script>console.log('said'); throw 1</script></body></html>";
-    static const char *const told[] = {"pixels wide",
-                                       "has a contrast of 1.6",
-                                       "a picture without a title",
-                                       "writes to the console",
-                                       "throws ",
-                                       "asks for "};
-    place here;
-    char path[PATH];
-    (void)state;
-    if (!dear_tests())
-        skip();
-    place_begin(&here, tiny_spec);
-    place_file(&here, "bad.html", path);
-    text_write(path, bad);
-    program_result result = RUN("tools/page-look.py", path);
-    const int code = result.code;
-    for (size_t i = 0; !did_not_look(code) && i < sizeof told / sizeof *told; i++) {
-        if (!strstr(result.out, told[i]))
-            fail_msg("'%s' is not told: %s%s", told[i], result.out, result.err);
-    }
-    program_free(&result);
-    scratch_remove(here.folder);
-    if (did_not_look(code))
-        skip();
-    assert_int_equal(code, 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,8 +423,6 @@ int main(void)
         cmocka_unit_test(a_folder_has_a_page_a_head_and_an_index_of_them),
         cmocka_unit_test(every_shipped_head_has_a_page),
         cmocka_unit_test(mistakes_are_told_with_a_remedy),
-        cmocka_unit_test(a_browser_finds_nothing_wrong),
-        cmocka_unit_test(a_browser_finds_what_is_wrong),
     };
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }
