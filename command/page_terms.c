@@ -241,7 +241,7 @@ void page_terms(const page *p)
             "product of "
             "its branches <i class=\"v\">(Wq)·(Wk)</i>; each picture is one <i class=\"v\">W</i>, a row of "
             "it a row, "
-            "the darker the larger its weight.</p>\n<ul class=\"term-list\">\n",
+            "the fuller its colour the larger its weight.</p>\n<ul class=\"term-list\">\n",
             count, count, count == 1 ? "" : "s");
     for (int i = 0; i < count && i < MOST_TERMS; i++)
         write_term(p, i);

@@ -56,7 +56,8 @@ void page_visible(const page *p)
     if (p->head->causal)
         fputs("<p>Token t sees the keys j ≤ t. In the <b>parallel</b> form every visible pair has a score. "
               "In the "
-              "<b>chunked</b> form only the pairs inside a chunk have one (dark); all earlier keys (light) "
+              "<b>chunked</b> form only the pairs inside a chunk have one (full colour); all earlier keys "
+              "(pale) "
               "come out of "
               "the state, which takes in a chunk when it is over. The <b>recurrent</b> form is a chunk of "
               "one token.</p>\n",

@@ -13,7 +13,7 @@ void index_begin(FILE *out)
           "<p>Every head is a sum of products of projections, evaluated over pairs of tokens, through a "
           "state, or token by "
           "token. A picture shows which products of coordinates its state holds: down and right the "
-          "coordinates, darker "
+          "coordinates, fuller in colour "
           "where the weight is larger.</p>\n</header>\n<main>\n",
           out);
 }
