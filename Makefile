@@ -5,7 +5,7 @@
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   results docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz torture bench generated tidy format
+#   results gallery docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz torture bench generated tidy format
 #   format-check smoke coverage clean: docs/command.md, "make"
 #   install uninstall install-check dist: docs/install.md
 
@@ -79,7 +79,7 @@ helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcar
 
 objects          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o $(BUILD)/obj/verifier.o
-command_objects := $(call objects,$(command_sources))
+command_objects := $(call objects,$(command_sources)) $(BUILD)/obj/page_css.o
 # libfpa-run: without the generator, the compilers, and the one file that calls them. tests/test_run_library.c
 builders        := gen/% runtime/api/open.c runtime/builder.c $(addprefix runtime/,c/build.c c/compiler.c c/process.c \
                    cuda/build.c cuda/nvrtc.c cuda/nvrtc_library.c)
@@ -100,7 +100,7 @@ comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
 .PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
-        gpu-bench gpu-table results asan ubsan fuzz fuzz-run torture torture-fuzzers bench generated tidy format \
+        gpu-bench gpu-table results gallery asan ubsan fuzz fuzz-run torture torture-fuzzers bench generated tidy format \
         clean install uninstall install-check dist
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -136,6 +136,11 @@ $(BUILD)/embedded.c: $(BUILD)/embed $(embedded_files)
 	$(call say,embed)
 	$(quiet)$< $@ $(foreach file,$(embedded_files),$(call symbol,$(file)))
 
+# So does what fpac report writes at the top of a page.
+$(BUILD)/page_css.c: $(BUILD)/embed command/page.css
+	$(call say,embed)
+	$(quiet)$< $@ page_css=command/page.css
+
 # Cached modules are known by the generator that made them, and their verdicts by the verifier: by the text of
 # their files.
 $(BUILD)/generator.c: $(generator_files)
@@ -146,7 +151,7 @@ $(BUILD)/generator.c $(BUILD)/verifier.c: $(BUILD)/%.c:
 	$(call say,digest)
 	$(quiet)printf '#include "$(face)"\nconst char $*_digest[] = "%s";\n' "$$(cat $^ | sha256sum | cut -c 1-64)" >$@
 
-$(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o $(BUILD)/obj/verifier.o: $(BUILD)/obj/%.o: $(BUILD)/%.c
+$(addprefix $(BUILD)/obj/,embedded.o generator.o verifier.o page_css.o): $(BUILD)/obj/%.o: $(BUILD)/%.c
 	@mkdir -p $(@D)
 	$(call say,cc)
 	$(quiet)$(compile) -MMD -MP -c -o $@ $<
@@ -314,15 +319,20 @@ $(BUILD)/openblas:
 	@tools/install-deps.sh --check libopenblas-dev
 	@touch $@
 
+# make gallery OUT=DIR: a page of every head of specs/ and specs/models/, and an index. GALLERY: options of fpac report, as --verify.
+gallery: $(BUILD)/fpac
+	@$(if $(OUT),,echo "make gallery OUT=DIR: into which folder?" >&2; exit 2)
+	@$< report $(specs_of_heads) $(specs_of_models) -o $(OUT) $(GALLERY)
+
 generated: $(BUILD)/fpac
 	@tools/generated.sh $(BUILD)/fpac generated/exemplars
 
-# Links, commands, options, targets and file names in the documents.
-docs-check: $(BUILD)/fpac
+# Links, commands, options, targets and file names in the documents; tutorials' commands are run.
+docs-check: $(BUILD)/fpac $(BUILD)/libfpa-run.a
 	@tools/docs-check.sh $<
 
 # What clang-tidy reads, a process a file. Its findings are errors; .clang-tidy says which it looks for.
-tidy_sources := $(library_sources) $(command_sources) $(sort $(wildcard examples/*.c bench/*.c))
+tidy_sources := $(library_sources) $(command_sources) $(sort $(wildcard examples/*.c examples/embed/*.c bench/*.c))
 tidy: $(BUILD)/embedded.c
 	@tools/install-deps.sh --check clang-tidy libopenblas-dev
 	@printf '%s\n' $(tidy_sources) | xargs -P $$(nproc) -I{} tools/tidy.sh {} -std=gnu11 $(cppflags) -Iruntime/api
@@ -353,12 +363,15 @@ MANDIR        ?= $(DATADIR)/man
 DOCDIR        ?= $(DATADIR)/doc/fpac
 COMPLETIONDIR ?= $(DATADIR)/bash-completion/completions
 
+# A program of its own, with build files of its own: make install-check builds it.
+embed_example     := README.md CMakeLists.txt Makefile engine.c engine.cpp make_weights.c model_file.h
 installed_headers := runtime/api/fpa.h base/fpa_error.h
 specs_of_heads    := $(sort $(wildcard specs/*.lua))
+specs_of_models   := $(sort $(wildcard specs/models/*.lua))
 
 install: all $(BUILD)/fpac.1
 	install -d $(addprefix $(DESTDIR),$(BINDIR) $(INCLUDEDIR) $(LIBDIR)/pkgconfig $(MANDIR)/man1 $(COMPLETIONDIR) \
-		$(DATADIR)/fpac/specs $(DOCDIR)/examples)
+		$(DATADIR)/fpac/specs/models $(DOCDIR)/examples/embed)
 	install -m 755 $(BUILD)/fpac $(DESTDIR)$(BINDIR)/
 	install -m 644 $(installed_headers) $(DESTDIR)$(INCLUDEDIR)/
 	install -m 644 $(patsubst %,$(BUILD)/%.a,$(libraries)) $(DESTDIR)$(LIBDIR)/
@@ -372,8 +385,10 @@ install: all $(BUILD)/fpac.1
 	install -m 644 $(BUILD)/fpac.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 command/completion.bash $(DESTDIR)$(COMPLETIONDIR)/fpac
 	install -m 644 $(specs_of_heads) $(DESTDIR)$(DATADIR)/fpac/specs/
+	install -m 644 $(specs_of_models) specs/models/README.md $(DESTDIR)$(DATADIR)/fpac/specs/models/
 	install -m 644 LICENSE CHANGELOG.md docs/abi.md $(DESTDIR)$(DOCDIR)/
-	install -m 644 $(wildcard examples/*) $(DESTDIR)$(DOCDIR)/examples/
+	install -m 644 $(wildcard examples/*.*) $(DESTDIR)$(DOCDIR)/examples/
+	install -m 644 $(addprefix examples/embed/,$(embed_example)) $(DESTDIR)$(DOCDIR)/examples/embed/
 
 # A folder below the prefix is written relative to it, so that pkg-config --define-prefix can move the tree.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))

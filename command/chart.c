@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "markup.h"
+
 /* Lengths are in user units: pixels at a zoom of 1. */
 enum {
     LEFT = 84,
@@ -175,33 +177,11 @@ static void place_labels(picture *p, int *order)
 
 /* ---- writing ---- */
 
-static void write_escaped(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc(*text, out);
-        }
-    }
-}
-
 /* attributes is written as it is. */
 static void write_text(FILE *out, double x, double y, const char *attributes, const char *text)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, attributes);
-    write_escaped(out, text);
+    markup_text(out, text);
     fputs("</text>\n", out);
 }
 
@@ -210,31 +190,12 @@ static void write_line(FILE *out, double x, double y, double to_x, double to_y)
     fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, y, to_x, to_y);
 }
 
-/* 65536 as 65,536; what is not whole as %g. */
-static const char *number_text(char text[64], double value)
-{
-    char digits[32];
-    size_t size = 0;
-    if (value != floor(value) || value >= 1e12) {
-        snprintf(text, 64, "%g", value);
-        return text;
-    }
-    int count = snprintf(digits, sizeof digits, "%.0f", value);
-    for (int i = 0; i < count; i++) {
-        if (i && (count - i) % 3 == 0)
-            text[size++] = ',';
-        text[size++] = digits[i];
-    }
-    text[size] = 0;
-    return text;
-}
-
 /* Short, because it stands beside the axis' title: 2000000 as 2 M. */
-static const char *short_text(char text[64], double value)
+static const char *short_text(char text[MARKUP_NUMBER], double value)
 {
     if (value < 1e6)
-        return number_text(text, value);
-    snprintf(text, 64, "%g M", 1e-6 * value);
+        return markup_number(text, value);
+    snprintf(text, MARKUP_NUMBER, "%g M", 1e-6 * value);
     return text;
 }
 
@@ -256,12 +217,12 @@ static void write_grid(const picture *p)
 
 static void write_tick_names(const picture *p)
 {
-    char text[64];
+    char text[MARKUP_NUMBER];
     fputs("<g fill=\"#333333\">\n", p->out);
     for (int i = 0; i < p->x.count; i++) {
         if (p->x.ticks[i].named)
             write_text(p->out, place(&p->x, p->x.ticks[i].value), p->bottom + 20, " text-anchor=\"middle\"",
-                       number_text(text, p->x.ticks[i].value));
+                       markup_number(text, p->x.ticks[i].value));
     }
     for (int i = 0; i < p->y.count; i++) {
         if (p->y.ticks[i].named)
@@ -335,7 +296,7 @@ static void write_head(const picture *p)
         "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%.0f\" height=\"%.0f\" "
         "viewBox=\"0 0 %.0f %.0f\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\">\n<title>",
         p->width, p->height, p->width, p->height);
-    write_escaped(p->out, p->chart->title);
+    markup_text(p->out, p->chart->title);
     fprintf(p->out, "</title>\n<rect width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", p->width,
             p->height);
 }

@@ -29,6 +29,7 @@ int command_verify(int count, char **arguments);
 int command_run(int count, char **arguments);
 int command_bench(int count, char **arguments);
 int command_plot(int count, char **arguments);
+int command_report(int count, char **arguments);
 int command_list(int count, char **arguments);
 int command_prelude(int count, char **arguments);
 int command_cache(int count, char **arguments);

@@ -16,6 +16,7 @@ static const fpa_command commands[] = {
     {"run", "apply a head to NumPy arrays", command_run},
     {"bench", "measure a head on this machine", command_bench},
     {"plot", "measurements as a picture", command_plot},
+    {"report", "heads as pages: pictures, costs, kernels, verdict", command_report},
     {"list", "the heads of specs, or the targets of this build", command_list},
     {"prelude", "the vocabulary of specs, as readable Lua", command_prelude},
     {"cache", "where compiled kernels are kept; empty it", command_cache},

@@ -15,8 +15,8 @@
 
 static void help_exits_with_0_and_usage_errors_with_2(void **state)
 {
-    static const char *const commands[] = {"new",   "design", "explain", "gen",     "verify", "run",
-                                           "bench", "plot",   "list",    "prelude", "cache"};
+    static const char *const commands[] = {"new",   "design", "explain", "gen",  "verify",  "run",
+                                           "bench", "plot",   "report",  "list", "prelude", "cache"};
     (void)state;
     expect(RUN("fpac", "--help"), 0, "usage: fpac", NULL);
     expect(RUN("fpac", "--version"), 0, "fpac ", NULL);
@@ -49,6 +49,8 @@ static void every_wrong_line_is_told_with_its_word(void **state)
         {{"fpac", "verify", "--json", "--jobs", "none", "a.lua"},
          "{\"error\": {\"code\": \"invalid\", \"where\": \"--jobs\", \"message\": \"needs a whole number"},
         {{"fpac", "new"}, "new: too few operands"},
+        {{"fpac", "report"}, "report: too few operands"},
+        {{"fpac", "report", "a.lua"}, "-o: is needed"},
         {{"fpac", "bench", "a.lua", "--device", "-1"}, "--device: needs a whole number from 0"},
     };
     (void)state;

@@ -1,7 +1,7 @@
 /* fpac plot, and the lines that fpac bench --tsv adds for it. Drives the program itself. */
 #include "program.h"
+#include "xml.h"
 
-#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
-enum { PATH = 256, DEPTH = 16, NAME = 32 };
+enum { PATH = 256 };
 
 static const char good[] = "# measured on a day\n"
                            "\n"
@@ -58,80 +58,13 @@ static char *draw(const char *lines, const char *kind, const char *title)
     return svg;
 }
 
-/* ---- a reader of XML, as strict as the pictures need ---- */
-
-typedef struct reader {
-    const char *at;
-    int depth;
-    char open[DEPTH][NAME];
-} reader;
-
-static void read_name(reader *r, char name[NAME])
-{
-    size_t size = strspn(r->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-:");
-    assert_in_range(size, 1, NAME - 1);
-    memcpy(name, r->at, size);
-    name[size] = 0;
-    r->at += size;
-}
-
-/* Up to the end character, or to a tag when that is 0; an & begins one of the five entities. */
-static void read_characters(reader *r, char end)
-{
-    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
-    while (*r->at && *r->at != end && *r->at != '<') {
-        bool known = *r->at != '&';
-        for (size_t i = 0; i < sizeof entities / sizeof *entities; i++)
-            known = known || !strncmp(r->at, entities[i], strlen(entities[i]));
-        assert_true(known);
-        r->at++;
-    }
-}
-
-static void read_attributes(reader *r)
-{
-    char name[NAME];
-    while (isspace((unsigned char)*r->at)) {
-        r->at += strspn(r->at, " \n");
-        read_name(r, name);
-        assert_int_equal(strncmp(r->at, "=\"", 2), 0);
-        r->at += 2;
-        read_characters(r, '"');
-        assert_int_equal(*r->at++, '"');
-    }
-}
-
-static void read_tag(reader *r)
-{
-    char name[NAME];
-    bool closes = r->at[1] == '/';
-    r->at += closes ? 2 : 1;
-    read_name(r, name);
-    if (closes) {
-        assert_in_range(r->depth, 1, DEPTH);
-        assert_string_equal(name, r->open[--r->depth]);
-    } else {
-        read_attributes(r);
-        bool empty = *r->at == '/';
-        r->at += empty;
-        assert_in_range(r->depth, 0, DEPTH - 1);
-        if (!empty)
-            strcpy(r->open[r->depth++], name);
-    }
-    assert_int_equal(*r->at++, '>');
-}
-
 static void expect_well_formed(const char *svg)
 {
     static const char head[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     assert_int_equal(strncmp(svg, head, strlen(head)), 0);
-    reader r = {.at = svg + strlen(head)};
-    assert_int_equal(strncmp(r.at, "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\"", 53), 0);
-    do {
-        read_tag(&r);
-        read_characters(&r, 0);
-    } while (r.depth > 0);
-    assert_string_equal(r.at, "");
+    assert_int_equal(
+        strncmp(svg + strlen(head), "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\"", 53), 0);
+    expect_xml(svg + strlen(head));
 }
 
 static int occurrences(const char *text, const char *part)

@@ -228,6 +228,50 @@ static void the_number_of_threads_changes_no_bit(void **state)
     dlclose(openmp);
 }
 
+/* Tokens first..first + length of all sequences as a call of their own, into the same places of o. */
+static void run_part(fpa_kernel *kernel, fpa_form form, int64_t first, int64_t length, const float *gate,
+                     float *o)
+{
+    int64_t qk[4] = {B, length, H, D}, values[4] = {B, length, H, DV}, gates[3] = {B, length, H};
+    int64_t qk_strides[4] = {L * H * D, H * D, D, 1}, value_strides[4] = {L * H * DV, H * DV, DV, 1};
+    int64_t gate_strides[3] = {L * H, H, 1};
+    DLTensor tq = tensor(q + first * H * D, qk), tk = tensor(k + first * H * D, qk);
+    DLTensor tv = tensor(v + first * H * DV, values), to = tensor(o + first * H * DV, values);
+    DLTensor tg = tensor(gate + first * H, gates);
+    tg.ndim = 3;
+    tq.strides = tk.strides = qk_strides;
+    tv.strides = to.strides = value_strides;
+    tg.strides = gate_strides;
+    fpa_tensors tensors = {.q = &tq, .k = &tk, .v = &tv, .o = &to, .log_gate = &tg};
+    fpa_error error = {0};
+    size_t size = 0;
+    void *workspace = NULL;
+    if (fpa_workspace_size(kernel, form, &tensors, &size, &error) || posix_memalign(&workspace, 64, size) ||
+        fpa_forward(kernel, form, &tensors, workspace, size, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    free(workspace);
+}
+
+/* docs/faq.md: a log-gate of -200 on its first token separates a sequence from what is packed before it. */
+static void a_log_gate_of_minus_200_separates_packed_sequences(void **state)
+{
+    enum { FIRST = 67 }; /* tokens of the first sequence */
+    static float gate[B * L * H], packed[SIZE_V], apart[SIZE_V];
+    (void)state;
+    fill(gate, B * L * H, 4);
+    for (int i = 0; i < B * L * H; i++)
+        gate[i] = i / H % L == FIRST ? -200 : -0.1f * fabsf(gate[i]);
+    fpa_kernel *kernel =
+        open_head("tspow { d = 12, degree = 2, block = 4 }", "gate = true, normalize = 'sum',");
+    for (int form = FPA_FORM_PARALLEL; form <= FPA_FORM_RECURRENT; form++) {
+        run_part(kernel, (fpa_form)form, 0, L, gate, packed);
+        run_part(kernel, (fpa_form)form, 0, FIRST, gate, apart);
+        run_part(kernel, (fpa_form)form, FIRST, L - FIRST, gate, apart);
+        assert_close("packed sequences", packed, apart, 1);
+    }
+    fpa_close(kernel);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +280,7 @@ int main(void)
         cmocka_unit_test(output_is_linear_in_v),
         cmocka_unit_test(the_chunk_changes_nothing_but_rounding),
         cmocka_unit_test(the_number_of_threads_changes_no_bit),
+        cmocka_unit_test(a_log_gate_of_minus_200_separates_packed_sequences),
     };
     return cmocka_run_group_tests_name("properties", tests, make_inputs, NULL);
 }

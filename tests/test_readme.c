@@ -147,6 +147,34 @@ static void every_kind_of_mistake_in_a_document_is_found(void **state)
     scratch_remove(folder);
 }
 
+static void a_tutorial_that_fails_or_prints_something_else_is_found(void **state)
+{
+    static const char broken[] =
+        "<!-- docs-check: run -->\n# A page\n\n<!-- docs-check: file a.txt -->\n```lua\none\ntwo\n```\n"
+        "```sh\ncat a.txt; echo three; fpac --version\n```\n"
+        "```text\n...\nthree\nfpac ...\n```\n"
+        "```text\none\nthree\n...\n```\n"
+        "```text\none\ntw...ee\n...\n```\n"
+        "```text\none\ntwo\n```\n"
+        "```sh\ngrep four a.txt\n```\n```sh\necho never\n```\n";
+    static const char *const mistakes[] = {
+        "page.md:17: this is not what is printed", "page.md:22: this is not", "page.md:27: this is not",
+        "page.md:31: a command fails", "docs-run: 4 mistakes in 1 documents"};
+    char folder[64], path[128];
+    (void)state;
+    scratch_make(folder);
+    snprintf(path, sizeof path, "%s/page.md", folder);
+    text_write(path, broken);
+    program_result result = RUN("tools/docs-run.sh", command_path(), path);
+    assert_int_equal(result.code, 1);
+    for (unsigned i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
+        if (!strstr(result.out, mistakes[i]))
+            fail_msg("'%s' is not told: %s", mistakes[i], result.out);
+    assert_null(strstr(result.out, "page.md:12:"));
+    program_free(&result);
+    scratch_remove(folder);
+}
+
 /* One line of a block, in a folder where build/fpac is the command under test. */
 static void run_line(const char *folder, const char *line)
 {
@@ -203,6 +231,7 @@ int main(void)
         cmocka_unit_test(every_spec_in_the_documents_loads),
         cmocka_unit_test(what_the_documents_name_is_there),
         cmocka_unit_test(every_kind_of_mistake_in_a_document_is_found),
+        cmocka_unit_test(a_tutorial_that_fails_or_prints_something_else_is_found),
         cmocka_unit_test(the_lines_of_the_readme_run_as_they_stand),
         cmocka_unit_test(the_readme_has_at_most_150_lines),
     };

@@ -375,13 +375,14 @@ static int ends_in_lua(const struct dirent *entry)
     return length > 4 && strcmp(entry->d_name + length - 4, ".lua") == 0;
 }
 
-static void check_shipped(const char *file, char names[256][HEAD_MAX_NAME + 1], int *count)
+static void check_shipped(const char *folder, const char *file, char names[256][HEAD_MAX_NAME + 1],
+                          int *count)
 {
     char path[300];
     fpa_head_list first, second;
     fpa_error error;
 
-    snprintf(path, sizeof path, "specs/%s", file);
+    snprintf(path, sizeof path, "%s/%s", folder, file);
     if (spec_load(path, &first, &error) != FPA_OK)
         fail_msg("%s: %s", error.where, error.message);
     assert_int_equal(spec_load(path, &second, &error), FPA_OK);
@@ -401,18 +402,22 @@ static void check_shipped(const char *file, char names[256][HEAD_MAX_NAME + 1], 
 
 static void every_shipped_spec_loads_the_same_twice_under_names_of_its_own(void **state)
 {
+    static const char *const folders[] = {"specs", "specs/models"};
     static char names[256][HEAD_MAX_NAME + 1];
-    struct dirent **files;
-    int heads = 0, count = scandir("specs", &files, ends_in_lua, alphasort);
+    int heads = 0;
 
     (void)state;
-    assert_true(count > 0);
-    for (int i = 0; i < count; i++) {
-        check_shipped(files[i]->d_name, names, &heads);
-        free(files[i]);
+    for (int f = 0; f < 2; f++) {
+        struct dirent **files;
+        const int count = scandir(folders[f], &files, ends_in_lua, alphasort);
+        assert_true(count > 0);
+        for (int i = 0; i < count; i++) {
+            check_shipped(folders[f], files[i]->d_name, names, &heads);
+            free(files[i]);
+        }
+        free(files);
     }
-    free(files);
-    assert_true(heads >= 30);
+    assert_true(heads >= 40);
 }
 
 int main(void)

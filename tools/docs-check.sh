@@ -5,13 +5,14 @@
 #   commands   `fpac COMMAND --option ...`, also in blocks: `FPAC COMMAND --help` knows both
 #   targets    `make TARGET`: the Makefile has it
 #   paths      `folder/file` in backticks and in commands, below a folder of the tree: there is one; * is a pattern
+#   tutorials  run, with what they print: tools/docs-run.sh
 #
 # Words in capitals (NAME, DATE, DIR), <..>, {..} and $.. are places that a reader fills in. Blocks of ```text are
 # output, which is not read. Between the lines
 # <!-- docs-check: planned --> and <!-- docs-check: end --> paths may be missing. One line a mistake; status 1.
 set -eu
 
-[ $# -ge 1 ] || { sed -n 's/^# \{0,1\}//; 2,11p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n 's/^# \{0,1\}//; 2,12p' "$0" >&2; exit 2; }
 fpac=$(realpath "$1")
 shift
 files=("$@")
@@ -166,3 +167,5 @@ if [ $mistakes -gt 0 ]; then
     exit 1
 fi
 echo "docs-check: ${#files[@]} documents, $checked links, commands and names hold"
+set +f
+tools/docs-run.sh "$fpac" "${files[@]}"

@@ -75,6 +75,14 @@ static void write_table(FILE *out, char **arguments, int count)
     fprintf(out, "    {NULL, NULL},\n};\n");
 }
 
+static int has_templates(char **arguments, int count)
+{
+    int found = 0;
+    for (int i = 0; i < count; i++)
+        found |= is_template(arguments[i] + strlen(arguments[i]) + 1);
+    return found;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3) {
@@ -92,7 +100,7 @@ int main(int argc, char **argv)
         declare(out, argv[i]);
     for (int i = 2; i < argc && !failed; i++)
         failed = embed_file(out, argv[i]) < 0;
-    if (!failed)
+    if (!failed && has_templates(argv + 2, argc - 2))
         write_table(out, argv + 2, argc - 2);
     failed |= ferror(out);
     failed |= fclose(out);

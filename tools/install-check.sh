@@ -102,6 +102,50 @@ build_cxx() { # shellcheck disable=SC2046
 try "a C++ program with libfpa-run.so" build_cxx
 try "runs" env LD_LIBRARY_PATH="$library_folder" "$work/open" "$work/models"
 
+# An engine's build files: make with pkg-config, and CMake. Both programs say the same.
+engine=$examples/embed
+"$tree/bin/fpac" gen "$specs/trainable.lua" --head trainable_dense --target c:sse2,c:avx2 --object -o "$work/engine" \
+    >/dev/null
+engine_makes() {
+    "$make" --no-print-directory -C "$engine" CC="$cc" CXX="$cxx" PKG_CONFIG="pkg-config --define-variable=prefix=$tree" "$@"
+}
+engine_cmake() {
+    cmake -S "$engine" -B "$work/cmake" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
+        -DPKG_CONFIG_ARGN="--define-variable=prefix=$tree" && cmake --build "$work/cmake"
+}
+engines_agree() { # FOLDER
+    export LD_LIBRARY_PATH=$library_folder
+    "$1/make_weights" "$work/model.fpaw" &&
+        "$1/engine" "$work/engine" trainable_dense "$work/model.fpaw" >"$work/said.c" &&
+        "$1/engine_cpp" "$work/engine" trainable_dense "$work/model.fpaw" >"$work/said.cpp" &&
+        grep -q '^sequence 1, token 208: ' "$work/said.c" && cmp "$work/said.c" "$work/said.cpp"
+}
+refuses_weights() { # a file that was cut off
+    head -c 200 "$work/model.fpaw" >"$work/cut.fpaw"
+    ! LD_LIBRARY_PATH=$library_folder "$engine/engine" "$work/engine" trainable_dense "$work/cut.fpaw" 2>"$work/told" &&
+        grep -q 'is no file of weights' "$work/told"
+}
+try "examples/embed by make and pkg-config" engine_makes
+try "its engines in C and C++ say the same" engines_agree "$engine"
+try "refuse a file of weights that was cut off" refuses_weights
+engine_makes clean >"$work/said"
+if command -v cmake >/dev/null 2>&1; then
+    try "examples/embed by CMake" engine_cmake
+    try "its engines say the same" engines_agree "$work/cmake"
+else
+    echo "skip  examples/embed by CMake: there is no cmake"
+fi
+
+# The line that an emitted file has at its top compiles it.
+"$tree/bin/fpac" gen "$specs/linear.lua" --head linear_d64 --target c:sse2,c:avx2 -o "$work/lines" >/dev/null
+compile_line() { # FILE: its command, for this compiler and this file
+    local line
+    line=$(sed -n 's/^ \* Compile: cc \(.*\) THIS_FILE; link .*/\1/p' "$1")
+    # shellcheck disable=SC2086
+    [ -n "$line" ] && "$cc" $line "$1" -o "$work/emitted.o"
+}
+try "the compile line of linear_d64.avx2.c" compile_line "$work/lines/linear_d64.avx2.c"
+
 # A tree without shared libraries: pkg-config --static knows what the archives need.
 rm "$library_folder"/*.so*
 try "bundle.c with libfpa-run.a" build_example bundle fpa-run static

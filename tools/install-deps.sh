@@ -2,7 +2,8 @@
 # Install what building and testing need and what is missing.
 #
 #   tools/install-deps.sh                 Debian packages (apt-get, as root or by sudo -n), and NVRTC
-#   tools/install-deps.sh --test          also what only tests need: g++ for the emulation of CUDA kernels
+#   tools/install-deps.sh --test          also what only tests need: g++ for the emulation of CUDA kernels; with
+#                                         FPA_TEST_ALL set a browser that looks at pages, where it can be had
 #   tools/install-deps.sh --ci            also what .ci/run needs: clang-format, clang-tidy, OpenBLAS's header
 #   tools/install-deps.sh --check [PKG]   only say which packages are missing; status 1 then
 #
@@ -16,14 +17,17 @@ set -eu
 
 compiler=${CC:-cc}
 need=(gcc libc6-dev pkg-config liblua5.4-dev libcmocka-dev libdlpack-dev libmd-dev libtommath-dev)
-check=no
+check=no browser=no
 case ${1:-} in
 --check)
     check=yes
     shift
     if [ $# -gt 0 ]; then need=("$@"); fi
     ;;
---test) need+=(g++) ;;
+--test)
+    need+=(g++)
+    case ${FPA_TEST_ALL:-0} in '' | 0) ;; *) browser=yes ;; esac
+    ;;
 --ci) need+=(g++ clang-format clang-tidy libopenblas-dev) ;;
 esac
 
@@ -87,6 +91,15 @@ if [ ${#missing[@]} -gt 0 ]; then
     install_packages "${missing[@]}"
 fi
 if [ $check = yes ]; then exit 0; fi
+
+# A browser is large, and its one test is skipped without it: a machine that cannot have one goes on.
+has_browser() {
+    has_command python3 && { has_command "${FPA_CHROMIUM:-chromium}" || has_command google-chrome; }
+}
+if [ "$browser" = yes ] && ! has_browser; then
+    { can_install && install_packages chromium python3-minimal libpython3-stdlib >/dev/null 2>&1; } ||
+        echo "no browser, and none can be installed from here: pages are not looked at" >&2
+fi
 
 # NVRTC
 

@@ -5,6 +5,7 @@
 void push_c(lua_State *L, const fpa_plan *plan)
 {
     set_integer(L, "vector", plan->target->vector);
+    set_string(L, "march", plan->target->march);
     push_projections(L, plan, NULL);
     lua_createtable(L, plan->score->dot_count, 0);
     for (int i = 0; i < plan->score->dot_count; i++) {

@@ -1,0 +1,143 @@
+/* messages: what the subcommands tell a person: errors, progress, sizes. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "json.h"
+#include "plain_text.h"
+
+/* Set once, while the command line is read and no thread runs yet. */
+static bool as_json, is_verbose;
+
+void report_as_json(bool wanted)
+{
+    as_json = wanted;
+}
+
+bool json_errors(void)
+{
+    return as_json;
+}
+
+bool *verbose_flag(void)
+{
+    return &is_verbose;
+}
+
+/* One object, and one line. */
+static void write_error(const fpa_error *error)
+{
+    fputs("{\"error\": {\"code\": ", stderr);
+    json_write_string(stderr, fpa_status_name(error->code));
+    fputs(", \"where\": ", stderr);
+    json_write_string(stderr, error->where);
+    fputs(", \"message\": ", stderr);
+    json_write_string(stderr, error->message);
+    fputs("}}\n", stderr);
+}
+
+static void print_error(const fpa_error *error)
+{
+    fputs("fpac: ", stderr);
+    print_escaped(stderr, error->where);
+    fputs(error->where[0] ? ": " : "", stderr);
+    print_escaped(stderr, error->message);
+    fputc('\n', stderr);
+}
+
+int report(const fpa_error *error)
+{
+    progress_end();
+    if (as_json)
+        write_error(error);
+    else
+        print_error(error);
+    return error->code == FPA_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
+}
+
+void note(const char *format, ...)
+{
+    char text[1280];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    progress_end();
+    fputs("fpac: ", stderr);
+    print_escaped(stderr, text);
+    fputc('\n', stderr);
+}
+
+void say_log(void *user, const char *line)
+{
+    (void)user;
+    if (is_verbose || strstr(line, ": warning: "))
+        note("%s", line);
+    else
+        progress("%s", line);
+}
+
+int finish_output(int code)
+{
+    const bool failed = ferror(stdout); /* a write before this one: its reason is gone */
+    errno = 0;
+    if (!fflush(stdout) && !failed)
+        return code;
+    fprintf(stderr, "fpac: standard output: %s\n", errno ? strerror(errno) : "not all could be written");
+    return EXIT_FAILED;
+}
+
+/* Columns of the terminal, but for the last: a line that wraps cannot be wiped. */
+static size_t line_width(size_t most)
+{
+    struct winsize size;
+    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    return known && size.ws_col < most ? size.ws_col - 1u : most - 1;
+}
+
+/* At most that many bytes; no character is cut in two. */
+static void cut(char *text, size_t most)
+{
+    if (strlen(text) <= most)
+        return;
+    while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80)
+        most--;
+    text[most] = '\0';
+}
+
+void progress(const char *format, ...)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    cut(text, line_width(sizeof text));
+    fputs("\r\033[K", stderr);
+    print_escaped(stderr, text);
+    fflush(stderr);
+}
+
+void progress_end(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+const char *size_text(char text[SIZE_TEXT], double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    unsigned unit = 0;
+    while (bytes >= 1024 && unit + 1 < sizeof units / sizeof *units) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, SIZE_TEXT, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    return text;
+}

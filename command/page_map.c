@@ -1,0 +1,214 @@
+/* page_map: which products of rows the features of a head are, as areas of a square.
+ *
+ * Both axes have the rows of everything that branches take rows from, one source behind the other. A term of two
+ * branches is the rectangle of its first branch's rows (down) and its second one's (right); of more, that of its first
+ * two, so that many of them lie above one another. A term of one branch is a strip above the square, the constant term
+ * a dot in the corner. */
+#include "page.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "markup.h"
+
+enum { SIDE = 280, STRIP = 14, GAP = 4, SMALL = 120, MOST_AREAS = 6000, MOST_SMALL = 1200 };
+
+typedef struct map {
+    FILE *out;
+    const fpa_head *head;
+    double unit;  /* pixels a row */
+    int rows;     /* of an axis */
+    bool input;   /* the input is on it */
+    double most;  /* the largest weight */
+    int areas;    /* that there are, */
+    int shown;    /* of so many at most */
+    double faint; /* of areas that lie above one another */
+} map;
+
+/* Where the rows of a source begin on an axis; matrices that no branch uses have a place all the same. */
+static int offset_of(const map *m, int source)
+{
+    int offset = 0;
+    if (source == FPA_INPUT)
+        return 0;
+    if (m->input)
+        offset += m->head->d;
+    for (int i = 0; i < source; i++)
+        offset += m->head->matrices[i].rows;
+    return offset;
+}
+
+static double gram_of(const fpa_branch *branch, int i)
+{
+    return branch->gram ? branch->gram[i].value : 1;
+}
+
+/* Consecutive rows of one weight. */
+static int run_end(const fpa_branch *branch, int first)
+{
+    int end = first + 1;
+    while (end < branch->width && branch->row[end] == branch->row[end - 1] + 1 &&
+           gram_of(branch, end) == gram_of(branch, first))
+        end++;
+    return end;
+}
+
+/* The largest weight of a product of the term. */
+static double term_weight(const fpa_term *term)
+{
+    double weight = fabs(term->weight.value);
+    for (int b = 0; b < term->branch_count; b++) {
+        double most = 0;
+        for (int i = 0; i < term->branches[b].width; i++)
+            most = fmax(most, gram_of(&term->branches[b], i));
+        weight *= b < 2 ? most : 1;
+    }
+    return weight;
+}
+
+static void measure(map *m)
+{
+    for (int t = 0; t < m->head->term_count; t++) {
+        const fpa_term *term = &m->head->terms[t];
+        m->most = fmax(m->most, term_weight(term));
+        for (int b = 0; b < term->branch_count; b++)
+            m->input |= term->branches[b].source == FPA_INPUT;
+    }
+    m->rows = offset_of(m, m->head->matrix_count);
+}
+
+static void draw_rectangle(map *m, double x, double y, double width, double height, double weight)
+{
+    if (m->areas++ >= m->shown)
+        return;
+    const double shade = (0.35 + 0.65 * fabs(weight) / m->most) * m->faint;
+    fprintf(
+        m->out,
+        "<rect class=\"tile\" fill-opacity=\"%.2f\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>",
+        shade, x, y, fmax(0.5, width), fmax(0.5, height));
+}
+
+static void draw_pair(map *m, const fpa_branch *down, const fpa_branch *right, double weight)
+{
+    const int from = offset_of(m, down->source), over = offset_of(m, right->source);
+    for (int i = 0, last; i < down->width; i = last) {
+        last = run_end(down, i);
+        for (int j = 0, end; j < right->width; j = end) {
+            end = run_end(right, j);
+            draw_rectangle(m, (over + right->row[j]) * m->unit, STRIP + GAP + (from + down->row[i]) * m->unit,
+                           (end - j) * m->unit, (last - i) * m->unit,
+                           weight * gram_of(down, i) * gram_of(right, j));
+        }
+    }
+}
+
+static void draw_single(map *m, const fpa_branch *branch, double weight)
+{
+    const int from = offset_of(m, branch->source);
+    for (int i = 0, end; i < branch->width; i = end) {
+        end = run_end(branch, i);
+        draw_rectangle(m, (from + branch->row[i]) * m->unit, 0, (end - i) * m->unit, STRIP,
+                       weight * gram_of(branch, i));
+    }
+}
+
+static void draw_term(map *m, const fpa_term *term)
+{
+    const double weight = term->weight.value;
+    if (term->branch_count == 0)
+        draw_rectangle(m, -STRIP - GAP, 0, STRIP, STRIP, weight);
+    else if (term->branch_count == 1)
+        draw_single(m, &term->branches[0], weight);
+    else
+        draw_pair(m, &term->branches[0], &term->branches[1], weight);
+}
+
+/* Which degrees there are: 0, 1, and 2 for all above. */
+static void find_degrees(const fpa_head *head, bool has[3])
+{
+    for (int t = 0; t < head->term_count; t++)
+        has[head->terms[t].branch_count < 2 ? head->terms[t].branch_count : 2] = true;
+}
+
+static void write_caption(const map *m, const char *title, const bool has[3])
+{
+    char text[MARKUP_NUMBER];
+    fprintf(m->out, "<figcaption><b class=\"ink\">%s</b>: %s features in %d term%s. ", title,
+            markup_number(text, head_features(m->head)), m->head->term_count,
+            m->head->term_count == 1 ? "" : "s");
+    if (has[2])
+        fprintf(m->out,
+                "An area is the products of the rows at its left with the rows above it%s; a fuller colour: "
+                "a larger "
+                "weight.",
+                head_degree(m->head) > 2 ? " (the first two factors of a product)" : "");
+    if (has[1])
+        fputs(" Strip: rows alone.", m->out);
+    if (has[0])
+        fputs(" Corner: the constant.", m->out);
+    if (m->areas > m->shown)
+        fprintf(m->out, " The first %d areas of %d are shown.", m->shown, m->areas);
+    fputs("</figcaption>", m->out);
+}
+
+/* A line and a letter where the rows of a matrix begin; few matrices only have room for that. */
+static void write_source(const map *m, int source)
+{
+    const double at = offset_of(m, source) * m->unit;
+    const double middle = at + m->head->matrices[source].rows * m->unit / 2;
+    if (at > 0)
+        fprintf(m->out, "<path class=\"mark\" stroke-width=\"1\" d=\"M%.1f %dv%dM0 %.1fh%d\"/>", at,
+                STRIP + GAP, SIDE, STRIP + GAP + at, SIDE);
+    fprintf(m->out, "<text x=\"-8\" y=\"%.1f\" text-anchor=\"end\" class=\"ink\">", STRIP + GAP + middle + 4);
+    matrix_letter(m->head, source, m->out);
+    fputs("</text>", m->out);
+}
+
+/* The sources along the axes; of the input alone 1 and the last row. */
+static void write_axis(const map *m)
+{
+    enum { MOST_SOURCES = 8 };
+    if (!m->input && m->head->matrix_count <= MOST_SOURCES) {
+        fputs("<g font-size=\"13\">", m->out);
+        for (int i = 0; i < m->head->matrix_count; i++)
+            write_source(m, i);
+        fputs("</g>", m->out);
+        return;
+    }
+    fprintf(m->out, "<g font-size=\"12\"><text x=\"-6\" y=\"%d\" text-anchor=\"end\">1</text>",
+            STRIP + GAP + 11);
+    fprintf(m->out, "<text x=\"-6\" y=\"%d\" text-anchor=\"end\">%d</text></g>", STRIP + GAP + SIDE - 2,
+            m->rows);
+}
+
+bool page_map(FILE *out, const fpa_head *head, const char *title, bool small)
+{
+    map m = {.out = out,
+             .head = head,
+             .shown = small ? MOST_SMALL : MOST_AREAS,
+             .faint = head_degree(head) > 2 ? 0.3 : 0.85};
+    bool has[3] = {false};
+    find_degrees(head, has);
+    measure(&m);
+    if (m.rows == 0 || m.most == 0)
+        return false;
+    m.unit = (double)SIDE / m.rows;
+    const int height = STRIP + GAP + SIDE, left = small ? STRIP + GAP + 1 : 34;
+    fputs(small ? "" : "<figure class=\"map\">", out);
+    fprintf(out,
+            "<svg width=\"%d\" viewBox=\"-%d -1 %d %d\" role=\"img\" stroke-width=\"%s\"><title>%s</title>",
+            small ? SMALL : SIDE + left + 1, left, SIDE + left + 1, height + 2, small ? "1.2" : ".6", title);
+    fprintf(out, "<rect class=\"sheet\" y=\"%d\" width=\"%d\" height=\"%d\"/>", STRIP + GAP, SIDE, SIDE);
+    if (has[1])
+        fprintf(out, "<rect class=\"sheet\" width=\"%d\" height=\"%d\"/>", SIDE, STRIP);
+    for (int t = 0; t < head->term_count; t++)
+        draw_term(&m, &head->terms[t]);
+    if (!small)
+        write_axis(&m);
+    fputs("</svg>", out);
+    if (!small) {
+        write_caption(&m, title, has);
+        fputs("</figure>\n", out);
+    }
+    return true;
+}
