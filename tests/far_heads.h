@@ -19,6 +19,8 @@ static const char *const stretched_heads[] = {
     /* a small row is a row */
     "d = 4, dv = 4, terms = { term { dense { { 1, 1, 0, 0 }, { 0, 0, 3e-7, 3e-7 } } } }",
     "d = 4, dv = 4, terms = { term { dense { { 1, 1, 0, 0 }, { 2, 2, 0, 0 }, { 0, 0, 3e-7, 3e-7 } } } }",
+    /* 1024 features, of which 11 are different: roundings of their sums agree */
+    "d = 2, dv = 4, terms = tspow { d = 2, degree = 10, block = 2 }",
 };
 
 /* FPA_REFUSED: "state_dtype f16 ends at 65504". */

@@ -88,6 +88,13 @@ static void run_emulated(int index, void *user)
     head_list_free(&list);
 }
 
+/* Those that take a second or two; `make test-all` runs all. */
+static bool is_fixed(int head)
+{
+    enum { ALIKE = STRETCHED - 1, SMALL_ROW = 3, NORMALIZED = STRETCHED + 3 };
+    return head == ALIKE || head == SMALL_ROW || head == NORMALIZED || head == HEADS - 1;
+}
+
 static void emitted_kernels_are_verified(void **state)
 {
     char folder[64];
@@ -101,7 +108,9 @@ static void emitted_kernels_are_verified(void **state)
     if (emulated_prepare(folder, &error))
         fail_msg("%s: %s", error.where, error.message);
     for (int head = 0; head < HEADS; head++)
-        jobs[count++] = (job){.head = head, .folder = folder};
+        if (dear_tests() || is_fixed(head))
+            jobs[count++] = (job){.head = head, .folder = folder};
+    dear_report("heads", count, HEADS);
     parallel_run(count, run_emulated, jobs);
     for (int i = 0; i < count; i++)
         wrong += !is_as_wanted(jobs[i].head, jobs[i].status, &jobs[i].error);

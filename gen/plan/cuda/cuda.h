@@ -123,6 +123,7 @@ typedef struct fpa_cuda_plan {
     int weights;                 /* run-time matrices */
     bool fused;                  /* the chunked form is one pass */
     bool coordinates;            /* portable kernels read q and k as they lie, without a panel */
+    bool grouped_sums;           /* chunk_output sums each group of features by itself */
     fpa_cuda_memory chunk_state; /* of the portable kernel */
     int chunk_state_blocks;      /* of it, on a multiprocessor at a time */
     struct fpa_cuda_geometry geometry;
