@@ -232,6 +232,8 @@ gpu-test: $(BUILD)/fpac $(gpu_tests)
 gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open
 	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open
 
+# Programs take several times as long.
+asan ubsan: export TEST_SECONDS ?= 7200
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address check
 
