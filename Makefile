@@ -5,8 +5,8 @@
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   results gallery docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz torture bench generated tidy format
-#   format-check smoke coverage clean: docs/command.md, "make"
+#   results gallery docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench generated tidy
+#   format format-check smoke coverage clean: docs/command.md, "make"
 #   install uninstall install-check dist: docs/install.md
 
 VERSION   := $(strip $(file <VERSION))
@@ -36,6 +36,12 @@ ldflags += -fsanitize=$(SANITIZE)
 # code takes a minute a head otherwise.
 export FPA_CFLAGS := -O1 -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
                      -fno-sanitize=null,object-size,pointer-overflow
+endif
+
+# Emitted code finds OpenMP in the program then, where the sanitizer sees its threads.
+ifneq ($(filter thread,$(SANITIZE)),)
+openmp_sources := tests/threads/openmp.c
+ldflags        += -rdynamic
 endif
 
 ifneq ($(COVERAGE),)
@@ -85,7 +91,7 @@ builders        := gen/% runtime/api/open.c runtime/builder.c $(addprefix runtim
                    cuda/build.c cuda/nvrtc.c cuda/nvrtc_library.c)
 run_objects     := $(call objects,$(filter-out $(builders),$(library_sources))) $(BUILD)/obj/verifier.o
 libraries       := libfpa libfpa-run
-helper_objects  := $(call objects,$(helper_sources))
+helper_objects  := $(call objects,$(helper_sources) $(openmp_sources))
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
 long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper cuda_compile cuda_emulated \
@@ -100,8 +106,8 @@ comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
 .PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
-        gpu-bench gpu-table results gallery asan ubsan fuzz fuzz-run torture torture-fuzzers bench generated tidy format \
-        clean install uninstall install-check dist
+        gpu-bench gpu-table results gallery asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
+        generated tidy format clean install uninstall install-check dist
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -183,7 +189,7 @@ $(BUILD)/libfpa.so.$(SOVERSION) $(BUILD)/libfpa-run.so.$(SOVERSION):
 	$(call say,link)
 	$(quiet)$(link) -shared -Wl,-soname,$(@F) $(complete) -o $@ $^ $(lua) $(SHARED_LIBS)
 
-$(BUILD)/fpac: $(BUILD)/obj/command/main.o $(BUILD)/internal.a
+$(BUILD)/fpac: $(BUILD)/obj/command/main.o $(call objects,$(openmp_sources)) $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 
@@ -234,11 +240,24 @@ gpu-test: $(BUILD)/fpac $(gpu_tests)
 gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open
 	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open
 
+# Programs take several times as long.
+asan ubsan: export TEST_SECONDS ?= 7200
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address check
 
 ubsan:
 	@$(MAKE) --no-print-directory BUILD=build/ubsan SANITIZE=undefined check
+
+# The programs that have threads, fork, or share files with others, under GCC's thread sanitizer. It would refuse a
+# forked child that starts threads; what it reports though it is none is in the file of suppressions.
+tsan_tests := $(addprefix $(BUILD)/tests/test_,threads open fork parallel cache bundle fpa locale process trust \
+                reference verify driver driver_modules)
+tsan:
+	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread tsan-run
+tsan-run: export TSAN_OPTIONS := die_after_fork=0 halt_on_error=1 \
+                                 suppressions='$(CURDIR)/tests/threads/suppressions' $(TSAN_OPTIONS)
+tsan-run: all $(tsan_tests)
+	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(tsan_tests)
 
 # A few programs under the address sanitizer, for every change: readers, the generator, the cache, a kernel
 # that is opened, verified and called.

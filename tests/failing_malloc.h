@@ -20,7 +20,8 @@ static struct {
     atomic_long calls;            /* that count, since it was armed */
     atomic_long blocks;           /* that live, of whoever */
     const void *site[MOST_CALLS]; /* of call i + 1, of the last run: where malloc was called */
-    int loader;                   /* the range that is the dynamic loader\'s */
+    int loader;                   /* the range that is the dynamic loader's */
+    bool spares_loader;           /* its calls do not fail: they are counted only */
     int ranges;                   /* code whose calls count: the program and what it was linked with */
     struct {
         uintptr_t low, high;
@@ -43,7 +44,8 @@ static bool strikes(const void *caller)
             const long call = atomic_fetch_add(&fault.calls, 1) + 1;
             if (call <= MOST_CALLS)
                 fault.site[call - 1] = caller;
-            const bool fails = fault.at > 0 && (fault.lasting ? call >= fault.at : call == fault.at);
+            const bool turn = fault.at > 0 && (fault.lasting ? call >= fault.at : call == fault.at);
+            const bool fails = turn && !(fault.spares_loader && i == fault.loader);
             if (fails)
                 errno = ENOMEM;
             return fails;

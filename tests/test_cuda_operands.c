@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
@@ -265,6 +266,100 @@ static void a_workspace_that_is_too_small_or_crooked_is_refused(void **state)
     problem_free(&problem);
 }
 
+/* The workspace is written before anything else is: no byte of it may be an operand's. */
+static void a_workspace_that_overlaps_an_operand_is_refused(void **state)
+{
+    static const int operands[] = {IN_Q, IN_K, IN_V, OUT_O, OUT_STATE};
+    static const char *const names[] = {"q", "k", "v", "o", "state_out"};
+    struct fixture *f = *state;
+    need_gpu(f);
+    gpu_problem problem;
+    fpa_error error;
+    size_t size;
+    CUdeviceptr memory;
+    problem_make(&problem, fpa_describe(f->plain), &(problem_shape){1, 5000, 2, 2}, 11, &f->gpu);
+    assert_int_equal(fpa_workspace_size(f->plain, FPA_FORM_CHUNKED, &problem.tensors, &size, &error), FPA_OK);
+    assert_true(size > 256);
+    const size_t behind = (size + 255) / 256 * 256,
+                 room = problem.operand[OUT_STATE].size + problem.operand[IN_Q].size;
+    CUDA(&f->gpu, cuMemAlloc(&memory, behind + room));
+    for (int i = 0; i < 5; i++) {
+        DLTensor *tensor = &problem.operand[operands[i]].tensor, here = *tensor;
+        tensor->data = (void *)(uintptr_t)(memory + size / 16 * 16 - 16);
+        assert_int_equal(refuse(f, &problem, memory, size, &error), FPA_INVALID);
+        assert_string_equal(error.where, "workspace");
+        if (!strstr(error.message, "overlaps") || !strstr(error.message, names[i]))
+            fail_msg("%s: %s", names[i], error.message);
+        tensor->data = (void *)(uintptr_t)memory; /* from its first byte on */
+        assert_int_equal(refuse(f, &problem, memory, size, &error), FPA_INVALID);
+        *tensor = here;
+    }
+    expect_untouched(&problem);
+    problem.operand[OUT_O].tensor.data = (void *)(uintptr_t)(memory + behind); /* right behind it */
+    assert_int_equal(refuse(f, &problem, memory, size, &error), FPA_OK);
+    CUDA(&f->gpu, cuStreamSynchronize(f->gpu.stream));
+    CUDA(&f->gpu, cuMemFree(memory));
+    problem_free(&problem);
+}
+
+static void what_is_not_given_is_refused_by_its_name(void **state)
+{
+    static const char *const names[] = {"q", "k", "v", "o"};
+    struct fixture *f = *state;
+    need_gpu(f);
+    gpu_problem problem;
+    fpa_error error;
+    size_t size;
+    problem_make(&problem, fpa_describe(f->plain), &(problem_shape){1, 5000, 2, 2}, 11, &f->gpu);
+    CUdeviceptr workspace = problem_workspace(&problem, f->plain, FPA_FORM_CHUNKED, &size);
+    for (int i = 0; i < 4; i++) {
+        const fpa_tensors all = problem.tensors;
+        *(i == 0   ? &problem.tensors.q
+          : i == 1 ? &problem.tensors.k
+          : i == 2 ? &problem.tensors.v
+                   : (const DLTensor **)(uintptr_t)&problem.tensors.o) = NULL;
+        assert_int_equal(refuse(f, &problem, workspace, size, &error), FPA_INVALID);
+        assert_string_equal(error.where, names[i]);
+        problem.tensors = all;
+    }
+    assert_int_equal(
+        fpa_forward(f->plain, FPA_FORM_CHUNKED, NULL, (void *)(uintptr_t)workspace, size, &error),
+        FPA_INVALID);
+    assert_int_equal(fpa_step(f->plain, &problem.tensors, (void *)(uintptr_t)workspace, size, &error),
+                     FPA_INVALID);
+    assert_string_equal(error.where, "state_in");
+    assert_int_equal(fpa_forward(f->plain, FPA_FORM_CHUNKED, &problem.tensors, NULL, size, NULL),
+                     FPA_INVALID);
+    expect_untouched(&problem);
+    CUDA(&f->gpu, cuMemFree(workspace));
+    problem_free(&problem);
+}
+
+/* 2^33 sequences of no token: no memory is behind the tensors, nothing is launched, and nobody visits them one by one. */
+static void sequences_without_tokens_take_no_time(void **state)
+{
+    struct fixture *f = *state;
+    need_gpu(f);
+    gpu_problem problem;
+    fpa_error error;
+    size_t size;
+    problem_make(&problem, fpa_describe(f->plain), &(problem_shape){1, 100, 2, 2}, 11, &f->gpu);
+    problem.tensors.state_out = NULL;
+    for (int i = 0; i < OPERANDS; i++) {
+        problem.operand[i].shape[0] = INT64_C(1) << 33;
+        problem.operand[i].shape[1] = 0;
+    }
+    alarm(60);
+    for (fpa_form form = FPA_FORM_AUTO; form <= FPA_FORM_RECURRENT; form++) {
+        assert_int_equal(fpa_workspace_size(f->plain, form, &problem.tensors, &size, &error), FPA_OK);
+        assert_int_equal(size, 0);
+        assert_int_equal(fpa_forward(f->plain, form, &problem.tensors, NULL, 0, &error), FPA_OK);
+    }
+    alarm(0);
+    expect_untouched(&problem);
+    problem_free(&problem);
+}
+
 static void a_call_outside_the_gpus_context_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -334,6 +429,9 @@ int main(void)
         cmocka_unit_test(elements_past_2_31_are_reached_and_nothing_else),
         cmocka_unit_test(an_operand_that_lies_elsewhere_is_refused),
         cmocka_unit_test(a_workspace_that_is_too_small_or_crooked_is_refused),
+        cmocka_unit_test(a_workspace_that_overlaps_an_operand_is_refused),
+        cmocka_unit_test(what_is_not_given_is_refused_by_its_name),
+        cmocka_unit_test(sequences_without_tokens_take_no_time),
         cmocka_unit_test(a_call_outside_the_gpus_context_is_refused),
         cmocka_unit_test(a_gpu_that_is_not_there_is_refused),
         cmocka_unit_test(a_second_gpu_serves_its_own_operands),

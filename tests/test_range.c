@@ -1,6 +1,7 @@
 /* float32's range: scales, weights and matrices far from 1, whose product is not, give what the formula gives for
  * ordinary inputs; others are refused by that name. */
 #include "runtime/api/fpa.h"
+#include "far_heads.h"
 #include "random_head.h"
 
 #include <math.h>
@@ -15,37 +16,6 @@
 #include <cmocka.h>
 
 enum { D = 6, DV = 3, L = 70 };
-
-struct far_head {
-    const char *fields;
-    double weight; /* of (q.k)^degree, all in all */
-    int degree;
-    bool normalized;
-};
-
-static const struct far_head harmless[] = {
-    {"scale = 1e20, terms = power { degree = 2, weight = 1e-40 }", 1, 2, false},
-    {"scale = 1e30, terms = power { degree = 2, weight = 1e-60 }", 1, 2, false},
-    {"scale = -1e-30, terms = power { degree = 3, weight = 1e90 }", -1, 3, false},
-    {"scale = 1e-30, normalize = 'sum', eps = 0, terms = power { degree = 2 }", 1, 2, true},
-    {"scale = 1e30, normalize = 'max', eps = 0, terms = power { degree = 4 }", 1, 4, true},
-    {"scale = 2^-10, terms = power { degree = 2, weight = 2^90 }", 0x1p70, 2, false},
-    {"terms = { term { diagonal { [range(1, 6)] = 1e30 }, weight = 1e-58 } }", 100, 1, false},
-    {"terms = { term { dense { { 1e40, 0, 0, 0, 0, 0 }, { 0, 1e40, 0, 0, 0, 0 }, { 0, 0, 1e40, 0, 0, 0 }, "
-     "{ 0, 0, 0, 0.6e40, 0.8e40, 0 }, { 0, 0, 0, 0.8e40, -0.6e40, 0 }, { 0, 0, 0, 0, 0, 1e40 } }, weight = "
-     "1e-80 } }",
-     1, 1, false},
-};
-
-static const char *const beyond[] = {
-    "scale = 1e20, terms = power { degree = 2 }",
-    "scale = 1e-320, terms = linear {}",
-    "terms = linear { weight = 1e-60 }",
-    "terms = { term { dense { { 1e25, 1, 0, 0, 0, 0 } }, identity() } }",
-    "terms = { term { dense { { 1e160, 1, 0, 0, 0, 0 }, { 0, 1, 2, 1, 0, 0 } } } }",
-    "terms = { term { dense { { 1e-160, 1e-160, 0, 0, 0, 0 } } } }",
-    "terms = inhomogeneous { degree = 1, constant = 1e160 }",
-};
 
 static float q[L * D], k[L * D], v[L * DV], o[L * DV];
 
@@ -117,13 +87,13 @@ static void check_form(const struct far_head *head, const fpa_kernel *kernel, fp
 static void factors_whose_product_is_harmless_are_harmless(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
+    for (size_t i = 0; i < COUNT_OF(harmless_heads); i++) {
         fpa_kernel *kernel = NULL;
         fpa_error error = {0};
-        if (open_fields(harmless[i].fields, &kernel, &error))
-            fail_msg("%s: %s", harmless[i].fields, error.message);
+        if (open_fields(harmless_heads[i].fields, &kernel, &error))
+            fail_msg("%s: %s", harmless_heads[i].fields, error.message);
         for (int form = 0; form < 3; form++)
-            check_form(&harmless[i], kernel, form);
+            check_form(&harmless_heads[i], kernel, form);
         fpa_close(kernel);
     }
 }
@@ -131,12 +101,12 @@ static void factors_whose_product_is_harmless_are_harmless(void **state)
 static void products_beyond_float32_are_refused_by_that_name(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+    for (size_t i = 0; i < COUNT_OF(heads_beyond); i++) {
         fpa_kernel *kernel = NULL;
         fpa_error error = {0};
-        const fpa_status status = open_fields(beyond[i], &kernel, &error);
+        const fpa_status status = open_fields(heads_beyond[i], &kernel, &error);
         if (status != FPA_UNSUPPORTED || !strstr(error.message, "kernels compute in float32"))
-            fail_msg("%s: status %d, %s", beyond[i], status, error.message);
+            fail_msg("%s: status %d, %s", heads_beyond[i], status, error.message);
     }
 }
 

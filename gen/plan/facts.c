@@ -37,7 +37,7 @@ static void count_bytes(fpa_plan *plan)
     plan->bytes[FORM_RECURRENT] = operands + 2 * state;
 }
 
-void plan_facts(fpa_plan *plan, const fpa_head *written, double minimum)
+void plan_facts(fpa_plan *plan, const fpa_head *written)
 {
     const fpa_head *head = plan->head;
     fpa_facts *facts = &plan->facts;
@@ -49,7 +49,7 @@ void plan_facts(fpa_plan *plan, const fpa_head *written, double minimum)
     count_bytes(plan);
     facts->features = plan->features;
     facts->features_written = (int64_t)head_features(written);
-    facts->features_minimum = (int64_t)minimum;
+    facts->features_minimum = (int64_t)plan->minimum;
     facts->features_tpow = (int64_t)fmin(head_features_tpow(written), 9e18);
     facts->state_elements = plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
     facts->state_bytes = (double)facts->state_elements * dtype_size(head->state_dtype);

@@ -42,7 +42,7 @@ static const fpa_number *large_weight(const fpa_plan *plan)
     return large;
 }
 
-static fpa_status check_limits(const fpa_plan *plan, double minimum, fpa_error *error)
+static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
     double features = head_features(head);
@@ -52,7 +52,7 @@ static fpa_status check_limits(const fpa_plan *plan, double minimum, fpa_error *
             error, FPA_UNSUPPORTED, head->origin,
             "head '%s' has %.0f features: its state would take %.1f GiB for every batch entry and head, "
             "the limit is %.0f GiB (exact minimum: %.0f features)",
-            head->name, features, bytes / (1 << 30), STATE_LIMIT / (1 << 30), minimum);
+            head->name, features, bytes / (1 << 30), STATE_LIMIT / (1 << 30), plan->minimum);
     if (plan->score->dot_count > MAX_DOTS)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' needs %d different dot products a pair of tokens, the limit is %d", head->name,
@@ -92,13 +92,14 @@ fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written,
 {
     *plan = (fpa_plan){.head = simple->head, .score = &simple->score, .target = target};
     plan->features = (int64_t)head_features(plan->head);
+    plan->minimum = simple->minimum;
     fpa_status status = find_mechanism(plan, mechanism, error);
     if (!status)
-        status = check_limits(plan, simple->minimum, error);
+        status = check_limits(plan, error);
     if (!status)
         status = generator_of(target)->plan(plan, error);
     if (!status)
-        plan_facts(plan, written, simple->minimum);
+        plan_facts(plan, written);
     else
         plan_free(plan);
     return status;

@@ -57,6 +57,7 @@ typedef struct fpa_plan {
     fpa_weighted_row *weighted;
     /* the features */
     int64_t features; /* D */
+    double minimum;   /* the fewest features known (simplify.h) */
     int piece_count;
     fpa_piece *pieces;
     bool weighs; /* weights, of pieces or of rows, are in the text */

@@ -1,5 +1,6 @@
 #include "fake_libcuda.h"
 
+#include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,12 +105,35 @@ int cuCtxPopCurrent_v2(void **context)
     return 0;
 }
 
+/* The header of an image has the places of all that is in it, so that its end follows. */
+static unsigned long end_of(const unsigned char *image)
+{
+    Elf64_Ehdr header;
+    memcpy(&header, image, sizeof header);
+    const unsigned long sections = header.e_shoff + (unsigned long)header.e_shnum * header.e_shentsize,
+                        segments = header.e_phoff + (unsigned long)header.e_phnum * header.e_phentsize;
+    return sections > segments ? sections : segments;
+}
+
+static int is_stranger(const unsigned char *image)
+{
+    const unsigned char *object = fake_state.object;
+    for (unsigned long at = 0; object && at + sizeof(Elf64_Ehdr) <= fake_state.object_size; at += 16) {
+        const unsigned long size = memcmp(object + at, ELFMAG, SELFMAG) == 0 ? end_of(object + at) : 0;
+        if (size > 0 && size <= fake_state.object_size - at && memcmp(object + at, image, size) == 0)
+            return 0;
+    }
+    return object != NULL;
+}
+
 int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values)
 {
-    (void)image, (void)count, (void)options, (void)values;
+    (void)count, (void)options, (void)values;
     int result = fake_state.refuse_image ? INVALID_IMAGE : call();
     *module = &fake_state;
     fake_state.modules += !result;
+    fake_state.loads++;
+    fake_state.strangers += is_stranger(image);
     return result;
 }
 

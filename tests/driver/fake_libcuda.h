@@ -16,8 +16,11 @@ struct fake_state {
     const char *missing;               /* the kernel or variable that modules do not have, or NULL */
     struct fpa_cuda_geometry geometry; /* of every module */
     unsigned long geometry_size;
+    const void *object; /* the images that may be loaded, back to back, or NULL: any */
+    unsigned long object_size;
     /* counted */
     int calls;
+    int loads, strangers;                      /* images that were loaded; of these not among the object's */
     int contexts, depth, modules, allocations; /* retained, pushed, loaded, not freed */
 };
 

@@ -44,6 +44,15 @@ static void describe_chunk_state(fpa_cuda_plan *cuda)
     }
 }
 
+/* Where most features are alike, so are the roundings of a chain of sums over all of them, and add up. Products of
+ * 16-bit numbers are rounded more anyway. */
+static bool wants_grouped_sums(const fpa_plan *plan)
+{
+    enum { ALIKE = 4, LONGEST_CHAIN = 256 };
+    return plan->cuda.rows->element == 4 && (double)plan->features > ALIKE * plan->minimum &&
+           plan->features > LONGEST_CHAIN;
+}
+
 static const char *why_portable(const fpa_cuda_plan *cuda)
 {
     if (cuda->split_outer)
@@ -91,6 +100,7 @@ void cuda_compose(fpa_plan *plan)
     fpa_cuda_plan *cuda = &plan->cuda;
     name_chosen(cuda);
     describe_chunk_state(cuda);
+    cuda->grouped_sums = wants_grouped_sums(plan);
     cuda->portable_why = why_portable(cuda);
     if (cuda->split_outer) {
         cuda->columns = cuda->split_outer->columns;

@@ -89,6 +89,7 @@ static const fpa_field cuda_fields[] = {
     FIELD_CONSTANT("pad_threads", CUDA_PAD_THREADS),
     CUDA(fused),
     CUDA(coordinates),
+    CUDA(grouped_sums),
     FIELD_AS(fpa_cuda_plan, "fused_coordinates", chosen[FUSED_COORDINATES]),
     FIELD_PART(fpa_cuda_plan, "chunk_state_memory", chunk_state, cuda_memory_fields),
     CUDA(chunk_state_blocks),

@@ -126,6 +126,7 @@ typedef struct fpa_cuda_plan {
         pads; /* rows of q, k or v are no multiples of 16 bytes, and brought to them before they are fetched */
     bool fused;                  /* the chunked form is one pass */
     bool coordinates;            /* portable kernels read q and k as they lie, without a panel */
+    bool grouped_sums;           /* chunk_output sums each group of features by itself */
     fpa_cuda_memory chunk_state; /* of the portable kernel */
     int chunk_state_blocks;      /* of it, on a multiprocessor at a time */
     struct fpa_cuda_geometry geometry;
