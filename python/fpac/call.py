@@ -1,0 +1,267 @@
+"""One call of a kernel. What a call needs in C's structures is prepared once for each set of layouts and then used
+again: a call sets addresses, allocates its results and the workspace, and goes to C."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from ctypes import addressof, byref, c_int64, c_size_t, c_void_p
+from typing import NamedTuple
+
+from . import abi
+from .errors import Code, InvalidError
+from .kinds import Array, Kind, Layout, check_dtype, contiguous_strides
+from .library import Kernel, check, library
+
+# What becomes of the state.
+STATE_DROPPED = 0  # it is not wanted
+STATE_NEW = 1  # it is a result
+STATE_UPDATED = 2  # it is written where it was read
+
+_MOST_PREPARED = 128  # sets of layouts; a program with more of them begins anew
+
+_NAMES = ("q", "k", "v", "log_gate", "state")
+
+
+class Widths:
+    """What results and checks need to know of a head."""
+
+    __slots__ = ("name", "dtype", "state_dtype", "dv", "state_elements")
+
+    def __init__(self, name: str, dtype: str, state_dtype: str, dv: int, state_elements: int) -> None:
+        self.name, self.dtype, self.state_dtype = name, dtype, state_dtype
+        self.dv, self.state_elements = dv, state_elements
+
+
+class Operands(NamedTuple):
+    """The arguments of one call; those not given are None. Shapes as in fpa_tensors."""
+
+    q: Array | None
+    k: Array
+    v: Array
+    log_gate: Array | None
+    state: Array | None
+    weights: tuple[Array, ...]
+    form: int
+    recent: int
+    keeps: int
+
+    def arrays(self) -> list[tuple[str, Array]]:
+        """Those given, with their names."""
+        given = [(name, getattr(self, name)) for name in _NAMES if getattr(self, name) is not None]
+        return given + [(f"weights[{i}]", weight) for i, weight in enumerate(self.weights)]
+
+
+def _tensor(layout: Layout) -> abi.DLTensor:
+    """A DLTensor without an address. ctypes keeps the arrays that its pointers were set from."""
+    axes = len(layout.shape)
+    code, bits = abi.DTYPES[layout.dtype]
+    return abi.DLTensor(
+        device_type=layout.device_type,
+        device_id=layout.device_id,
+        ndim=axes,
+        code=code,
+        bits=bits,
+        lanes=1,
+        shape=(c_int64 * axes)(*layout.shape),
+        strides=(c_int64 * axes)(*layout.strides),
+    )
+
+
+class Prepared:
+    """The structures of one call, for operands of the same layouts. Used by one thread at a time."""
+
+    __slots__ = (
+        "kernel",
+        "form",
+        "widths",
+        "tensors",
+        "error",
+        "q",
+        "k",
+        "v",
+        "o",
+        "log_gate",
+        "state_in",
+        "state_out",
+        "weights",
+        "weight_list",
+        "o_shape",
+        "state_shape",
+        "tensors_at",
+        "error_at",
+        "size",
+        "forward",
+    )
+
+    def __init__(self, kernel: Kernel, widths: Widths, kind: Kind, operands: Operands) -> None:
+        self.kernel, self.widths, self.form = kernel, widths, operands.form
+        self.tensors, self.error = abi.Tensors(recent=operands.recent), abi.ErrorText()
+        self.forward = library().fpa_forward
+        self.tensors_at, self.error_at = addressof(self.tensors), addressof(self.error)
+        layouts = {name: kind.layout(name, array) for name, array in operands.arrays()}
+        self._check_dtypes(layouts)
+        tensors = {name: _tensor(layout) for name, layout in layouts.items()}
+        self.q, self.k, self.v = tensors.get("q"), tensors["k"], tensors["v"]
+        self.log_gate, self.state_in = tensors.get("log_gate"), tensors.get("state")
+        self.state_out = self.state_in if operands.keeps == STATE_UPDATED else None
+        self.weights = [tensors[f"weights[{i}]"] for i in range(len(operands.weights))]
+        self.weight_list = (c_void_p * max(len(self.weights), 1))(*[addressof(weight) for weight in self.weights])
+        self.o = None
+        self._point()
+        self.o_shape: tuple[int, ...] = ()
+        self.state_shape: tuple[int, ...] = ()
+        self.ask_size()  # checks the shapes, before anything is allocated
+        self._add_results(layouts, operands.keeps == STATE_NEW)
+
+    def _check_dtypes(self, layouts: dict[str, Layout]) -> None:
+        widths = self.widths
+        wanted = {"q": widths.dtype, "k": widths.dtype, "v": widths.dtype, "state": widths.state_dtype}
+        for name, layout in layouts.items():
+            check_dtype(name, layout, wanted.get(name, "f32"), widths.name)
+
+    def _point(self) -> None:
+        """Tell the fpa_tensors where the others are."""
+        for name in ("q", "k", "v", "o", "log_gate", "state_in", "state_out"):
+            tensor = getattr(self, name)
+            setattr(self.tensors, name, addressof(tensor) if tensor is not None else None)
+        self.tensors.weights = addressof(self.weight_list) if self.weights else None
+
+    def _add_results(self, layouts: dict[str, Layout], with_state: bool) -> None:
+        widths, k = self.widths, layouts["k"]
+        if self.q is not None:
+            self.o_shape = (*layouts["q"].shape[:3], widths.dv)
+            strides = contiguous_strides(self.o_shape)
+            self.o = _tensor(k._replace(shape=self.o_shape, strides=strides))
+        if with_state:
+            given = layouts.get("state")
+            shape = given.shape if given else (k.shape[0], k.shape[2], widths.state_elements)
+            self.state_shape, strides = shape, contiguous_strides(shape)
+            self.state_out = _tensor(k._replace(dtype=widths.state_dtype, shape=shape, strides=strides))
+        self._point()
+        if with_state:
+            self.ask_size()  # the form of one token depends on whether there is a state
+
+    def ask_size(self) -> None:
+        """How large a workspace has to be, with as many threads as OpenMP would use now."""
+        size = c_size_t()
+        status = library().fpa_workspace_size(
+            self.kernel.address, self.form, self.tensors_at, byref(size), byref(self.error)
+        )
+        check(status, self.error)
+        self.size: int = size.value
+
+    def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
+        """o and the new state, each None when it is not wanted."""
+        k, o, state = operands.k, None, None
+        address = kind.address
+        if self.q is not None:
+            self.q.data = address(operands.q)
+            o = kind.empty(self.o_shape, self.widths.dtype, k)
+            self.o.data = address(o)
+        self.k.data = address(k)
+        self.v.data = address(operands.v)
+        if self.log_gate is not None:
+            self.log_gate.data = address(operands.log_gate)
+        if self.state_in is not None:
+            self.state_in.data = address(operands.state)
+        if self.state_shape:
+            state = kind.empty(self.state_shape, self.widths.state_dtype, k)
+            self.state_out.data = address(state)
+        for tensor, weight in zip(self.weights, operands.weights):
+            tensor.data = address(weight)
+        self.tensors.stream = kind.stream(k)
+        self.launch(kind, k)
+        return o, state
+
+    def launch(self, kind: Kind, like: Array) -> None:
+        """Compute, with a workspace that is asked for again when OpenMP has more threads than when it was."""
+        status = self._forward(kind, like)
+        if status == Code.INVALID and self.error.where == b"workspace":
+            self.ask_size()
+            status = self._forward(kind, like)
+        if status:
+            check(status, self.error)
+
+    def _forward(self, kind: Kind, like: Array) -> int:
+        memory, workspace = kind.scratch(self.size, like) if self.size else (None, 0)
+        guard = kind.guard(like)
+        arguments = (self.kernel.address, self.form, self.tensors_at, workspace, self.size, self.error_at)
+        if guard is None:
+            return self.forward(*arguments)
+        with guard:
+            return self.forward(*arguments)
+
+
+_serial = itertools.count(1)
+_open: weakref.WeakValueDictionary[str, Calls] = weakref.WeakValueDictionary()
+
+
+def find_calls(key: str) -> Calls:
+    """The head of that key. InvalidError: there is none."""
+    calls = _open.get(key)
+    if calls is None:
+        raise InvalidError(key, "is no head that is open in this process")
+    return calls
+
+
+class Calls:
+    """The prepared calls of one kernel, and the kernel, while it is open.
+
+    key: its name in this process, for torch's graphs. All that the shapes of results depend on is in it: a graph that
+    was kept from another process is taken only where the head at its place has the same.
+    """
+
+    __slots__ = ("_kernel", "widths", "_free", "key", "__weakref__")
+
+    def __init__(self, kernel: Kernel, widths: Widths) -> None:
+        self._kernel: Kernel | None = kernel
+        self.widths = widths
+        self._free: dict[object, list[Prepared]] = {}
+        w = widths
+        self.key = f"{w.name}/{w.dtype}/{w.dv}/{w.state_dtype}/{w.state_elements}/{next(_serial)}"
+        _open[self.key] = self
+
+    @property
+    def closed(self) -> bool:
+        return self._kernel is None
+
+    def kernel(self) -> Kernel:
+        """InvalidError: it was closed."""
+        if self._kernel is None:
+            raise InvalidError(self.widths.name, "is closed: open the head again")
+        return self._kernel
+
+    def close(self) -> None:
+        """The kernel is unloaded when the last call that runs has ended."""
+        self._kernel = None
+        self._free = {}
+
+    def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
+        """Compute. Threads may call at once: each takes structures that no other one has."""
+        kernel = self.kernel()
+        signature, state, gate = kind.signature, operands.state, operands.log_gate
+        if operands.keeps == STATE_UPDATED:
+            kind.check_written("state", state)
+        key = (
+            operands.form,
+            operands.recent,
+            operands.keeps,
+            None if operands.q is None else signature(operands.q),
+            signature(operands.k),
+            signature(operands.v),
+            None if gate is None else signature(gate),
+            None if state is None else signature(state),
+            tuple(map(signature, operands.weights)),
+        )
+        free = self._free
+        try:
+            prepared = free[key].pop()
+        except (KeyError, IndexError):
+            prepared = Prepared(kernel, self.widths, kind, operands)
+        try:
+            return prepared.run(kind, operands)
+        finally:
+            if len(free) >= _MOST_PREPARED and key not in free:
+                free.clear()
+            free.setdefault(key, []).append(prepared)
