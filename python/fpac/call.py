@@ -18,6 +18,7 @@ STATE_DROPPED = 0  # it is not wanted
 STATE_NEW = 1  # it is a result
 STATE_UPDATED = 2  # it is written where it was read
 
+_MOST_KEPT = 1 << 16  # bytes of a workspace on the CPU that a prepared call keeps; a larger one is allocated each time
 _MOST_PREPARED = 128  # sets of layouts; a program with more of them begins anew
 
 _NAMES = ("q", "k", "v", "log_gate", "state")
@@ -91,16 +92,20 @@ class Prepared:
         "tensors_at",
         "error_at",
         "size",
+        "scratch",
         "forward",
+        "kernel_at",
+        "on_device",
     )
 
     def __init__(self, kernel: Kernel, widths: Widths, kind: Kind, operands: Operands) -> None:
         self.kernel, self.widths, self.form = kernel, widths, operands.form
         self.tensors, self.error = abi.Tensors(recent=operands.recent), abi.ErrorText()
-        self.forward = library().fpa_forward
+        self.forward, self.kernel_at = library().fpa_forward, kernel.address
         self.tensors_at, self.error_at = addressof(self.tensors), addressof(self.error)
         layouts = {name: kind.layout(name, array) for name, array in operands.arrays()}
         self._check_dtypes(layouts)
+        self.on_device = layouts["k"].device_type != abi.CPU
         tensors = {name: _tensor(layout) for name, layout in layouts.items()}
         self.q, self.k, self.v = tensors.get("q"), tensors["k"], tensors["v"]
         self.log_gate, self.state_in = tensors.get("log_gate"), tensors.get("state")
@@ -146,51 +151,54 @@ class Prepared:
         """How large a workspace has to be, with as many threads as OpenMP would use now."""
         size = c_size_t()
         status = library().fpa_workspace_size(
-            self.kernel.address, self.form, self.tensors_at, byref(size), byref(self.error)
+            self.kernel_at, self.form, self.tensors_at, byref(size), byref(self.error)
         )
         check(status, self.error)
         self.size: int = size.value
+        self.scratch: tuple[object, int] | None = None
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """o and the new state, each None when it is not wanted."""
-        k, o, state = operands.k, None, None
-        address = kind.address
-        if self.q is not None:
-            self.q.data = address(operands.q)
+        q, k, v, log_gate, given, weights = operands[:6]
+        address, o, state = kind.address, None, None
+        if q is not None:
+            self.q.data = address(q)
             o = kind.empty(self.o_shape, self.widths.dtype, k)
             self.o.data = address(o)
         self.k.data = address(k)
-        self.v.data = address(operands.v)
-        if self.log_gate is not None:
-            self.log_gate.data = address(operands.log_gate)
-        if self.state_in is not None:
-            self.state_in.data = address(operands.state)
+        self.v.data = address(v)
+        if log_gate is not None:
+            self.log_gate.data = address(log_gate)
+        if given is not None:
+            self.state_in.data = address(given)
         if self.state_shape:
             state = kind.empty(self.state_shape, self.widths.state_dtype, k)
             self.state_out.data = address(state)
-        for tensor, weight in zip(self.weights, operands.weights):
+        for tensor, weight in zip(self.weights, weights):
             tensor.data = address(weight)
-        self.tensors.stream = kind.stream(k)
-        self.launch(kind, k)
-        return o, state
-
-    def launch(self, kind: Kind, like: Array) -> None:
-        """Compute, with a workspace that is asked for again when OpenMP has more threads than when it was."""
-        status = self._forward(kind, like)
+        status = self.launch(kind, k)
         if status == Code.INVALID and self.error.where == b"workspace":
-            self.ask_size()
-            status = self._forward(kind, like)
+            self.ask_size()  # OpenMP has more threads than when it was asked for
+            status = self.launch(kind, k)
         if status:
             check(status, self.error)
+        return o, state
 
-    def _forward(self, kind: Kind, like: Array) -> int:
-        memory, workspace = kind.scratch(self.size, like) if self.size else (None, 0)
-        guard = kind.guard(like)
-        arguments = (self.kernel.address, self.form, self.tensors_at, workspace, self.size, self.error_at)
-        if guard is None:
-            return self.forward(*arguments)
-        with guard:
-            return self.forward(*arguments)
+    def launch(self, kind: Kind, like: Array) -> int:
+        """Compute, or for a GPU begin to; gives a status."""
+        size, scratch = self.size, self.scratch
+        if size and scratch is None:
+            scratch = kind.scratch(size, like)
+            if size <= _MOST_KEPT and not self.on_device:
+                self.scratch = scratch
+        workspace = scratch[1] if scratch else None
+        if self.on_device:
+            self.tensors.stream = kind.stream(like)
+            guard = kind.guard(like)
+            if guard is not None:
+                with guard:
+                    return self.forward(self.kernel_at, self.form, self.tensors_at, workspace, size, self.error_at)
+        return self.forward(self.kernel_at, self.form, self.tensors_at, workspace, size, self.error_at)
 
 
 _serial = itertools.count(1)

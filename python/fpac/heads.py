@@ -163,7 +163,7 @@ class Head:
             keeps,
         )
         o, new = kind.run(self._calls, taken)
-        return (None if o is None else kind.give(o, k)), (None if new is None else kind.give(new, k))
+        return o if o is None else kind.give(o, k), new if new is None else kind.give(new, k)
 
     def _take_weights(self, kind: Kind, weights: Mapping[str, Array] | Sequence[Array]) -> tuple[Array, ...]:
         names = self._about.weight_names

@@ -62,10 +62,10 @@ class Kind(Protocol):
         """What holds `size` bytes, and their address: a multiple of 64, on a GPU of 256."""
 
     def stream(self, like: Array) -> int:
-        """The CUstream to compute in, 0 on a CPU."""
+        """The CUstream to compute in; not asked for arrays on a CPU."""
 
     def guard(self, like: Array) -> AbstractContextManager[Any] | None:
-        """What makes the device of `like` the current one, None where it is."""
+        """What makes the device of `like` the current one, None where it is; not asked for arrays on a CPU."""
 
 
 _found: dict[type, Kind] = {}

@@ -11,14 +11,12 @@ takes a tenth of the time that an operator in Python does. `key` names an open h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
 from . import abi
 from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Calls, Operands, find_calls
-from .torch_tensors import DTYPES, TORCH, refuse_gradients
+from .torch_tensors import DTYPES, TORCH, check_gradients
 
 _library = torch.library.Library("fpac", "DEF")
 
@@ -35,71 +33,53 @@ _library.define(
 _library.define("update(str key, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights) -> ()")
 
 
-def _forward(key, q, k, v, log_gate, weights, state, form, recent):
-    operands = Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_DROPPED)
-    return find_calls(key).run(TORCH, operands)[0]
-
-
-def _forward_state(key, q, k, v, log_gate, weights, state, form, recent):
-    operands = Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_NEW)
+def _run(key: str, operands: Operands) -> tuple[Tensor | None, Tensor | None]:
+    check_gradients(operands)
     return find_calls(key).run(TORCH, operands)
 
 
+def _forward(key, q, k, v, log_gate, weights, state, form, recent):
+    return _run(key, Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_DROPPED))[0]
+
+
+def _forward_state(key, q, k, v, log_gate, weights, state, form, recent):
+    return _run(key, Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_NEW))
+
+
 def _step(key, q, k, v, state, log_gate, weights):
-    operands = Operands(q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, 0, STATE_UPDATED)
-    return find_calls(key).run(TORCH, operands)[0]
+    return _run(key, Operands(q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, 0, STATE_UPDATED))[0]
 
 
 def _update(key, k, v, state, log_gate, weights):
-    operands = Operands(None, k, v, log_gate, state, tuple(weights), abi.AUTO, 0, STATE_UPDATED)
-    find_calls(key).run(TORCH, operands)
+    _run(key, Operands(None, k, v, log_gate, state, tuple(weights), abi.AUTO, 0, STATE_UPDATED))
 
 
 # Shapes, without computing
 
-def _output_like(key: str, q: Tensor) -> Tensor:
-    w = find_calls(key).widths
-    return q.new_empty((*q.shape[:3], w.dv), dtype=DTYPES[w.dtype])
+
+def _like(key: str, operands: Operands) -> tuple[Tensor | None, Tensor]:
+    """Tensors as o and the new state."""
+    check_gradients(operands)
+    q, k, state, w = operands.q, operands.k, operands.state, find_calls(key).widths
+    shape = (k.shape[0], k.shape[2], w.state_elements) if state is None else state.shape
+    o = None if q is None else q.new_empty((*q.shape[:3], w.dv), dtype=DTYPES[w.dtype])
+    return o, k.new_empty(shape, dtype=DTYPES[w.state_dtype])
 
 
 def _fake_forward(key, q, k, v, log_gate, weights, state, form, recent):
-    return _output_like(key, q)
+    return _like(key, Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_DROPPED))[0]
 
 
 def _fake_forward_state(key, q, k, v, log_gate, weights, state, form, recent):
-    w = find_calls(key).widths
-    shape: Sequence[int] = (k.shape[0], k.shape[2], w.state_elements) if state is None else state.shape
-    return _output_like(key, q), k.new_empty(shape, dtype=DTYPES[w.state_dtype])
+    return _like(key, Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_NEW))
 
 
 def _fake_step(key, q, k, v, state, log_gate, weights):
-    return _output_like(key, q)
+    return _like(key, Operands(q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, 0, STATE_UPDATED))[0]
 
 
 def _fake_update(key, k, v, state, log_gate, weights):
-    return None
-
-
-def _refusing(operator: torch._ops.OpOverload):
-    """What runs above an operator where autograd records: gradients are refused, else it goes on below."""
-
-    def autograd(*arguments):
-        if torch.is_grad_enabled():
-            refuse_gradients(_tensors(operator, arguments))
-        with torch._C._AutoDispatchBelowAutograd():
-            return operator(*arguments)
-
-    return autograd
-
-
-def _tensors(operator: torch._ops.OpOverload, arguments: Sequence[object]) -> list[tuple[str, Tensor]]:
-    found = []
-    for schema, value in zip(operator._schema.arguments, arguments):
-        if isinstance(value, Tensor):
-            found.append((schema.name, value))
-        elif isinstance(value, (list, tuple)):
-            found.extend((f"{schema.name}[{i}]", tensor) for i, tensor in enumerate(value))
-    return found
+    check_gradients(Operands(None, k, v, log_gate, state, tuple(weights), abi.AUTO, 0, STATE_UPDATED))
 
 
 for _name, _compute, _fake in (
@@ -110,7 +90,6 @@ for _name, _compute, _fake in (
 ):
     _library.impl(_name, _compute, "CPU")
     _library.impl(_name, _compute, "CUDA")
-    _library.impl(_name, _refusing(getattr(torch.ops.fpac, _name).default), "Autograd")
     torch.library.register_fake(f"fpac::{_name}", _fake, lib=_library)
 
 

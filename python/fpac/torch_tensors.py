@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -36,18 +36,23 @@ def _enter(index: int) -> None:
     _entered.devices = getattr(_entered, "devices", frozenset()) | {index}
 
 
-def refuse_gradients(tensors: Iterable[tuple[str, torch.Tensor]]) -> None:
+def check_gradients(operands: Operands) -> None:
     """A kernel has no backward: rather refuse than detach in silence."""
-    for name, tensor in tensors:
-        if tensor.requires_grad:
-            raise UnsupportedError(
-                name, "requires grad, but gradients are not supported yet: detach the inputs or use torch.no_grad()"
-            )
-
-
-def _wants_gradients(operands: Operands) -> bool:
-    """The same, at every call."""
-    return any([t.requires_grad for t in (*operands[:5], *operands.weights) if t is not None])
+    q, k, v, log_gate, state, weights = operands[:6]
+    if not torch.is_grad_enabled():
+        return
+    if (
+        k.requires_grad
+        or v.requires_grad
+        or (q is not None and q.requires_grad)
+        or (log_gate is not None and log_gate.requires_grad)
+        or (state is not None and state.requires_grad)
+        or (weights and any([weight.requires_grad for weight in weights]))
+    ):
+        name = next(name for name, tensor in operands.arrays() if tensor.requires_grad)
+        raise UnsupportedError(
+            name, "requires grad, but gradients are not supported yet: detach the inputs or use torch.no_grad()"
+        )
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
@@ -71,8 +76,7 @@ class Torch:
             from .torch import run_operator  # which needs this module
 
             return run_operator(calls, operands)
-        if torch.is_grad_enabled() and _wants_gradients(operands):
-            refuse_gradients(operands.arrays())
+        check_gradients(operands)
         return calls.run(self, operands)
 
     def signature(self, array: torch.Tensor) -> Hashable:
@@ -105,11 +109,9 @@ class Torch:
         return memory, -(-memory.data_ptr() // _ALIGNMENT) * _ALIGNMENT
 
     def stream(self, like: torch.Tensor) -> int:
-        return int(_raw_stream(like.get_device())) if like.is_cuda else 0
+        return int(_raw_stream(like.get_device()))
 
     def guard(self, like: torch.Tensor) -> AbstractContextManager[Any] | None:
-        if not like.is_cuda:
-            return None
         index = like.get_device()
         if index not in getattr(_entered, "devices", ()):
             _enter(index)
