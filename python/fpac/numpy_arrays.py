@@ -9,7 +9,7 @@ import numpy as np
 
 from . import abi
 from .errors import ArgumentTypeError, InvalidError
-from .kinds import Layout, refuse_kind
+from .kinds import Layout, contiguous_strides, refuse_kind
 
 if TYPE_CHECKING:
     from .call import Calls, Operands
@@ -61,6 +61,8 @@ class Numpy:
 
     def layout(self, name: str, array: Array) -> Layout:
         dtype, size = _dtype_name(name, array), array.dtype.itemsize
+        if array.size == 0:  # whose strides NumPy may have as 0
+            return Layout(dtype, array.shape, contiguous_strides(array.shape), abi.CPU, 0)
         if any(stride % size for stride, length in zip(array.strides, array.shape) if length > 1):
             raise InvalidError(name, f"has strides of {array.strides} bytes, which are no multiples of its {size}")
         return Layout(dtype, array.shape, tuple(stride // size for stride in array.strides), abi.CPU, 0)
