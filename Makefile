@@ -92,6 +92,8 @@ long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper c
                    shipped cuda_emulated_fused emit parity bundle_cuda random mutation command_cuda properties)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
+# Python cannot load a library that wants a sanitizer of its program.
+python_tests    := $(if $(SANITIZE),,$(BUILD)/tests/test_python)
 fuzz_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(fuzz_sources))
 
 # tests/test_faults fails the first, second, third ... of these calls.
@@ -197,6 +199,10 @@ $(BUILD)/tests/test_%: $(BUILD)/obj/tests/test_%.o $(helper_objects) $(BUILD)/in
 	$(call say,link)
 	$(quiet)$(link) -Wl,-rpath,'$$ORIGIN' -o $@ $^ -lcmocka $(PROGRAM_LIBS)
 
+$(BUILD)/tests/test_python: tests/python/test_python.sh
+	@mkdir -p $(@D)
+	@install -m 755 $< $@
+
 # Running
 
 demo:
@@ -214,8 +220,8 @@ test:
 test-all:
 	@FPA_TEST_ALL=1 $(MAKE) --no-print-directory test
 
-check: all $(test_programs)
-	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(test_programs)
+check: all $(test_programs) $(python_tests)
+	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(python_tests) $(test_programs)
 
 # What needs a GPU; it fails where there is none. The parity cases run in each storage type. For a
 # machine that has a GPU but cannot build: make gpu-pack here, see CONTRIBUTING.md.

@@ -2,7 +2,9 @@
 # Install what building and testing need and what is missing.
 #
 #   tools/install-deps.sh                 Debian packages (apt-get, as root or by sudo -n), and NVRTC
-#   tools/install-deps.sh --test          also what only tests need: g++ for the emulation of CUDA kernels
+#   tools/install-deps.sh --test          also what only tests need: g++ for the emulation of CUDA kernels; NumPy for those
+#                                         of the Python package, which are skipped where it cannot be had
+#   tools/install-deps.sh --wheel         also what make wheel needs: pip
 #   tools/install-deps.sh --ci            also what .ci/run needs: clang-format, clang-tidy, OpenBLAS's header
 #   tools/install-deps.sh --check [PKG]   only say which packages are missing; status 1 then
 #
@@ -16,6 +18,7 @@ set -eu
 
 compiler=${CC:-cc}
 need=(gcc libc6-dev pkg-config liblua5.4-dev libcmocka-dev libdlpack-dev libmd-dev libtommath-dev)
+wanted=() # what work goes on without
 check=no
 case ${1:-} in
 --check)
@@ -23,7 +26,11 @@ case ${1:-} in
     shift
     if [ $# -gt 0 ]; then need=("$@"); fi
     ;;
---test) need+=(g++) ;;
+--test)
+    need+=(g++)
+    wanted=(python3-numpy)
+    ;;
+--wheel) need+=(python3-pip) ;;
 --ci) need+=(g++ clang-format clang-tidy libopenblas-dev) ;;
 esac
 
@@ -44,6 +51,8 @@ has_package() {
     libdlpack-dev) has_header dlpack/dlpack.h ;;
     libmd-dev) has_header sys/types.h sha256.h ;;
     libtommath-dev) has_header tommath.h ;;
+    python3-numpy) /usr/bin/python3 -c 'import numpy' 2>/dev/null ;;
+    python3-pip) "${PYTHON:-python3}" -c 'import pip' 2>/dev/null ;;
     libopenblas-dev) has_header cblas.h ;; # enough to read bench/*.c; bench_c links it
     *) return 1 ;;
     esac
@@ -87,6 +96,12 @@ if [ ${#missing[@]} -gt 0 ]; then
     install_packages "${missing[@]}"
 fi
 if [ $check = yes ]; then exit 0; fi
+
+for package in "${wanted[@]}"; do
+    has_package "$package" && continue
+    if can_install && install_packages "$package"; then continue; fi
+    echo "missing, and not installable from here: $package; the tests that need it are skipped"
+done
 
 # NVRTC
 
