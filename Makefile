@@ -7,7 +7,7 @@
 #
 #   results docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan fuzz torture bench generated tidy format
 #   format-check smoke coverage clean: docs/command.md, "make"
-#   install uninstall install-check dist: docs/install.md
+#   install uninstall install-check dist wheel wheel-check: docs/install.md
 
 VERSION   := $(strip $(file <VERSION))
 # Raised by what docs/abi.md says, and by nothing else.
@@ -103,7 +103,7 @@ $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped)
 
 .PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
         gpu-bench gpu-table results asan ubsan fuzz fuzz-run torture torture-fuzzers bench generated tidy format \
-        clean install uninstall install-check dist
+        clean install uninstall install-check dist wheel wheel-check
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -401,7 +401,23 @@ install-check: all $(BUILD)/fpac.1
 dist:
 	@tools/dist.sh $(BUILD)
 
+# libfpa for the wheel: it carries libmd and LibTomMath where their archives are installed, and finds Lua beside itself.
+$(BUILD)/wheel/libfpa.so: $(library_objects)
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(quiet)$(link) -shared -s -Wl,-soname,libfpa.so.$(SOVERSION) -Wl,--no-undefined -Wl,--exclude-libs,ALL \
+		-Wl,-rpath,'$$ORIGIN' -o $@ $^ $(LUA_SHARED) $(MD_PROGRAM) $(TOM_PROGRAM) $(LIBS)
+
+# The Python package with the library, for pip: dist/fpac-VERSION-py3-none-PLATFORM.whl. PYTHON is one that has pip.
+PYTHON ?= python3
+wheel: $(BUILD)/wheel/libfpa.so
+	@PYTHON=$(PYTHON) tools/install-deps.sh --wheel
+	@PYTHON=$(PYTHON) tools/wheel.sh $(BUILD) $(filter %.a,$(MD_PROGRAM) $(TOM_PROGRAM))
+
+wheel-check: wheel
+	@PYTHON=$(PYTHON) tools/wheel-check.sh
+
 clean:
-	rm -rf build
+	rm -rf build dist
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -260,16 +260,22 @@ class Calls:
             signature(operands.v),
             None if gate is None else signature(gate),
             None if state is None else signature(state),
-            tuple(map(signature, operands.weights)),
+            tuple(map(signature, operands.weights)) if operands.weights else None,
         )
-        free = self._free
+        free = self._free.get(key)
+        if free is None:
+            free = self._begin(key)
         try:
-            prepared = free[key].pop()
-        except (KeyError, IndexError):
+            prepared = free.pop()
+        except IndexError:
             prepared = Prepared(kernel, self.widths, kind, operands)
         try:
             return prepared.run(kind, operands)
         finally:
-            if len(free) >= _MOST_PREPARED and key not in free:
-                free.clear()
-            free.setdefault(key, []).append(prepared)
+            free.append(prepared)
+
+    def _begin(self, key: object) -> list[Prepared]:
+        """No prepared calls of these layouts yet."""
+        if len(self._free) >= _MOST_PREPARED:
+            self._free = {}
+        return self._free.setdefault(key, [])

@@ -78,6 +78,7 @@ def _resolve(name: str, array: object) -> Kind:
 
         return NUMPY
     if _derives(array, "torch", "Tensor"):
+        from . import torch  # noqa: F401  defines the operators
         from .torch_tensors import TORCH
 
         return TORCH

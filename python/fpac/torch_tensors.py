@@ -27,6 +27,8 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda device: torch.cuda.current_stream(device).cuda_stream
 )
 
+_modes = torch._C._len_torch_dispatch_stack
+
 _entered = threading.local()
 
 
@@ -55,11 +57,6 @@ def check_gradients(operands: Operands) -> None:
         )
 
 
-def _is_plain(tensor: torch.Tensor) -> bool:
-    """Whether it has memory of its own that nobody is watching: no fake tensor, no mode that records operators."""
-    return type(tensor) in _PLAIN and torch._C._len_torch_dispatch_stack() == 0
-
-
 class Torch:
     """The kind (kinds.Kind) of torch's tensors."""
 
@@ -72,7 +69,8 @@ class Torch:
         return array
 
     def run(self, calls: Calls, operands: Operands) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-        if torch.compiler.is_compiling() or not _is_plain(operands.k):
+        # Fake tensors have no memory; a mode wants to see every operator.
+        if torch.compiler.is_compiling() or type(operands.k) not in _PLAIN or _modes():
             from .torch import run_operator  # which needs this module
 
             return run_operator(calls, operands)
@@ -92,14 +90,14 @@ class Torch:
             raise ArgumentTypeError(name, f"lies on {array.device}, but tensors on cpu and cuda are taken")
         return Layout(dtype, tuple(array.shape), array.stride(), device, array.device.index or 0)
 
-    def address(self, array: torch.Tensor) -> int:
-        return array.data_ptr()
+    address = staticmethod(torch.Tensor.data_ptr)
 
     def check_written(self, name: str, array: torch.Tensor) -> None:
         pass  # every tensor can be written to
 
     def empty(self, shape: Sequence[int], dtype: str, like: torch.Tensor) -> torch.Tensor:
-        return like.new_empty(shape, dtype=DTYPES[dtype])
+        wanted = DTYPES[dtype]
+        return like.new_empty(shape) if wanted is like.dtype else like.new_empty(shape, dtype=wanted)
 
     def zeros(self, shape: Sequence[int], dtype: str, like: torch.Tensor) -> torch.Tensor:
         return like.new_zeros(shape, dtype=DTYPES[dtype])
