@@ -67,9 +67,9 @@ def rows(head, arrays, is_torch):
     if is_torch:
         import torch
 
-        key, ops = head.key, torch.ops.fpac
-        yield "ops.fpac.forward", lambda: ops.forward(key, q, k, v, None, [], None, -1, 0), None
-        yield "ops.fpac.step", lambda: ops.step(key, q, k, v, state, None, []), state
+        key, forward, step = head.key, torch.ops.fpac.forward.default, torch.ops.fpac.step.default
+        yield "ops.fpac.forward", lambda: forward(key, q, k, v, None, [], None, -1, 0), None
+        yield "ops.fpac.step", lambda: step(key, q, k, v, state, None, []), state
 
 
 def kinds(target):

@@ -90,6 +90,7 @@ for _name, _compute, _fake in (
 ):
     _library.impl(_name, _compute, "CPU")
     _library.impl(_name, _compute, "CUDA")
+    _library.impl(_name, torch.library.fallthrough_kernel, "Autograd")  # gradients are refused below
     torch.library.register_fake(f"fpac::{_name}", _fake, lib=_library)
 
 
