@@ -4,8 +4,8 @@
     python3 bench/python_overhead.py --target cuda            torch on the GPU, in a stream, launched and not waited for
     python3 bench/python_overhead.py --calls 20000 --limit 10 status 1 when a call of a head costs more than that
 
-One token of a small head, so that C has little to do. The C call is fpa_forward with its arguments ready, by ctypes, less a
-call by ctypes of a function that does nothing. Operators (torch.ops.fpac) are what compiled graphs call.
+One token of a small head, so that C has little to do. The C call is fpa_forward with its arguments ready, by
+ctypes, less a call by ctypes of a function that does nothing. Operators (torch.ops.fpac) are what compiled graphs call.
 """
 
 from __future__ import annotations
@@ -47,14 +47,8 @@ def c_call(head, q, k, v, state):
     prepared = Prepared(head._calls.kernel(), head._calls.widths, kind, operands)
     o, _ = prepared.run(kind, operands)
     memory, workspace = kind.scratch(prepared.size, k) if prepared.size else (None, None)
-    forward, arguments = prepared.forward, (
-        prepared.kernel_at,
-        form,
-        prepared.tensors_at,
-        workspace,
-        prepared.size,
-        prepared.error_at,
-    )
+    p, forward = prepared, prepared.forward
+    arguments = (p.kernel_at, form, p.tensors_at, workspace, p.size, p.error_at)
     return (lambda: forward(*arguments)), (prepared, o, memory)
 
 
@@ -84,7 +78,8 @@ def kinds(target):
     try:
         import numpy
 
-        found["NumPy"] = (lambda *shape: numpy.random.default_rng(0).standard_normal(shape, "float32"), lambda: None, False)
+        source = numpy.random.default_rng(0)
+        found["NumPy"] = (lambda *shape: source.standard_normal(shape, "float32"), lambda: None, False)
     except ImportError:
         pass
     if torch:

@@ -7,7 +7,7 @@ import functools
 import itertools
 import weakref
 from ctypes import addressof, byref, c_int64, c_size_t, c_void_p
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import abi
 from .errors import Code, InvalidError
@@ -108,12 +108,15 @@ class Prepared:
         self._check_dtypes(layouts)
         self.on_device = layouts["k"].device_type != abi.CPU
         tensors = {name: _tensor(layout) for name, layout in layouts.items()}
-        self.q, self.k, self.v = tensors.get("q"), tensors["k"], tensors["v"]
-        self.log_gate, self.state_in = tensors.get("log_gate"), tensors.get("state")
-        self.state_out = self.state_in if operands.keeps == STATE_UPDATED else None
+        # DLTensors; None: not given
+        self.q: Any = tensors.get("q")
+        self.k, self.v = tensors["k"], tensors["v"]
+        self.log_gate: Any = tensors.get("log_gate")
+        self.state_in: Any = tensors.get("state")
+        self.state_out: Any = self.state_in if operands.keeps == STATE_UPDATED else None
         self.weights = [tensors[f"weights[{i}]"] for i in range(len(operands.weights))]
         self.weight_list = (c_void_p * max(len(self.weights), 1))(*[addressof(weight) for weight in self.weights])
-        self.o = None
+        self.o: Any = None
         self._point()
         self.o_shape: tuple[int, ...] = ()
         self.state_shape: tuple[int, ...] = ()

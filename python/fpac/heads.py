@@ -12,7 +12,8 @@ from .explanation import Explanation, explain
 from .kinds import Array, Kind, kind_of
 from .library import Kernel, library
 
-_FORMS = {None: abi.AUTO, "auto": abi.AUTO, **{name: number for number, name in enumerate(abi.FORMS)}}
+_FORMS: dict[str | None, int] = {None: abi.AUTO, "auto": abi.AUTO}
+_FORMS.update((name, number) for number, name in enumerate(abi.FORMS))
 
 Weights = Mapping[str, Array] | Sequence[Array] | None
 

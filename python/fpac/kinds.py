@@ -92,8 +92,8 @@ def _resolve(name: str, array: object) -> Kind:
         return DLPACK
     raise ArgumentTypeError(
         name,
-        f"is a {type(array).__module__}.{type(array).__qualname__}, but NumPy's arrays, torch's tensors and arrays with "
-        "__dlpack__ are taken",
+        f"is a {type(array).__module__}.{type(array).__qualname__}, "
+        "but NumPy's arrays, torch's tensors and arrays with __dlpack__ are taken",
     )
 
 
@@ -117,7 +117,9 @@ def check_dtype(name: str, layout: Layout, wanted: str, head: str) -> None:
 
 def refuse_kind(name: str, array: object, kind: str) -> NoReturn:
     """Argument `name` is of another kind than the first array."""
-    raise ArgumentTypeError(name, f"is a {type(array).__qualname__}, but the others are {kind}: give arrays of one kind")
+    raise ArgumentTypeError(
+        name, f"is a {type(array).__qualname__}, but the others are {kind}: give arrays of one kind"
+    )
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

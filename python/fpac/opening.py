@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from ctypes import cast, c_void_p
+from ctypes import c_void_p, cast
 from dataclasses import dataclass
+from typing import Any
 
 from . import abi, nvrtc
 from .errors import InvalidError
@@ -27,7 +28,7 @@ def _text(name: str, value: Path | None) -> bytes | None:
     return text
 
 
-def _log_function(log: Log | None) -> abi.LogFunction:
+def _log_function(log: Log | None) -> Any:
     if log is None:
         return cast(c_void_p(), abi.LogFunction)
     return abi.LogFunction(lambda user, line: log(line.decode("utf-8", "replace")) and None)

@@ -1,6 +1,6 @@
 """Run the tests of the package and end with CMocka's summing lines, which tools/run-tests.sh adds up.
 
-    python3 tests/python/run.py [PATTERN]     of files: test_*.py, test_torch*.py
+python3 tests/python/run.py [PATTERN]     of files: test_*.py, test_torch*.py
 """
 
 from __future__ import annotations

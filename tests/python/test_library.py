@@ -106,8 +106,12 @@ class Lookup(unittest.TestCase):
 class Nvrtc(unittest.TestCase):
     def test_the_newest_of_the_environment_s_packages_is_found(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12", "cu13/lib/libnvrtc-builtins.so.13.0"):
-                path = Path(folder) / "nvidia" / name
+            for name in (
+                "cu13/lib/libnvrtc.so.13",
+                "cuda_nvrtc/lib/libnvrtc.so.12",
+                "cu13/lib/libnvrtc-builtins.so.13",
+            ):
+                path = Path(folder, "nvidia", name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch()
             ask = "import fpac.nvrtc; print(fpac.nvrtc.find())"

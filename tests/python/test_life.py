@@ -11,7 +11,7 @@ import unittest
 import weakref
 from pathlib import Path
 
-from support import COMMAND, SPEC, fpac, head, np, operands, same_bits
+from support import COMMAND, SPEC, fpac, head, operands, same_bits
 
 
 class Opening(unittest.TestCase):

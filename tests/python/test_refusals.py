@@ -101,7 +101,8 @@ class Refusals(unittest.TestCase):
         memory = np.zeros(4 * about.state_elements, "float32")
         state = memory.reshape(2, 2, -1)
         k = memory[: 2 * 2 * 8].reshape(2, 1, 2, 8)
-        self.refuses(ValueError, "state_out", "overlaps that of k", self.head.step, self.q[:, :1], k, self.v[:, :1], state)
+        q, v = self.q[:, :1], self.v[:, :1]
+        self.refuses(ValueError, "state_out", "overlaps that of k", self.head.step, q, k, v, state)
 
     def test_forms(self):
         self.refuses(ValueError, "form", "'quick'", self.head, self.q, self.k, self.v, form="quick")

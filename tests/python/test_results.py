@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from support import head, log_gates, np, numbers, operands, run_command, same_bits, formula
+from support import formula, head, log_gates, np, numbers, operands, run_command, same_bits
 
 
 class Results(unittest.TestCase):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import unittest
 
-from support import SPEC, fpac, head, log_gates, np, numbers, operands, same_bits
+from support import SPEC, fpac, head, log_gates, numbers, operands, same_bits
 
 try:
     import torch

@@ -29,7 +29,8 @@ TARGET = os.environ.get("FPA_TEST_TARGET", "cuda")
 GPU_SPEC = """
 local square = power { degree = 2 }
 local function mean(name, dtype, gate)
-  return head { name = name, d = 64, dv = 64, scale = 1 / 8, dtype = dtype, normalize = "sum", gate = gate, terms = square }
+  return head { name = name, d = 64, dv = 64, scale = 1 / 8, dtype = dtype, normalize = "sum", gate = gate,
+                terms = square }
 end
 return {
   mean("mean_f32", "f32"), mean("mean_bf16", "bf16"), mean("gated_f16", "f16", true), mean("gated_f32", "f32", true),
@@ -47,7 +48,7 @@ def head(name, target=TARGET):
 
 
 def tensors(mine, length, batch=2, heads=4, device="cuda", seed=0):
-    """q, k, v, and log-gates for a gated head. q.k is far from 0: a quotient of sums that nearly vanish has no digits."""
+    """q, k, v, and log-gates for a gated head. q.k is far from 0: no quotient of sums that nearly vanish."""
     about = mine.explain()
     source = torch.Generator().manual_seed(seed)
     q, k = (1 + torch.randn(batch, length, heads, about.d, generator=source) / 4 for _ in range(2))
