@@ -401,18 +401,20 @@ install-check: all $(BUILD)/fpac.1
 dist:
 	@tools/dist.sh $(BUILD)
 
-# libfpa for the wheel: it carries libmd and LibTomMath where their archives are installed, and finds Lua beside itself.
-$(BUILD)/wheel/libfpa.so: $(library_objects)
+# libfpa for the wheel, and for machines without Lua: it carries libmd and LibTomMath where their archives are installed, and
+# finds Lua beside itself.
+$(BUILD)/wheel/libfpa.so: $(library_objects) | tools/wheel-files.sh
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(quiet)$(link) -shared -s -Wl,-soname,libfpa.so.$(SOVERSION) -Wl,--no-undefined -Wl,--exclude-libs,ALL \
 		-Wl,-rpath,'$$ORIGIN' -o $@ $^ $(LUA_SHARED) $(MD_PROGRAM) $(TOM_PROGRAM) $(LIBS)
+	@tools/wheel-files.sh $(@D) $(filter %.a,$(MD_PROGRAM) $(TOM_PROGRAM))
 
 # The Python package with the library, for pip: dist/fpac-VERSION-py3-none-PLATFORM.whl. PYTHON is one that has pip.
 PYTHON ?= python3
 wheel: $(BUILD)/wheel/libfpa.so
 	@PYTHON=$(PYTHON) tools/install-deps.sh --wheel
-	@PYTHON=$(PYTHON) tools/wheel.sh $(BUILD) $(filter %.a,$(MD_PROGRAM) $(TOM_PROGRAM))
+	@PYTHON=$(PYTHON) tools/wheel.sh $(BUILD)
 
 wheel-check: wheel
 	@PYTHON=$(PYTHON) tools/wheel-check.sh

@@ -10,7 +10,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
-    """tools/wheel.sh has put what belongs beside the package into FPAC_WHEEL_FILES, and names the tag."""
+    """tools/wheel.sh says where the files are that belong beside the package, and for which platform."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":

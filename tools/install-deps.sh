@@ -4,7 +4,7 @@
 #   tools/install-deps.sh                 Debian packages (apt-get, as root or by sudo -n), and NVRTC
 #   tools/install-deps.sh --test          also what only tests need: g++ for the emulation of CUDA kernels; NumPy for those
 #                                         of the Python package, which are skipped where it cannot be had
-#   tools/install-deps.sh --wheel         also what make wheel needs: pip
+#   tools/install-deps.sh --wheel         also what make wheel and its check need: pip, venv
 #   tools/install-deps.sh --ci            also what .ci/run needs: clang-format, clang-tidy, OpenBLAS's header
 #   tools/install-deps.sh --check [PKG]   only say which packages are missing; status 1 then
 #
@@ -30,7 +30,7 @@ case ${1:-} in
     need+=(g++)
     wanted=(python3-numpy)
     ;;
---wheel) need+=(python3-pip) ;;
+--wheel) need+=(python3-pip python3-venv) ;;
 --ci) need+=(g++ clang-format clang-tidy libopenblas-dev) ;;
 esac
 
@@ -53,6 +53,7 @@ has_package() {
     libtommath-dev) has_header tommath.h ;;
     python3-numpy) /usr/bin/python3 -c 'import numpy' 2>/dev/null ;;
     python3-pip) "${PYTHON:-python3}" -c 'import pip' 2>/dev/null ;;
+    python3-venv) "${PYTHON:-python3}" -c 'import ensurepip' 2>/dev/null ;;
     libopenblas-dev) has_header cblas.h ;; # enough to read bench/*.c; bench_c links it
     *) return 1 ;;
     esac
