@@ -282,6 +282,8 @@ class Calls:
             return prepared.run(kind, operands)
         finally:
             free.append(prepared)
+            if self._kernel is None:
+                self._free = {}  # closed meanwhile: nothing here may hold the kernel
 
     def _begin(self, key: object) -> list[Prepared]:
         """No prepared calls of these layouts yet."""

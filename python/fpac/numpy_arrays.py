@@ -73,8 +73,11 @@ class Numpy:
     """The kind (kinds.Kind) of NumPy's arrays."""
 
     def take(self, name: str, array: object) -> Array:
-        if not isinstance(array, np.ndarray):
-            refuse_kind(name, array, "NumPy arrays")
+        if type(array) is not np.ndarray:
+            if not isinstance(array, np.ndarray):
+                refuse_kind(name, array, "NumPy arrays")
+            if isinstance(array, np.ma.MaskedArray):
+                raise ArgumentTypeError(name, "is a masked array, but heads know no masks: fill it")
         return array
 
     def give(self, array: Array, like: Array) -> Array:

@@ -122,6 +122,7 @@ class Life(unittest.TestCase):
             mine.close()
             for thread in threads:
                 thread.join()
+            self.assertEqual(mine._calls._free, {}, "nothing holds the kernel any more")
             texts = [result for result in results if isinstance(result, str)]
             self.assertEqual(texts, ["mean: is closed: open the head again"] * 2)
             self.assertTrue(all(same_bits(r, expected) for r in results if not isinstance(r, str)))

@@ -50,6 +50,7 @@ class Refusals(unittest.TestCase):
         self.refuses(TypeError, "k", "builtins.list", self.head, q, [1], v)
         self.refuses(TypeError, "v", "is a list", self.head, q, k, [1])
         self.refuses(TypeError, "q", "is a str", self.head, "q", k, v)
+        self.refuses(TypeError, "v", "masked", self.head, q, k, np.ma.masked_array(v, v > 0))
 
     def test_the_last_axis_is_contiguous(self):
         wide = np.zeros((*self.q.shape[:3], 16), "float32")[..., ::2]

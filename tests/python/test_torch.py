@@ -204,6 +204,12 @@ class Compiled(unittest.TestCase):
 
         self.check(step, q, k, v, mine.new_state(k))
 
+        def begin(q, k, v):
+            state = mine.new_state(k)
+            return mine.step(q, k, v, state), state
+
+        self.check(begin, q, k, v)
+
         def update(k, v, state):
             mine.update(k, v, state)
             return (state * 2,)

@@ -196,11 +196,14 @@ class Streams(unittest.TestCase):
     def test_a_head_that_nobody_holds_is_unloaded(self):
         mine = fpac.head(GPU_SPEC, "mean_f32", TARGET)
         arrays = tensors(mine, 100)
-        o = mine(*arrays)
+        mine(*arrays)
         expected = head("mean_f32")(*arrays)
         torch.cuda.synchronize()
-        del mine
+        torch.cuda._sleep(200_000_000)
+        o = mine(*arrays)
+        del mine  # while its kernel waits
         gc.collect()
+        torch.cuda.synchronize()
         self.assertTrue(torch.equal(o, expected))
         self.assertTrue(torch.equal(head("mean_f32")(*arrays), expected))
 
