@@ -19,6 +19,7 @@ except ImportError:
     raise unittest.SkipTest(f"NumPy is not installed for {sys.executable}") from None
 
 import fpac  # noqa: E402
+from fpac import abi  # noqa: E402,F401
 
 COMMAND = Path(os.environ.get("FPAC", TOP / "build" / "fpac")).resolve()
 LIBRARY = Path(os.environ.get("FPAC_LIBRARY", TOP / "build" / "libfpa.so")).resolve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import LIBRARY, TOP, fpac
+from support import LIBRARY, TOP, abi, fpac
 
 ASK = "import fpac, fpac.library as l; print(l.find_library()); print(fpac.library_version())"
 
@@ -91,16 +92,52 @@ class Lookup(unittest.TestCase):
         run = LIBRARY.with_name("libfpa-run.so")
         self.assertIn("libfpa-run opens bundles only", self.ask(FPAC_LIBRARY=run)[1])
 
-    def test_the_structures_are_those_of_the_header(self):
-        """tests/test_abi.c has the same numbers from C."""
-        import ctypes
 
-        from fpac import abi
+class Header(unittest.TestCase):
+    """What abi.py and errors.py repeat of fpa.h is what a C compiler reads there."""
 
-        for structure, size in ((abi.Options, 48), (abi.Tensors, 80), (abi.ErrorText, 1284), (abi.DLTensor, 48)):
-            self.assertEqual(ctypes.sizeof(structure), size, structure.__name__)
-        for name, offset in (("device", 40), ("features", 64), ("flop", 96), ("verdict", 136), ("from_cache", 144)):
-            self.assertEqual(getattr(abi.Description, name).offset, offset, name)
+    def ask(self, expressions):
+        """The values of constant expressions of C."""
+        with tempfile.TemporaryDirectory() as folder:
+            source, program = Path(folder) / "ask.c", Path(folder) / "ask"
+            lines = [f'printf("%lld\\n", (long long)({expression}));' for expression in expressions]
+            text = "\n".join(["#include <stdio.h>", '#include "fpa.h"', "int main(void) {", *lines, "return 0; }"])
+            source.write_text(text)
+            includes = [f"-I{TOP / folder}" for folder in ("runtime/api", "base")]
+            subprocess.run([*os.environ.get("CC", "cc").split(), *includes, "-o", program, source], check=True)
+            return [int(line) for line in subprocess.run([program], capture_output=True, check=True).stdout.split()]
+
+    def test_structures(self):
+        written_out = {
+            "device_type": "device.device_type",
+            "device_id": "device.device_id",
+            "code": "dtype.code",
+            "bits": "dtype.bits",
+            "lanes": "dtype.lanes",
+        }
+        for structure, name, other in (
+            (abi.DLTensor, "DLTensor", written_out),
+            (abi.Tensors, "fpa_tensors", {}),
+            (abi.Options, "fpa_options", {}),
+            (abi.Description, "fpa_description", {}),
+            (abi.ErrorText, "fpa_error", {}),
+        ):
+            fields = [field for field, _ in structure._fields_]
+            offsets = self.ask([f"offsetof({name}, {other.get(field, field)})" for field in fields])
+            sizes = self.ask([f"sizeof((({name} *)0)->{other.get(field, field)})" for field in fields])
+            for field, offset, size in zip(fields, offsets, sizes):
+                mine = getattr(structure, field)
+                self.assertEqual((mine.offset, mine.size), (offset, size), f"{name}.{field}")
+            self.assertEqual(self.ask([f"sizeof({name})"]), [ctypes.sizeof(structure)], name)
+
+    def test_numbers(self):
+        codes = {f"FPA_{code.name}": code.value for code in fpac.Code}
+        forms = {f"FPA_FORM_{form.upper()}": number for number, form in enumerate(abi.FORMS)}
+        kinds = {"f32": "kDLFloat", "f16": "kDLFloat", "bf16": "kDLBfloat"}
+        devices = {"kDLCPU": abi.CPU, "kDLCUDA": abi.CUDA, "FPA_FORM_AUTO": abi.AUTO}
+        numbers = {**codes, **forms, **devices, "FPA_FORM_RECURRENT": abi.RECURRENT}
+        self.assertEqual(dict(zip(numbers, self.ask(numbers))), numbers)
+        self.assertEqual(self.ask(kinds.values()), [abi.DTYPES[name][0] for name in kinds])
 
 
 class Nvrtc(unittest.TestCase):
