@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import unittest
 
-from support import SPEC, fpac, head, log_gates, numbers, operands, same_bits
+from support import SPEC, TOP, fpac, head, log_gates, numbers, operands, same_bits
 
 try:
     import torch
@@ -89,6 +92,19 @@ class Tensors(unittest.TestCase):
         weights = [torch.nn.Parameter(torch.from_numpy(numbers(5, 2, 3, 8))), torch.from_numpy(numbers(6, 5, 8))]
         with self.assertRaisesRegex(NotImplementedError, r"weights\[0\]: requires grad"):
             trained(*tensors(trained, 6), weights=weights)
+
+    def test_torch_is_enough_without_numpy(self):
+        ask = """
+import sys, warnings
+sys.modules["numpy"] = None
+warnings.simplefilter("ignore")
+import torch, fpac
+head = fpac.head("return head { name = 'only', d = 8, dv = 8, terms = linear {} }")
+print(head(*3 * [torch.ones(1, 3, 1, 8)])[0, :, 0, 0].tolist())
+"""
+        environment = {**os.environ, "PYTHONPATH": str(TOP / "python")}
+        done = subprocess.run([sys.executable, "-c", ask], env=environment, capture_output=True, text=True)
+        self.assertEqual(done.stdout.strip(), "[8.0, 16.0, 24.0]", done.stderr)
 
     def test_threads_share_a_head(self):
         mine = head("mean")
