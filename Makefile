@@ -7,7 +7,7 @@
 #
 #   results gallery docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench generated tidy
 #   format format-check smoke coverage clean: docs/command.md, "make"
-#   install uninstall install-check dist: docs/install.md
+#   install uninstall install-check dist wheel wheel-check: docs/install.md
 
 VERSION   := $(strip $(file <VERSION))
 # Raised by what docs/abi.md says, and by nothing else.
@@ -98,6 +98,8 @@ long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper c
                    shipped cuda_emulated_fused emit parity bundle_cuda random mutation command_cuda properties)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
+# Python cannot load a library that wants a sanitizer of its program.
+python_tests    := $(if $(SANITIZE),,$(BUILD)/tests/test_python)
 fuzz_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(fuzz_sources))
 
 # tests/test_faults fails the first, second, third ... of these calls.
@@ -107,7 +109,7 @@ $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped)
 
 .PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
         gpu-bench gpu-table results gallery asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
-        generated tidy format clean install uninstall install-check dist
+        generated tidy format clean install uninstall install-check dist wheel wheel-check
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -208,6 +210,10 @@ $(BUILD)/tests/test_%: $(BUILD)/obj/tests/test_%.o $(helper_objects) $(BUILD)/in
 	$(call say,link)
 	$(quiet)$(link) -Wl,-rpath,'$$ORIGIN' -o $@ $^ -lcmocka $(PROGRAM_LIBS)
 
+$(BUILD)/tests/test_python: tests/python/test_python.sh
+	@mkdir -p $(@D)
+	@install -m 755 $< $@
+
 # Running
 
 # As many compilers as there are cores, where the caller did not say how many.
@@ -228,8 +234,8 @@ test:
 test-all:
 	@FPA_TEST_ALL=1 $(MAKE) --no-print-directory test
 
-check: all $(test_programs)
-	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(test_programs)
+check: all $(test_programs) $(python_tests)
+	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(python_tests) $(test_programs)
 
 # What needs a GPU; it fails where there is none. The parity cases run in each storage type. For a
 # machine that has a GPU but cannot build: make gpu-pack here, see CONTRIBUTING.md.
@@ -432,7 +438,25 @@ install-check: all $(BUILD)/fpac.1
 dist:
 	@tools/dist.sh $(BUILD)
 
+# libfpa for the wheel, and for machines without Lua: it carries libmd and LibTomMath where their archives are installed, and
+# finds Lua beside itself.
+$(BUILD)/wheel/libfpa.so: $(library_objects) | tools/wheel-files.sh
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(quiet)$(link) -shared -s -Wl,-soname,libfpa.so.$(SOVERSION) -Wl,--no-undefined -Wl,--exclude-libs,ALL \
+		-Wl,-rpath,'$$ORIGIN' -o $@ $^ $(LUA_SHARED) $(MD_PROGRAM) $(TOM_PROGRAM) $(LIBS)
+	@tools/wheel-files.sh $(@D) $(filter %.a,$(MD_PROGRAM) $(TOM_PROGRAM))
+
+# The Python package with the library, for pip: dist/fpac-VERSION-py3-none-PLATFORM.whl. PYTHON is one that has pip.
+PYTHON ?= python3
+wheel: $(BUILD)/wheel/libfpa.so
+	@PYTHON=$(PYTHON) tools/install-deps.sh --wheel
+	@PYTHON=$(PYTHON) tools/wheel.sh $(BUILD)
+
+wheel-check: wheel
+	@PYTHON=$(PYTHON) tools/wheel-check.sh
+
 clean:
-	rm -rf build
+	rm -rf build dist
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -2,8 +2,10 @@
 # Install what building and testing need and what is missing.
 #
 #   tools/install-deps.sh                 Debian packages (apt-get, as root or by sudo -n), and NVRTC
-#   tools/install-deps.sh --test          also what only tests need: g++ for the emulation of CUDA kernels; with
+#   tools/install-deps.sh --test          also what only tests need: g++ for the emulation of CUDA kernels; NumPy for those
+#                                         of the Python package, which are skipped where it cannot be had; with
 #                                         FPA_TEST_ALL set a browser that looks at pages, where it can be had
+#   tools/install-deps.sh --wheel         also what make wheel and its check need: pip, venv
 #   tools/install-deps.sh --ci            also what .ci/run needs: clang-format, clang-tidy, OpenBLAS's header
 #   tools/install-deps.sh --check [PKG]   only say which packages are missing; status 1 then
 #
@@ -17,6 +19,7 @@ set -eu
 
 compiler=${CC:-cc}
 need=(gcc libc6-dev pkg-config liblua5.4-dev libcmocka-dev libdlpack-dev libmd-dev libtommath-dev)
+wanted=() # what work goes on without
 check=no browser=no
 case ${1:-} in
 --check)
@@ -26,8 +29,10 @@ case ${1:-} in
     ;;
 --test)
     need+=(g++)
+    wanted=(python3-numpy)
     case ${FPA_TEST_ALL:-0} in '' | 0) ;; *) browser=yes ;; esac
     ;;
+--wheel) need+=(python3-pip python3-venv) ;;
 --ci) need+=(g++ clang-format clang-tidy libopenblas-dev) ;;
 esac
 
@@ -48,6 +53,9 @@ has_package() {
     libdlpack-dev) has_header dlpack/dlpack.h ;;
     libmd-dev) has_header sys/types.h sha256.h ;;
     libtommath-dev) has_header tommath.h ;;
+    python3-numpy) /usr/bin/python3 -c 'import numpy' 2>/dev/null ;;
+    python3-pip) "${PYTHON:-python3}" -c 'import pip' 2>/dev/null ;;
+    python3-venv) "${PYTHON:-python3}" -c 'import ensurepip' 2>/dev/null ;;
     libopenblas-dev) has_header cblas.h ;; # enough to read bench/*.c; bench_c links it
     *) return 1 ;;
     esac
@@ -100,6 +108,11 @@ if [ "$browser" = yes ] && ! has_browser; then
     { can_install && install_packages chromium python3-minimal libpython3-stdlib >/dev/null 2>&1; } ||
         echo "no browser, and none can be installed from here: pages are not looked at" >&2
 fi
+for package in "${wanted[@]}"; do
+    has_package "$package" && continue
+    if can_install && install_packages "$package"; then continue; fi
+    echo "missing, and not installable from here: $package; the tests that need it are skipped"
+done
 
 # NVRTC
 

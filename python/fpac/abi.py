@@ -1,0 +1,113 @@
+"""The structures of fpa.h and DLPack, as ctypes sees them. docs/abi.md says when they may change."""
+
+from __future__ import annotations
+
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint64,
+    c_void_p,
+)
+
+CPU = 1  # DLPack's kDLCPU
+CUDA = 2  # DLPack's kDLCUDA
+
+# Name of the library -> DLPack's type code and bits.
+DTYPES: dict[str, tuple[int, int]] = {"f32": (2, 32), "bf16": (4, 16), "f16": (2, 16)}
+
+# In the order of fpa_form; the names of head/form.c.
+FORMS: tuple[str, ...] = ("parallel", "chunked", "recurrent")
+AUTO = -1
+RECURRENT = 2
+
+LogFunction = CFUNCTYPE(None, c_void_p, c_char_p)
+
+
+class DLTensor(Structure):
+    """DLPack's DLTensor; its device and dtype are written out."""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("code", c_uint8),
+        ("bits", c_uint8),
+        ("lanes", c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    ]
+
+
+class Tensors(Structure):
+    """fpa_tensors. Pointers to DLTensor are addresses: they are set once and followed by C alone."""
+
+    _fields_ = [
+        ("q", c_void_p),
+        ("k", c_void_p),
+        ("v", c_void_p),
+        ("o", c_void_p),
+        ("log_gate", c_void_p),
+        ("state_in", c_void_p),
+        ("state_out", c_void_p),
+        ("weights", c_void_p),
+        ("stream", c_void_p),
+        ("recent", c_int64),
+    ]
+
+
+class Options(Structure):
+    """fpa_options."""
+
+    _fields_ = [
+        ("target", c_char_p),
+        ("device", c_int),
+        ("cache_dir", c_char_p),
+        ("compiler", c_char_p),
+        ("log", LogFunction),
+        ("log_user", c_void_p),
+    ]
+
+
+class Description(Structure):
+    """fpa_description."""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("target", c_char_p),
+        ("dtype", c_char_p),
+        ("state_dtype", c_char_p),
+        ("arithmetic", c_char_p),
+        ("device", c_int),
+        ("d", c_int),
+        ("dv", c_int),
+        ("causal", c_int),
+        ("gate", c_int),
+        ("normalized", c_int),
+        ("features", c_int64),
+        ("state_elements", c_int64),
+        ("chunk", c_int),
+        ("block", c_int),
+        ("crossover", c_int64),
+        ("flop", c_double * 3),
+        ("weight_count", c_int),
+        ("weight_names", POINTER(c_char_p)),
+        ("verdict", c_char_p),
+        ("from_cache", c_int),
+    ]
+
+
+class ErrorText(Structure):
+    """fpa_error."""
+
+    _fields_ = [("code", c_int), ("where", c_char * 256), ("message", c_char * 1024)]

@@ -1,0 +1,292 @@
+"""One call of a kernel. What a call needs in C's structures is prepared once for each set of layouts and then used
+again: a call sets addresses, allocates its results and the workspace, and goes to C."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import weakref
+from ctypes import addressof, byref, c_int64, c_size_t, c_void_p
+from typing import Any, NamedTuple
+
+from . import abi
+from .errors import Code, InvalidError
+from .kinds import Array, Kind, Layout, check_dtype, contiguous_strides
+from .library import Kernel, check, library
+
+# What becomes of the state.
+STATE_DROPPED = 0  # it is not wanted
+STATE_NEW = 1  # it is a result
+STATE_UPDATED = 2  # it is written where it was read
+
+_MOST_KEPT = 1 << 16  # bytes of a workspace on the CPU that a prepared call keeps; a larger one is allocated each time
+_MOST_PREPARED = 128  # sets of layouts; a program with more of them begins anew
+
+_NAMES = ("q", "k", "v", "log_gate", "state")
+
+
+class Widths:
+    """What results and checks need to know of a head."""
+
+    __slots__ = ("name", "dtype", "state_dtype", "dv", "state_elements")
+
+    def __init__(self, name: str, dtype: str, state_dtype: str, dv: int, state_elements: int) -> None:
+        self.name, self.dtype, self.state_dtype = name, dtype, state_dtype
+        self.dv, self.state_elements = dv, state_elements
+
+
+class Operands(NamedTuple):
+    """The arguments of one call; those not given are None. Shapes as in fpa_tensors."""
+
+    q: Array | None
+    k: Array
+    v: Array
+    log_gate: Array | None
+    state: Array | None
+    weights: tuple[Array, ...]
+    form: int
+    recent: int
+    keeps: int
+
+    def arrays(self) -> list[tuple[str, Array]]:
+        """Those given, with their names."""
+        given = [(name, getattr(self, name)) for name in _NAMES if getattr(self, name) is not None]
+        return given + [(f"weights[{i}]", weight) for i, weight in enumerate(self.weights)]
+
+
+def _tensor(layout: Layout) -> abi.DLTensor:
+    """A DLTensor without an address. ctypes keeps the arrays that its pointers were set from."""
+    axes = len(layout.shape)
+    code, bits = abi.DTYPES[layout.dtype]
+    return abi.DLTensor(
+        device_type=layout.device_type,
+        device_id=layout.device_id,
+        ndim=axes,
+        code=code,
+        bits=bits,
+        lanes=1,
+        shape=(c_int64 * axes)(*layout.shape),
+        strides=(c_int64 * axes)(*layout.strides),
+    )
+
+
+class Prepared:
+    """The structures of one call, for operands of the same layouts. Used by one thread at a time."""
+
+    __slots__ = (
+        "kernel",
+        "form",
+        "widths",
+        "tensors",
+        "error",
+        "q",
+        "k",
+        "v",
+        "o",
+        "log_gate",
+        "state_in",
+        "state_out",
+        "weights",
+        "weight_list",
+        "o_shape",
+        "state_shape",
+        "tensors_at",
+        "error_at",
+        "size",
+        "scratch",
+        "forward",
+        "kernel_at",
+        "on_device",
+    )
+
+    def __init__(self, kernel: Kernel, widths: Widths, kind: Kind, operands: Operands) -> None:
+        self.kernel, self.widths, self.form = kernel, widths, operands.form
+        self.tensors, self.error = abi.Tensors(recent=operands.recent), abi.ErrorText()
+        self.forward, self.kernel_at = library().fpa_forward, kernel.address
+        self.tensors_at, self.error_at = addressof(self.tensors), addressof(self.error)
+        layouts = {name: kind.layout(name, array) for name, array in operands.arrays()}
+        self._check_dtypes(layouts)
+        self.on_device = layouts["k"].device_type != abi.CPU
+        tensors = {name: _tensor(layout) for name, layout in layouts.items()}
+        # DLTensors; None: not given
+        self.q: Any = tensors.get("q")
+        self.k, self.v = tensors["k"], tensors["v"]
+        self.log_gate: Any = tensors.get("log_gate")
+        self.state_in: Any = tensors.get("state")
+        self.state_out: Any = self.state_in if operands.keeps == STATE_UPDATED else None
+        self.weights = [tensors[f"weights[{i}]"] for i in range(len(operands.weights))]
+        self.weight_list = (c_void_p * max(len(self.weights), 1))(*[addressof(weight) for weight in self.weights])
+        self.o: Any = None
+        self._point()
+        self.o_shape: tuple[int, ...] = ()
+        self.state_shape: tuple[int, ...] = ()
+        self.ask_size()  # checks the shapes, before anything is allocated
+        self._add_results(layouts, operands.keeps == STATE_NEW)
+
+    def _check_dtypes(self, layouts: dict[str, Layout]) -> None:
+        widths = self.widths
+        wanted = {"q": widths.dtype, "k": widths.dtype, "v": widths.dtype, "state": widths.state_dtype}
+        for name, layout in layouts.items():
+            check_dtype(name, layout, wanted.get(name, "f32"), widths.name)
+
+    def _point(self) -> None:
+        """Tell the fpa_tensors where the others are."""
+        for name in ("q", "k", "v", "o", "log_gate", "state_in", "state_out"):
+            tensor = getattr(self, name)
+            setattr(self.tensors, name, addressof(tensor) if tensor is not None else None)
+        self.tensors.weights = addressof(self.weight_list) if self.weights else None
+
+    def _add_results(self, layouts: dict[str, Layout], with_state: bool) -> None:
+        widths, k = self.widths, layouts["k"]
+        if self.q is not None:
+            self.o_shape = (*layouts["q"].shape[:3], widths.dv)
+            strides = contiguous_strides(self.o_shape)
+            self.o = _tensor(k._replace(shape=self.o_shape, strides=strides))
+        if with_state:
+            given = layouts.get("state")
+            shape = given.shape if given else (k.shape[0], k.shape[2], widths.state_elements)
+            self.state_shape, strides = shape, contiguous_strides(shape)
+            self.state_out = _tensor(k._replace(dtype=widths.state_dtype, shape=shape, strides=strides))
+        self._point()
+        if with_state:
+            self.ask_size()  # the form of one token depends on whether there is a state
+
+    def ask_size(self) -> None:
+        """How large a workspace has to be, with as many threads as OpenMP would use now."""
+        size = c_size_t()
+        status = library().fpa_workspace_size(
+            self.kernel_at, self.form, self.tensors_at, byref(size), byref(self.error)
+        )
+        check(status, self.error)
+        self.size: int = size.value
+        self.scratch: tuple[object, int] | None = None
+
+    def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
+        """o and the new state, each None when it is not wanted."""
+        q, k, v, log_gate, given, weights = operands[:6]
+        address, o, state = kind.address, None, None
+        if q is not None:
+            self.q.data = address(q)
+            o = kind.empty(self.o_shape, self.widths.dtype, k)
+            self.o.data = address(o)
+        self.k.data = address(k)
+        self.v.data = address(v)
+        if log_gate is not None:
+            self.log_gate.data = address(log_gate)
+        if given is not None:
+            self.state_in.data = address(given)
+        if self.state_shape:
+            state = kind.empty(self.state_shape, self.widths.state_dtype, k)
+            self.state_out.data = address(state)
+        for tensor, weight in zip(self.weights, weights):
+            tensor.data = address(weight)
+        status = self.launch(kind, k)
+        if status == Code.INVALID and self.error.where == b"workspace":
+            self.ask_size()  # OpenMP has more threads than when it was asked for
+            status = self.launch(kind, k)
+        if status:
+            check(status, self.error)
+        return o, state
+
+    def launch(self, kind: Kind, like: Array) -> int:
+        """Compute, or for a GPU begin to; gives a status."""
+        size, scratch = self.size, self.scratch
+        if size and scratch is None:
+            scratch = kind.scratch(size, like)
+            if size <= _MOST_KEPT and not self.on_device:
+                self.scratch = scratch
+        workspace = scratch[1] if scratch else None
+        if self.on_device:
+            self.tensors.stream = kind.stream(like)
+            guard = kind.guard(like)
+            if guard is not None:
+                with guard:
+                    return self.forward(self.kernel_at, self.form, self.tensors_at, workspace, size, self.error_at)
+        return self.forward(self.kernel_at, self.form, self.tensors_at, workspace, size, self.error_at)
+
+
+_serial = itertools.count(1)
+_open: dict[str, weakref.ref[Calls]] = {}  # a WeakValueDictionary is slower by half a microsecond
+
+
+def _forget(key: str, reference: object) -> None:
+    _open.pop(key, None)
+
+
+def find_calls(key: str) -> Calls:
+    """The head of that key. InvalidError: there is none."""
+    reference = _open.get(key)
+    calls = reference() if reference else None
+    if calls is None:
+        raise InvalidError(key, "is no head that is open in this process")
+    return calls
+
+
+class Calls:
+    """The prepared calls of one kernel, and the kernel, while it is open.
+
+    key: its name in this process, for torch's graphs. All that the shapes of results depend on is in it: a graph that
+    was kept from another process is taken only where the head at its place has the same.
+    """
+
+    __slots__ = ("_kernel", "widths", "_free", "key", "__weakref__")
+
+    def __init__(self, kernel: Kernel, widths: Widths) -> None:
+        self._kernel: Kernel | None = kernel
+        self.widths = widths
+        self._free: dict[object, list[Prepared]] = {}
+        w = widths
+        self.key = f"{w.name}/{w.dtype}/{w.dv}/{w.state_dtype}/{w.state_elements}/{next(_serial)}"
+        _open[self.key] = weakref.ref(self, functools.partial(_forget, self.key))
+
+    @property
+    def closed(self) -> bool:
+        return self._kernel is None
+
+    def kernel(self) -> Kernel:
+        """InvalidError: it was closed."""
+        if self._kernel is None:
+            raise InvalidError(self.widths.name, "is closed: open the head again")
+        return self._kernel
+
+    def close(self) -> None:
+        """The kernel is unloaded when the last call that runs has ended."""
+        self._kernel = None
+        self._free = {}
+
+    def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
+        """Compute. Threads may call at once: each takes structures that no other one has."""
+        kernel = self.kernel()
+        signature, state, gate = kind.signature, operands.state, operands.log_gate
+        if operands.keeps == STATE_UPDATED:
+            kind.check_written("state", state)
+        key = (
+            operands.form,
+            operands.recent,
+            operands.keeps,
+            None if operands.q is None else signature(operands.q),
+            signature(operands.k),
+            signature(operands.v),
+            None if gate is None else signature(gate),
+            None if state is None else signature(state),
+            tuple(map(signature, operands.weights)) if operands.weights else None,
+        )
+        free = self._free.get(key)
+        if free is None:
+            free = self._begin(key)
+        try:
+            prepared = free.pop()
+        except IndexError:
+            prepared = Prepared(kernel, self.widths, kind, operands)
+        try:
+            return prepared.run(kind, operands)
+        finally:
+            free.append(prepared)
+            if self._kernel is None:
+                self._free = {}  # closed meanwhile: nothing here may hold the kernel
+
+    def _begin(self, key: object) -> list[Prepared]:
+        """No prepared calls of these layouts yet."""
+        if len(self._free) >= _MOST_PREPARED:
+            self._free = {}
+        return self._free.setdefault(key, [])

@@ -1,0 +1,64 @@
+"""What a head is, as a dataclass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import abi
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the library made of a head, on one target."""
+
+    name: str
+    target: str  # "c:avx512", "cuda:sm_90a"
+    device: int  # of CUDA targets: which GPU
+    dtype: str  # of q, k, v, o: "f32", "bf16", "f16"
+    state_dtype: str
+    arithmetic: str  # what products are rounded to; sums are float32
+    d: int  # width of q and k
+    dv: int  # width of v and o
+    causal: bool
+    gate: bool
+    normalized: bool
+    features: int  # D, the rows of the state
+    state_elements: int  # N, of one sequence and head: D dv, and D more with a normaliser
+    chunk: int  # tokens
+    block: int  # of TSPOW, after simplification
+    crossover: int  # tokens from which chunked beats parallel by the plan's count; 0: never
+    flop: dict[str, float]  # of one head: parallel for a visible pair of tokens, chunked and recurrent for a token
+    weight_names: tuple[str, ...]  # run-time matrices
+    verdict: str  # what the kernel was checked on, and its largest error
+    from_cache: bool  # loaded from the cache or a bundle, not compiled
+
+    @property
+    def state_bytes(self) -> int:
+        """Of one sequence and head."""
+        return self.state_elements * abi.DTYPES[self.state_dtype][1] // 8
+
+
+def explain(about: abi.Description) -> Explanation:
+    """Copy it: the library's own goes with the kernel."""
+    return Explanation(
+        name=about.name.decode(),
+        target=about.target.decode(),
+        device=about.device,
+        dtype=about.dtype.decode(),
+        state_dtype=about.state_dtype.decode(),
+        arithmetic=about.arithmetic.decode(),
+        d=about.d,
+        dv=about.dv,
+        causal=bool(about.causal),
+        gate=bool(about.gate),
+        normalized=bool(about.normalized),
+        features=about.features,
+        state_elements=about.state_elements,
+        chunk=about.chunk,
+        block=about.block,
+        crossover=about.crossover,
+        flop=dict(zip(abi.FORMS, about.flop)),
+        weight_names=tuple(about.weight_names[i].decode() for i in range(about.weight_count)),
+        verdict=about.verdict.decode(),
+        from_cache=bool(about.from_cache),
+    )

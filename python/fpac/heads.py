@@ -1,0 +1,216 @@
+"""A head that is open: a callable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import abi
+from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Calls, Operands, Widths
+from .errors import InvalidError
+from .explanation import Explanation, explain
+from .kinds import Array, Kind, kind_of
+from .library import Kernel, library
+
+_FORMS: dict[str | None, int] = {None: abi.AUTO, "auto": abi.AUTO}
+_FORMS.update((name, number) for number, name in enumerate(abi.FORMS))
+
+Weights = Mapping[str, Array] | Sequence[Array] | None
+
+
+def _form_number(form: str | None) -> int:
+    number = _FORMS.get(form)
+    if number is None:
+        raise InvalidError("form", f"is {form!r}, but one of auto, {', '.join(abi.FORMS)} is needed")
+    return number
+
+
+class Head:
+    """A verified kernel of one head. Made by fpac.load, fpac.head and fpac.load_bundle.
+
+    Axes: B sequences, L tokens, Hq query heads, H key and value heads (Hq a multiple of H), D features, N elements of
+    a state of one sequence and head. Arrays are NumPy's, torch's, CuPy's, or have __dlpack__ and lie on the CPU; all of
+    a call are of one kind, and so are its results. Any strides, but the last axis is contiguous (of states the last
+    but two, of weights all). Heads may be called from several threads at once.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        about = explain(library().fpa_describe(kernel.address).contents)
+        widths = Widths(about.name, about.dtype, about.state_dtype, about.dv, about.state_elements)
+        self._about = about
+        self._calls = Calls(kernel, widths)
+
+    # What it is
+
+    @property
+    def name(self) -> str:
+        """Of the head, as its spec has it."""
+        return self._about.name
+
+    @property
+    def features(self) -> int:
+        """D, the rows of the state."""
+        return self._about.features
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """Matrices that a call is given, in their order."""
+        return self._about.weight_names
+
+    @property
+    def key(self) -> str:
+        """Its name among torch's operators."""
+        return self._calls.key
+
+    def explain(self) -> Explanation:
+        """Widths, features, forms and their cost, what was verified."""
+        return self._about
+
+    def choose_form(self, length: int, with_state: bool = False) -> str:
+        """The form that a call of so many tokens takes when it names none."""
+        number = library().fpa_choose_form(self._calls.kernel().address, length, with_state)
+        return abi.FORMS[number]
+
+    def __repr__(self) -> str:
+        about = self._about
+        closed = ", closed" if self.closed else ""
+        return f"<fpac head {about.name}: d {about.d}, dv {about.dv}, D {about.features}, {about.target}{closed}>"
+
+    # What it computes
+
+    def __call__(
+        self,
+        q: Array,
+        k: Array,
+        v: Array,
+        log_gate: Array | None = None,
+        weights: Weights = None,
+        state: Array | None = None,
+        return_state: bool = False,
+        form: str | None = None,
+        *,
+        recent: int = 0,
+    ) -> Any:
+        """o, or (o, state) with return_state.
+
+        q [B, L, Hq, d]; k [B, L, H, d]; v [B, L, H, dv]; o [B, L, Hq, dv], in C order.
+        log_gate [B, L, H] float32, of gated heads: natural logarithms; that of step t multiplies what came before t.
+        weights: the run-time matrices by name, or in the order of weight_names: [rows, d] or [d] float32, C order,
+        with a leading H where there is one a head.
+        state [B, H, N], or [B, H, D, dv] without a normaliser: what came before; None: nothing. It is not changed.
+        form: "parallel", "chunked", "recurrent", or None for the fastest.
+        recent: tokens before q's one that the state has not seen; k, v and log_gate have recent + 1 then.
+        """
+        keeps = STATE_NEW if return_state else STATE_DROPPED
+        o, state = self._run(q, k, v, log_gate, weights, state, _form_number(form), recent, keeps)
+        return (o, state) if return_state else o
+
+    def step(
+        self,
+        q: Array,
+        k: Array,
+        v: Array,
+        state: Array,
+        log_gate: Array | None = None,
+        weights: Weights = None,
+    ) -> Any:
+        """o of tokens that are decoded, one or a few; the state is updated in place. Shapes as in a call."""
+        _needs_state(state)
+        return self._run(q, k, v, log_gate, weights, state, abi.RECURRENT, 0, STATE_UPDATED)[0]
+
+    def update(
+        self,
+        k: Array,
+        v: Array,
+        state: Array,
+        log_gate: Array | None = None,
+        weights: Weights = None,
+    ) -> None:
+        """Put tokens into the state, in place, without asking anything of it: what follows calls with `recent`."""
+        _needs_state(state)
+        self._run(None, k, v, log_gate, weights, state, abi.AUTO, 0, STATE_UPDATED)
+
+    def new_state(self, k: Array) -> Any:
+        """The state before the first token, zeros [B, H, N], for keys [B, L, H, d]: of their kind, where they lie."""
+        kind, about = kind_of("k", k), self._about
+        taken = kind.take("k", k)
+        if len(taken.shape) != 4:
+            raise InvalidError("k", f"has {len(taken.shape)} axes, but 4 are needed")
+        shape = (taken.shape[0], taken.shape[2], about.state_elements)
+        return kind.give(kind.zeros(shape, about.state_dtype, taken), k)
+
+    def _run(
+        self,
+        q: Array | None,
+        k: Array,
+        v: Array,
+        log_gate: Array | None,
+        weights: Weights,
+        state: Array | None,
+        form: int,
+        recent: int,
+        keeps: int,
+    ) -> tuple[Any, Any]:
+        kind = kind_of("k", k)
+        taken = Operands(
+            None if q is None else kind.take("q", q),
+            kind.take("k", k),
+            kind.take("v", v),
+            None if log_gate is None else kind.take("log_gate", log_gate),
+            None if state is None else kind.take("state", state),
+            () if weights is None else self._take_weights(kind, weights),
+            form,
+            recent,
+            keeps,
+        )
+        o, new = kind.run(self._calls, taken)
+        return o if o is None else kind.give(o, k), new if new is None else kind.give(new, k)
+
+    def _take_weights(self, kind: Kind, weights: Mapping[str, Array] | Sequence[Array]) -> tuple[Array, ...]:
+        names = self._about.weight_names
+        if isinstance(weights, Mapping):
+            for name in weights:
+                if name not in names:
+                    raise InvalidError("weights", f"{name!r} is none of {self.name}, which has {_list(names)}")
+            missing = [name for name in names if name not in weights]
+            if missing:
+                raise InvalidError("weights", f"{_list(missing)} of {self.name} missing")
+            weights = [weights[name] for name in names]
+        elif len(weights) != len(names):
+            raise InvalidError("weights", f"{len(weights)} are given, but {self.name} has {_list(names)}")
+        return tuple([kind.take(f"weights[{names[i]!r}]", weight) for i, weight in enumerate(weights)])
+
+    # Its life
+
+    @property
+    def closed(self) -> bool:
+        """Whether close was called."""
+        return self._calls.closed
+
+    def close(self) -> None:
+        """Unload the kernel, as happens by itself when nobody holds the head any more. Calls that run go on."""
+        self._calls.close()
+
+    def __enter__(self) -> Head:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+    def __copy__(self) -> Head:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Head:
+        return self  # nothing in it changes: copies of a model share it
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a head cannot be pickled: open the spec again, the kernel comes from the cache")
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names) if names else "none"
+
+
+def _needs_state(state: Array | None) -> None:
+    if state is None:
+        raise InvalidError("state", "is None, but a step carries the state on: see new_state")

@@ -1,0 +1,131 @@
+"""Kinds of arrays: what a call needs to know of NumPy's arrays, torch's tensors and others.
+
+A kind is a module-like object; the one of an array is found by its type, and nothing is imported for it that the
+caller has not imported already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+
+from .errors import ArgumentTypeError
+
+if TYPE_CHECKING:
+    from .call import Calls, Operands
+
+Array = Any  # an array of one of the kinds
+
+
+class Layout(NamedTuple):
+    """What a DLTensor says of an array, but for its address."""
+
+    dtype: str  # of the library: "f32", "bf16", "f16"
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # in elements
+    device_type: int
+    device_id: int
+
+
+class Kind(Protocol):
+    """How a call reads and makes arrays of one kind. Functions are called with arrays of that kind only."""
+
+    def take(self, name: str, array: object) -> Array:
+        """Argument `name` as the functions below want it. ArgumentTypeError: it is of another kind."""
+
+    def give(self, array: Array, like: Array) -> Array:
+        """A result as the caller wants it, who gave `like`."""
+
+    def run(self, calls: Calls, operands: Operands) -> tuple[Array | None, Array | None]:
+        """Compute o and the new state, each None when it is not wanted: calls.run, or by way of a framework."""
+
+    def signature(self, array: Array) -> Hashable:
+        """Everything that layout tells: equal ones have equal layouts."""
+
+    def layout(self, name: str, array: Array) -> Layout:
+        """The layout of argument `name`. ArgumentTypeError: of a dtype or kind of memory that no head takes."""
+
+    def address(self, array: Array) -> int:
+        """Of its first element."""
+
+    def check_written(self, name: str, array: Array) -> None:
+        """InvalidError: argument `name` cannot be written to."""
+
+    def empty(self, shape: Sequence[int], dtype: str, like: Array) -> Array:
+        """A new array in C order, where `like` lies."""
+
+    def zeros(self, shape: Sequence[int], dtype: str, like: Array) -> Array:
+        """The same, of zeros."""
+
+    def scratch(self, size: int, like: Array) -> tuple[object, int]:
+        """What holds `size` bytes, and their address: a multiple of 64, on a GPU of 256."""
+
+    def stream(self, like: Array) -> int:
+        """The CUstream to compute in; not asked for arrays on a CPU."""
+
+    def guard(self, like: Array) -> AbstractContextManager[Any] | None:
+        """What makes the device of `like` the current one, None where it is; not asked for arrays on a CPU."""
+
+
+_found: dict[type, Kind] = {}
+
+
+def _resolve(name: str, array: object) -> Kind:
+    root = type(array).__module__.partition(".")[0]
+    if _derives(array, "numpy", "ndarray"):
+        from .numpy_arrays import NUMPY
+
+        return NUMPY
+    if _derives(array, "torch", "Tensor"):
+        from . import torch  # noqa: F401  defines the operators
+        from .torch_tensors import TORCH
+
+        return TORCH
+    if root == "cupy":
+        from .cupy_arrays import CUPY
+
+        return CUPY
+    if hasattr(array, "__dlpack__"):
+        from .dlpack import DLPACK
+
+        return DLPACK
+    raise ArgumentTypeError(
+        name,
+        f"is a {type(array).__module__}.{type(array).__qualname__}, "
+        "but NumPy's arrays, torch's tensors and arrays with __dlpack__ are taken",
+    )
+
+
+def _derives(array: object, package: str, name: str) -> bool:
+    return any(c.__name__ == name and c.__module__.partition(".")[0] == package for c in type(array).__mro__)
+
+
+def kind_of(name: str, array: object) -> Kind:
+    """The kind of argument `name`."""
+    kind = _found.get(type(array))
+    if kind is None:
+        kind = _found[type(array)] = _resolve(name, array)
+    return kind
+
+
+def check_dtype(name: str, layout: Layout, wanted: str, head: str) -> None:
+    """Refuse another dtype than the head's, in words."""
+    if layout.dtype != wanted:
+        raise ArgumentTypeError(name, f"is {layout.dtype}, but {head} takes {wanted} here: convert it before the call")
+
+
+def refuse_kind(name: str, array: object, kind: str) -> NoReturn:
+    """Argument `name` is of another kind than the first array."""
+    raise ArgumentTypeError(
+        name, f"is a {type(array).__qualname__}, but the others are {kind}: give arrays of one kind"
+    )
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Of C order, in elements."""
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides))

@@ -1,0 +1,134 @@
+"""Finding and opening libfpa.so."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from pathlib import Path
+
+from . import abi
+from .errors import LibraryError, error_of
+
+_HERE = Path(__file__).resolve().parent
+
+VERSION = (_HERE / "VERSION").read_text(encoding="ascii").strip()
+_SYSTEM = "libfpa.so.0"  # the number is SOVERSION in the Makefile
+
+_lock = threading.Lock()
+_library: ctypes.CDLL | None = None
+
+
+def _places() -> list[Path]:
+    """Where libfpa.so may lie: beside the package (a wheel), in the build folder of a checkout."""
+    return [_HERE / "libfpa.so", _HERE.parent.parent / "build" / "libfpa.so"]
+
+
+def find_library() -> str:
+    """The path, or the name for the loader, of the library to open."""
+    named = os.environ.get("FPAC_LIBRARY")
+    if named:
+        return named
+    for place in _places():
+        if place.exists():
+            return str(place)
+    return _SYSTEM
+
+
+def _prototype(library: ctypes.CDLL) -> None:
+    """Arguments and results. Structures that a call has ready are given by their address."""
+    status, error, kernel = c_int, POINTER(abi.ErrorText), POINTER(c_void_p)
+    options = POINTER(abi.Options)
+    table = {
+        "fpa_version": (c_char_p, []),
+        "fpa_status_name": (c_char_p, [c_int]),
+        "fpa_open": (status, [c_char_p, c_char_p, options, kernel, error]),
+        "fpa_open_text": (status, [c_char_p, c_char_p, c_char_p, options, kernel, error]),
+        "fpa_open_bundle": (status, [c_char_p, c_char_p, options, kernel, error]),
+        "fpa_describe": (POINTER(abi.Description), [c_void_p]),
+        "fpa_choose_form": (c_int, [c_void_p, c_int64, c_int]),
+        "fpa_workspace_size": (status, [c_void_p, c_int, c_void_p, POINTER(c_size_t), error]),
+        "fpa_forward": (status, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p]),
+        "fpa_close": (None, [c_void_p]),
+    }
+    for name, (result, arguments) in table.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+
+
+def _open() -> ctypes.CDLL:
+    path = find_library()
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as reason:
+        if path != _SYSTEM:
+            raise LibraryError(path, f"cannot be loaded: {reason}") from None
+        looked = ", ".join(str(place) for place in _places())
+        raise LibraryError(
+            "libfpa.so",
+            f"was found neither in {looked} nor by the loader: install the wheel, run `make` in the checkout, or name "
+            "the file in FPAC_LIBRARY",
+        ) from None
+    try:
+        library.fpa_version.restype = c_char_p
+        version = library.fpa_version().decode()
+    except AttributeError:
+        raise LibraryError(path, "is no libfpa: it has no fpa_version") from None
+    if version != VERSION:
+        raise LibraryError(
+            path,
+            f"is libfpa {version}, but this package is fpac {VERSION}: install the two of one version, or name that "
+            "library in FPAC_LIBRARY",
+        )
+    try:
+        _prototype(library)
+    except AttributeError as reason:
+        raise LibraryError(path, f"is not the whole libfpa ({reason}): libfpa-run opens bundles only") from None
+    return library
+
+
+def library() -> ctypes.CDLL:
+    """libfpa, opened at the first call and then kept."""
+    global _library
+    if _library is None:
+        with _lock:
+            if _library is None:
+                _library = _open()
+    return _library
+
+
+def library_version() -> str:
+    """The version of the C library, "0.1.0"."""
+    return library().fpa_version().decode()
+
+
+def check(status: int, error: abi.ErrorText) -> None:
+    """Raise what a function of the library reported."""
+    if status:
+        raise error_of(status, error.where.decode("utf-8", "replace"), error.message.decode("utf-8", "replace"))
+
+
+class Kernel:
+    """An open fpa_kernel. It is closed when nobody holds it any more: a call that is running holds it, so that it
+    outlives a close() in another thread."""
+
+    __slots__ = ("address", "_close")
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+        self._close = library().fpa_close
+
+    def __del__(self) -> None:
+        if self.address:
+            self._close(self.address)
+            self.address = 0
+
+
+def open_kernel(function: str, arguments: list[bytes | None], options: abi.Options) -> Kernel:
+    """Call fpa_open, fpa_open_text or fpa_open_bundle."""
+    address, error = c_void_p(), abi.ErrorText()
+    status = getattr(library(), function)(*arguments, byref(options), byref(address), byref(error))
+    check(status, error)
+    assert address.value
+    return Kernel(address.value)

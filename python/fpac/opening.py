@@ -1,0 +1,138 @@
+"""Opening heads: from spec files, spec texts and bundles."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from ctypes import c_void_p, cast
+from dataclasses import dataclass
+from typing import Any
+
+from . import abi, nvrtc
+from .errors import InvalidError
+from .heads import Head
+from .library import open_kernel
+
+Path = str | os.PathLike[str]
+Log = Callable[[str], object]
+
+
+def _text(name: str, value: Path | None) -> bytes | None:
+    """For C: paths as the file system spells them."""
+    if value is None:
+        return None
+    text = os.fsencode(value)
+    if b"\0" in text:
+        raise InvalidError(name, "has a zero byte in it")
+    return text
+
+
+def _log_function(log: Log | None) -> Any:
+    if log is None:
+        return cast(c_void_p(), abi.LogFunction)
+    return abi.LogFunction(lambda user, line: log(line.decode("utf-8", "replace")) and None)
+
+
+def _open(
+    function: str,
+    arguments: list[bytes | None],
+    target: str | None,
+    device: int,
+    cache_dir: Path | None,
+    compiler: Path | None,
+    log: Log | None,
+) -> Head:
+    options = abi.Options(
+        target=_text("target", target),
+        device=device,
+        cache_dir=_text("cache_dir", cache_dir),
+        compiler=_text("compiler", compiler),
+        log=_log_function(log),
+    )
+    if target is not None and target.startswith("cuda"):
+        nvrtc.preload()
+    head = Head(open_kernel(function, arguments, options))
+    if "torch" in sys.modules:
+        from . import torch  # noqa: F401  so that torch.compile finds the operators
+    return head
+
+
+def load(
+    spec: Path,
+    name: str | None = None,
+    target: str | None = None,
+    *,
+    device: int = 0,
+    cache_dir: Path | None = None,
+    compiler: Path | None = None,
+    log: Log | None = None,
+) -> Head:
+    """Open one head of a spec file: generate, compile (or take from the cache), load, verify.
+
+    name: which head; None: the file's only one. target: "c" (None) for the best that this machine runs, "cuda" for
+    the best of GPU `device`, or one of `fpac list`. cache_dir: None for the usual place, "" for none. compiler: None
+    for $FPA_CC, cc, gcc or clang. log: is called with lines about what is compiled and verified.
+    """
+    arguments = [_text("spec", spec), _text("name", name)]
+    return _open("fpa_open", arguments, target, device, cache_dir, compiler, log)
+
+
+def head(
+    text: str,
+    name: str | None = None,
+    target: str | None = None,
+    *,
+    file: str = "text",
+    device: int = 0,
+    cache_dir: Path | None = None,
+    compiler: Path | None = None,
+    log: Log | None = None,
+) -> Head:
+    """Open one head of a spec that is a text in Lua; messages call it `file`. The rest is as in load."""
+    arguments = [_text("file", file), _text("text", text), _text("name", name)]
+    return _open("fpa_open_text", arguments, target, device, cache_dir, compiler, log)
+
+
+def load_bundle(
+    folder: Path,
+    name: str,
+    target: str | None = None,
+    *,
+    device: int = 0,
+    cache_dir: Path | None = None,
+    log: Log | None = None,
+) -> Head:
+    """Open one head of a folder that `fpac gen --object` wrote: needs no compiler. It is verified once a machine."""
+    arguments = [_text("folder", folder), _text("name", name)]
+    return _open("fpa_open_bundle", arguments, target, device, cache_dir, None, log)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a kernel was compared with the formula on, and its largest error, in one line."""
+
+    name: str
+    target: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.name} on {self.target}: {self.text}"
+
+
+def verify(
+    spec: Path,
+    name: str | None = None,
+    target: str | None = None,
+    *,
+    device: int = 0,
+    compiler: Path | None = None,
+    log: Log | None = None,
+) -> Verdict:
+    """Compile a head afresh and compare every form with the formula in double precision; no cache is used.
+
+    RefusedError: an element lies beyond its bound.
+    """
+    with load(spec, name, target, device=device, cache_dir="", compiler=compiler, log=log) as opened:
+        about = opened.explain()
+    return Verdict(about.name, about.target, about.verdict)

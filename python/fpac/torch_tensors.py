@@ -1,0 +1,119 @@
+"""torch's tensors, on the CPU or a GPU: in the current stream, with memory from torch's allocators."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import abi
+from .errors import ArgumentTypeError, UnsupportedError
+from .kinds import Layout, refuse_kind
+
+if TYPE_CHECKING:
+    from .call import Calls, Operands
+
+_NAMES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
+DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+_DEVICES = {"cpu": abi.CPU, "cuda": abi.CUDA}
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_ALIGNMENT = 64  # torch aligns memory of the CPU to so many bytes, of a GPU to 512
+
+# torch's Python function makes a Stream object; its compilers use this one for the address alone.
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
+    lambda device: torch.cuda.current_stream(device).cuda_stream
+)
+
+_modes = torch._C._len_torch_dispatch_stack
+
+_entered = threading.local()
+
+
+def _enter(index: int) -> None:
+    """A thread has no current context until it launches something: launch something small, once a thread."""
+    torch.zeros(1, device=torch.device("cuda", index))
+    _entered.devices = getattr(_entered, "devices", frozenset()) | {index}
+
+
+def check_gradients(operands: Operands) -> None:
+    """A kernel has no backward: rather refuse than detach in silence."""
+    q, k, v, log_gate, state, weights = operands[:6]
+    if not torch.is_grad_enabled():
+        return
+    if (
+        k.requires_grad
+        or v.requires_grad
+        or (q is not None and q.requires_grad)
+        or (log_gate is not None and log_gate.requires_grad)
+        or (state is not None and state.requires_grad)
+        or (weights and any([weight.requires_grad for weight in weights]))
+    ):
+        name = next(name for name, tensor in operands.arrays() if tensor.requires_grad)
+        raise UnsupportedError(
+            name, "requires grad, but gradients are not supported yet: detach the inputs or use torch.no_grad()"
+        )
+
+
+class Torch:
+    """The kind (kinds.Kind) of torch's tensors."""
+
+    def take(self, name: str, array: object) -> torch.Tensor:
+        if not isinstance(array, torch.Tensor):
+            refuse_kind(name, array, "torch tensors")
+        return array
+
+    def give(self, array: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        return array
+
+    def run(self, calls: Calls, operands: Operands) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        # Fake tensors have no memory; a mode wants to see every operator.
+        if torch.compiler.is_compiling() or type(operands.k) not in _PLAIN or _modes():
+            from .torch import run_operator  # which needs this module
+
+            return run_operator(calls, operands)
+        check_gradients(operands)
+        return calls.run(self, operands)
+
+    def signature(self, array: torch.Tensor) -> Hashable:
+        return array.shape, array.stride(), array.dtype, array.device
+
+    def layout(self, name: str, array: torch.Tensor) -> Layout:
+        dtype, device = _NAMES.get(array.dtype), _DEVICES.get(array.device.type)
+        if dtype is None:
+            raise ArgumentTypeError(
+                name, f"is {array.dtype}, but float32, float16 and bfloat16 are taken: convert it with .to()"
+            )
+        if device is None:
+            raise ArgumentTypeError(name, f"lies on {array.device}, but tensors on cpu and cuda are taken")
+        return Layout(dtype, tuple(array.shape), array.stride(), device, array.device.index or 0)
+
+    address = staticmethod(torch.Tensor.data_ptr)
+
+    def check_written(self, name: str, array: torch.Tensor) -> None:
+        pass  # every tensor can be written to
+
+    def empty(self, shape: Sequence[int], dtype: str, like: torch.Tensor) -> torch.Tensor:
+        wanted = DTYPES[dtype]
+        return like.new_empty(shape) if wanted is like.dtype else like.new_empty(shape, dtype=wanted)
+
+    def zeros(self, shape: Sequence[int], dtype: str, like: torch.Tensor) -> torch.Tensor:
+        return like.new_zeros(shape, dtype=DTYPES[dtype])
+
+    def scratch(self, size: int, like: torch.Tensor) -> tuple[object, int]:
+        memory = like.new_empty(size + _ALIGNMENT, dtype=torch.uint8)
+        return memory, -(-memory.data_ptr() // _ALIGNMENT) * _ALIGNMENT
+
+    def stream(self, like: torch.Tensor) -> int:
+        return int(_raw_stream(like.get_device()))
+
+    def guard(self, like: torch.Tensor) -> AbstractContextManager[Any] | None:
+        index = like.get_device()
+        if index not in getattr(_entered, "devices", ()):
+            _enter(index)
+        return None if torch.cuda.current_device() == index else torch.cuda.device(index)
+
+
+TORCH = Torch()
