@@ -27,16 +27,17 @@ SPEC = "return head { name = 'small', d = 64, dv = 64, scale = 1 / 8, normalize 
 ROUND = 100  # calls between waits for a GPU, whose queue is longer
 
 
-def median(call, calls, wait):
-    """Of the times of single calls, in microseconds."""
-    times = []
-    for _ in range(-(-calls // ROUND)):
-        for _ in range(ROUND):
-            begin = time.perf_counter_ns()
-            call()
-            times.append(time.perf_counter_ns() - begin)
-        wait()
-    return statistics.median(times[ROUND:]) / 1e3
+def medians(functions, calls, wait):
+    """Of the times of single calls of each, in microseconds; they take turns, so that a busy machine troubles all."""
+    times = [[] for _ in functions]
+    for _ in range(-(-calls // ROUND) + 1):
+        for function, mine in zip(functions, times):
+            for _ in range(ROUND):
+                begin = time.perf_counter_ns()
+                function()
+                mine.append(time.perf_counter_ns() - begin)
+            wait()
+    return [statistics.median(mine[ROUND:]) / 1e3 for mine in times]
 
 
 def c_call(head, q, k, v, state):
@@ -94,15 +95,16 @@ def main():
     parser.add_argument("--limit", type=float, help="most microseconds that a call of a head may cost")
     options = parser.parse_args()
     head = fpac.head(SPEC, target=options.target)
-    empty = median(lambda: library().fpa_close(None), options.calls, lambda: None)
-    print(f"{head}; medians of {options.calls} calls in us; an empty call by ctypes {empty:.2f}")
+    print(f"{head}; medians of {options.calls} calls in us")
+    close = library().fpa_close
     print(f"{'arrays':<12} {'call':<18} {'call':>8} {'C call':>8} {'overhead':>9}")
     worst = 0.0
     for name, (make, wait, is_torch) in kinds(options.target).items():
         arrays = [make(1, 1, 1, 64) for _ in range(3)]
         for what, call, state in rows(head, arrays, is_torch):
             c, _alive = c_call(head, *arrays, state)
-            whole, alone = median(call, options.calls, wait), median(c, options.calls, wait) - empty
+            whole, alone, empty = medians([call, c, lambda: close(None)], options.calls, wait)
+            alone -= empty
             print(f"{name:<12} {what:<18} {whole:8.2f} {alone:8.2f} {whole - alone:9.2f}")
             if what.startswith("head"):
                 worst = max(worst, whole - alone)

@@ -10,7 +10,7 @@ wheel=$(realpath dist/fpac-*.whl)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$python" -m venv --system-site-packages "$work/venv"
-"$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$wheel[numpy]"
+"$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check "${wheel}[numpy]"
 mkdir "$work/empty" && cd "$work/empty"
 env -u FPAC_LIBRARY -u PYTHONPATH -u LD_LIBRARY_PATH FPA_CACHE_DIR="$work/cache" "$work/venv/bin/python" - <<'PYTHON'
 import fpac, fpac.library, numpy as np

@@ -46,4 +46,5 @@ for library in "$files"/*.so*; do
     newest=$(objdump -T "$library" | grep -o 'GLIBC_[0-9.]*' | cut -d _ -f 2 | sort -V | tail -1)
     [ "$(printf '%s\n' "$newest" $glibc | sort -V | tail -1)" = $glibc ] || stop "$library needs glibc $newest, not $glibc"
 done
+# shellcheck disable=SC2016
 readelf -d "$files/libfpa.so" | grep -q 'RUNPATH.*\[\$ORIGIN\]' || stop "libfpa.so does not look beside itself"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from . import abi
 from .errors import Code, InvalidError
-from .kinds import Array, Kind, Layout, check_dtype, contiguous_strides
+from .kinds import Array, Kind, Layout, check_dtype, in_c_order
 from .library import Kernel, check, library
 
 # What becomes of the state.
@@ -88,8 +88,8 @@ class Prepared:
         "state_out",
         "weights",
         "weight_list",
-        "o_shape",
-        "state_shape",
+        "o_layout",
+        "state_layout",
         "tensors_at",
         "error_at",
         "size",
@@ -118,8 +118,8 @@ class Prepared:
         self.weight_list = (c_void_p * max(len(self.weights), 1))(*[addressof(weight) for weight in self.weights])
         self.o: Any = None
         self._point()
-        self.o_shape: tuple[int, ...] = ()
-        self.state_shape: tuple[int, ...] = ()
+        self.o_layout: Any = None  # a Layout; None: no such result
+        self.state_layout: Any = None
         self.ask_size()  # checks the shapes, before anything is allocated
         self._add_results(layouts, operands.keeps == STATE_NEW)
 
@@ -139,14 +139,13 @@ class Prepared:
     def _add_results(self, layouts: dict[str, Layout], with_state: bool) -> None:
         widths, k = self.widths, layouts["k"]
         if self.q is not None:
-            self.o_shape = (*layouts["q"].shape[:3], widths.dv)
-            strides = contiguous_strides(self.o_shape)
-            self.o = _tensor(k._replace(shape=self.o_shape, strides=strides))
+            self.o_layout = in_c_order(k, widths.dtype, (*layouts["q"].shape[:3], widths.dv))
+            self.o = _tensor(self.o_layout)
         if with_state:
             given = layouts.get("state")
             shape = given.shape if given else (k.shape[0], k.shape[2], widths.state_elements)
-            self.state_shape, strides = shape, contiguous_strides(shape)
-            self.state_out = _tensor(k._replace(dtype=widths.state_dtype, shape=shape, strides=strides))
+            self.state_layout = in_c_order(k, widths.state_dtype, shape)
+            self.state_out = _tensor(self.state_layout)
         self._point()
         if with_state:
             self.ask_size()  # the form of one token depends on whether there is a state
@@ -167,7 +166,7 @@ class Prepared:
         address, o, state = kind.address, None, None
         if q is not None:
             self.q.data = address(q)
-            o = kind.empty(self.o_shape, self.widths.dtype, k)
+            o = kind.empty(self.o_layout, k)
             self.o.data = address(o)
         self.k.data = address(k)
         self.v.data = address(v)
@@ -175,8 +174,8 @@ class Prepared:
             self.log_gate.data = address(log_gate)
         if given is not None:
             self.state_in.data = address(given)
-        if self.state_shape:
-            state = kind.empty(self.state_shape, self.widths.state_dtype, k)
+        if self.state_layout is not None:
+            state = kind.empty(self.state_layout, k)
             self.state_out.data = address(state)
         for tensor, weight in zip(self.weights, weights):
             tensor.data = address(weight)

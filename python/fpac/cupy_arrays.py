@@ -54,9 +54,9 @@ class Cupy:
         plain = {"f32": "float32", "f16": "float16"}
         return plain[dtype] if dtype in plain else like.dtype
 
-    def empty(self, shape: Sequence[int], dtype: str, like: Array) -> Array:
+    def empty(self, layout: Layout, like: Array) -> Array:
         with like.device:
-            return cupy.empty(shape, self._dtype(dtype, like))
+            return cupy.empty(layout.shape, self._dtype(layout.dtype, like))
 
     def zeros(self, shape: Sequence[int], dtype: str, like: Array) -> Array:
         with like.device:

@@ -52,11 +52,11 @@ class Kind(Protocol):
     def check_written(self, name: str, array: Array) -> None:
         """InvalidError: argument `name` cannot be written to."""
 
-    def empty(self, shape: Sequence[int], dtype: str, like: Array) -> Array:
-        """A new array in C order, where `like` lies."""
+    def empty(self, layout: Layout, like: Array) -> Array:
+        """A new array of that shape and dtype in C order, where `like` lies."""
 
     def zeros(self, shape: Sequence[int], dtype: str, like: Array) -> Array:
-        """The same, of zeros."""
+        """A new array of zeros."""
 
     def scratch(self, size: int, like: Array) -> tuple[object, int]:
         """What holds `size` bytes, and their address: a multiple of 64, on a GPU of 256."""
@@ -129,3 +129,8 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
         strides.append(step)
         step *= length
     return tuple(reversed(strides))
+
+
+def in_c_order(like: Layout, dtype: str, shape: tuple[int, ...]) -> Layout:
+    """Of a new array where `like` lies."""
+    return Layout(dtype, shape, contiguous_strides(shape), like.device_type, like.device_id)

@@ -103,8 +103,8 @@ class Numpy:
         if not array.flags.writeable:
             raise InvalidError(name, "is read-only, but it is updated in place: give a copy")
 
-    def empty(self, shape: Sequence[int], dtype: str, like: Array) -> Array:
-        return np.empty(shape, _dtype(dtype, like))
+    def empty(self, layout: Layout, like: Array) -> Array:
+        return np.empty(layout.shape, _dtype(layout.dtype, like))
 
     def zeros(self, shape: Sequence[int], dtype: str, like: Array) -> Array:
         return np.zeros(shape, _dtype(dtype, like))
