@@ -120,7 +120,8 @@ static int is_stranger(const unsigned char *image)
     const unsigned char *object = fake_state.object;
     for (unsigned long at = 0; object && at + sizeof(Elf64_Ehdr) <= fake_state.object_size; at += 16) {
         const unsigned long size = memcmp(object + at, ELFMAG, SELFMAG) == 0 ? end_of(object + at) : 0;
-        if (size > 0 && size <= fake_state.object_size - at && memcmp(object + at, image, size) == 0)
+        if (size > 0 && size <= fake_state.object_size - at && size == end_of(image) &&
+            memcmp(object + at, image, size) == 0)
             return 0;
     }
     return object != NULL;

@@ -193,6 +193,14 @@ static void launch_cluster(unsigned first)
     }
 }
 
+/* When the library is unloaded. */
+__attribute__((destructor)) static void give_back(void)
+{
+    delete[] blocks;
+    if (stacks && stacks != MAP_FAILED)
+        munmap(stacks, (size_t)MOST_BLOCKS * MOST_THREADS * STACK);
+}
+
 } // namespace emulate
 
 /* NULL, or what went wrong. So many neighbours along x are a cluster. maps, weights (pointers to the head's):
