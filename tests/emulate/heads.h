@@ -52,6 +52,7 @@ static const char emulated_heads[] =
     "  h('deep', { d = 256, dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 16 }),\n"
     "  h('deeper', { d = 176, dv = 80, dtype = 'f16', terms = linear {}, scale = 1 / 8 }),\n"
     "  h('rotated', { d = 128, dv = 128, terms = term { some(64, 128, 1) } }),\n"
+    "  h('double', { dv = 128 }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "}\n";
 

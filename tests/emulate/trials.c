@@ -116,8 +116,10 @@ static bool choose_spread(const void *choice, const fpa_module *module, const fp
     return found;
 }
 
-static void choose_by(const emulated_call *c, fpa_trial *trial)
+void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_trial *trial)
 {
+    emulated->cuda.room.multiprocessors = c->multiprocessors;
+    emulated_copies_boxes(emulated, !c->threads);
     trial->choice = c;
     if (c->cluster)
         trial->choose = choose_cluster;
@@ -132,9 +134,7 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
     static const int late[] = {LATE_PRODUCTS, LATE_COPIES};
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
-    emulated->cuda.room.multiprocessors = c->multiprocessors;
-    choose_by(c, &trial);
-    emulated_copies_boxes(emulated, !c->threads);
+    emulated_choose(c, emulated, &trial);
     for (int i = 0; i < 2; i++)
         for (int form = 0; form < FORMS && !status; form++) {
             fpa_measure measure = {0};
