@@ -31,6 +31,7 @@ static const char *const fixed_heads[] = {
     "fewhalf",       /* f16 */
     "linear",        /* fused_coordinates, gate, portable state and read */
     "thin",          /* fused_coordinates */
+    "float",         /* fused_panel and split_panel, f32 */
     "clustered",     /* cluster_scan, gate, ones */
     "clustereddeep", /* cluster_scan in which o has no place of its own */
     "clusteredwide", /* cluster_scan, f16, two blocks of columns */

@@ -53,6 +53,7 @@ static const char emulated_heads[] =
     "  h('deeper', { d = 176, dv = 80, dtype = 'f16', terms = linear {}, scale = 1 / 8 }),\n"
     "  h('rotated', { d = 128, dv = 128, terms = term { some(64, 128, 1) } }),\n"
     "  h('double', { dv = 128 }),\n"
+    "  h('float', { dtype = 'f32', gate = true, normalize = 'sum', terms = linear {} }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "}\n";
 

@@ -31,7 +31,7 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false, 0},
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0},
     {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 0}, /* LONG_CALL: by segments */
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 132, false, 0}, /* LONG_CALL: by segments */
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0},   /* and by one */
     {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0},  /* by fewer, of several panels each */
     {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0}, /* rings are gone round several times */

@@ -386,6 +386,13 @@ __device__ __forceinline__ u32 shared_address(void)
     return (u32)__cvta_generic_to_shared(shared_memory);
 }
 
+__device__ __forceinline__ u32 get_word(u32 address)
+{
+    u32 a;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(a) : "r"(address) : "memory");
+    return a;
+}
+
 __device__ __forceinline__ void put_word(u32 address, u32 a)
 {
     asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(a) : "memory");
@@ -779,6 +786,61 @@ __device__ __forceinline__ void normalize_rows(float *c)
         scale_row<COLUMN_TILES>(c, i, row_normaliser(c, i));
 }
 
+/* ---- the causal edge ----
+ *
+ * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
+ * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
+ * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
+ * they are. */
+
+/* Zero; of a value that is not finite NaN. */
+__device__ __forceinline__ float zero_of(element a)
+{
+    return to_float(a) * 0.0f;
+}
+
+/* The number, of which the compiler knows nothing: what is rare and follows from it takes no registers where it is not
+ * needed. */
+__device__ __forceinline__ int anew(int a)
+{
+    asm volatile("" : "+r"(a));
+    return a;
+}
+
+/* NaN for sums of 16 queries from a token on whose value is not finite. v: values of `count` tokens, from the first one
+ * that products may have zeros for; of them the first query has number `first`. width: numbers of a value from v on. */
+__device__ __forceinline__ void spoil_queries(float *c, const element *v, i64 stride, int count, int width, int first)
+{
+    const int thread = anew(threadIdx.x), query = first + (thread >> 2 & 7);
+#pragma unroll 1
+    for (int token = 0; token < count && token <= query + 8; token++, v += stride)
+#pragma unroll
+        for (int i = 0; i < 2 * COLUMN_TILES; i++) {
+            const int column = i / 2 * 8 + (thread & 3) * 2 + i % 2;
+            const float zero = column < width ? zero_of(v[column]) : 0.0f;
+            if (zero == 0.0f)
+                continue;
+            if (token <= query)
+                c[i / 2 * 4 + i % 2] = zero;
+            c[i / 2 * 4 + 2 + i % 2] = zero;
+        }
+}
+
+/* noted + 0 a: not zero any more when one of the pair is not finite. */
+__device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
+{
+    u32 sum;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0), "r"(noted));
+    return sum;
+}
+
+/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+__device__ __forceinline__ u32 finite_pair(u32 a)
+{
+    const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
+    return a & ~(carry * 0xffffu);
+}
+
 /* ---- barriers in shared memory ---- */
 
 typedef unsigned long long u64;
@@ -1095,12 +1157,45 @@ __device__ __forceinline__ void mask_scores(float (*s)[4], int first_query, int 
         }
 }
 
-/* c[query tile][tile] += s v for 16 keys. */
-template <int tiles>
-__device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values)
+/* NaN for sums of queries that see a value, of 16 keys', that is not finite. */
+template <int tiles> __device__ __forceinline__ void spoil_seen(float (*c)[ALL_TILES][4], u32 values, int behind)
 {
+#pragma unroll 1
+    for (int k = 0; k < 16; k++)
+#pragma unroll
+        for (int i = 0; i < 2 * COLUMN_TILES; i++) {
+            const float zero =
+                zero_of(get_element(values + k * VALUE_PITCH + (i / 2 * 8 + lane_column() * 2 + i % 2) * ELEMENT));
+            if (zero == 0.0f)
+                continue;
+#pragma unroll
+            for (int m = 0; m < tiles; m++) {
+                const int last = behind + m * 16 + lane_row();
+                c[m][i / 2][i % 2] = k <= last ? zero : c[m][i / 2][i % 2];
+                c[m][i / 2][2 + i % 2] = k <= last + 8 ? zero : c[m][i / 2][2 + i % 2];
+            }
+        }
+}
+
+/* c[query tile][tile] += s v for 16 keys. The first query sees those up to number `behind`. */
+template <int tiles>
+__device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values, int behind)
+{
+    const bool edge = behind < 15; /* among these keys */
     u32 b[ALL_TILES][2];
     load_columns<COLUMN_TILES>(b, values, VALUE_PITCH);
+    if (edge) {
+        u32 noted = 0;
+#pragma unroll
+        for (int i = 0; i < 2 * COLUMN_TILES; i++)
+            noted = note_nonfinite(noted, b[i / 2][i % 2]);
+        if (__any_sync(0xffffffffu, noted)) {
+            spoil_seen<tiles>(c, values, behind);
+#pragma unroll
+            for (int i = 0; i < 2 * COLUMN_TILES; i++)
+                b[i / 2][i % 2] = finite_pair(b[i / 2][i % 2]);
+        }
+    }
     b[COLUMN_TILES][0] = b[COLUMN_TILES][1] = ones_column();
 #pragma unroll
     for (int m = 0; m < tiles; m++) {
@@ -1383,7 +1478,7 @@ __device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struc
                 if (key + 15 > query)
                     mask_scores(s[i], query, key, a.end_key);
             }
-            add_values<SCORE_TILES>(c + m, s, values + k * VALUE_PITCH);
+            add_values<SCORE_TILES>(c + m, s, values + k * VALUE_PITCH, a.first_query + m * 16 - key);
         }
     }
 }
@@ -1772,6 +1867,84 @@ __device__ __forceinline__ void store_row(element *o, const float *c, float fact
     }
 }
 
+/* ---- the causal edge: tiles of 64 values, in slabs ---- */
+
+/* A name of the warpgroup's own for its barrier. */
+__device__ __forceinline__ int edge_barrier(void)
+{
+    return 8 + anew(threadIdx.x) / 128;
+}
+
+/* Number of the thread in its warpgroup. */
+__device__ __forceinline__ int edge_thread(void)
+{
+    return anew(threadIdx.x) % 128;
+}
+
+/* Not zero when the thread's part of a tile has something that is not finite. */
+__device__ __forceinline__ u32 note_values(u32 values)
+{
+    enum { PIECES = 64 * COLUMN_TILES };
+    const int thread = edge_thread();
+    u32 noted = 0;
+#pragma unroll
+    for (int i = 0; i < (PIECES + 127) / 128; i++) {
+        const int piece = thread + i * 128, block = piece % COLUMN_TILES;
+        if (PIECES % 128 && piece >= PIECES)
+            break;
+        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
+        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    }
+    return noted;
+}
+
+/* Whether any thread of the warpgroup has noted something. */
+__device__ __forceinline__ bool warpgroup_noted(u32 noted)
+{
+    u32 any;
+    asm volatile("{\n"
+                 ".reg .pred own;\n"
+                 ".reg .pred one;\n"
+                 "setp.ne.b32 own, %1, 0;\n"
+                 "bar.red.or.pred one, %2, 128, own;\n"
+                 "selp.b32 %0, 1, 0, one;\n"
+                 "}" : "=r"(any) : "r"(noted), "r"(edge_barrier()) : "memory");
+    /* one number for all lanes: else ptxas serialises products behind a branch */
+    return from_lane(any, 0);
+}
+
+/* Values of 16 tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of 2048 bytes. By words: sums
+ * need the registers. */
+template <int blocks> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
+{
+#pragma unroll 1
+    for (int word = edge_thread(); word < 16 * 4 * blocks; word += 128) {
+        const int block = word / 4 % blocks;
+        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
+        put_word(to + block / 8 * 2048 + place, finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
+    }
+    fence_shared();
+}
+
+/* A tile's products of scores and values, 16 tokens at a time, with zero for values that are not finite. place: 2048
+ * bytes a slab that nobody else uses; multiply_step(step, place) begins the products of 16 tokens. blocks: of 8 columns
+ * that an operand has, of z too. */
+template <int blocks, class product>
+__device__ __forceinline__ void multiply_finite(u32 values, u32 place, const product &multiply_step)
+{
+    warpgroup_sync(edge_barrier()); /* who needed the place is through */
+#pragma unroll
+    for (int step = 0; step < 4; step++) {
+        copy_finite<blocks>(place, values + step * 2048);
+        warpgroup_sync(edge_barrier());
+        multiply_begin();
+        multiply_step(step, place);
+        multiply_commit();
+        multiply_wait<0>();
+        warpgroup_sync(edge_barrier());
+    }
+}
+
 enum {
     FUSED_PANEL = 64,         /* tokens of a panel */
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
@@ -1820,8 +1993,9 @@ enum {
     RAW_STAGES = 4,               /* places for a panel's queries or keys as they lie in memory */
     RAW_BYTES = 8192,
     /* shared memory, behind the values */
-    AT_ONES = 49152,
-    AT_OUTPUTS = 51200, /* slabs of o on their way */
+    AT_ONES = 65536,
+    AT_OUTPUTS = 49152, /* slabs of o on their way; values of which some are not finite pass through them */
+    OUTPUT_PLACE = SLAB, /* a warpgroup's */
     AT_RAW_STAGES = 67584,
     AT_MATRIX = 100352,
     AT_COPIES = 100352,
@@ -1830,7 +2004,9 @@ enum {
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
     VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES, /* free, then full by the copy engine: before their panel is */
     RAW_BARRIERS = VALUE_BARRIERS + 16 * VALUES,  /* full, by the copy engine */
-    AT_PART = 176608
+    AT_PART = 176608,
+    /* of each warpgroup of queries: not zero, some value of its panel is not finite, and counted as zero */
+    AT_LEAKS = AT_PART + 80
 };
 
 /* What a block walks. */
@@ -2613,9 +2789,36 @@ __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-/* c = the panel's scores times its values. The products may still be on their way. */
-__device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 values)
+/* The panel that begins at token first has a value that is not finite. */
+__device__ __forceinline__ void spoil_panel(float *c, const struct fpa_cuda_call &call, const struct fused_part &part,
+                                            int first, u32 leaks)
 {
+    const int column = part.block * COLUMN_TILES * 8;
+    spoil_queries(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1], call.v_stride[1],
+                  part.end - first, DV - column,
+                  (anew(threadIdx.x) >> 5 & 3) * 16);
+    warpgroup_sync(edge_barrier());
+    if (own_thread() == 0)
+        put_word(leaks, 0);
+}
+
+/* c = the panel's scores times its values. The products may still be on their way. A value that is not finite
+ * counts as zero, and is noted at `leaks`; place: of the warpgroup's own. */
+__device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u32 shared, u32 here, u32 place, u32 leaks)
+{
+    const u64 values = value_operand(here, shared + AT_ONES);
+    if (warpgroup_noted(note_values(here))) {
+        if (own_thread() == 0)
+            put_word(leaks, 1);
+        if (is_first_lane())
+            bulk_wait_read(); /* o of the panel before */
+        multiply_finite<COLUMN_TILES>(here, place, [&](int k, u32 from) {
+            if (k == 0)
+                return begin_columns(c, p[0], value_operand(from, shared + AT_ONES));
+            multiply_columns(c, p[k], value_operand(from, shared + AT_ONES));
+        });
+        return;
+    }
     multiply_begin();
     begin_columns(c, p[0], values);
 #pragma unroll
@@ -2643,7 +2846,8 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             u32 p[FUSED_PANEL / 16][4];
             barrier_wait(full, panels.phase);
             form_panel_scores(p, panel + warp * 32 + (threadIdx.x >> 3 & 1) * 16, panel + PANEL_KEYS);
-            add_scored(c, p, value_operand(here, shared + AT_ONES));
+            add_scored(c, p, shared, here, shared + AT_OUTPUTS + warpgroup * OUTPUT_PLACE,
+                       shared + AT_LEAKS + warpgroup * 4);
             if (reads) {
                 barrier_wait(ready, copies.phase);
                 read_copy(c, panel + warp * 32, lane, shared + AT_COPIES + copies.slot * COPY);
@@ -2653,6 +2857,8 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             }
             multiply_wait<0>();
             make_opaque<4 * ALL_TILES>(c);
+            if (get_word(shared + AT_LEAKS + warpgroup * 4))
+                spoil_panel(c, call, part, panel_token(part, i), shared + AT_LEAKS + warpgroup * 4);
             barrier_arrive(full + 8 * PANELS);
             warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
             if (maps.outputs)
@@ -2731,6 +2937,8 @@ taylor2_d16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call,
         if (part.totals)
             launch_next();
         init_fused(shared, part.totals);
+        for (int i = 0; i < 4; i++)
+            put_word(shared + AT_LEAKS + i * 4, 0);
     }
     __syncthreads();
     fill_columns(shared);
