@@ -79,8 +79,8 @@ static bool same(const fpa_field *a, const fpa_field *b, int64_t at, int64_t tok
 }
 
 /* The first element that is not as it has to be, or FPA_OK. */
-static fpa_status compare(const struct change *c, const fpa_field *before, const fpa_field *after, const char *form,
-                          fpa_error *error)
+static fpa_status compare(const struct change *c, const fpa_field *before, const fpa_field *after,
+                          const char *form, fpa_error *error)
 {
     for (int64_t b = 0; b < after->batch; b++)
         for (int64_t token = 0; token < after->tokens; token++)
@@ -91,15 +91,15 @@ static fpa_status compare(const struct change *c, const fpa_field *before, const
                         c->operand == V && reached && isfinite(field_get(after, b, token, h, i));
                     if (lost || (!reached && !same(before, after, b, token, h, i)))
                         return (fail)(error, FPA_REFUSED, form,
-                                    "%s: %s[%lld] = %g (column %d) %s o[%lld] (column %lld)", form,
-                                    operand_names[c->operand], (long long)c->token, c->value, c->column,
-                                    lost ? "is lost in" : "changes", (long long)token, (long long)i);
+                                      "%s: %s[%lld] = %g (column %d) %s o[%lld] (column %lld)", form,
+                                      operand_names[c->operand], (long long)c->token, c->value, c->column,
+                                      lost ? "is lost in" : "changes", (long long)token, (long long)i);
                 }
     return FPA_OK;
 }
 
-static fpa_status check_change(fpa_trial *t, const fpa_module *module, fpa_form_index form, const fpa_field *before,
-                               const struct change *change, fpa_error *error)
+static fpa_status check_change(fpa_trial *t, const fpa_module *module, fpa_form_index form,
+                               const fpa_field *before, const struct change *change, fpa_error *error)
 {
     fpa_field after = {0};
     fpa_status status = check_make_output(t, &after, error);
@@ -117,10 +117,18 @@ static fpa_status check_change(fpa_trial *t, const fpa_module *module, fpa_form_
 static fpa_status check_form(fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_error *error)
 {
     static const struct change changes[] = {
-        {V, TILE, -1, NAN},           {V, TILE + 37, -1, INFINITY}, {V, 2 * TILE - 1, -1, -INFINITY},
-        {V, TILE + 37, 1, NAN},       {V, 5, 3, -INFINITY},         {K, TILE + 37, -1, NAN},
-        {K, TILE, -1, INFINITY},      {Q, TILE + 37, -1, NAN},      {Q, 2 * TILE - 1, -1, -INFINITY},
-        {GATE, TILE + 37, -1, NAN},   {GATE, TILE, -1, INFINITY},   {GATE, TILE + 38, -1, INFINITY},
+        {V, TILE, -1, NAN},
+        {V, TILE + 37, -1, INFINITY},
+        {V, 2 * TILE - 1, -1, -INFINITY},
+        {V, TILE + 37, 1, NAN},
+        {V, 5, 3, -INFINITY},
+        {K, TILE + 37, -1, NAN},
+        {K, TILE, -1, INFINITY},
+        {Q, TILE + 37, -1, NAN},
+        {Q, 2 * TILE - 1, -1, -INFINITY},
+        {GATE, TILE + 37, -1, NAN},
+        {GATE, TILE, -1, INFINITY},
+        {GATE, TILE + 38, -1, INFINITY},
         {GATE, TILE - 1, -1, -INFINITY},
     };
     fpa_field before = {0};
@@ -170,10 +178,12 @@ static void run_job(int index, void *argument)
     char folder[96];
     snprintf(folder, sizeof folder, "%s/%d", j->fixture->folder, j->head);
     mkdir(folder, 0700);
-    j->status = emulated_open(&emulated, source->code, source->facts.name, folder, j->fixture->folder, false, &j->error);
+    j->status = emulated_open(&emulated, source->code, source->facts.name, folder, j->fixture->folder, false,
+                              &j->error);
     for (size_t i = 0; i < sizeof edge_calls / sizeof *edge_calls && !j->status; i++)
         if (!edge_calls[i].cluster || emulated.cuda.kernel[CUDA_CLUSTER_SCAN])
-            j->status = check_call(&emulated, j->fixture->list.heads[j->head], &source->facts, &edge_calls[i], &j->error);
+            j->status = check_call(&emulated, j->fixture->list.heads[j->head], &source->facts, &edge_calls[i],
+                                   &j->error);
     j->launched = emulated.launched;
     emulated_close(&emulated);
 }

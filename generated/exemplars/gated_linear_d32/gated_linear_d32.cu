@@ -2318,9 +2318,9 @@ __device__ __forceinline__ bool read_panel(float (*out)[ALL_TILES][4], u32 queri
         fade_fused(out, gates + warp_query * 8, before);
     const bool leaks = warpgroup_noted(noted);
     if (leaks) { /* nobody needs the queries' place any more */
-        multiply_finite<ALL_TILES>(values, queries,
-                                   [&](int k, u32 from) { multiply_values(&out[0][0][0], p[k], values_operand(from));
-                                                         });
+        multiply_finite<ALL_TILES>(values, queries, [&](int k, u32 from) {
+            multiply_values(&out[0][0][0], p[k], values_operand(from));
+        });
     } else {
         multiply_begin();
 #pragma unroll
@@ -2780,9 +2780,9 @@ __device__ __forceinline__ bool cluster_scan_values(float (*out)[ALL_TILES][4], 
         cluster_scan_add<own>(out, p, halves);
     if (is_first_lane())
         bulk_wait_read(); /* o of the span before */
-    multiply_finite<COLUMN_TILES>(halves + own * HALF + 2 * VECTORS, place,
-                                  [&](int k,
-                                      u32 from) { multiply_values(&out[0][0][0], p[own][k], values_operand(from)); });
+    multiply_finite<COLUMN_TILES>(halves + own * HALF + 2 * VECTORS, place, [&](int k, u32 from) {
+        multiply_values(&out[0][0][0], p[own][k], values_operand(from));
+    });
     return true;
 }
 

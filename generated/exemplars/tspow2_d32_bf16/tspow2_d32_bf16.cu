@@ -2955,11 +2955,13 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u3
             if (threadIdx.x % 128 == 0)
                 put_element(leaks, 1);
             /* nobody needs these queries any more */
-            multiply_finite<COLUMN_TILES>(stage + KEY_VALUES, queries - own_warp() * 2048 + m * NEXT_TILE,
-                                          [&](int step,
-                                              u32 from) { add_values(c[m], a[m % SCORE_PLACES][step], from, ones); });
-        } else
-        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
+            const u32 place = queries - own_warp() * 2048 + m * NEXT_TILE;
+            multiply_finite<COLUMN_TILES>(stage + KEY_VALUES, place, [&](int step, u32 from) {
+                add_values(c[m], a[m % SCORE_PLACES][step], from, ones);
+            });
+        } else {
+            read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
+        }
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_wait<1>();
         if (SCORE_PLACES == 1 && m + 1 < end) {
