@@ -65,6 +65,8 @@ static const char emulated_heads[] =
     "identity(), "
     "weight = 3 } }, scale = 1 / 4 }),\n"
     "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
+    "  h('double', { dv = 128 }),\n"
+    "  h('float', { dtype = 'f32', gate = true, normalize = 'sum', terms = linear {} }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "}\n";
 
@@ -84,6 +86,8 @@ static const char *const emulated_fixed[] = {
     "few",           /* segments' totals; constants in the kernel */
     "clustereddeep", /* a cluster in which o has no place of its own */
     "gatednorm",     /* 1 + sum, with a gate */
+    "manydots",      /* dots one after the other, padded values */
+    "rowshalf",      /* features that are rows, packed from two sources */
 };
 
 #endif
