@@ -88,6 +88,7 @@ static const char *const emulated_fixed[] = {
     "gatednorm",     /* 1 + sum, with a gate */
     "manydots",      /* dots one after the other, padded values */
     "rowshalf",      /* features that are rows, packed from two sources */
+    "float",         /* plain fp32 */
 };
 
 #endif
