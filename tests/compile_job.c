@@ -80,20 +80,12 @@ static void check_geometry(compile_job *job, const fpa_facts *facts, const fpa_o
     }
 }
 
-/* Products that ptxas does one after the other since values are looked at where the causal edge is: decision 0026. */
-static bool is_known_serialised(const compile_job *job)
-{
-    return strcmp(job->head->name, "inhomogeneous2_d48") == 0 && job->dtype == FPA_F16 &&
-           job->target->warpgroups;
-}
-
 static void check_object(compile_job *job, const fpa_facts *facts, const fpa_object *object,
                          const nvrtc_report *report)
 {
     cubin module;
     char remarks[512];
-    if (nvrtc_remarks(report, remarks, sizeof remarks) && nvrtc_warns(remarks, job->target) &&
-        !is_known_serialised(job))
+    if (nvrtc_remarks(report, remarks, sizeof remarks) && nvrtc_warns(remarks, job->target))
         complain(job, "%s; ", remarks);
     if (!cubin_read(object->bytes, object->size, &module)) {
         complain(job, "NVRTC's result is no cubin; ");

@@ -59,8 +59,9 @@ fpa_status trial_make(fpa_trial *trial, const fpa_head *head, const fpa_facts *f
                       uint64_t seed, fpa_error *error);
 void trial_free(fpa_trial *trial);
 
-/* NaN and infinities for all inputs of the tokens from `from` on. The reference does not follow. */
-void trial_spoil_future(fpa_trial *trial, int64_t from);
+/* Other values for all inputs of the tokens from `from` on, or none: NaN and infinities. The reference does not
+ * follow. */
+void trial_change_future(fpa_trial *trial, int64_t from, bool no_numbers);
 void trial_restore(fpa_trial *trial);
 
 /* Run tokens [from, to) in one form. Tokens of o are those of the trial; states may be NULL, and so may

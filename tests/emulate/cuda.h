@@ -71,14 +71,6 @@ template <typename number> static number __shfl_sync(unsigned, number a, int lan
     return emulate::shuffle("__shfl_sync", a, lane);
 }
 
-static inline bool __any_sync(unsigned, bool own)
-{
-    bool any = false;
-    for (int i = 0; i < 32; i++)
-        any |= emulate::shuffle("__any_sync", own, i);
-    return any;
-}
-
 template <typename number> static number __shfl_up_sync(unsigned, number a, int step)
 {
     const int lane = threadIdx.x & 31;

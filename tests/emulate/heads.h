@@ -65,8 +65,6 @@ static const char emulated_heads[] =
     "identity(), "
     "weight = 3 } }, scale = 1 / 4 }),\n"
     "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
-    "  h('double', { dv = 128 }),\n"
-    "  h('float', { dtype = 'f32', gate = true, normalize = 'sum', terms = linear {} }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "}\n";
 
@@ -88,7 +86,6 @@ static const char *const emulated_fixed[] = {
     "gatednorm",     /* 1 + sum, with a gate */
     "manydots",      /* dots one after the other, padded values */
     "rowshalf",      /* features that are rows, packed from two sources */
-    "float",         /* plain fp32 */
 };
 
 #endif

@@ -117,21 +117,6 @@ static inline void ptx_mul_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u3
     d = both(to_f16(from_f16(a) * from_f16(b)), to_f16(from_f16(a >> 16) * from_f16(b >> 16)));
 }
 
-/* The product is exact in float; what is added here is zero or NaN. */
-static inline void ptx_fma_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b, emulate::u32 c)
-{
-    using namespace emulate;
-    d = both(to_bf16(from_bf16(a) * from_bf16(b) + from_bf16(c)),
-             to_bf16(from_bf16(a >> 16) * from_bf16(b >> 16) + from_bf16(c >> 16)));
-}
-
-static inline void ptx_fma_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b, emulate::u32 c)
-{
-    using namespace emulate;
-    d = both(to_f16(from_f16(a) * from_f16(b) + from_f16(c)),
-             to_f16(from_f16(a >> 16) * from_f16(b >> 16) + from_f16(c >> 16)));
-}
-
 /* Subnormal numbers are zero. */
 static inline void ptx_ex2_approx_ftz_f32(float &d, float a)
 {
@@ -152,11 +137,6 @@ static inline void ptx_mov_f32(float &d, float a)
 static inline void ptx_setp_ne_b32(bool &d, int a, int b)
 {
     d = a != b;
-}
-
-static inline void ptx_selp_b32(emulate::u32 &d, int a, int b, bool which)
-{
-    d = which ? a : b;
 }
 
 /* ---- shared memory ---- */
@@ -472,25 +452,6 @@ static inline void ptx_bar_sync(int name, int size)
     if (g.arrived == 0)
         g.size = size;
     meet(g, "bar.sync", g.arrived, NULL, [] {});
-}
-
-static inline void ptx_bar_red_or_pred(bool &any, int name, int size, bool own)
-{
-    using namespace emulate;
-    struct brought {
-        bool own, any;
-    } mine = {own, false};
-    group &g = named[name];
-    if (g.arrived == 0)
-        g.size = size;
-    meet(g, "bar.red", g.arrived, &mine, [&g] {
-        bool all = false;
-        for (int i = 0; i < g.size; i++)
-            all |= ((brought *)g.argument[i])->own;
-        for (int i = 0; i < g.size; i++)
-            ((brought *)g.argument[i])->any = all;
-    });
-    any = mine.any;
 }
 
 static inline void ptx_fence_proxy_async_shared__cta(void)

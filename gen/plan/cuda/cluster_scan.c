@@ -16,9 +16,9 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     const int columns = in->columns->all;
     const int half = (2 * ((in->plan->head->d + 63) / 64) + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
     const int copy = in->rows->features * 16 * columns;
-    scan->at_outputs = 2 * scan->spans * half;
-    scan->at_ones = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0); /* behind all values */
-    scan->at_copies = scan->at_ones + ones;
+    scan->at_ones = 2 * scan->spans * half;
+    scan->at_outputs = scan->at_ones + ones;
+    scan->at_copies = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0);
     scan->at_state = scan->at_copies + scan->copies * copy;
     scan->at_gates = scan->at_state + 2 * copy;
     scan->at_barriers = scan->at_gates + scan->spans * scan->gate_bytes;

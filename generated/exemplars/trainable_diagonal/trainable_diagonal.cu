@@ -742,61 +742,6 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
 }
 
-/* ---- the causal edge ----
- *
- * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
- * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
- * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
- * they are. */
-
-/* Zero; of a value that is not finite NaN. */
-__device__ __forceinline__ float zero_of(element a)
-{
-    return to_float(a) * 0.0f;
-}
-
-/* The number, of which the compiler knows nothing: what is rare and follows from it takes no registers where it is not
- * needed. */
-__device__ __forceinline__ int anew(int a)
-{
-    asm volatile("" : "+r"(a));
-    return a;
-}
-
-/* NaN for sums of 16 queries from a token on whose value is not finite. v: values of `count` tokens, from the first one
- * that products may have zeros for; of them the first query has number `first`. width: numbers of a value from v on. */
-__device__ __forceinline__ void spoil_queries(float *c, const element *v, i64 stride, int count, int width, int first)
-{
-    const int thread = anew(threadIdx.x), query = first + (thread >> 2 & 7);
-#pragma unroll 1
-    for (int token = 0; token < count && token <= query + 8; token++, v += stride)
-#pragma unroll
-        for (int i = 0; i < 2 * COLUMN_TILES; i++) {
-            const int column = i / 2 * 8 + (thread & 3) * 2 + i % 2;
-            const float zero = column < width ? zero_of(v[column]) : 0.0f;
-            if (zero == 0.0f)
-                continue;
-            if (token <= query)
-                c[i / 2 * 4 + i % 2] = zero;
-            c[i / 2 * 4 + 2 + i % 2] = zero;
-        }
-}
-
-/* noted + 0 a: not zero any more when one of the pair is not finite. */
-__device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
-{
-    u32 sum;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0), "r"(noted));
-    return sum;
-}
-
-/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
-__device__ __forceinline__ u32 finite_pair(u32 a)
-{
-    const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
-    return a & ~(carry * 0xffffu);
-}
-
 /* ---- barriers in shared memory ---- */
 
 typedef unsigned long long u64;
@@ -1370,10 +1315,10 @@ __device__ __forceinline__ void arrive_loaded(u32 barrier)
 
 enum { ONES_BYTES = 0 };
 
-/* c[N / 2] += a times the values of 16 tokens. next: bytes from slab to slab. */
-__device__ __forceinline__ void add_values(float *c, const u32 *a, u32 values, u32 next = SLAB64)
+/* c[N / 2] += a times the values of 16 tokens. */
+__device__ __forceinline__ void add_values(float *c, const u32 *a, u32 values)
 {
-    multiply_values(c, a, slab_operand(values, next));
+    multiply_values(c, a, slab_operand(values, SLAB64));
 }
 
 /* Operand b of 16 rows of a tile of the state: blocks of 8 columns lie 1024 bytes apart. */
@@ -2147,9 +2092,6 @@ enum {
     ITEM_STAGES = 2,
     QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
-    /* behind the first item: of each warpgroup, not zero: some value where it has the causal edge is not finite, and
-     * counted as zero */
-    LEAKS = QUERY_ITEMS + 56,
     ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
     CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
 };
@@ -2523,84 +2465,6 @@ __device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
     }
 }
 
-/* ---- the causal edge: tiles of 64 values, in slabs ---- */
-
-/* A name of the warpgroup's own for its barrier. */
-__device__ __forceinline__ int edge_barrier(void)
-{
-    return 8 + anew(threadIdx.x) / 128;
-}
-
-/* Number of the thread in its warpgroup. */
-__device__ __forceinline__ int edge_thread(void)
-{
-    return anew(threadIdx.x) % 128;
-}
-
-/* Not zero when the thread's part of a tile has something that is not finite. */
-__device__ __forceinline__ u32 note_values(u32 values)
-{
-    enum { PIECES = 64 * COLUMN_TILES };
-    const int thread = edge_thread();
-    u32 noted = 0;
-#pragma unroll
-    for (int i = 0; i < (PIECES + 127) / 128; i++) {
-        const int piece = thread + i * 128, block = piece % COLUMN_TILES;
-        if (PIECES % 128 && piece >= PIECES)
-            break;
-        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
-        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
-    }
-    return noted;
-}
-
-/* Whether any thread of the warpgroup has noted something. */
-__device__ __forceinline__ bool warpgroup_noted(u32 noted)
-{
-    u32 any;
-    asm volatile("{\n"
-                 ".reg .pred own;\n"
-                 ".reg .pred one;\n"
-                 "setp.ne.b32 own, %1, 0;\n"
-                 "bar.red.or.pred one, %2, 128, own;\n"
-                 "selp.b32 %0, 1, 0, one;\n"
-                 "}" : "=r"(any) : "r"(noted), "r"(edge_barrier()) : "memory");
-    /* one number for all lanes: else ptxas serialises products behind a branch */
-    return from_lane(any, 0);
-}
-
-/* Values of 16 tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of 2048 bytes. By words: sums
- * need the registers. */
-template <int blocks> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
-{
-#pragma unroll 1
-    for (int word = edge_thread(); word < 16 * 4 * blocks; word += 128) {
-        const int block = word / 4 % blocks;
-        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
-        put_word(to + block / 8 * 2048 + place, finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
-    }
-    fence_shared();
-}
-
-/* A tile's products of scores and values, 16 tokens at a time, with zero for values that are not finite. place: 2048
- * bytes a slab that nobody else uses; multiply_step(step, place) begins the products of 16 tokens. blocks: of 8 columns
- * that an operand has, of z too. */
-template <int blocks, class product>
-__device__ __forceinline__ void multiply_finite(u32 values, u32 place, const product &multiply_step)
-{
-    warpgroup_sync(edge_barrier()); /* who needed the place is through */
-#pragma unroll
-    for (int step = 0; step < 4; step++) {
-        copy_finite<blocks>(place, values + step * 2048);
-        warpgroup_sync(edge_barrier());
-        multiply_begin();
-        multiply_step(step, place);
-        multiply_commit();
-        multiply_wait<0>();
-        warpgroup_sync(edge_barrier());
-    }
-}
-
 /* c += s v for 64 keys. */
 __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values)
 {
@@ -2642,11 +2506,9 @@ enum { SCORE_PLACES = 2 };
 
 /* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
  * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
- * the first tile sees; masked: not all queries of that tile see all keys. leaks: hears whether some value there is not
- * finite, and counts as zero. */
+ * the first tile sees; masked: not all queries of that tile see all keys. */
 template <int first, int end>
-__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
-                                              u32 leaks)
+__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key)
 {
     float d[2][32];
     u32 a[SCORE_PLACES][4][4];
@@ -2662,17 +2524,7 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u3
             mask_scores(a[m % SCORE_PLACES], last_key);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
-        if (m == first && masked && warpgroup_noted(note_values(stage + KEY_VALUES))) {
-            if (threadIdx.x % 128 == 0)
-                put_element(leaks, 1);
-            /* nobody needs these queries any more */
-            const u32 place = queries - own_warp() * 2048 + m * NEXT_TILE;
-            multiply_finite<COLUMN_TILES>(stage + KEY_VALUES, place, [&](int step, u32 from) {
-                add_values(c[m], a[m % SCORE_PLACES][step], from, 2048);
-            });
-        } else {
-            read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES);
-        }
+        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_wait<1>();
         if (SCORE_PLACES == 1 && m + 1 < end) {
@@ -2696,29 +2548,16 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         const int last_key = own_warp() * 16 + lane_row();
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
         if (first == 0 && walk.tiles == 1)
-            read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + LEAKS + (threadIdx.x >> 7) * 2);
+            read_key_tile<0, 1>(c, queries, stage, masked, last_key);
         if (first == 0 && walk.tiles == 2)
-            read_key_tile<0, 2>(c, queries, stage, masked, last_key, shared + LEAKS + (threadIdx.x >> 7) * 2);
+            read_key_tile<0, 2>(c, queries, stage, masked, last_key);
         if (first == 1 && walk.tiles == 2)
-            read_key_tile<1, 2>(c, queries, stage, masked, last_key, shared + LEAKS + (threadIdx.x >> 7) * 2);
+            read_key_tile<1, 2>(c, queries, stage, masked, last_key);
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
-    if (get_element(shared + LEAKS + (threadIdx.x >> 7) * 2)) {
-#pragma unroll
-        for (int m = 0; m < QUERY_TILES64; m++) {
-            const int query = item.first + ((threadIdx.x >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64;
-            const int column = item.block * COLUMN_TILES * 8;
-            spoil_queries(c[m], values_of(call, item.b, item.head) + column + query * call.v_stride[1],
-                          call.v_stride[1], (int)call.length - query,
-                          DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
-        }
-        warpgroup_sync(edge_barrier());
-        if (threadIdx.x % 128 == 0)
-            put_element(shared + LEAKS + (threadIdx.x >> 7) * 2, 0);
-    }
 }
 
 /* word[n] of lane t of four <- word[t] of lane n. */
@@ -2849,7 +2688,6 @@ trainable_diagonal_chunk_output(const __grid_constant__ struct fpa_cuda_call cal
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
-        put_word(shared + LEAKS, 0), put_word(shared + LEAKS + 4, 0);
     }
     __syncthreads();
     if (threadIdx.x >= CHUNK_OUTPUT_THREADS - 128) {
@@ -2912,9 +2750,8 @@ enum {
     RAW_STAGES = 4,               /* places for a panel's queries or keys as they lie in memory */
     RAW_BYTES = 8192,
     /* shared memory, behind the values */
-    AT_ONES = 65536,
-    AT_OUTPUTS = 49152, /* slabs of o on their way; values of which some are not finite pass through them */
-    OUTPUT_PLACE = SLAB, /* a warpgroup's */
+    AT_ONES = 49152,
+    AT_OUTPUTS = 49152, /* slabs of o on their way */
     AT_RAW_STAGES = 65536,
     AT_MATRIX = 98304,
     AT_COPIES = 104448,
@@ -2923,9 +2760,7 @@ enum {
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
     VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES, /* free, then full by the copy engine: before their panel is */
     RAW_BARRIERS = VALUE_BARRIERS + 16 * VALUES,  /* full, by the copy engine */
-    AT_PART = 189920,
-    /* of each warpgroup of queries: not zero, some value of its panel is not finite, and counted as zero */
-    AT_LEAKS = AT_PART + 80
+    AT_PART = 189920
 };
 
 /* What a block walks. */
@@ -3766,36 +3601,9 @@ __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-/* The panel that begins at token first has a value that is not finite. */
-__device__ __forceinline__ void spoil_panel(float *c, const struct fpa_cuda_call &call, const struct fused_part &part,
-                                            int first, u32 leaks)
+/* c = the panel's scores times its values. The products may still be on their way. */
+__device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 values)
 {
-    const int column = part.block * COLUMN_TILES * 8;
-    spoil_queries(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1], call.v_stride[1],
-                  part.end - first, DV - column,
-                  (anew(threadIdx.x) >> 5 & 3) * 16);
-    warpgroup_sync(edge_barrier());
-    if (own_thread() == 0)
-        put_word(leaks, 0);
-}
-
-/* c = the panel's scores times its values. The products may still be on their way. A value that is not finite
- * counts as zero, and is noted at `leaks`; place: of the warpgroup's own. */
-__device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u32 shared, u32 here, u32 place, u32 leaks)
-{
-    const u64 values = value_operand(here);
-    if (warpgroup_noted(note_values(here))) {
-        if (own_thread() == 0)
-            put_word(leaks, 1);
-        if (is_first_lane())
-            bulk_wait_read(); /* o of the panel before */
-        multiply_finite<ALL_TILES>(here, place, [&](int k, u32 from) {
-            if (k == 0)
-                return begin_columns(c, p[0], value_operand(from));
-            multiply_columns(c, p[k], value_operand(from));
-        });
-        return;
-    }
     multiply_begin();
     begin_columns(c, p[0], values);
 #pragma unroll
@@ -3823,8 +3631,7 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             u32 p[FUSED_PANEL / 16][4];
             barrier_wait(full, panels.phase);
             form_panel_scores(p, panel + warp * 32 + (threadIdx.x >> 3 & 1) * 16, panel + PANEL_KEYS);
-            add_scored(c, p, shared, here, shared + AT_OUTPUTS + warpgroup * OUTPUT_PLACE,
-                       shared + AT_LEAKS + warpgroup * 4);
+            add_scored(c, p, value_operand(here));
             if (reads) {
                 barrier_wait(ready, copies.phase);
                 read_copy(c, panel + warp * 32, lane, shared + AT_COPIES + copies.slot * COPY);
@@ -3834,8 +3641,6 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             }
             multiply_wait<0>();
             make_opaque<4 * ALL_TILES>(c);
-            if (get_word(shared + AT_LEAKS + warpgroup * 4))
-                spoil_panel(c, call, part, panel_token(part, i), shared + AT_LEAKS + warpgroup * 4);
             barrier_arrive(full + 8 * PANELS);
             warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
             if (maps.outputs)
@@ -3915,8 +3720,6 @@ trainable_diagonal_fused_chunk(const __grid_constant__ struct fpa_cuda_call call
         if (part.totals)
             launch_next();
         init_fused(shared, part.totals);
-        for (int i = 0; i < 4; i++)
-            put_word(shared + AT_LEAKS + i * 4, 0);
     }
     __syncthreads();
     clear_rows(shared + AT_PANELS);
