@@ -32,6 +32,7 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"inhomogeneous2_d48", "f16", "cuda:sm_90a"}, /* a second walk */
     {"ones", "f16", "cuda:sm_90a"},
     {"some", "bf16", "cuda:sm_90a"},
+    {"weighted", "bf16", "cuda:sm_90a"}, /* rows as they are, in packed vectors */
     {"linear_d64_bf16", "bf16", "cuda:sm_90a"},
     {"linear_d64_bf16", "bf16", "cuda:sm_90"},
     {"linear_d24_v48", "bf16", "cuda:sm_90"},
@@ -66,6 +67,9 @@ static const char states[] =
     "  head { name = 'some', d = 160, dv = 64, dtype = 'bf16', normalize = 'sum', terms = linear {} },\n"
     "  head { name = 'narrow', d = 64, dv = 32, dtype = 'bf16', terms = power { degree = 2 } },\n"
     "  head { name = 'wide', d = 96, dv = 96, dtype = 'f16', terms = power { degree = 2 } },\n"
+    "  head { name = 'weighted', d = 32, dv = 80, dtype = 'bf16', gate = true, scale = 1 / 8,\n"
+    "         terms = term { diagonal { [range(1, 8)] = 1, [range(9, 20)] = 9 / 8, [range(21, 24)] = 3 } } "
+    "},\n"
     "  head { name = 'half', d = 128, dv = 128, dtype = 'f16', gate = true, terms = linear {} },\n"
     "}";
 

@@ -109,7 +109,7 @@ class Refusals(unittest.TestCase):
         self.refuses(ValueError, "form", "'quick'", self.head, self.q, self.k, self.v, form="quick")
         full = head("full")
         arrays = operands(full.explain(), 6)
-        error = self.refuses(NotImplementedError, "full", "has no form", full, *arrays, form="recurrent")
+        error = self.refuses(NotImplementedError, "full", "has no recurrent form", full, *arrays, form="recurrent")
         self.assertEqual(error.code, fpac.Code.UNSUPPORTED)
 
     def test_recent_tokens_without_their_keys(self):
