@@ -217,7 +217,7 @@ static fpa_status run_bench(const bench_options *options, fpa_json *json, const 
 {
     enum { CPU_REPEATS = 7, GPU_REPEATS = 25, SECONDS = 10 };
     bench b = {.options = options,
-               .open_options = {.target = options->target, .device = (int)options->device},
+               .open_options = {.target = options->target, .device = (int)options->device, .log = say_log},
                .json = json};
     const fpa_backend *backend;
     int form, repeats = (int)options->repeats;
@@ -290,6 +290,7 @@ int command_bench(int count, char **arguments)
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array", 0, 0},
         {"--tsv", OPTION_TEXT, &options.tsv, "FILE", "add a line a head there, for fpac plot", 0, 0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "bench SPEC [--head NAME] [--length N] [--batch N] [--heads N] [--form FORM] [options]",

@@ -47,7 +47,7 @@ int option_missing(const fpa_syntax *syntax, const char *name);
 /* Say that the one contradicts the other. The exit code. */
 int option_conflict(const fpa_syntax *syntax, const char *name, const char *other);
 
-/* The row of --verbose, for subcommands that open kernels; report.h says what it shows. */
+/* The row of --verbose, for subcommands that open kernels; command.h says what it shows. */
 #define OPTION_VERBOSE                                                                                       \
     {                                                                                                        \
         "--verbose", OPTION_FLAG, verbose_flag(), NULL, "say on stderr what is compiled, chosen, cached", 0, \
