@@ -85,7 +85,7 @@ typedef struct combination {
 } combination;
 
 enum { COMBINATIONS = 4 };
-static const double clearly = 0.85; /* docs/performance.md: nine of ten predictions are within that */
+static const double clearly = 0.85; /* twice the median error of its predictions: docs/performance.md */
 
 static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBINATIONS])
 {

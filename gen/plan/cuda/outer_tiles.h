@@ -22,7 +22,7 @@ typedef struct outer_tiling {
 } outer_tiling;
 
 /* True when nearly all slots of tiles would be empty, or their tables were megabytes of text. Whether tiles that are
- * partly empty are worth it, the model of the machine says (mechanisms.c). */
+ * partly empty are worth it, the model of the machine says (choice.c). */
 bool tiles_are_sparse(const fpa_plan *plan, double slots);
 
 /* Needs outer->row and ones_row. When the features are too sparse the result may have no tiles and
