@@ -151,6 +151,35 @@ static void every_candidate_is_verified(void **state)
     head_free(head);
 }
 
+/* The faulty one is for long calls only, and the fastest of those with a state before and after, which no trial makes. */
+static int list_by_size(const fpa_module *module, const fpa_call_size *size, fpa_candidate *out, int most)
+{
+    const bool best = size->state_in && size->state_out;
+    const int count = size->length > 20 ? 2 : 1;
+    (void)module;
+    for (int i = 0; i < count && i < most; i++)
+        out[i] = (fpa_candidate){
+            .mechanism = i ? "faulty" : "right", .segments = 1, .cost.seconds = i ? (best ? 1 : 3) : 2};
+    return count;
+}
+
+static void a_candidate_that_is_the_fastest_of_other_calls_only_is_verified(void **state)
+{
+    fpa_head *head = tspow_head(8, 5, 4);
+    fpa_module module = computing = hand_module(head, NO_FAULT);
+    fpa_facts facts = hand_facts(head);
+    fpa_verdict verdict;
+    fpa_error error;
+
+    (void)state;
+    module.handle = head;
+    module.candidates = list_by_size;
+    module.forward = forward_by;
+    assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_REFUSED);
+    assert_non_null(strstr(error.message, "but the formula gives"));
+    head_free(head);
+}
+
 static void a_module_without_forms_is_refused(void **state)
 {
     fpa_head *head = tspow_head(8, 5, 4);
@@ -189,6 +218,7 @@ int main(void)
         cmocka_unit_test(every_fault_on_a_device_is_refused_in_its_words),
         cmocka_unit_test(every_failing_call_of_a_device_ends_in_its_own_error),
         cmocka_unit_test(every_candidate_is_verified),
+        cmocka_unit_test(a_candidate_that_is_the_fastest_of_other_calls_only_is_verified),
         cmocka_unit_test(a_module_without_forms_is_refused),
         cmocka_unit_test(a_refused_module_is_unloaded_and_no_kernel_is_made),
     };

@@ -44,12 +44,29 @@ static int find_fastest(const fpa_candidate *list, int count)
     return best;
 }
 
-/* The first and the last of each mechanism and variant; the fastest of all is asked for anyway. */
+/* Whether calls of the size take the candidate anyway, with states and without: it is the fastest of both. */
+static bool is_taken(const fpa_module *module, const fpa_call_size *size, const fpa_candidate *fastest)
+{
+    fpa_candidate list[MANY_CANDIDATES];
+    fpa_call_size plain = *size;
+
+    plain.state_in = plain.state_out = false;
+    const int candidates = list_candidates(module, &plain, list);
+    const fpa_candidate *other = &list[find_fastest(list, candidates)];
+    return candidates > 0 && is_of(other, fastest->mechanism, fastest->variant) &&
+           other->segments == fastest->segments;
+}
+
+/* The first and the last of each mechanism and variant; what is taken anyway is left out. */
 static void add_picks(const fpa_module *module, const fpa_call_size *size, fpa_pick picks[MANY_PICKS],
                       int *count)
 {
     fpa_candidate list[MANY_CANDIDATES];
-    const int candidates = list_candidates(module, size, list), fastest = find_fastest(list, candidates);
+    const int candidates = list_candidates(module, size, list);
+    int fastest = find_fastest(list, candidates);
+
+    if (candidates > 1 && !is_taken(module, size, &list[fastest]))
+        fastest = -1;
 
     for (int i = 0; i < candidates; i++) {
         bool first = true, last = true;
