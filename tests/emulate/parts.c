@@ -35,8 +35,9 @@ static emulated_part part_of(const fpa_source *source)
 unsigned emulated_part_kernels(emulated_part part)
 {
     const unsigned all = (1u << FPA_CUDA_KERNELS) - 1;
-    return part == PART_FUSED ? all & ~(1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_PAD_ROWS)
-                              : all & ~(1u << CUDA_PACK_ROWS);
+    return part == PART_FUSED
+               ? all & ~(1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_PAD_ROWS)
+               : all & ~(1u << CUDA_PACK_ROWS);
 }
 
 unsigned emulated_part_calls(emulated_part part)

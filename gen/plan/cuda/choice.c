@@ -51,14 +51,15 @@ static fpa_status plan_rows(const fpa_cuda_inputs *in, int first, int end, fpa_s
 }
 
 /* What goes with a split: rows that have its columns, and of fused ones the best, or none where `alone`. */
-static fpa_status plan_beside(fpa_cuda_inputs *in, fpa_cuda_mechanism split, int forced, bool alone,
+static fpa_status plan_beside(const fpa_cuda_inputs *in, fpa_cuda_mechanism split, int forced, bool alone,
                               fpa_cuda_plan *cuda, fpa_error *error)
 {
     const fpa_split_panel *panel = cuda->suited[SPLIT_PANEL].plan;
     const fpa_split_outer *outer = cuda->suited[SPLIT_OUTER].plan;
-    in->columns = split == SPLIT_OUTER ? &outer->columns : &panel->columns;
-    in->suited = cuda->suited;
-    fpa_status status = plan_rows(in, FUSED_PACKED, CUDA_MECHANISMS, cuda->suited, error);
+    fpa_cuda_inputs own = *in;
+    own.columns = split == SPLIT_OUTER ? &outer->columns : &panel->columns;
+    own.suited = cuda->suited;
+    fpa_status status = plan_rows(&own, FUSED_PACKED, CUDA_MECHANISMS, cuda->suited, error);
     if (status)
         return status;
     const int fused = alone ? NONE : choose_fused(cuda, split, forced);
@@ -97,7 +98,7 @@ static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBI
 }
 
 /* *seconds: of calls as trainers have them, by a plan that is put together for this alone; INFINITY: impossible. */
-static fpa_status try_combination(const fpa_plan *plan, fpa_cuda_inputs *in, const combination *tried,
+static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *in, const combination *tried,
                                   int forced, fpa_cuda_plan *cuda, double *seconds, fpa_error *error)
 {
     fpa_plan other = *plan;
@@ -117,7 +118,7 @@ static fpa_status try_combination(const fpa_plan *plan, fpa_cuda_inputs *in, con
     return FPA_OK;
 }
 
-static fpa_status choose_combination(fpa_plan *plan, fpa_cuda_inputs *in, int forced, fpa_error *error)
+static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, int forced, fpa_error *error)
 {
     combination order[COMBINATIONS];
     fpa_cuda_plan best = plan->cuda;

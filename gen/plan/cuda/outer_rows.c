@@ -41,7 +41,7 @@ static int drop_empty(outer_tile *tiles, int count)
 static int choose_length(int tiles, int most)
 {
     const int longest = most < OUTER_MAX_STRIP ? most : OUTER_MAX_STRIP;
-    const int strips = divide_up(tiles, longest);
+    const int strips = tiles > longest ? divide_up(tiles, longest) : 1;
     return divide_up(tiles, strips);
 }
 
@@ -67,7 +67,8 @@ fpa_status plan_row_tiles(const fpa_plan *plan, int warpgroup_tiles, arena *memo
                                  .prefix = prefix,
                                  .tile_count = drop_empty(tiles, count),
                                  .tiles = tiles};
-    outer->strip_length = choose_length(tiling.tile_count, warpgroup_tiles);
+    const int length = choose_length(tiling.tile_count, warpgroup_tiles);
+    outer->strip_length = length > 1 ? length : 1;
     return tiles_to_tables(plan, &tiling, tiles, divide_up(tiling.tile_count, outer->strip_length), memory,
                            lasting, outer, error);
 }
