@@ -265,18 +265,18 @@ tsan-run: export TSAN_OPTIONS := die_after_fork=0 halt_on_error=1 \
 tsan-run: all $(tsan_tests)
 	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(tsan_tests)
 
-# A few programs under the address sanitizer, for every change: readers, the generator, the cache, a kernel
+# A few programs under the sanitizers of addresses and of undefined behaviour, for every change: readers, the generator, the cache, a kernel
 # that is opened, verified and called.
 smoke_tests := $(addprefix $(BUILD)/tests/test_,spec_mistakes head_text npy bundle cache simplify plan_outer fpa)
 smoke:
-	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address smoke-run
+	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=address,undefined smoke-run
 smoke-run: all $(smoke_tests)
 	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(smoke_tests)
 
-# Random and mutated input against the readers, under the address sanitizer. FUZZ_SECONDS each.
+# Random and mutated input against the readers, under the same sanitizers. FUZZ_SECONDS each.
 FUZZ_SECONDS ?= 60
 fuzz:
-	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address fuzz-run
+	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=address,undefined fuzz-run
 fuzz-run: $(fuzz_programs)
 	@set -e; for program in $^; do $$program $(FUZZ_SECONDS) specs tests/parity generated; done
 
