@@ -4,21 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "gen/gen.h"
+#include "base/clock.h"
 #include "runtime/builder.h"
 #include "runtime/api/fpa.h"
 #include "runtime/verify/verify.h"
 
 static const fpa_options options = {.target = "cuda"};
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static int complain(const fpa_error *error)
 {
@@ -30,12 +23,12 @@ static double open_once(const char *spec, const char *head, int *cached)
 {
     fpa_kernel *kernel;
     fpa_error error;
-    double start = now();
+    double start = clock_seconds();
     if (fpa_open(spec, head, &options, &kernel, &error)) {
         complain(&error);
         return -1;
     }
-    double seconds = now() - start;
+    double seconds = clock_seconds() - start;
     *cached = fpa_describe(kernel)->from_cache;
     fpa_close(kernel);
     return seconds;
@@ -141,9 +134,9 @@ static int time_stages(const slowest *which)
     int failed = 0;
     printf("%-28s", which->head);
     for (size_t i = 0; i < sizeof all / sizeof *all && !failed; i++) {
-        double start = now();
+        double start = clock_seconds();
         failed = all[i].run(&s, which, &error) && complain(&error);
-        printf("  %s %.1f", all[i].name, 1e3 * (now() - start));
+        printf("  %s %.1f", all[i].name, 1e3 * (clock_seconds() - start));
     }
     printf(" ms; object %zu bytes\n", s.object.size);
     if (s.module.backend)

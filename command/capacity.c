@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/random.h"
+
 /* ---- polynomials in s = scale x.y, by formula ---- */
 
 /* E (u.v)^n of two random unit vectors: (n - 1)!! / (d (d + 2) ... (d + n - 2)); 0 of odd n. */
@@ -65,24 +67,13 @@ typedef struct key_set {
     double scale;
 } key_set;
 
-static uint64_t next_random(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 /* A random direction. */
 static void draw_direction(uint64_t *state, int width, double *vector)
 {
     double square = 0;
     for (int i = 0; i < width; i++) {
-        double sum = -6; /* twelve uniform numbers: nearly normal */
-        for (int j = 0; j < 12; j++)
-            sum += (double)(next_random(state) >> 11) * 0x1p-53;
-        vector[i] = sum;
-        square += sum * sum;
+        vector[i] = random_normal(state);
+        square += vector[i] * vector[i];
     }
     for (int i = 0; i < width; i++)
         vector[i] /= sqrt(square);

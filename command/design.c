@@ -351,6 +351,19 @@ static const char notes[] =
     "It is a bound by interference: training, gates and rounding are not in it. -: the kernel is negative\n"
     "for some keys.";
 
+static int run_design(const fpa_syntax *syntax, design_request *request)
+{
+    fpa_error error;
+    int code;
+    if (!request->d)
+        return option_missing(syntax, "--d");
+    if (!request->state_text)
+        return option_missing(syntax, "--state");
+    if (design(request, &code, &error))
+        return report(&error);
+    return finish_output(code);
+}
+
 int command_design(int count, char **arguments)
 {
     design_request request = {.length = 4096,
@@ -401,15 +414,8 @@ int command_design(int count, char **arguments)
         0,
         notes};
     fpa_texts operands;
-    fpa_error error;
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))
         return code;
-    if (!request.d)
-        return option_missing(&syntax, "--d");
-    if (!request.state_text)
-        return option_missing(&syntax, "--state");
-    if (design(&request, &code, &error))
-        return report(&error);
-    return finish_output(code);
+    return run_design(&syntax, &request);
 }

@@ -9,6 +9,7 @@
 #include "chart.h"
 #include "design.h"
 #include "json.h"
+#include "median.h"
 
 /* ---- the table ---- */
 
@@ -78,20 +79,13 @@ static void advise(const design_request *request, const design_list *list)
         negative += list->rows[i].is_negative;
     if (negative && request->normalize != FPA_NORMALIZE_NONE)
         printf("-: the kernel is negative for some keys, and normalize = \"%s\" may divide by almost 0: they "
-               "come "
-               "last; even powers and taylor of an even degree are not\n",
+               "come last; even powers and taylor of an even degree are not\n",
                normalize_name(request->normalize));
     if (list->smallest > 0)
         printf("the next state that does not fit: %s, %s\n", list->smallest_label,
                size_text(smallest, list->smallest));
     if (list->count > request->rows)
         printf("%d rows more: --rows %d\n", list->count - (int)request->rows, list->count);
-}
-
-static int compare_doubles(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
 }
 
 /* The median of |predicted / measured - 1| in percent, of prefill or of decode; -1: nothing was measured. */
@@ -106,10 +100,8 @@ static double median_error(const design_list *list, bool decode)
                                                  : row->prefill / row->measured_prefill) -
                                          1);
     }
-    if (count) {
-        qsort(errors, (size_t)count, sizeof *errors, compare_doubles);
-        median = (errors[(count - 1) / 2] + errors[count / 2]) / 2;
-    }
+    if (count)
+        median = median_of(errors, count);
     free(errors);
     return median;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "median.h"
+
 enum { L2_CACHE_SIZE = 38 }; /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */
 
 /* ---- memory of a kernel ---- */
@@ -214,19 +216,12 @@ static fpa_status warm_up(watch *w, double budget, double *seconds, fpa_error *e
     return status;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static void summarise(double *seconds, int samples, fpa_sample *sample)
 {
-    qsort(seconds, (size_t)samples, sizeof *seconds, compare_doubles);
+    sample->median = median_of(seconds, samples);
     sample->repeats = samples;
     sample->least = seconds[0];
     sample->most = seconds[samples - 1];
-    sample->median = (seconds[(samples - 1) / 2] + seconds[samples / 2]) / 2;
 }
 
 fpa_status device_measure(const fpa_device *device, const fpa_work *work, int repeats, double seconds,

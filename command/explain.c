@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "gen/emit/emit.h"
 #include "gen/plan/plan.h"
 #include "gen/simplify/simplify.h"
@@ -27,23 +27,16 @@ typedef struct stages {
     fpa_plan plan;
 } stages;
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static fpa_status make_stages(const fpa_head *head, const fpa_target *target, const char *mechanism,
                               stages *all, fpa_error *error)
 {
-    const double begin = seconds_now();
+    const double begin = clock_seconds();
     all->written = head;
     progress("simplifying %s", head->name);
     fpa_status status = simplify(head, &all->simple, error);
     if (status)
         return status;
-    const double simplified = seconds_now();
+    const double simplified = clock_seconds();
     progress("planning %s for %s", head->name, target->name);
     status = plan_choose_as(&all->simple, head, target, mechanism, &all->plan, error);
     if (status)
@@ -51,7 +44,7 @@ static fpa_status make_stages(const fpa_head *head, const fpa_target *target, co
     progress_end();
     if (!status && *verbose_flag())
         note("%s: simplified in %.3f s, planned for %s in %.3f s", head->name, simplified - begin,
-             target->name, seconds_now() - simplified);
+             target->name, clock_seconds() - simplified);
     return status;
 }
 

@@ -182,8 +182,7 @@ static void draw(const page *p, const page_machine *machine, const curves *c)
     FILE *out = p->out;
     fprintf(out,
             "<svg width=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" font-size=\"13\"><title>%s: nanoseconds "
-            "per token "
-            "and head against tokens a sequence</title>",
+            "per token and head against tokens a sequence</title>",
             WIDTH, WIDTH, HEIGHT, machine->title);
     draw_lengths(out);
     draw_times(out, c);
@@ -268,9 +267,8 @@ fpa_status page_cost(const page *p, fpa_error *error)
 {
     fpa_status status = FPA_OK;
     page_section(p, "cost", "Cost");
-    fputs("<p>The parallel form is quadratic in the length, the chunked one linear: seconds by the model of "
-          "each machine, "
-          "from counts of what the kernels do.</p>\n",
+    fputs("<p>The parallel form is quadratic in the length, the chunked one linear: seconds by the model "
+          "of each machine, from counts of what the kernels do.</p>\n",
           p->out);
     write_flop(p);
     fputs("<div class=\"figure-row\">\n", p->out);

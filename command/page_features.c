@@ -22,9 +22,8 @@ static void write_bars(const page *p)
     const double tpow = head_features_tpow(p->head);
     /* d^n may be astronomical: its bar ends where the others can still be told apart */
     const double most = fmax(fmax(written, features), fmin(tpow, 4 * fmax(written, features)));
-    fputs("<table class=\"bars\">\n<caption class=\"soft small\" style=\"text-align:left\">Features, as rows "
-          "of the "
-          "state</caption>\n<tbody>\n",
+    fputs("<table class=\"bars\">\n<caption class=\"soft small\" style=\"text-align:left\">Features, as "
+          "rows of the state</caption>\n<tbody>\n",
           p->out);
     write_bar(p, "all products, d<sup>n</sup>", "features_tpow", tpow, most, false);
     write_bar(p, "as written", "features_written", written, most, false);
@@ -67,8 +66,7 @@ void page_features(const page *p)
 {
     page_section(p, "features", "Simplification");
     fputs("<p>Before anything is planned, the terms are rewritten to equal ones with fewer features; each "
-          "step proves "
-          "its identity, in exact arithmetic.</p>\n",
+          "step proves its identity, in exact arithmetic.</p>\n",
           p->out);
     write_bars(p);
     write_notes(p);

@@ -202,8 +202,7 @@ static void write_output(const page *p)
         fprintf(p->out, "<li><var>ε</var> = %g</li>\n", p->head->eps);
     if (p->head->gate)
         fputs("<li><var>G</var><sub>t</sub>: the running sum of the log-gates, one a token and head, given "
-              "at run "
-              "time</li>\n",
+              "at run time</li>\n",
               p->out);
     fputs("</ul>\n", p->out);
 }

@@ -69,15 +69,13 @@ static fpa_status write_call(const page *p, const page_machine *machine, int cal
 static fpa_status write_calls(const page *p, const page_machine *machine, fpa_error *error)
 {
     fpa_status status = FPA_OK;
-    fprintf(
-        p->out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Kernels on the %s\"><table "
-        "class=\"rows kernels\" "
-        "id=\"kernels-%s\">\n<thead><tr><th scope=\"col\">form</th><th scope=\"col\">call</th><th "
-        "scope=\"col\">mechanism</th><th scope=\"col\">how</th><th scope=\"col\">limited by</th><th "
-        "scope=\"col\" "
-        "class=\"n\">a call</th><th scope=\"col\" class=\"n\">ns a token, head</th></tr></thead>\n<tbody>\n",
-        machine->title, machine->title);
+    fprintf(p->out,
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Kernels on the %s\"><table "
+            "class=\"rows kernels\" id=\"kernels-%s\">\n<thead><tr><th scope=\"col\">form</th><th "
+            "scope=\"col\">call</th><th scope=\"col\">mechanism</th><th scope=\"col\">how</th><th "
+            "scope=\"col\">limited by</th><th scope=\"col\" class=\"n\">a call</th><th scope=\"col\" "
+            "class=\"n\">ns a token, head</th></tr></thead>\n<tbody>\n",
+            machine->title, machine->title);
     for (int call = 0; call < CALLS && !status; call++)
         status = write_call(p, machine, call, error);
     fputs("</tbody></table></div>\n", p->out);

@@ -138,9 +138,8 @@ static void write_caption(const map *m, const char *title, const bool has[3])
             m->head->term_count == 1 ? "" : "s");
     if (has[2])
         fprintf(m->out,
-                "An area is the products of the rows at its left with the rows above it%s; a fuller colour: "
-                "a larger "
-                "weight.",
+                "An area is the products of the rows at its left with the rows above it%s; a fuller "
+                "colour: a larger weight.",
                 head_degree(m->head) > 2 ? " (the first two factors of a product)" : "");
     if (has[1])
         fputs(" Strip: rows alone.", m->out);

@@ -136,11 +136,9 @@ static void write_table(const page *p)
 void page_state(const page *p)
 {
     page_section(p, "state", "The state");
-    fputs("<p>A key and its value are kept as φ(<i class=\"v\">k</i>) <i class=\"v\">v</i>′, a sum of D × dv "
-          "numbers. Each "
-          "row of it belongs to one product of coordinates, the same in every form and on every machine; the "
-          "last "
-          "factor runs fastest.</p>\n",
+    fputs("<p>A key and its value are kept as φ(<i class=\"v\">k</i>) <i class=\"v\">v</i>′, a sum of D × "
+          "dv numbers. Each row of it belongs to one product of coordinates, the same in every form and on "
+          "every machine; the last factor runs fastest.</p>\n",
           p->out);
     draw_state(p);
     write_table(p);

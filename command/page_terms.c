@@ -237,11 +237,10 @@ void page_terms(const page *p)
     const int count = p->head->term_count;
     page_section(p, "terms", "Terms and branches, as written");
     fprintf(p->out,
-            "<p>The kernel is the sum of <data class=\"terms\" value=\"%d\">%d</data> term%s. A term is the "
-            "product of "
-            "its branches <i class=\"v\">(Wq)·(Wk)</i>; each picture is one <i class=\"v\">W</i>, a row of "
-            "it a row, "
-            "the fuller its colour the larger its weight.</p>\n<ul class=\"term-list\">\n",
+            "<p>The kernel is the sum of <data class=\"terms\" value=\"%d\">%d</data> term%s. A term is "
+            "the product of its branches <i class=\"v\">(Wq)·(Wk)</i>; each picture is one <i "
+            "class=\"v\">W</i>, a row of it a row, the fuller its colour the larger its weight.</p>\n<ul "
+            "class=\"term-list\">\n",
             count, count, count == 1 ? "" : "s");
     for (int i = 0; i < count && i < MOST_TERMS; i++)
         write_term(p, i);

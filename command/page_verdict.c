@@ -59,8 +59,7 @@ void page_verdict(const page *p)
     }
     page_section(p, "verdict", "Verification");
     fputs("<p>Kernels are compared with the formula in double precision, in every form; each element must "
-          "lie within a "
-          "bound derived from the head's own operations. What fails cannot be called.</p>\n",
+          "lie within a bound derived from the head's own operations. What fails cannot be called.</p>\n",
           p->out);
     if (!asked)
         fputs("<p class=\"notice\">Not verified for this page: <code>fpac report --verify</code> compiles "

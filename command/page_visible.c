@@ -55,22 +55,17 @@ void page_visible(const page *p)
     fputs("<div style=\"flex:1 1 18rem\">\n", p->out);
     if (p->head->causal)
         fputs("<p>Token t sees the keys j ≤ t. In the <b>parallel</b> form every visible pair has a score. "
-              "In the "
-              "<b>chunked</b> form only the pairs inside a chunk have one (full colour); all earlier keys "
-              "(pale) "
-              "come out of "
-              "the state, which takes in a chunk when it is over. The <b>recurrent</b> form is a chunk of "
-              "one token.</p>\n",
+              "In the <b>chunked</b> form only the pairs inside a chunk have one (full colour); all "
+              "earlier keys (pale) come out of the state, which takes in a chunk when it is over. The "
+              "<b>recurrent</b> form is a chunk of one token.</p>\n",
               p->out);
     else
         fputs("<p>Every query sees every key, before it and behind it: there is the parallel form alone, "
-              "with a score a "
-              "pair.</p>\n",
+              "with a score a pair.</p>\n",
               p->out);
     if (p->head->gate)
         fputs("<p>The gate lets what was seen fade: a key counts e<sup>G<sub>t</sub> − G<sub>j</sub></sup> "
-              "as much, in "
-              "every form alike.</p>\n",
+              "as much, in every form alike.</p>\n",
               p->out);
     fputs("<ul class=\"notes\">\n", p->out);
     for (int i = 0; i < PAGE_MACHINES; i++)

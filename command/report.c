@@ -250,8 +250,7 @@ int command_report(int count, char **arguments)
     };
     const fpa_syntax syntax = {
         "report SPEC... -o FILE.html|DIR [--head NAME] [--target TARGET] [--dtype DTYPE] [--verify] "
-        "[--measure] "
-        "[--measured FILE] [--measured-gpu FILE]",
+        "[--measure] [--measured FILE] [--measured-gpu FILE]",
         "Show a head as one page of HTML: its formula, its terms as pictures, what they simplify to,\n"
         "the rows of its state, cost and crossover on a CPU and on an H200, the kernels with what\n"
         "limits them, and the verdict of verification. The page needs no script and no network.",

@@ -1,9 +1,10 @@
 #include "timing.h"
 
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "device.h"
+#include "median.h"
 #include "operand.h"
 
 enum { MANY_REPEATS = 1024 };
@@ -97,19 +98,6 @@ static void free_operands(operands *all)
     free(all->weight_list);
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static fpa_status repeat_forward(const fpa_kernel *kernel, const fpa_load *load, const fpa_tensors *tensors,
                                  fpa_timing *timing, fpa_error *error)
 {
@@ -121,18 +109,17 @@ static fpa_status repeat_forward(const fpa_kernel *kernel, const fpa_load *load,
         workspace_new(kernel, load->candidate, timing->form, tensors, &workspace, &size, error);
     if (!status)
         status = forward_by(kernel, load->candidate, timing->form, tensors, workspace, size, error);
-    for (start = now(); !status && repeats < most; repeats++) {
-        double begin = now();
+    for (start = clock_seconds(); !status && repeats < most; repeats++) {
+        double begin = clock_seconds();
         if (repeats > 0 && begin - start > load->seconds)
             break;
         status = forward_by(kernel, load->candidate, timing->form, tensors, workspace, size, error);
-        taken[repeats] = now() - begin;
+        taken[repeats] = clock_seconds() - begin;
     }
     device_release(kernel, workspace);
     if (status || repeats == 0)
         return status;
-    qsort(taken, (size_t)repeats, sizeof *taken, compare_doubles);
-    timing->seconds = repeats % 2 ? taken[repeats / 2] : (taken[repeats / 2 - 1] + taken[repeats / 2]) / 2;
+    timing->seconds = median_of(taken, repeats);
     timing->repeats = repeats;
     return FPA_OK;
 }

@@ -1,4 +1,5 @@
 /* verify: compile heads afresh and compare each with the formula; what passes is kept in the cache. */
+#include "base/clock.h"
 #include "runtime/api/open.h"
 #include "runtime/builder.h"
 #include "runtime/verify/verify.h"
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -58,28 +58,24 @@ typedef struct verify_work {
 /* ---- one head ---- */
 
 /* A line like open's own, which knows how long it took. */
-static void tell_compiled(const verify_work *work, const verify_job *job, const struct timespec *begin)
+static void tell_compiled(const verify_work *work, const verify_job *job, double begin)
 {
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
     if (*verbose_flag())
         note("%s: compiled for %s in %.2f s (%zu bytes)", job->name, work->target->name,
-             (double)(end.tv_sec - begin->tv_sec) + 1e-9 * (double)(end.tv_nsec - begin->tv_nsec),
-             job->object.size);
+             clock_seconds() - begin, job->object.size);
 }
 
 static fpa_status load_head(const verify_work *work, verify_job *job, fpa_module *module, fpa_error *error)
 {
-    struct timespec begin;
+    const double begin = clock_seconds();
     fpa_source source;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
     fpa_status status = source_generate(job->head, work->target->name, &source, error);
     if (status)
         return status;
     job->facts = source.facts;
     status = builder_of(work->target)->compile(&work->backend_options, &source, &job->object, error);
     if (!status) {
-        tell_compiled(work, job, &begin);
+        tell_compiled(work, job, begin);
         status = work->backend->load(&work->backend_options, &job->object, job->facts.name, module, error);
     }
     source_free(&source);

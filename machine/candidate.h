@@ -19,18 +19,16 @@ typedef struct fpa_call_size {
 
 typedef struct fpa_cost {
     double seconds;
-    const char
-        *limit; /* what takes most of them: "tensor cores", "shared memory", "device memory", "waits" */
+    const char *limit; /* what takes most: "tensor cores", "shared memory", "device memory", "waits" */
 } fpa_cost;
 
 typedef struct fpa_candidate {
     const char *mechanism; /* as the back end's table names it */
     const char *refused;   /* why it does not suit this head or call; NULL: it does, and cost is valid */
     fpa_cost cost;
-    int64_t
-        segments;   /* that a sequence is walked in, or blocks of a cluster, or blocks that share a head; 1 */
-    int64_t blocks; /* of the launch; 0: the call's size decides */
-    int variant;    /* the mechanism's own: which of its kernels, overlapped or not */
+    int64_t segments; /* of a sequence's walk, or blocks of a cluster, or blocks that share a head; 1 */
+    int64_t blocks;   /* of the launch; 0: the call's size decides */
+    int variant;      /* the mechanism's own: which of its kernels, overlapped or not */
 } fpa_candidate;
 
 #endif

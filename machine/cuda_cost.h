@@ -20,9 +20,8 @@
 /* Counts of several steps, copies and pairs of tiles. */
 typedef struct fpa_cuda_sum {
     double products, shared, instructions;
-    double bytes; /* that are asked for ahead */
-    double
-        copies; /* and of copies of the state: threads of kernels without a copy engine's do nothing else meanwhile */
+    double bytes;  /* that are asked for ahead */
+    double copies; /* of the state; threads of kernels without a copy engine's do nothing else meanwhile */
 } fpa_cuda_sum;
 
 /* sum += times work; of a copy of the state. */

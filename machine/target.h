@@ -20,8 +20,7 @@ typedef struct fpa_target {
     bool pairs;          /* C: it multiplies and adds pairs of bf16 in one instruction */
     int capability;      /* CUDA: 90 for sm_90 */
     int shared_memory;   /* CUDA: bytes that one block may have */
-    bool
-        warpgroups; /* CUDA: its code runs on that capability alone, with matrix instructions of warpgroups */
+    bool warpgroups; /* CUDA: its code runs on that capability alone, with warpgroups' matrix instructions */
 } fpa_target;
 
 int target_count(void);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/npy.h"
+#include "base/random.h"
 #include "script.h"
 
 static const char folder_key; /* its address is the registry's key */
@@ -95,24 +96,6 @@ static int read_npy(lua_State *L)
 
 /* ---- orthogonal: the same bits on every machine ---- */
 
-/* splitmix64 (Vigna). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* Nearly normal: twelve uniform numbers of [0, 1) less 6. Only exact operations, no libm. */
-static double next_normal(uint64_t *state)
-{
-    double sum = 0;
-    for (int i = 0; i < 12; i++)
-        sum += (double)(next_random(state) >> 11) * 0x1p-53;
-    return sum - 6;
-}
-
 /* Through a volatile, so that no compiler fuses a product with a sum where the machine could. */
 static double product(double a, double b)
 {
@@ -163,7 +146,7 @@ static int make_orthogonal(lua_State *L)
     script_charge(L, (int64_t)rows * d * (rows + 12) / PRODUCTS);
     double *values = lua_newuserdatauv(L, (size_t)rows * (size_t)d * sizeof *values, 0);
     for (int i = 0; i < rows * d; i++)
-        values[i] = next_normal(&state);
+        values[i] = random_normal(&state);
     for (int r = 0; r < rows; r++)
         orthogonalize(values, r, d);
     push_rows(L, values, rows, d);

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <lualib.h>
 
+#include "base/clock.h"
 #include "base/nearest.h"
 
 enum {
@@ -26,7 +26,7 @@ struct fpa_script {
     size_t memory;        /* bytes that Lua holds, and that are held for its values */
     int64_t held;         /* the latter part */
     int64_t collect_at;   /* held bytes at which garbage is looked for */
-    int64_t deadline;     /* nanoseconds of CLOCK_MONOTONIC */
+    double deadline;      /* by clock_seconds */
     int seconds;          /* from the start to there */
     bool refused;         /* the last allocation that failed met the limit, not the machine's end */
     int64_t instructions; /* run so far, in STEPs */
@@ -88,14 +88,6 @@ static void *allocate(void *owner, void *block, size_t old_size, size_t size)
     return moved;
 }
 
-static int64_t nanoseconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Whole seconds from 1 on; anything else is the usual limit. */
 static int limit_of_seconds(void)
 {
@@ -116,7 +108,7 @@ void script_charge(lua_State *L, int64_t instructions)
     if (script->instructions > SCRIPT_INSTRUCTIONS)
         script_refuse(L, script->last_line, "still running after %d million instructions: an endless loop?",
                       SCRIPT_INSTRUCTIONS / 1000000);
-    if (nanoseconds() > script->deadline)
+    if (clock_seconds() > script->deadline)
         script_refuse(L, script->last_line,
                       "still running after %d seconds, the limit for a spec (FPA_SPEC_SECONDS sets another)",
                       script->seconds);
@@ -267,7 +259,7 @@ fpa_status script_new(const char *file, fpa_script **script, fpa_error *error)
     made->file = file;
     made->collect_at = COLLECT_HELD;
     made->seconds = limit_of_seconds();
-    made->deadline = nanoseconds() + (int64_t)made->seconds * 1000000000;
+    made->deadline = clock_seconds() + made->seconds;
     made->L = lua_newstate(allocate, made);
     if (!made->L) {
         free(made);

@@ -1,5 +1,6 @@
 /* open: spec -> head -> source -> object -> module -> kernel, with the cache in between. */
 #include "open.h"
+#include "base/clock.h"
 #include "base/plain_locale.h"
 #include "gen/gen.h"
 #include "runtime/builder.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* What one opening has made so far. */
 typedef struct opening {
@@ -80,16 +80,9 @@ static fpa_status make_key(opening *o, fpa_error *error)
     return status;
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static fpa_status compile(opening *o, fpa_error *error)
 {
-    const double begin = seconds_now();
+    const double begin = clock_seconds();
     fpa_source source;
     log_line(o->options, "%s: compiling for %s", o->head->name, o->target->name);
     fpa_status status = source_generate_as(o->head, o->target->name, o->mechanism, &source, error);
@@ -100,7 +93,7 @@ static fpa_status compile(opening *o, fpa_error *error)
     if (status)
         return status;
     log_line(o->options, "%s: compiled for %s in %.2f s (%zu bytes)", o->head->name, o->target->name,
-             seconds_now() - begin, o->object.size);
+             clock_seconds() - begin, o->object.size);
     return o->backend->load(o->options, &o->object, o->facts.name, &o->module, error);
 }
 

@@ -1,4 +1,5 @@
 #include "process.h"
+#include "base/clock.h"
 #include "base/unfinished.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifdef __SANITIZE_THREAD__
@@ -156,13 +156,6 @@ static int spawn(const fpa_process *process, char *const *variables, int output,
     return reason;
 }
 
-static int64_t milliseconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Take what the pipe has: the first bytes are kept, the rest dropped so that the writer goes on. */
 static bool drain(int pipe_end, fpa_outcome *outcome, size_t *used)
 {
@@ -195,14 +188,14 @@ static bool has_ended(pid_t pid, fpa_outcome *outcome)
 static void supervise(const fpa_process *process, pid_t pid, int pipe_end, fpa_outcome *outcome)
 {
     enum { SLICE = 50, PAUSE = 1 }; /* milliseconds: between looks at the program; after its last word */
-    int64_t deadline = milliseconds_now() + (int64_t)process->seconds * 1000;
+    const double deadline = clock_seconds() + process->seconds;
     struct pollfd readable = {pipe_end, POLLIN, 0};
     size_t used = 0;
     while (!has_ended(pid, outcome)) {
         int ready = poll(&readable, 1, readable.fd < 0 ? PAUSE : SLICE);
         if (ready > 0 && !drain(pipe_end, outcome, &used))
             readable.fd = -1;
-        if (!outcome->timed_out && milliseconds_now() > deadline) {
+        if (!outcome->timed_out && clock_seconds() > deadline) {
             outcome->timed_out = true;
             outcome->exit_code = 128 + SIGKILL;
             kill(-pid, SIGKILL);

@@ -1,5 +1,6 @@
 #include "nvrtc.h"
 #include "abi/cuda_call.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "nvrtc_library.h"
 
@@ -7,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* -v: ptxas tells registers and spills in the log. */
 static const char *const fixed_options[] = {"--std=c++17", "--ptxas-options=-v"};
@@ -235,13 +235,6 @@ static fpa_status read_result(const struct nvrtc_library *nvrtc, nvrtcProgram pr
     return FPA_OK;
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 enum { MOST_OPTIONS = 2 + FIXED_OPTIONS };
 
 /* What differs from file to file, then what does not. */
@@ -266,12 +259,12 @@ static fpa_status run(const struct nvrtc_library *nvrtc, const nvrtc_input *inpu
     const char *options[MOST_OPTIONS];
     nvrtcProgram program = NULL;
     int count = make_options(input, architecture, part, options);
-    double start = seconds_now();
+    double start = clock_seconds();
     nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, input->code, input->file, 0, NULL, NULL);
     if (result)
         return judge(nvrtc, result, input->file, report, error);
     result = nvrtc->nvrtcCompileProgram(program, count, options);
-    report->seconds = seconds_now() - start;
+    report->seconds = clock_seconds() - start;
     read_log(nvrtc, program, report);
     fpa_status status = judge(nvrtc, result, input->file, report, error);
     if (!status)

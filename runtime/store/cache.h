@@ -14,8 +14,7 @@
 typedef struct fpa_cache {
     char *folder; /* NULL: not persisted, and reason says why */
     char reason[256];
-    int64_t
-        limit; /* bytes of all entries: $FPA_CACHE_LIMIT, else what cache_set_limit wrote, else CACHE_LIMIT */
+    int64_t limit; /* bytes of all: $FPA_CACHE_LIMIT, else what cache_set_limit wrote, else CACHE_LIMIT */
 } fpa_cache;
 
 enum { KEY_TEXT = 65 };

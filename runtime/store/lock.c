@@ -1,4 +1,5 @@
 #include "lock.h"
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -15,13 +16,11 @@ enum { WAIT_SECONDS = 600, SHORTEST = 1, LONGEST = 50 /* milliseconds between tw
 /* Looks, not one long wait: a lock stays with children that its dead owner forked, so that nobody may wait for ever. */
 static bool wait_for(int fd)
 {
-    struct timespec start, now;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    const double start = clock_seconds();
     for (long pause = SHORTEST;; pause = 2 * pause < LONGEST ? 2 * pause : LONGEST) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
             return true;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if ((errno != EWOULDBLOCK && errno != EINTR) || now.tv_sec - start.tv_sec > WAIT_SECONDS)
+        if ((errno != EWOULDBLOCK && errno != EINTR) || clock_seconds() - start > WAIT_SECONDS)
             return false;
         nanosleep(&(struct timespec){0, pause * 1000000}, NULL);
     }

@@ -4,20 +4,11 @@
 #include <stdlib.h>
 
 #include "base/dtype.h"
-
-/* SplitMix64. */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
+#include "base/random.h"
 
 static double uniform(uint64_t *state)
 {
-    return ((double)(draw(state) >> 11) + 0.5) * 0x1p-53;
+    return ((double)(random_bits(state) >> 11) + 0.5) * 0x1p-53;
 }
 
 static double normal(uint64_t *state)
@@ -42,7 +33,7 @@ static void thin(const fpa_trial *t, int64_t token, double *x)
     uint64_t state = 77 + (uint64_t)token;
 
     for (int c = 0, left = d; c < d; c++, left--) {
-        if (draw(&state) % (uint64_t)left < (uint64_t)kept)
+        if (random_bits(&state) % (uint64_t)left < (uint64_t)kept)
             kept--;
         else
             x[c] = 0;
@@ -69,7 +60,7 @@ static double *draw_gate(const fpa_trial *t, uint64_t *state)
     double *gate = calloc((size_t)count + 1, sizeof *gate);
 
     for (int64_t i = 0; gate && i < count; i++) {
-        uint64_t kind = draw(state);
+        uint64_t kind = random_bits(state);
 
         gate[i] = kind % 8 ? (double)(float)(-0.5 * uniform(state)) : 0;
         if (t->shape.inputs == INPUTS_EXTREME_GATE && kind % 32 == 1)

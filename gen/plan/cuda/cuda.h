@@ -119,11 +119,10 @@ typedef struct fpa_cuda_plan {
     const struct fpa_decode *decode;
     /* what emitted files have once, whichever are chosen */
     fpa_columns columns;
-    int query_tokens; /* that a block takes */
-    int copy_rows;    /* of a copy of the state */
-    int weights;      /* run-time matrices */
-    bool
-        pads; /* rows of q, k or v are no multiples of 16 bytes, and brought to them before they are fetched */
+    int query_tokens;            /* that a block takes */
+    int copy_rows;               /* of a copy of the state */
+    int weights;                 /* run-time matrices */
+    bool pads;                   /* rows of q, k or v are brought to multiples of 16 bytes first */
     bool fused;                  /* the chunked form is one pass */
     bool coordinates;            /* portable kernels read q and k as they lie, without a panel */
     bool grouped_sums;           /* chunk_output sums each group of features by itself */

@@ -80,7 +80,7 @@ enum {
  * Kernels of a head NAME, in the order in which a forward launches them:
  *
  *   NAME_gate_scan          running sums of the log-gates, chunk by chunk (gated heads)
- *   NAME_pad_rows           rows of q, k, v in whole pieces of 16 bytes, where their widths are none (warpgroups)
+ *   NAME_pad_rows           rows of q, k, v in whole pieces of 16 bytes, where their widths are none
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
