@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/random.h"
+#include "base/splitmix.h"
 
 /* ---- polynomials in s = scale x.y, by formula ---- */
 
@@ -72,7 +72,7 @@ static void draw_direction(uint64_t *state, int width, double *vector)
 {
     double square = 0;
     for (int i = 0; i < width; i++) {
-        vector[i] = random_normal(state);
+        vector[i] = splitmix_normal(state);
         square += vector[i] * vector[i];
     }
     for (int i = 0; i < width; i++)

@@ -1,5 +1,6 @@
 /* No circle of files: where a file uses another, the other uses it in no way, not even through third ones.
  * What a file uses is what the linker sees: symbols that its object leaves open and another object defines.
+ * And no test defines a symbol of the libraries: the linker would take it in the library's place, unsaid.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -18,9 +19,10 @@
 
 #include <cmocka.h>
 
-static const char *const folders[] = {"base", "head", "machine", "gen", "runtime", "command"};
+static const char *const libraries[] = {"base", "head", "machine", "gen", "runtime", "command", NULL};
+static const char *const programs[] = {"tests", NULL};
 
-enum { MANY_FILES = 400, MANY_SYMBOLS = 20000, NOBODY = -1 };
+enum { MANY_FILES = 500, MANY_SYMBOLS = 20000, NOBODY = -1 };
 
 typedef struct symbol {
     char *name;
@@ -159,7 +161,7 @@ static int visit(const char *path, const struct stat *about, int type, struct FT
 }
 
 /* The objects beside the folder that this program is in: BUILD/tests and BUILD/obj. */
-static void walk_objects(graph *g)
+static void walk_objects(graph *g, const char *const *folders)
 {
     char program[4096], folder[4200];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -169,7 +171,7 @@ static void walk_objects(graph *g)
         *strrchr(program, '/') = '\0';
     walked = g;
     walked_start = strlen(program) + strlen("/obj/");
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    for (size_t i = 0; folders[i]; i++) {
         snprintf(folder, sizeof folder, "%s/obj/%s", program, folders[i]);
         assert_int_equal(nftw(folder, visit, 16, FTW_PHYS), 0);
     }
@@ -188,7 +190,7 @@ static void no_files_use_each_other_in_a_circle(void **state)
     (void)state;
     graph *g = calloc(1, sizeof *g);
     assert_non_null(g);
-    walk_objects(g);
+    walk_objects(g, libraries);
     graph_connect(g);
     const int source = find_file(g, "gen/source"), plan = find_file(g, "gen/plan/plan");
     const bool seen = source >= 0 && plan >= 0 && g->uses[source][plan];
@@ -200,6 +202,40 @@ static void no_files_use_each_other_in_a_circle(void **state)
         print_message("objects have no symbols here\n");
         skip();
     }
+}
+
+/* Symbols of the tests' files that a file of the libraries defines as well, each printed. */
+static int graph_replaced(const graph *tests, const graph *library)
+{
+    int count = 0;
+    for (int i = 0; i < tests->defined_count; i++) {
+        const symbol *here = &tests->defined[i],
+                     *there = bsearch(here, library->defined, (size_t)library->defined_count, sizeof *there,
+                                      compare_symbols);
+        if (!there || strcmp(here->name, "main") == 0)
+            continue;
+        print_error("%s.c replaces %s of %s.c\n", tests->file[here->file], here->name,
+                    library->file[there->file]);
+        count++;
+    }
+    return count;
+}
+
+static void tests_replace_nothing_of_the_libraries(void **state)
+{
+    (void)state;
+    graph *library = calloc(1, sizeof *library), *tests = calloc(1, sizeof *tests);
+    assert_true(library && tests);
+    walk_objects(library, libraries);
+    walk_objects(tests, programs);
+    graph_connect(library);
+    const int replaced = graph_replaced(tests, library);
+    graph_define(tests, 0, library->defined[0].name);
+    const int planted = graph_replaced(tests, library) - replaced;
+    graph_free(library);
+    graph_free(tests);
+    assert_int_equal(replaced, 0);
+    assert_int_equal(planted, 1); /* the check can fail */
 }
 
 /* The check must be able to fail. */
@@ -228,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_files_use_each_other_in_a_circle),
+        cmocka_unit_test(tests_replace_nothing_of_the_libraries),
         cmocka_unit_test(a_circle_of_three_files_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/npy.h"
-#include "base/random.h"
+#include "base/splitmix.h"
 #include "script.h"
 
 static const char folder_key; /* its address is the registry's key */
@@ -146,7 +146,7 @@ static int make_orthogonal(lua_State *L)
     script_charge(L, (int64_t)rows * d * (rows + 12) / PRODUCTS);
     double *values = lua_newuserdatauv(L, (size_t)rows * (size_t)d * sizeof *values, 0);
     for (int i = 0; i < rows * d; i++)
-        values[i] = random_normal(&state);
+        values[i] = splitmix_normal(&state);
     for (int r = 0; r < rows; r++)
         orthogonalize(values, r, d);
     push_rows(L, values, rows, d);

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/dtype.h"
-#include "base/random.h"
+#include "base/splitmix.h"
 
 static double uniform(uint64_t *state)
 {
-    return ((double)(random_bits(state) >> 11) + 0.5) * 0x1p-53;
+    return ((double)(splitmix_bits(state) >> 11) + 0.5) * 0x1p-53;
 }
 
 static double normal(uint64_t *state)
@@ -33,7 +33,7 @@ static void thin(const fpa_trial *t, int64_t token, double *x)
     uint64_t state = 77 + (uint64_t)token;
 
     for (int c = 0, left = d; c < d; c++, left--) {
-        if (random_bits(&state) % (uint64_t)left < (uint64_t)kept)
+        if (splitmix_bits(&state) % (uint64_t)left < (uint64_t)kept)
             kept--;
         else
             x[c] = 0;
@@ -60,7 +60,7 @@ static double *draw_gate(const fpa_trial *t, uint64_t *state)
     double *gate = calloc((size_t)count + 1, sizeof *gate);
 
     for (int64_t i = 0; gate && i < count; i++) {
-        uint64_t kind = random_bits(state);
+        uint64_t kind = splitmix_bits(state);
 
         gate[i] = kind % 8 ? (double)(float)(-0.5 * uniform(state)) : 0;
         if (t->shape.inputs == INPUTS_EXTREME_GATE && kind % 32 == 1)

@@ -1,6 +1,6 @@
-#include "random.h"
+#include "splitmix.h"
 
-uint64_t random_bits(uint64_t *state)
+uint64_t splitmix_bits(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -8,10 +8,10 @@ uint64_t random_bits(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-double random_normal(uint64_t *state)
+double splitmix_normal(uint64_t *state)
 {
     double sum = 0;
     for (int i = 0; i < 12; i++)
-        sum += (double)(random_bits(state) >> 11) * 0x1p-53;
+        sum += (double)(splitmix_bits(state) >> 11) * 0x1p-53;
     return sum - 6;
 }
