@@ -10,6 +10,7 @@
 #include "base/npy.h"
 #include "base/splitmix.h"
 #include "script.h"
+#include "steady.h"
 
 static const char folder_key; /* its address is the registry's key */
 
@@ -20,7 +21,7 @@ void spec_set_folder(lua_State *L, const char *folder)
 }
 
 /* data is [rows][columns]. */
-static void push_rows(lua_State *L, const double *data, int64_t rows, int64_t columns)
+void spec_push_rows(lua_State *L, const double *data, int64_t rows, int64_t columns)
 {
     script_charge(L, rows * columns);
     lua_createtable(L, (int)rows, 0);
@@ -79,7 +80,7 @@ int spec_push_npy(lua_State *L, const char *name)
 
     if (npy_read_matrix_within(path, &limit, &rows, &columns, values, &error) != FPA_OK)
         return script_raise(L, error.code, 0, "%s: %s", error.where, error.message);
-    push_rows(L, *values, rows, columns);
+    spec_push_rows(L, *values, rows, columns);
     free(*values);
     *values = NULL;
     lua_replace(L, bottom + 1);
@@ -96,23 +97,16 @@ static int read_npy(lua_State *L)
 
 /* ---- orthogonal: the same bits on every machine ---- */
 
-/* Through a volatile, so that no compiler fuses a product with a sum where the machine could. */
-static double product(double a, double b)
-{
-    volatile double rounded = a * b;
-    return rounded;
-}
-
 static double dot(const double *a, const double *b, int d)
 {
     double sum = 0;
     for (int i = 0; i < d; i++)
-        sum += product(a[i], b[i]);
+        sum += steady_product(a[i], b[i]);
     return sum;
 }
 
 /* Make row r orthogonal to the rows before it and of length 1. Twice is enough (Kahan). */
-static void orthogonalize(double *rows, int r, int d)
+static void orthogonalize_row(double *rows, int r, int d)
 {
     double *row = rows + (size_t)r * (size_t)d;
 
@@ -121,12 +115,18 @@ static void orthogonalize(double *rows, int r, int d)
             const double *other = rows + (size_t)before * (size_t)d;
             double along = dot(row, other, d);
             for (int i = 0; i < d; i++)
-                row[i] -= product(along, other[i]);
+                row[i] -= steady_product(along, other[i]);
         }
         double length = sqrt(dot(row, row, d));
         for (int i = 0; i < d; i++)
             row[i] /= length;
     }
+}
+
+void spec_orthogonalize(double *values, int rows, int d)
+{
+    for (int r = 0; r < rows; r++)
+        orthogonalize_row(values, r, d);
 }
 
 enum { PRODUCTS = 256 }; /* that count as an instruction: a largest matrix is 4 million, in some seconds */
@@ -147,9 +147,8 @@ static int make_orthogonal(lua_State *L)
     double *values = lua_newuserdatauv(L, (size_t)rows * (size_t)d * sizeof *values, 0);
     for (int i = 0; i < rows * d; i++)
         values[i] = splitmix_normal(&state);
-    for (int r = 0; r < rows; r++)
-        orthogonalize(values, r, d);
-    push_rows(L, values, rows, d);
+    spec_orthogonalize(values, rows, d);
+    spec_push_rows(L, values, rows, d);
     return 1;
 }
 
