@@ -69,18 +69,33 @@ static const char *push_path(lua_State *L, const char *name)
 
 enum { NUMBER_BYTES = 8 + 16 }; /* as it is read, and in a table of Lua's */
 
+/* A table of rows, or a list of such tables. */
+static void push_matrices(lua_State *L, const npy_matrices *read)
+{
+    if (!read->several) {
+        spec_push_rows(L, read->data, read->rows, read->columns);
+        return;
+    }
+    lua_newtable(L);
+    for (int64_t i = 0; i < read->count; i++) {
+        spec_push_rows(L, read->data + i * read->rows * read->columns, read->rows, read->columns);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
 int spec_push_npy(lua_State *L, const char *name)
 {
     int bottom = lua_gettop(L);
     const char *path = push_path(L, name);
     double **values = push_owner(L);
-    int64_t rows, columns;
+    npy_matrices read = {0};
     fpa_error error = {0};
     const npy_limit limit = {HEAD_MAX_ROWS, HEAD_MAX_WIDTH, script_room(L) / NUMBER_BYTES};
 
-    if (npy_read_matrix_within(path, &limit, &rows, &columns, values, &error) != FPA_OK)
+    if (npy_read_matrices(path, &limit, &read, &error) != FPA_OK)
         return script_raise(L, error.code, 0, "%s: %s", error.where, error.message);
-    spec_push_rows(L, *values, rows, columns);
+    *values = read.data;
+    push_matrices(L, &read);
     free(*values);
     *values = NULL;
     lua_replace(L, bottom + 1);

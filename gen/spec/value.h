@@ -125,7 +125,7 @@ void spec_field_name(lua_State *L, int table, const char *what, char name[HEAD_M
 
 /* Where .npy files are looked for; NULL: they may not be read. */
 void spec_set_folder(lua_State *L, const char *folder);
-/* Push the file's matrix as a table of rows. */
+/* Push the file's matrix as a table of rows, several matrices as a list of such tables. */
 int spec_push_npy(lua_State *L, const char *name);
 /* Push data, [rows][columns], as a table of rows. */
 void spec_push_rows(lua_State *L, const double *data, int64_t rows, int64_t columns);
