@@ -22,7 +22,6 @@
  * prints what it read and compares. */
 #include "head.h"
 
-#include <math.h>
 #include <sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
