@@ -116,13 +116,10 @@ static sized product_of(const fpa_lift_token *token, const double *x, const fpa_
     return y;
 }
 
-/* The steepest slope where a rounded argument may be: a map may have a kink. */
+/* The slope where a rounded argument may be: that of relu is not known near its kink. */
 static double slope_near(fpa_map map, double y, double size)
 {
-    const double margin = 0x1p-12 * size;
-
-    return fmax(lift_map_slope(map, y),
-                fmax(lift_map_slope(map, y - margin), lift_map_slope(map, y + margin)));
+    return map == FPA_MAP_RELU && fabs(y) <= 0x1p-12 * size ? 1 : lift_map_slope(map, y);
 }
 
 /* The gain times the map of a product. */
