@@ -82,5 +82,5 @@ int parts_lift_rows(const fpa_plan *plan)
         const int rows = part->factor_count > 1 ? part->is_complex ? 2 * part->rows : part->rows : 0;
         most = rows > most ? rows : most;
     }
-    return lift ? lift->width + 2 + lift->positions + most : 0;
+    return lift ? lift->width + 3 + lift->positions + most : 0;
 }

@@ -342,9 +342,9 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
 static void count_token_pack(const fpa_counting *to, int queries, double count)
 {
     const fpa_plan *plan = to->plan;
-    counting_loop(to,
-                  (fpa_cpu_loop){
-                      .name = "clear", .runs = plan->row_count + parts_lift_rows(plan), .steps = 1, .calls = 1});
+    counting_loop(
+        to, (fpa_cpu_loop){
+                .name = "clear", .runs = plan->row_count + parts_lift_rows(plan), .steps = 1, .calls = 1});
     count_numbers(to, (double)(1 + queries) * head_width(plan->written));
     count_rows(to, (int)count * counting_lanes(plan));
 }
