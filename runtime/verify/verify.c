@@ -121,6 +121,7 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
                        fpa_shape *s)
 {
     int chunk = facts->chunk > 0 ? facts->chunk : 1;
+    const int fixed = lift_heads(head); /* of the head's constants */
     bool heavy = false;
 
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
@@ -132,8 +133,8 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     *s = (fpa_shape){
         .batch = r->batch,
         .length = (int64_t)r->times * chunk + r->more,
-        .heads = r->heads,
-        .query_heads = r->query_heads,
+        .heads = fixed ? fixed : r->heads,
+        .query_heads = (fixed ? fixed : r->heads) * (r->query_heads / r->heads),
         .layout = r->layout,
         .inputs = head->normalize == FPA_NORMALIZE_NONE ? r->inputs : r->normalized,
         .checks = r->checks,
@@ -143,8 +144,10 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     for (int form = 0; form < FORMS; form++)
         heavy = heavy ||
                 (facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) > run_budget);
-    if (heavy || (double)facts->state_elements * (double)(s->batch * s->heads) > state_budget)
-        s->batch = s->heads = s->query_heads = 1;
+    if (heavy || (double)facts->state_elements * (double)(s->batch * s->heads) > state_budget) {
+        s->batch = 1;
+        s->heads = s->query_heads = fixed ? fixed : 1;
+    }
     if (row_cost(head, facts, s) > row_budget)
         s->checks = r->lean;
     if (s->checks != SKIPPED && states_cost(facts, s) > handover_budget)
