@@ -55,6 +55,8 @@ step() { # NAME COMMANDS
 rm -rf "$folder/root/fpac" "$folder/root/.cache"
 mkdir -p "$folder/root/fpac"
 step "git, make" "apt-get update -q >/dev/null && apt-get install -y -q --no-install-recommends git make ca-certificates >/dev/null"
+# Behind a proxy that speaks TLS itself: its certificates, as the caller's programs have them.
+if [ -n "${SSL_CERT_FILE:-}" ]; then cp -L "$SSL_CERT_FILE" "$folder/etc/ssl/certs/ca-certificates.crt"; fi
 rm -rf "$folder/root/fpac"
 git clone -q "$here" "$folder/root/fpac"
 
@@ -65,7 +67,7 @@ step "make demo" "make demo"
 printf '%s\n' "$(block_of 'build/fpac new mine')" >"$folder/root/ten-lines.sh"
 [ -s "$folder/root/ten-lines.sh" ] || { echo "fresh-check: README.md has no ten lines" >&2; exit 1; }
 step "the README's ten lines" "bash -eu -x /root/ten-lines.sh"
-step "install, and a program in C" "make install >/dev/null && ldconfig && cc -o /tmp/hand examples/prefill_decode.c \$(pkg-config --cflags --libs fpa) && /tmp/hand"
+step "install, and a program in C" "make install >/dev/null && ldconfig && cc -o /tmp/hand examples/prefill_decode.c \$(pkg-config --cflags --libs fpa) && /tmp/hand mine.lua"
 step "tutorials" "tools/docs-run.sh build/fpac docs/*.md"
 step "make wheel-check" "make wheel-check"
 if [ -n "${FPA_FRESH_TEST:-}" ]; then step "make test" "make test"; fi
