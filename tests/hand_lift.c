@@ -23,7 +23,9 @@ static double row(const hand_token *x, int m, int r)
     double sum = 0;
     for (int c = 0; c < x->head->lift->width; c++)
         sum += entry(x, m, r, c) * x->x[c];
-    return sum;
+    return lift_has_constants(x->head->lift, &x->head->matrices[m])
+               ? sum + entry(x, m, r, x->head->lift->width)
+               : sum;
 }
 
 static double complex product(const hand_token *x, const fpa_lift_part *part, int r)

@@ -222,6 +222,35 @@ static void a_sketch_in_the_frequency_domain(void **state)
     compare(lifted_sketch("causal"), sketch_formula);
 }
 
+/* (W x + b)^2, b a last column. */
+static double constants_formula(const pair *x)
+{
+    const double *w = x->b->weights[0];
+    double sum = 0;
+    for (int r = 0; r < 2; r++) {
+        double q = w[r * (WIDTH + 1) + WIDTH], k = q;
+        for (int c = 0; c < WIDTH; c++) {
+            q += w[r * (WIDTH + 1) + c] * x->q[c];
+            k += w[r * (WIDTH + 1) + c] * x->k[c];
+        }
+        sum += q * q * k * k;
+    }
+    return sum;
+}
+
+static void projections_may_add_constants(void **state)
+{
+    lifted_text to;
+    (void)state;
+    lifted_begin(&to, 2, "causal");
+    lifted_add(&to, "matrices 1\ntrainable w 2 %d shared\nlift width %d positions 0 key_mask 0 parts 1\n",
+               WIDTH + 1, WIDTH);
+    lifted_add(&to, "part real 2 factors 2\nmap identity identity\ninner %s\ngain %s\nposition 0 0 0\n",
+               lifted_as_is, lifted_ones);
+    lifted_add(&to, "factor matrix 1\nfactor matrix 1\n");
+    compare(lifted_finish(&to, 2, 1), constants_formula);
+}
+
 /* ---- projections: random features, per head and diagonal ones ---- */
 
 static double favor_formula(const pair *x)
@@ -378,6 +407,7 @@ int main(void)
         cmocka_unit_test(maps_of_q_and_k_may_differ),
         cmocka_unit_test(fourier_kernels_of_positions),
         cmocka_unit_test(a_sketch_in_the_frequency_domain),
+        cmocka_unit_test(projections_may_add_constants),
         cmocka_unit_test(positive_random_features),
         cmocka_unit_test(products_of_projections_of_each_kind),
         cmocka_unit_test(masked_keys_contribute_nothing),
