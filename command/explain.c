@@ -10,6 +10,7 @@
 #include "gen/simplify/simplify.h"
 #include "command.h"
 #include "explain_candidates.h"
+#include "explain_symmetry.h"
 #include "json.h"
 #include "options.h"
 #include "plain_text.h"
@@ -211,12 +212,13 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_head(all->written);
     print_notes(&all->simple);
     print_features(all->written, &all->plan.facts);
+    const fpa_status status = explain_symmetry(&all->simple, NULL, error);
     print_costs(&all->plan.facts);
     print_plan(plan);
     free(plan);
-    return options->call.length
+    return !status && options->call.length
                ? explain_candidates(&all->plan, &all->simple, all->written, &options->call, NULL, error)
-               : FPA_OK;
+               : status;
 }
 
 static void write_costs(fpa_json *json, const fpa_facts *facts)
@@ -260,7 +262,8 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     for (int i = 0; i < all->simple.warning_count; i++)
         json_text(json, NULL, all->simple.warnings[i]);
     json_close(json);
-    if (options->call.length) {
+    status = explain_symmetry(&all->simple, json, error);
+    if (!status && options->call.length) {
         json_array(json, "calls");
         status = explain_candidates(&all->plan, &all->simple, all->written, &options->call, json, error);
         json_close(json);
