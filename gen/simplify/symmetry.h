@@ -52,11 +52,10 @@ void symmetry_free(fpa_symmetry *symmetry);
 int symmetry_dimension(const fpa_symmetry *symmetry);   /* of the group; d (d - 1) / 2 of O(d) */
 const char *symmetry_kind_name(fpa_symmetry_kind kind); /* "exact", "at least", "at run time", "too large" */
 
-/* "O(8)^8 with all exchanges of 8 parts"; "x[0]-x[7] | x[8]-x[15] | ...", counted from 1. Cut when they are long. */
+/* In words, cut with "..." where they are long: "O(8)^8, exchanges of 8 spaces of 8", where G stands for a group that is
+ * known by its dimension; and "1-8 | 9-16 | a space of 16 (k does not see it)", coordinates counted from 1. */
 enum { SYMMETRY_TEXT = 120 };
 void symmetry_group_text(char text[SYMMETRY_TEXT], const fpa_symmetry *symmetry);
 void symmetry_space_text(char text[SYMMETRY_TEXT], const fpa_symmetry *symmetry);
-/* Of one part: "1-8", "3, 5, 7", "a space of 16 that k does not see". */
-void symmetry_part_text(char text[SYMMETRY_TEXT], const fpa_symmetry_part *part);
 
 #endif

@@ -126,14 +126,7 @@ static void add_part(line *to, const fpa_symmetry_part *part)
     else
         add(to, "a space of %d", part->width);
     if (!part->is_seen)
-        add(to, " (k does not see %s)", part->width > 1 ? "them" : "it");
-}
-
-void symmetry_part_text(char text[SYMMETRY_TEXT], const fpa_symmetry_part *part)
-{
-    line to = {text, 0, false};
-    *text = '\0';
-    add_part(&to, part);
+        add(to, " (k does not see %s)", part->coordinate && part->width > 1 ? "them" : "it");
 }
 
 /* Parts of one coordinate that follow each other: all the signs at once. */
@@ -152,16 +145,29 @@ static int skip_signs(line *to, const fpa_symmetry *symmetry, int first)
     return end;
 }
 
+/* Spaces of one width that follow each other, and the next part. */
+static int add_spaces(line *to, const fpa_symmetry *symmetry, int first)
+{
+    const fpa_symmetry_part *part = &symmetry->parts[first];
+    int end = first + 1;
+    while (!part->coordinate && end < symmetry->part_count && !symmetry->parts[end].coordinate &&
+           symmetry->parts[end].width == part->width && symmetry->parts[end].is_seen == part->is_seen)
+        end++;
+    if (end > first + 1)
+        add(to, "%d spaces of %d%s", end - first, part->width, part->is_seen ? "" : " (k does not see them)");
+    else
+        add_part(to, part);
+    return end;
+}
+
 void symmetry_space_text(char text[SYMMETRY_TEXT], const fpa_symmetry *symmetry)
 {
     line to = {text, 0, false};
     *text = '\0';
     for (int i = 0; i < symmetry->part_count;) {
-        const int before = i;
         add(&to, "%s", i ? " | " : "");
-        i = skip_signs(&to, symmetry, i);
-        if (i == before)
-            add_part(&to, &symmetry->parts[i++]);
+        const int next = skip_signs(&to, symmetry, i);
+        i = next > i ? next : add_spaces(&to, symmetry, i);
     }
 }
 
