@@ -2,6 +2,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+bool output_folder(const char *folder)
+{
+    if (!access(folder, W_OK | X_OK))
+        return true;
+    perror(folder);
+    return false;
+}
 
 FILE *output_open(const char *folder, const char *name)
 {

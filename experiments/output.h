@@ -7,6 +7,8 @@
 
 #include "command/chart.h"
 
+/* Whether files can be written there, asked before anything is measured; stderr is told where they cannot. */
+bool output_folder(const char *folder);
 /* folder/name, to be written; NULL: it cannot be, which stderr was told. */
 FILE *output_open(const char *folder, const char *name);
 /* False: not all was written, which stderr was told. */

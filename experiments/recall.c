@@ -262,7 +262,7 @@ static bool write_chart(const char *folder, const result *results, int count)
 static int run(const char *spec, const char *folder, fpa_error *error)
 {
     fpa_head_list list = {0};
-    if (spec_load(spec, &list, error))
+    if (!output_folder(folder) || spec_load(spec, &list, error))
         return 1;
     int code = 0, done = 0;
     result *results = calloc((size_t)list.count, sizeof *results);
