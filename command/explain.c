@@ -378,8 +378,9 @@ int command_explain(int count, char **arguments)
         "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
         "[--length N] [--batch N] [--heads N] [--form FORM] [--json] [--verbose]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
-        "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
-        "each form and the plan for a target. With --length: every way to carry out a call of that\n"
+        "features D beside the exact minimum and beside TPOW, the state's size, the rotations of q\n"
+        "and k that leave it as it is, the cost of each form and the plan for a target. With --length: every "
+        "way to carry out a call of that\n"
         "size, its seconds by the model of the machine and what limits it, or why it does not suit.",
         OPTION_TABLE(table),
         1,
