@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lift.h"
+
 enum {
     MAX_CHUNK = 65536,
     MAX_BLOCK = 1024,
@@ -105,7 +107,8 @@ static fpa_status check_products(const fpa_head *head, fpa_error *error)
 
 static fpa_status check_scalars(const fpa_head *head, fpa_error *error)
 {
-    fpa_status status = check_range(head, "d", head->d, 1, HEAD_MAX_WIDTH, error);
+    fpa_status status =
+        check_range(head, "d", head->d, 1, head->lift ? HEAD_MAX_COORDINATES : HEAD_MAX_WIDTH, error);
 
     if (status == FPA_OK)
         status = check_range(head, "dv", head->dv, 1, HEAD_MAX_WIDTH, error);
@@ -136,7 +139,7 @@ static fpa_status check_constant(const fpa_head *head, int index, fpa_error *err
 
     if (!matrix->data)
         return fail(error, FPA_INVALID, place(head), "matrix %d is constant but has no values", index + 1);
-    for (int r = 0; r < matrix->rows; r++)
+    for (int r = 0; r < matrix->rows * (matrix->heads ? matrix->heads : 1); r++)
         for (int c = 0; c < matrix->cols; c++)
             if (!isfinite(matrix->data[(size_t)r * matrix->cols + c]))
                 return fail(error, FPA_INVALID, place(head),
@@ -167,7 +170,7 @@ static fpa_status check_matrix(const fpa_head *head, int index, fpa_error *error
 {
     const fpa_matrix *matrix = &head->matrices[index];
 
-    if (matrix->cols != head->d)
+    if (!head->lift && (matrix->cols != head->d || matrix->heads))
         return fail(error, FPA_INVALID, place(head), "matrix %d has %d columns, but d = %d", index + 1,
                     matrix->cols, head->d);
     if (matrix->rows < 1 || matrix->rows > HEAD_MAX_ROWS)
@@ -252,6 +255,11 @@ static fpa_status check_branch(const fpa_head *head, const fpa_branch *branch, i
         return fail(error, FPA_INVALID, place(head),
                     "branch %d of term %d takes rows of matrix %lld, but the head has %d matrices", l, t,
                     (long long)branch->source + 1, head->matrix_count);
+    if (head->lift && branch->source != FPA_INPUT)
+        return fail(
+            error, FPA_INVALID, place(head),
+            "branch %d of term %d takes rows of a matrix, but a lift's coordinates are all rows there are", l,
+            t);
     if (branch->width < 1 || !branch->row)
         return fail(error, FPA_INVALID, place(head),
                     "branch %d of term %d has width %d, but a branch has at least one row", l, t,
@@ -360,7 +368,14 @@ fpa_status head_validate(const fpa_head *head, fpa_error *error)
                       head->matrix_count, HEAD_MAX_MATRICES);
     for (int m = 0; status == FPA_OK && m < head->matrix_count; m++)
         status = check_matrix(head, m, error);
+    if (status == FPA_OK && head->lift)
+        status = lift_validate(head, error);
     return status == FPA_OK ? check_terms(head, error) : status;
+}
+
+int head_width(const fpa_head *head)
+{
+    return head->lift ? head->lift->width : head->d;
 }
 
 int head_degree(const fpa_head *head)
@@ -441,8 +456,8 @@ const char *products_name(fpa_products products)
 
 const char *branch_kind_name(fpa_branch_kind kind)
 {
-    static const char *const names[FPA_BRANCH_KINDS] = {"identity", "select",    "diagonal",
-                                                        "dense",    "trainable", "trainable_diagonal"};
+    static const char *const names[FPA_BRANCH_KINDS] = {
+        "identity", "select", "diagonal", "dense", "trainable", "trainable_diagonal", "coordinates"};
 
     return (unsigned)kind < FPA_BRANCH_KINDS ? names[kind] : "?";
 }

@@ -30,9 +30,10 @@ typedef struct fpa_matrix {
     fpa_matrix_kind kind;
     char *name;    /* trainable: the name its values are given by; constant: NULL */
     int rows;      /* a diagonal has rows == cols */
-    int cols;      /* the head's d */
-    bool per_head; /* trainable: one a key/value head, else shared by all */
-    double *data;  /* constant: rows x cols, row-major; else NULL */
+    int cols;      /* the head's d; of a lift's: the lift's width, or what lift.h says */
+    bool per_head; /* one a key/value head, else shared by all */
+    int heads;     /* constant and per head (a lift's only): how many heads that is; else 0 */
+    double *data;  /* constant: [heads,] rows x cols, row-major; else NULL */
 } fpa_matrix;
 
 /* What the user wrote, kept for messages, explain and tests. */
@@ -43,6 +44,7 @@ typedef enum fpa_branch_kind {
     FPA_BRANCH_DENSE,
     FPA_BRANCH_TRAINABLE,
     FPA_BRANCH_TRAINABLE_DIAGONAL,
+    FPA_BRANCH_COORDINATES, /* of a part of the lift */
     FPA_BRANCH_KINDS
 } fpa_branch_kind;
 
@@ -80,11 +82,14 @@ typedef enum fpa_products {
     FPA_PRODUCTS_KINDS
 } fpa_products;
 
+typedef struct fpa_lift fpa_lift; /* lift.h */
+
 typedef struct fpa_head {
     arena memory; /* owns everything below */
     char *name;   /* [A-Za-z_][A-Za-z0-9_]*, at most 63 bytes: a C identifier */
     char *origin; /* "specs/mine.lua:12", for messages; not part of the digest */
-    int d, dv;    /* width of q and k, width of v and o; 1..1024 */
+    int d, dv; /* coordinates that branches take, mostly q and k themselves (head_width); width of v and o */
+    fpa_lift *lift; /* how coordinates are made of q and k; NULL: they are q and k */
     int matrix_count;
     fpa_matrix *matrices; /* [matrix_count] */
     int term_count;
@@ -92,7 +97,7 @@ typedef struct fpa_head {
     int block;       /* block of symmetric features in the state; 0: chosen (head_block) */
     int chunk;       /* tokens between state updates of the chunked form; 0: the plan's choice */
     bool causal;     /* token t sees keys j <= t, else all */
-    double scale;    /* multiplies q; a term of n branches gets scale^n */
+    double scale;    /* multiplies q as it is given; without a lift a term of n branches gets scale^n */
     fpa_normalize normalize;
     double eps;            /* of FPA_NORMALIZE_SUM and _MAX */
     bool gate;             /* a log-gate a step: earlier state times exp(g_t) before token t enters */
@@ -102,8 +107,9 @@ typedef struct fpa_head {
 } fpa_head;
 
 enum {
-    HEAD_MAX_WIDTH = 1024,  /* d, dv */
-    HEAD_MAX_BRANCHES = 16, /* degree of a term */
+    HEAD_MAX_WIDTH = 1024,          /* of q, k, v */
+    HEAD_MAX_COORDINATES = 1 << 14, /* d of a head with a lift */
+    HEAD_MAX_BRANCHES = 16,         /* degree of a term */
     HEAD_MAX_TERMS = 1 << 17,
     HEAD_MAX_MATRICES = 4096,
     HEAD_MAX_NAME = 63,
@@ -132,6 +138,9 @@ fpa_status head_digest(const fpa_head *head, char digest[DIGEST_TEXT], fpa_error
 
 /* C(d+n-1, n): monomials of degree n in d symbols; non-decreasing tuples of n out of d. */
 double monomial_count(int d, int n);
+
+/* Width of q and k as callers give them. */
+int head_width(const fpa_head *head);
 
 /* Figures of a head as it stands. */
 int head_degree(const fpa_head *head);      /* largest branch count */

@@ -1,5 +1,6 @@
 /* head_parse: canonical text -> head (format: head_text.c). The text may come from a damaged file:
  * any bytes are read safely, and every message has the line. */
+#include "lift_text.h"
 #include "reader.h"
 
 #include <math.h>
@@ -39,15 +40,13 @@ static fpa_status read_version(reader *in)
     return status;
 }
 
-/* The one field that a head may lack: "plain" is not written. */
+/* A field that a head may lack: "plain" is not written. */
 static fpa_status read_products(reader *in)
 {
-    static const char keyword[] = "products ";
-    const size_t length = sizeof keyword - 1;
     int products = FPA_PRODUCTS_PLAIN;
     fpa_status status;
 
-    if ((size_t)(in->end - in->next) < length || memcmp(in->next, keyword, length) != 0)
+    if (!reader_sees(in, "products "))
         return FPA_OK;
     status = reader_choice_field(in, "products", products_word, FPA_PRODUCTS_KINDS, &products);
     if (status == FPA_OK)
@@ -63,7 +62,7 @@ static fpa_status read_fields(reader *in)
 
     if ((status = read_version(in)) != FPA_OK || (status = reader_begin(in, "name")) != FPA_OK ||
         (status = reader_name(in, "", &head->name)) != FPA_OK || (status = reader_finish(in)) != FPA_OK ||
-        (status = reader_field(in, "d", 0, HEAD_MAX_WIDTH, &head->d)) != FPA_OK ||
+        (status = reader_field(in, "d", 0, HEAD_MAX_COORDINATES, &head->d)) != FPA_OK ||
         (status = reader_field(in, "dv", 0, HEAD_MAX_WIDTH, &head->dv)) != FPA_OK ||
         (status = reader_field(in, "block", 0, 1 << 24, &head->block)) != FPA_OK ||
         (status = reader_field(in, "chunk", 0, 1 << 24, &head->chunk)) != FPA_OK ||
@@ -90,16 +89,25 @@ static fpa_status read_constant(reader *in, fpa_matrix *matrix)
 
     if ((status = reader_integer(in, "", 1, HEAD_MAX_ROWS, &matrix->rows)) != FPA_OK ||
         !reader_skip(in, ' ') ||
-        (status = reader_integer(in, "", 1, HEAD_MAX_WIDTH, &matrix->cols)) != FPA_OK ||
-        (status = reader_finish(in)) != FPA_OK)
+        (status = reader_integer(in, "", 1, HEAD_MAX_WIDTH, &matrix->cols)) != FPA_OK)
         return status == FPA_OK ? reader_refuse(in, "a matrix needs rows and columns") : status;
-    count = (size_t)matrix->rows * (size_t)matrix->cols;
+    if (reader_skip(in, ' ') &&
+        ((status = reader_expect(in, "heads")) != FPA_OK ||
+         (status = reader_integer(in, "", 1, HEAD_MAX_ROWS, &matrix->heads)) != FPA_OK))
+        return status;
+    if ((status = reader_finish(in)) != FPA_OK)
+        return status;
+    matrix->per_head = matrix->heads > 0;
+    const int lines = matrix->rows * (matrix->heads ? matrix->heads : 1);
+    if (lines > HEAD_MAX_ROWS)
+        return reader_refuse(in, "a matrix has at most %d rows", HEAD_MAX_ROWS);
+    count = (size_t)lines * (size_t)matrix->cols;
     if (count > (size_t)(in->end - in->next))
         return reader_refuse(in, "the text ends before the %zu values of this matrix", count);
     matrix->data = arena_array(&in->head->memory, count, sizeof *matrix->data);
     if (!matrix->data)
         return fail_memory(in->error);
-    for (int r = 0; r < matrix->rows && status == FPA_OK; r++) {
+    for (int r = 0; r < lines && status == FPA_OK; r++) {
         status = reader_next_line(in);
         for (int c = 0; c < matrix->cols && status == FPA_OK; c++)
             status = reader_double(in, &matrix->data[(size_t)r * matrix->cols + c]);
@@ -166,46 +174,6 @@ static fpa_status read_matrices(reader *in)
     return status;
 }
 
-/* One "first" or "first-last" of a row list. */
-static fpa_status read_run(reader *in, int *first, int *last)
-{
-    fpa_status status = reader_integer(in, ",-", 1, HEAD_MAX_ROWS, first);
-
-    *last = *first;
-    if (status == FPA_OK && reader_skip(in, '-'))
-        status = reader_integer(in, ",-", *first, HEAD_MAX_ROWS, last);
-    return status;
-}
-
-/* A row list is read twice: for its width, then for its rows. */
-static fpa_status read_rows(reader *in, fpa_branch *branch)
-{
-    reader start = *in;
-    int first = 0, last = 0, filled = 0;
-    int64_t width = 0;
-    fpa_status status;
-
-    do {
-        if ((status = read_run(in, &first, &last)) != FPA_OK)
-            return status;
-        width += last - first + 1;
-        if (in->listed + width > HEAD_MAX_LISTED)
-            return reader_refuse(in, "the branches list more than %d rows", HEAD_MAX_LISTED);
-    } while (reader_skip(in, ','));
-    in->listed += width;
-    branch->width = (int)width;
-    branch->row = arena_array(&in->head->memory, (size_t)width, sizeof *branch->row);
-    if (!branch->row)
-        return fail_memory(in->error);
-    do {
-        if ((status = read_run(&start, &first, &last)) != FPA_OK)
-            return status;
-        for (int row = first; row <= last; row++)
-            branch->row[filled++] = row - 1;
-    } while (reader_skip(&start, ','));
-    return FPA_OK;
-}
-
 static fpa_status read_gram(reader *in, fpa_branch *branch)
 {
     int filled = 0;
@@ -252,7 +220,7 @@ static fpa_status read_branch(reader *in, fpa_branch *branch)
     }
     branch->kind = (fpa_branch_kind)kind;
     branch->source = matrix ? matrix - 1 : FPA_INPUT;
-    status = read_rows(in, branch);
+    status = reader_rows(in, &branch->row, &branch->width);
     if (status == FPA_OK && reader_skip(in, ' ') && (status = reader_expect(in, "gram")) == FPA_OK)
         status = read_gram(in, branch);
     return status == FPA_OK ? reader_finish(in) : status;
@@ -327,8 +295,8 @@ fpa_status head_parse(const char *text, size_t size, fpa_head **head, fpa_error 
     if (!in.head)
         return fail_memory(error);
     if ((status = read_fields(&in)) != FPA_OK || (status = read_matrices(&in)) != FPA_OK ||
-        (status = read_terms(&in)) != FPA_OK || (status = reader_begin(&in, "end")) != FPA_OK ||
-        (status = reader_finish(&in)) != FPA_OK)
+        (status = lift_read(&in)) != FPA_OK || (status = read_terms(&in)) != FPA_OK ||
+        (status = reader_begin(&in, "end")) != FPA_OK || (status = reader_finish(&in)) != FPA_OK)
         goto out;
     status = head_validate(in.head, error);
     if (status == FPA_OK)

@@ -179,3 +179,49 @@ fpa_status reader_choice_field(reader *in, const char *keyword, const char *(*na
         status = reader_choice(in, name, count, choice);
     return status == FPA_OK ? reader_finish(in) : status;
 }
+
+bool reader_sees(const reader *in, const char *start)
+{
+    const size_t length = strlen(start);
+    return (size_t)(in->end - in->next) >= length && memcmp(in->next, start, length) == 0;
+}
+
+/* One "first" or "first-last" of a row list. */
+static fpa_status read_run(reader *in, int *first, int *last)
+{
+    fpa_status status = reader_integer(in, ",-", 1, HEAD_MAX_ROWS, first);
+
+    *last = *first;
+    if (status == FPA_OK && reader_skip(in, '-'))
+        status = reader_integer(in, ",-", *first, HEAD_MAX_ROWS, last);
+    return status;
+}
+
+/* A row list is read twice: for its width, then for its rows. */
+fpa_status reader_rows(reader *in, int **row, int *count)
+{
+    reader start = *in;
+    int first = 0, last = 0, filled = 0;
+    int64_t width = 0;
+    fpa_status status;
+
+    do {
+        if ((status = read_run(in, &first, &last)) != FPA_OK)
+            return status;
+        width += last - first + 1;
+        if (in->listed + width > HEAD_MAX_LISTED)
+            return reader_refuse(in, "the branches list more than %d rows", HEAD_MAX_LISTED);
+    } while (reader_skip(in, ','));
+    in->listed += width;
+    *count = (int)width;
+    *row = arena_array(&in->head->memory, (size_t)width, sizeof **row);
+    if (!*row)
+        return fail_memory(in->error);
+    do {
+        if ((status = read_run(&start, &first, &last)) != FPA_OK)
+            return status;
+        for (int r = first; r <= last; r++)
+            (*row)[filled++] = r - 1;
+    } while (reader_skip(&start, ','));
+    return FPA_OK;
+}

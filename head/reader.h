@@ -23,6 +23,8 @@ fpa_status reader_refuse(reader *in, const char *format, ...) __attribute__((for
 fpa_status reader_next_line(reader *in);
 /* The next line, which has to begin with the keyword; goes behind it. */
 fpa_status reader_begin(reader *in, const char *keyword);
+/* Whether the text after this line begins so. */
+bool reader_sees(const reader *in, const char *start);
 /* Nothing may be left of the line. */
 fpa_status reader_finish(reader *in);
 
@@ -40,6 +42,8 @@ fpa_status reader_double(reader *in, double *value);
 fpa_status reader_number(reader *in, const char *delimiters, fpa_number *number);
 /* In the head's memory. */
 fpa_status reader_name(reader *in, const char *delimiters, char **name);
+/* Rows, 1-based in the text, as "1-8,10"; *row is in the head's memory. */
+fpa_status reader_rows(reader *in, int **row, int *count);
 /* One of the words name(0) .. name(count - 1). */
 fpa_status reader_choice(reader *in, const char *(*name)(int), int count, int *choice);
 

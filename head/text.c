@@ -9,6 +9,7 @@
  *   0x1p+0 0x0p+0 0x3p-1                value = integer * 2^exponent: exact, free of locale
  *   ...
  *   trainable NAME 3 64 shared
+ *   lift width 64 ...                   only with a lift: lift_text.c
  *   terms 1
  *   term 2 branches 2                   weight
  *   branch select input 1-8,10          rows, 1-based
@@ -21,45 +22,26 @@
  * prints what it read and compares. */
 #include "head.h"
 
-#include <math.h>
 #include <sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "lift_text.h"
+#include "words.h"
 
 static const char version_line[] = "fpac head 1";
 /* By fpa_matrix_kind; head_parse.c reads the same words. */
 static const char *const matrix_words[] = {"constant", "trainable", "trainable_diagonal"};
 
-/* An odd integer times a power of two, in C's hexadecimal notation without a radix point,
- * which would follow the program's locale. */
-static void print_double(FILE *out, double value)
-{
-    int exponent = 0;
-    long long integer;
-
-    if (!isfinite(value)) { /* of a head that was not validated; the parser refuses it */
-        fprintf(out, "nonfinite");
-        return;
-    }
-    integer = (long long)ldexp(frexp(fabs(value), &exponent), 53);
-    exponent -= 53;
-    while (integer != 0 && integer % 2 == 0) {
-        integer /= 2;
-        exponent++;
-    }
-    fprintf(out, "%s0x%llxp%+d", signbit(value) ? "-" : "", integer, integer ? exponent : 0);
-}
-
 static void print_fields(FILE *out, const fpa_head *head)
 {
     fprintf(out, "%s\nname %s\nd %d\ndv %d\nblock %d\nchunk %d\ncausal %d\nscale ", version_line,
             head->name ? head->name : "?", head->d, head->dv, head->block, head->chunk, head->causal);
-    print_double(out, head->scale);
+    text_double(out, head->scale);
     fprintf(out, "\nnormalize %s\neps ", normalize_name(head->normalize));
-    print_double(out, head->eps);
+    text_double(out, head->eps);
     fprintf(out, "\ngate %d\ndtype %s\nstate_dtype %s\n", head->gate, dtype_name(head->dtype),
             dtype_name(head->state_dtype));
     if (head->products != FPA_PRODUCTS_PLAIN) /* heads from before this field keep their digests */
@@ -73,25 +55,15 @@ static void print_matrix(FILE *out, const fpa_matrix *matrix)
                 matrix->rows, matrix->cols, matrix->per_head ? "per_head" : "shared");
         return;
     }
-    fprintf(out, "%s %d %d\n", matrix_words[matrix->kind], matrix->rows, matrix->cols);
-    for (int r = 0; r < matrix->rows; r++)
+    fprintf(out, "%s %d %d", matrix_words[matrix->kind], matrix->rows, matrix->cols);
+    if (matrix->heads)
+        fprintf(out, " heads %d", matrix->heads);
+    fputc('\n', out);
+    for (int r = 0; r < matrix->rows * (matrix->heads ? matrix->heads : 1); r++)
         for (int c = 0; c < matrix->cols; c++) {
-            print_double(out, matrix->data[(size_t)r * matrix->cols + c]);
+            text_double(out, matrix->data[(size_t)r * matrix->cols + c]);
             fputc(c + 1 < matrix->cols ? ' ' : '\n', out);
         }
-}
-
-/* Runs of consecutive rows as "first-last". */
-static void print_rows(FILE *out, const fpa_branch *branch)
-{
-    for (int w = 0, next; w < branch->width; w = next) {
-        next = w + 1;
-        while (next < branch->width && branch->row[next] == branch->row[next - 1] + 1)
-            next++;
-        fprintf(out, "%s%d", w ? "," : "", branch->row[w] + 1);
-        if (next > w + 1)
-            fprintf(out, "-%d", branch->row[next - 1] + 1);
-    }
 }
 
 static bool has_gram(const fpa_branch *branch)
@@ -125,7 +97,7 @@ static bool print_branch(FILE *out, const fpa_branch *branch)
         fputs("input ", out);
     else
         fprintf(out, "matrix %d ", branch->source + 1);
-    print_rows(out, branch);
+    text_rows(out, branch->row, branch->width);
     if (has_gram(branch)) {
         fputs(" gram ", out);
         if (!print_gram(out, branch))
@@ -159,6 +131,8 @@ char *head_print(const fpa_head *head)
     fprintf(out, "matrices %d\n", head->matrix_count);
     for (int m = 0; m < head->matrix_count; m++)
         print_matrix(out, &head->matrices[m]);
+    if (head->lift)
+        lift_print(out, head->lift);
     fprintf(out, "terms %d\n", head->term_count);
     for (int t = 0; t < head->term_count && !failed; t++)
         failed = !print_term(out, &head->terms[t]);

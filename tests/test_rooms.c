@@ -20,7 +20,7 @@ typedef struct room {
 /* A folder's name followed by a blank, so that one is searched as " gen " is. */
 static const room rooms[] = {
     {"base", "*", ""},
-    {"head", "head.h number.h form.h", "base"},
+    {"head", "head.h lift.h number.h form.h", "base"},
     {"machine", "*", "base head abi"},
     {"abi", "*", "base head"},
     {"gen", "gen.h embedded.h backends.h fault.h",

@@ -166,11 +166,13 @@ static char *feature_text(const fpa_head *head)
 static void push_summary(lua_State *L, const fpa_plan *plan)
 {
     const fpa_facts *facts = &plan->facts;
-    char text[320];
+    char text[320], lifted[64] = "";
+    if (plan->written->lift)
+        snprintf(lifted, sizeof lifted, "width %d, lifted to ", head_width(plan->written));
     snprintf(text, sizeof text,
-             "d = %d, dv = %d, %s%s%s, D = %" PRId64 " features (%" PRId64
+             "%sd = %d, dv = %d, %s%s%s, D = %" PRId64 " features (%" PRId64
              " as written, exact minimum %" PRId64 ")",
-             plan->head->d, plan->head->dv, plan->head->causal ? "causal" : "not causal",
+             lifted, plan->head->d, plan->head->dv, plan->head->causal ? "causal" : "not causal",
              plan->head->normalize ? ", normalised" : "", plan->head->gate ? ", gated" : "", facts->features,
              facts->features_written, facts->features_minimum);
     set_string(L, "summary", text);
@@ -214,6 +216,7 @@ static int prepare(lua_State *L)
     lua_createtable(L, 0, 48);
     push_head(L, e->plan);
     push_plan(L, e->plan);
+    push_lift(L, e->written);
     push_origin(L, e->written);
     push_summary(L, e->plan);
     set_string(L, "digest", e->digest);

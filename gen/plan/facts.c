@@ -5,13 +5,18 @@
 #include <math.h>
 #include <string.h>
 
+static double matrix_flop(const fpa_matrix *matrix)
+{
+    return 2.0 * matrix->rows * (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->cols);
+}
+
 static double projection_flop(const fpa_plan *plan)
 {
     double flop = 0;
-    for (int i = 0; i < plan->projection_count; i++) {
-        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
-        flop += 2.0 * matrix->rows * (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->cols);
-    }
+    for (int i = 0; i < plan->projection_count; i++)
+        flop += matrix_flop(&plan->head->matrices[plan->projections[i].matrix]);
+    for (int m = 0; plan->written->lift && m < plan->written->matrix_count; m++)
+        flop += matrix_flop(&plan->written->matrices[m]);
     return 2 * flop; /* q and k */
 }
 
@@ -30,16 +35,16 @@ static void count_bytes(fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
     double element = (double)dtype_size(head->dtype);
-    double operands = 2 * element * (head->d + head->dv);
+    double operands = 2 * element * (head_width(plan->written) + head->dv);
     double state = 4.0 * (double)plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
-    plan->bytes[FORM_PARALLEL] = element * (head->d + head->dv) / plan->pair_queries;
+    plan->bytes[FORM_PARALLEL] = element * (head_width(plan->written) + head->dv) / plan->pair_queries;
     plan->bytes[FORM_CHUNKED] = operands + 2 * state / plan->chunk;
     plan->bytes[FORM_RECURRENT] = operands + 2 * state;
 }
 
-void plan_facts(fpa_plan *plan, const fpa_head *written)
+void plan_facts(fpa_plan *plan)
 {
-    const fpa_head *head = plan->head;
+    const fpa_head *head = plan->head, *written = plan->written;
     fpa_facts *facts = &plan->facts;
     double state = 4.0 * plan->features * head->dv;
     double projected = projection_flop(plan);

@@ -8,7 +8,7 @@
 #include "plan.h"
 
 /* Fills plan->facts and plan->bytes once the back end has set all sizes. */
-void plan_facts(fpa_plan *plan, const fpa_head *written);
+void plan_facts(fpa_plan *plan);
 
 void plan_print_costs(FILE *out, const fpa_plan *plan);
 void plan_print_score(FILE *out, const fpa_plan *plan);

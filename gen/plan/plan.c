@@ -90,7 +90,7 @@ static fpa_status find_mechanism(fpa_plan *plan, const char *mechanism, fpa_erro
 fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                           const char *mechanism, fpa_plan *plan, fpa_error *error)
 {
-    *plan = (fpa_plan){.head = simple->head, .score = &simple->score, .target = target};
+    *plan = (fpa_plan){.head = simple->head, .written = written, .score = &simple->score, .target = target};
     plan->features = (int64_t)head_features(plan->head);
     plan->minimum = simple->minimum;
     fpa_status status = find_mechanism(plan, mechanism, error);
@@ -99,7 +99,7 @@ fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written,
     if (!status)
         status = generator_of(target)->plan(plan, error);
     if (!status)
-        plan_facts(plan, written);
+        plan_facts(plan);
     else
         plan_free(plan);
     return status;

@@ -44,7 +44,8 @@ typedef struct fpa_dot {
 
 typedef struct fpa_plan {
     arena memory;
-    const fpa_head *head; /* as simplified; not owned */
+    const fpa_head *head;    /* as simplified: a polynomial of coordinates; not owned */
+    const fpa_head *written; /* as written, which has the lift; not owned */
     const fpa_score *score;
     const fpa_target *target;
     int forced; /* mechanism that was asked for, as the back end counts them; -1: none */
@@ -72,7 +73,7 @@ typedef struct fpa_plan {
     fpa_facts facts;
 } fpa_plan;
 
-/* simple must outlive the plan. UNSUPPORTED, with the figures, when state or code would be
+/* simple and written must outlive the plan. UNSUPPORTED, with the figures, when state or code would be
  * absurd. plan_free frees what plan_choose made. */
 fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                        fpa_plan *plan, fpa_error *error);

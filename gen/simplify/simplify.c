@@ -377,9 +377,23 @@ static fpa_status run_passes(fpa_simplifier *s)
     return status;
 }
 
+/* What is left of a head once its coordinates are made: no kernel scales or projects them again. */
+static fpa_head polynomial_of(const fpa_head *head)
+{
+    fpa_head polynomial = *head;
+    if (head->lift) {
+        polynomial.lift = NULL;
+        polynomial.matrices = NULL;
+        polynomial.matrix_count = 0;
+        polynomial.scale = 1;
+    }
+    return polynomial;
+}
+
 fpa_status simplify(const fpa_head *head, fpa_simplified *simple, fpa_error *error)
 {
-    fpa_simplifier s = {.written = head, .simple = simple, .error = error};
+    const fpa_head polynomial = polynomial_of(head);
+    fpa_simplifier s = {.written = &polynomial, .simple = simple, .error = error};
     *simple = (fpa_simplified){0};
     fpa_status status = run_passes(&s);
     arena_free(&s.scratch);

@@ -4,6 +4,7 @@
  * or of a matrix. Each pass proves its identity when it runs: in exact rational arithmetic
  * on the symbols (modulo a 61-bit prime at random points), or, for dense matrices, by the residual of
  * the Gram.
+ * Of a head with a lift it is the polynomial of the coordinates, and the result has no lift.
  * Given: a head as written. Gives: an equal head whose terms are the features that the state holds, the
  * score, and notes on what was applied. Knows no target. passes.h lists the passes, a file each. */
 #ifndef FPAC_GEN_SIMPLIFY_SIMPLIFY_H

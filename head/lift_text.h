@@ -1,0 +1,14 @@
+/* lift_text: a lift's lines in a head's canonical text. Private to head/. */
+#ifndef FPAC_HEAD_LIFT_TEXT_H
+#define FPAC_HEAD_LIFT_TEXT_H
+
+#include <stdio.h>
+
+#include "lift.h"
+#include "reader.h"
+
+void lift_print(FILE *out, const fpa_lift *lift);
+/* in->head's lift, if the text goes on with one. */
+fpa_status lift_read(reader *in);
+
+#endif

@@ -1,0 +1,13 @@
+/* words: how a head's canonical text spells doubles and rows. Private to head/. */
+#ifndef FPAC_HEAD_WORDS_H
+#define FPAC_HEAD_WORDS_H
+
+#include <stdio.h>
+
+/* An odd integer times a power of two, in C's hexadecimal notation without a radix point, which would follow the
+ * program's locale. */
+void text_double(FILE *out, double value);
+/* Rows, 1-based, runs of consecutive ones as "first-last". */
+void text_rows(FILE *out, const int *row, int count);
+
+#endif
