@@ -212,7 +212,7 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_head(all->written);
     print_notes(&all->simple);
     print_features(all->written, &all->plan.facts);
-    const fpa_status status = explain_symmetry(&all->simple, NULL, error);
+    const fpa_status status = explain_symmetry(all->written, &all->simple, NULL, error);
     print_costs(&all->plan.facts);
     print_plan(plan);
     free(plan);
@@ -262,7 +262,7 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     for (int i = 0; i < all->simple.warning_count; i++)
         json_text(json, NULL, all->simple.warnings[i]);
     json_close(json);
-    status = explain_symmetry(&all->simple, json, error);
+    status = explain_symmetry(all->written, &all->simple, json, error);
     if (!status && options->call.length) {
         json_array(json, "calls");
         status = explain_candidates(&all->plan, &all->simple, all->written, &options->call, json, error);

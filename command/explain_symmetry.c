@@ -12,6 +12,10 @@ static void print_unknown(const fpa_simplified *simple, fpa_symmetry_kind kind)
                SYMMETRY_MOST);
         return;
     }
+    if (kind == SYMMETRY_BEHIND_MAPS) {
+        printf("  not looked for: branches take coordinates that are made of q and k by maps\n");
+        return;
+    }
     printf("  not known before run time: weights");
     for (int i = 0, count = 0; i < simple->head->matrix_count; i++)
         if (simple->head->matrices[i].name)
@@ -71,10 +75,11 @@ static void write_symmetry(fpa_json *json, const fpa_symmetry *symmetry)
     json_close(json);
 }
 
-fpa_status explain_symmetry(const fpa_simplified *simple, fpa_json *json, fpa_error *error)
+fpa_status explain_symmetry(const fpa_head *written, const fpa_simplified *simple, fpa_json *json,
+                            fpa_error *error)
 {
     fpa_symmetry symmetry;
-    fpa_status status = symmetry_find(simple, &symmetry, error);
+    fpa_status status = symmetry_find(written, simple, &symmetry, error);
     if (status)
         return status;
     if (json)

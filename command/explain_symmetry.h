@@ -6,6 +6,7 @@
 #include "json.h"
 
 /* A section of text on stdout; with json the field "symmetry" of the object that is open there. NO_MEMORY. */
-fpa_status explain_symmetry(const fpa_simplified *simple, fpa_json *json, fpa_error *error);
+fpa_status explain_symmetry(const fpa_head *written, const fpa_simplified *simple, fpa_json *json,
+                            fpa_error *error);
 
 #endif

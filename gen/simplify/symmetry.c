@@ -32,10 +32,14 @@ static bool list_factors(fpa_symmetry_search *s)
     return true;
 }
 
-static bool search(fpa_symmetry_search *s)
+static bool search(fpa_symmetry_search *s, const fpa_head *written)
 {
     const bool dense = has_rows_of(s, FPA_MATRIX_CONSTANT);
     const bool weighted = has_rows_of(s, FPA_MATRIX_TRAINABLE_DIAGONAL);
+    if (written->lift) {
+        s->found->kind = SYMMETRY_BEHIND_MAPS;
+        return true;
+    }
     if (has_rows_of(s, FPA_MATRIX_TRAINABLE) || (dense && weighted)) {
         s->found->kind = SYMMETRY_AT_RUN_TIME;
         return true;
@@ -48,11 +52,12 @@ static bool search(fpa_symmetry_search *s)
     return list_factors(s) && (dense ? symmetry_of_dense(s) : symmetry_of_coordinates(s));
 }
 
-fpa_status symmetry_find(const fpa_simplified *simple, fpa_symmetry *symmetry, fpa_error *error)
+fpa_status symmetry_find(const fpa_head *written, const fpa_simplified *simple, fpa_symmetry *symmetry,
+                         fpa_error *error)
 {
     fpa_symmetry_search s = {.head = simple->head, .score = &simple->score, .found = symmetry};
     *symmetry = (fpa_symmetry){.d = simple->head->d};
-    const bool done = search(&s);
+    const bool done = search(&s, written);
     arena_free(&s.scratch);
     if (done)
         return FPA_OK;

@@ -6,7 +6,7 @@
  * commute with every H(q, k) = sum over l of dP/df_l G_l, the matrix of k's derivative. TSPOW, written over blocks,
  * has H in proportion to 1 and thus all of O(d), though the Grams of its blocks have O(b)^m only.
  *
- * Given: a simplified head (its score, which is the whole kernel). Gives: a product of groups, each on a space of
+ * Given: a head and what it simplifies to (its score is the whole kernel). Gives: a product of groups, each on a space of
  * its own. Reads numbers only; a row that is given at run time makes it unknown, but for weights of coordinates. */
 #ifndef FPAC_GEN_SIMPLIFY_SYMMETRY_H
 #define FPAC_GEN_SIMPLIFY_SYMMETRY_H
@@ -19,6 +19,7 @@ typedef enum fpa_symmetry_kind {
     SYMMETRY_EXACT,
     SYMMETRY_AT_LEAST, /* these; there may be more: whatever the weights are, or several terms whose Grams do not commute */
     SYMMETRY_AT_RUN_TIME, /* depends on matrices that are given at run time; no parts */
+    SYMMETRY_BEHIND_MAPS, /* branches take coordinates that a lift makes of q and k (head/lift.h); no parts */
     SYMMETRY_TOO_LARGE,   /* dense rows and more coordinates or dots than are looked at; no parts */
     SYMMETRY_KINDS
 } fpa_symmetry_kind;
@@ -46,11 +47,13 @@ typedef struct fpa_symmetry {
 } fpa_symmetry;
 
 /* Coordinates by exact arithmetic, dense rows in double: Grams that commute to 1e-8 are taken to. NO_MEMORY. */
-fpa_status symmetry_find(const fpa_simplified *simple, fpa_symmetry *symmetry, fpa_error *error);
+fpa_status symmetry_find(const fpa_head *written, const fpa_simplified *simple, fpa_symmetry *symmetry,
+                         fpa_error *error);
 void symmetry_free(fpa_symmetry *symmetry);
 
-int symmetry_dimension(const fpa_symmetry *symmetry);   /* of the group; d (d - 1) / 2 of O(d) */
-const char *symmetry_kind_name(fpa_symmetry_kind kind); /* "exact", "at least", "at run time", "too large" */
+int symmetry_dimension(const fpa_symmetry *symmetry); /* of the group; d (d - 1) / 2 of O(d) */
+const char *symmetry_kind_name(
+    fpa_symmetry_kind kind); /* "exact", "at least", "at run time", "behind maps", "too large" */
 
 /* In words, cut with "..." where they are long: "O(8)^8, exchanges of 8 spaces of 8", where G stands for a group that is
  * known by its dimension; and "1-8 | 9-16 | a space of 16 (k does not see it)", coordinates counted from 1. */

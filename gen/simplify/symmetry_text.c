@@ -173,6 +173,7 @@ void symmetry_space_text(char text[SYMMETRY_TEXT], const fpa_symmetry *symmetry)
 
 const char *symmetry_kind_name(fpa_symmetry_kind kind)
 {
-    static const char *const names[SYMMETRY_KINDS] = {"exact", "at least", "at run time", "too large"};
+    static const char *const names[SYMMETRY_KINDS] = {"exact", "at least", "at run time", "behind maps",
+                                                      "too large"};
     return names[kind];
 }
