@@ -70,6 +70,7 @@ static void write_symmetry(fpa_json *json, const fpa_symmetry *symmetry)
         symmetry_group_text(text, symmetry);
         json_text(json, "group", text);
         json_integer(json, "dimension", symmetry_dimension(symmetry));
+        json_bool(json, "exchanges_known", symmetry->exchanges_known);
         write_parts(json, symmetry);
     }
     json_close(json);

@@ -21,6 +21,7 @@ local families = {
   { "two_projections", { 3, 4, 6, 8, 12, 16, 24 }, function(r) return term { W(r, 1), W(r, 2) } end },
   { "three_projections", { 3, 4, 6, 8, 10, 12, 16 }, function(r) return term { W(r, 1), W(r, 2), W(r, 3) } end },
   { "mixed_32_by", { 1, 2, 4, 8, 16, 24 }, function(r) return term { identity(), select(range(1, r)) } end },
+  { "elu_plus_one", { 8, 16, 32 }, function(r) return term { coordinates { W(r, 1), map = elu_plus_one } } end },
   { "products_of_8_by_8", { 1, 2, 4, 8, 16 }, function(count) return sum_of_products(count, 8) end },
 }
 

@@ -76,10 +76,10 @@ static bool find_spaces(dense_search *t)
 static bool draw_element(dense_search *t, int i)
 {
     const size_t d = t->d;
-    double *h = arena_array(&t->s->scratch, d * d, sizeof *h);
-    double *half = arena_array(&t->s->scratch, d * d, sizeof *half);
     if (t->element[i])
         return true;
+    double *h = arena_array(&t->s->scratch, d * d, sizeof *h);
+    double *half = arena_array(&t->s->scratch, d * d, sizeof *half);
     if (!h || !half || !slope_space_element(t->s, &t->space, &t->random, h))
         return false;
     for (size_t r = 0; r < d; r++) /* half = basis * h */
@@ -183,7 +183,8 @@ static bool find_dimension(dense_search *t, int root, int *dimension)
         return true;
     }
     double *gram = arena_array(memory, (size_t)count * (size_t)count, sizeof *gram);
-    for (int i = 1, same = 0; i < ELEMENTS && !same; i++) {
+    int same = 0;
+    for (int i = 1; i < ELEMENTS && !same; i++) {
         fpa_dense factor;
         if (!gram || !draw_element(t, i) || !add_equations(t, t->element[i], list, count, gram) ||
             !gram_factor(memory, gram, count, &factor, NULL))
@@ -191,6 +192,8 @@ static bool find_dimension(dense_search *t, int root, int *dimension)
         same = i > 1 && *dimension == count - factor.rows;
         *dimension = count - factor.rows;
     }
+    if (!same && *dimension) /* a further one might say something new */
+        t->s->found->kind = SYMMETRY_TOO_LARGE;
     return true;
 }
 

@@ -132,7 +132,7 @@ static void add_part(line *to, const fpa_symmetry_part *part)
 /* Parts of one coordinate that follow each other: all the signs at once. */
 static int skip_signs(line *to, const fpa_symmetry *symmetry, int first)
 {
-    int end = first, coordinate[1024];
+    int end = first, coordinate[HEAD_MAX_WIDTH];
     while (end < symmetry->part_count && symmetry->parts[end].order == 1 && symmetry->parts[end].width == 1 &&
            symmetry->parts[end].coordinate && symmetry->parts[end].is_seen) {
         coordinate[end - first] = symmetry->parts[end].coordinate[0];
