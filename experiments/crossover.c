@@ -151,14 +151,6 @@ static bool write_table(const char *folder, const result *results, int count)
     return output_close(file, "crossover.tsv");
 }
 
-static void name_family(const char *head, char family[CHART_LABEL])
-{
-    const char *last = strrchr(head, '_');
-    snprintf(family, CHART_LABEL, "%.*s", last ? (int)(last - head) : (int)strlen(head), head);
-    for (char *c = family; *c; c++)
-        *c = *c == '_' ? ' ' : *c;
-}
-
 /* Where both say the same, from the least to the most that is predicted. */
 static bool add_diagonal(fpa_chart *chart, const result *results, int count)
 {

@@ -81,6 +81,14 @@ bool output_chart(const char *folder, const char *name, const fpa_chart *chart)
     return output_close(file, name) && drawn;
 }
 
+void name_family(const char *head, char family[CHART_LABEL])
+{
+    const char *last = strrchr(head, '_');
+    snprintf(family, CHART_LABEL, "%.*s", last ? (int)(last - head) : (int)strlen(head), head);
+    for (char *c = family; *c; c++)
+        *c = *c == '_' ? ' ' : *c;
+}
+
 void processor_name(char name[PROCESSOR_NAME])
 {
     char line[512];

@@ -21,6 +21,9 @@ void chart_drop(fpa_chart *chart);
 /* The picture as folder/name. */
 bool output_chart(const char *folder, const char *name, const fpa_chart *chart);
 
+/* A head's family: its name before the last '_', other ones as blanks. */
+void name_family(const char *head, char family[CHART_LABEL]);
+
 /* The processor as the system names it ("an unknown processor" where it does not). */
 enum { PROCESSOR_NAME = 128 };
 void processor_name(char name[PROCESSOR_NAME]);

@@ -21,7 +21,7 @@ enum { MOST_PAIRS = 1 << 15, LEAST_ASKED = 4000 }; /* few pairs are drawn anew u
 
 typedef struct result {
     const char *head;
-    char family[64];
+    char family[CHART_LABEL];
     double features, state_bytes, predicted, counted; /* predicted 0: it is not */
     bool is_front;                                    /* no head of as few features remembers more */
 } result;
@@ -213,14 +213,6 @@ static fpa_status measure(const char *spec, const fpa_head *head, result *r, fpa
 }
 
 /* ---- the table and the picture ---- */
-
-static void name_family(const char *head, char family[64])
-{
-    const char *last = strrchr(head, '_');
-    snprintf(family, 64, "%.*s", last ? (int)(last - head) : (int)strlen(head), head);
-    for (char *c = family; *c; c++)
-        *c = *c == '_' ? ' ' : *c;
-}
 
 static void mark_front(result *results, int count)
 {
