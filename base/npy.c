@@ -26,6 +26,7 @@ static const char magic[] = "\x93NUMPY";
 /* What a file's header says. */
 typedef struct npy_layout {
     int item;      /* bytes a number: 2, 4 or 8 */
+    bool whole;    /* int32, which matrices of specs may be */
     bool reversed; /* Fortran order: the first axis is the fastest */
     int axes;
     int64_t shape[NPY_MAX_AXES];
@@ -81,7 +82,10 @@ static fpa_status parse_type(const char *path, const char **at, npy_layout *layo
         layout->item = 4;
     else if (is_word(type, length, "<f8"))
         layout->item = 8;
-    else
+    else if (is_word(type, length, "<i4")) {
+        layout->item = 4;
+        layout->whole = true;
+    } else
         return fail(error, FPA_INVALID, path,
                     "holds %.*s, but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed", (int)(*at - value),
                     value);
@@ -292,15 +296,19 @@ static fpa_status open_file(const char *path, FILE **file, fpa_error *error)
     return fail_file(path, "cannot be opened", error);
 }
 
-/* Before a number is read. */
+/* Before a number is read. No limit: the numbers are a tensor's. */
 static fpa_status check_limit(const char *path, const npy_layout *layout, const npy_limit *limit,
                               fpa_error *error)
 {
-    if (!limit || layout->axes != 2)
+    const int64_t *shape = layout->shape + (layout->axes == 3);
+    if (!limit && layout->whole)
+        return fail(error, FPA_INVALID, path,
+                    "holds '<i4', but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed");
+    if (!limit || layout->axes < 2 || layout->axes > 3)
         return FPA_OK;
-    if (layout->shape[0] > limit->rows || layout->shape[1] > limit->columns)
+    if (shape[0] > limit->rows || shape[1] > limit->columns)
         return fail(error, FPA_INVALID, path, "is %lld x %lld, but at most %lld x %lld is allowed",
-                    (long long)layout->shape[0], (long long)layout->shape[1], (long long)limit->rows,
+                    (long long)shape[0], (long long)shape[1], (long long)limit->rows,
                     (long long)limit->columns);
     if (layout->count > limit->numbers)
         return fail(error, FPA_INVALID, path, "has %lld numbers, more than there is memory for (%lld)",
@@ -342,6 +350,8 @@ static int64_t place_of(const npy_layout *layout, int64_t i)
 static double item_at(const npy_layout *layout, const void *items, int64_t i)
 {
     const int64_t place = place_of(layout, i);
+    if (layout->whole)
+        return (double)((const int32_t *)items)[place];
     if (layout->item == 2)
         return (double)f16_to_float(((const uint16_t *)items)[place]);
     return layout->item == 4 ? (double)((const float *)items)[place] : ((const double *)items)[place];
@@ -374,36 +384,61 @@ fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
     return FPA_OK;
 }
 
-fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error)
+/* The numbers of a file, in double and C order, malloc'ed. */
+static fpa_status read_doubles(const char *path, const npy_limit *limit, npy_layout *layout, double **data,
+                               fpa_error *error)
 {
-    return npy_read_matrix_within(path, NULL, rows, cols, data, error);
+    void *items;
+    fpa_status status = read_file(path, limit, layout, &items, error);
+    if (status != FPA_OK)
+        return status;
+    if (layout->item == (int)sizeof(double) && !layout->reversed) {
+        *data = items;
+        return FPA_OK;
+    }
+    *data = malloc(layout->count ? (size_t)layout->count * sizeof(double) : 1);
+    for (int64_t i = 0; *data && i < layout->count; i++)
+        (*data)[i] = item_at(layout, items, i);
+    free(items);
+    return *data ? FPA_OK : fail_memory(error);
 }
 
-fpa_status npy_read_matrix_within(const char *path, const npy_limit *limit, int64_t *rows, int64_t *cols,
-                                  double **data, fpa_error *error)
+fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error)
 {
     npy_layout layout = {0};
-    void *items;
-
-    fpa_status status = read_file(path, limit, &layout, &items, error);
+    double *values;
+    fpa_status status = read_doubles(path, NULL, &layout, &values, error);
     if (status != FPA_OK)
         return status;
     if (layout.axes != 2) {
-        free(items);
+        free(values);
         return fail(error, FPA_INVALID, path, "has %d axes, but a matrix has 2", layout.axes);
-    }
-    if (layout.item != (int)sizeof(double) || layout.reversed) {
-        double *wide = malloc(layout.count ? (size_t)layout.count * sizeof(double) : 1);
-        for (int64_t i = 0; wide && i < layout.count; i++)
-            wide[i] = item_at(&layout, items, i);
-        free(items);
-        items = wide;
-        if (!wide)
-            return fail_memory(error);
     }
     *rows = layout.shape[0];
     *cols = layout.shape[1];
-    *data = items;
+    *data = values;
+    return FPA_OK;
+}
+
+fpa_status npy_read_matrices(const char *path, const npy_limit *limit, npy_matrices *matrices,
+                             fpa_error *error)
+{
+    npy_layout layout = {0};
+    double *values;
+    fpa_status status = read_doubles(path, limit, &layout, &values, error);
+    if (status != FPA_OK)
+        return status;
+    if (layout.axes != 2 && layout.axes != 3) {
+        free(values);
+        return fail(error, FPA_INVALID, path, "has %d axes, but a matrix has 2, several of one shape have 3",
+                    layout.axes);
+    }
+    const int stacked = layout.axes == 3;
+    *matrices = (npy_matrices){.several = stacked,
+                               .count = stacked ? layout.shape[0] : 1,
+                               .rows = layout.shape[stacked],
+                               .columns = layout.shape[stacked + 1],
+                               .data = values};
     return FPA_OK;
 }
 
