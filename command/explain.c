@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "head/lift.h"
 #include "base/clock.h"
 #include "gen/emit/emit.h"
 #include "gen/plan/plan.h"
@@ -258,6 +259,9 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     json_text(json, "origin", all->written->origin);
     json_text(json, "target", facts->target);
     json_integer(json, "d", head_width(all->written));
+    json_integer(json, "coordinates", all->written->d);
+    json_integer(json, "positions", all->written->lift ? all->written->lift->positions : 0);
+    json_bool(json, "key_mask", all->written->lift && all->written->lift->key_mask);
     json_integer(json, "dv", all->written->dv);
     json_integer(json, "degree", head_degree(all->written));
     json_integer(json, "terms", all->written->term_count);
