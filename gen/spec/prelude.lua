@@ -316,6 +316,31 @@ local function sketch_options(what, o)
   return s
 end
 
+-- x to three digits, as a text.
+local function about(x)
+  local digits = 1
+  while x * digits < 100 and digits < 1e12 do digits = digits * 10 end
+  return "" .. math.floor(x * digits + 0.5) / digits
+end
+
+-- Monomials of degree p of n coordinates, whole where that fits.
+local function monomials(n, p)
+  local count = binomial(n + p - 1.0, p)
+  return math.tointeger(count) or count
+end
+
+-- What explain tells of a sketch: the variance's bound, as a text and its value, and how many features are exact.
+local function sketch_note(what, s, features, bound, value)
+  local p = s.degree
+  local g = s.gamma == 1 and "" or s.gamma .. " "
+  local c = s.constant > 0 and s.constant .. " + " or ""
+  local function of(x, n) return "(" .. c .. g .. x .. ")^" .. n end
+  local exact = monomials(s.columns, p)
+  return what .. ": an estimate of " .. of("q.k", p) .. " with variance at most " .. bound .. " = " .. about(value)
+    .. " times " .. of("|q|^2", p) .. " " .. of("|k|^2", p) .. "; exact symmetric features are " .. exact .. ", "
+    .. (exact <= features and "no more: they would be better" or "more than these " .. features)
+end
+
 -- A row of signs, the last one times sqrt(c / g) where there is a constant.
 local function with_constant(s, signs)
   local row = {}
@@ -407,6 +432,8 @@ function tensorsketch(o)
   end
   real.gain, pairs.gain = s.gain(ratio(1, s.size)), s.gain(ratio(2, s.size))
   local sum = { term { coordinates(real) }, d = s.d }
+  local p = s.degree
+  sum.note = sketch_note(what, s, s.size, "(3^" .. p .. " - 1)/" .. s.size, (3^p - 1) / s.size)
   if #between > 0 then sum[2] = term { coordinates(pairs) } end
   return scaled(o.weight or 1, sum)
 end
@@ -435,7 +462,8 @@ function countsketch(o)
   end
   local sketch = dense_of(matrices)
   if s.constant > 0 then sketch = coordinates { sketch } end
-  return scaled(o.weight or 1, { scaled(s.gamma, term { sketch }), d = s.d })
+  local note = sketch_note(what, s, count, "2/" .. s.size, 2 / s.size)
+  return scaled(o.weight or 1, { scaled(s.gamma, term { sketch }), d = s.d, note = note })
 end
 
 -- Products of p projections on random signs, D = size of them (Kar and Karnick), for (c + g q . k)^p.
@@ -455,7 +483,8 @@ function product_sketch(o)
     factors[l] = dense_of(matrices)
   end
   factors.gain = s.gain(ratio(1, s.size))
-  return scaled(o.weight or 1, { term { coordinates(factors) }, d = s.d })
+  local note = sketch_note(what, s, s.size, "3^" .. s.degree .. "/" .. s.size, 3^s.degree / s.size)
+  return scaled(o.weight or 1, { term { coordinates(factors) }, d = s.d, note = note })
 end
 
 -- (M(q) . M(k))^2 with r = rows products M of p/2 Gaussian projections: an estimate of (q . k)^p that is never
@@ -476,7 +505,11 @@ function polysketch(o)
   for l = 1, p // 2 do
     product[l] = dense(drawn and rows(drawn, (l - 1) * r + 1, l * r) or ({ o.w1, o.w2 })[l])
   end
-  return scaled(o.weight or 1, { power_term(2, 1, coordinates(product)), d = d })
+  local note = drawn and not o.gain and what .. ": (M(q).M(k))^2 >= 0, where M(q).M(k) estimates (q.k)^" .. p // 2
+    .. " with variance at most 3^" .. p // 2 .. "/" .. r .. " = " .. about(3^(p // 2) / r) .. " times |q|^" .. p
+    .. " |k|^" .. p .. ", which is what the square is too large by in the mean; exact symmetric features of (q.k)^" .. p
+    .. " are " .. monomials(d, p) .. ", these " .. r * (r + 1) // 2
+  return scaled(o.weight or 1, { power_term(2, 1, coordinates(product)), d = d, note = note or nil })
 end
 
 -- ---- random features ----
@@ -494,9 +527,12 @@ function favor(o)
   local g = ratio(o.gamma or 1, 1)
   assert(g > 0, "gamma of favor, exp(gamma q.k), is positive")
   assert(#w == m, "favor has size = " .. m .. ", but rows of another number")
+  local s = g == 1 and "" or o.gamma .. " "
+  local note = what .. ": an estimate of exp(" .. s .. "q.k" .. (o.shift and " - 2 * " .. o.shift or "")
+    .. "), relative variance (exp(" .. s .. "|q + k|^2) - 1)/" .. m .. ", less with orthogonal rows"
   return scaled(o.weight or 1, {
     term { coordinates { dense(w), map = exp, inner = sqrt(g), square = g / 2, shift = o.shift,
                          gain = sqrt(ratio(1, m)) } },
-    d = d,
+    d = d, note = note,
   })
 end
