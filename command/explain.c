@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "head/lift.h"
 #include "base/clock.h"
 #include "gen/emit/emit.h"
 #include "gen/plan/plan.h"
 #include "gen/simplify/simplify.h"
 #include "command.h"
 #include "explain_candidates.h"
+#include "explain_symmetry.h"
 #include "explain_lift.h"
 #include "json.h"
 #include "options.h"
@@ -227,12 +229,13 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_head(all->written);
     print_notes(&all->simple);
     print_features(all->written, &all->plan.facts);
+    const fpa_status status = explain_symmetry(all->written, &all->simple, NULL, error);
     print_costs(&all->plan.facts);
     print_plan(plan);
     free(plan);
-    return options->call.length
+    return !status && options->call.length
                ? explain_candidates(&all->plan, &all->simple, all->written, &options->call, NULL, error)
-               : FPA_OK;
+               : status;
 }
 
 static void write_costs(fpa_json *json, const fpa_facts *facts)
@@ -256,6 +259,9 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     json_text(json, "origin", all->written->origin);
     json_text(json, "target", facts->target);
     json_integer(json, "d", head_width(all->written));
+    json_integer(json, "coordinates", all->written->d);
+    json_integer(json, "positions", all->written->lift ? all->written->lift->positions : 0);
+    json_bool(json, "key_mask", all->written->lift && all->written->lift->key_mask);
     json_integer(json, "dv", all->written->dv);
     json_integer(json, "degree", head_degree(all->written));
     json_integer(json, "terms", all->written->term_count);
@@ -281,7 +287,8 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     for (int i = 0; i < all->simple.warning_count; i++)
         json_text(json, NULL, all->simple.warnings[i]);
     json_close(json);
-    if (options->call.length) {
+    status = explain_symmetry(all->written, &all->simple, json, error);
+    if (!status && options->call.length) {
         json_array(json, "calls");
         status = explain_candidates(&all->plan, &all->simple, all->written, &options->call, json, error);
         json_close(json);
@@ -396,8 +403,9 @@ int command_explain(int count, char **arguments)
         "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
         "[--length N] [--batch N] [--heads N] [--form FORM] [--json] [--verbose]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
-        "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
-        "each form and the plan for a target. With --length: every way to carry out a call of that\n"
+        "features D beside the exact minimum and beside TPOW, the state's size, the rotations of q\n"
+        "and k that leave it as it is, the cost of each form and the plan for a target. With --length: every "
+        "way to carry out a call of that\n"
         "size, its seconds by the model of the machine and what limits it, or why it does not suit.",
         OPTION_TABLE(table),
         1,
