@@ -46,14 +46,91 @@ static void coordinates_become_parts(void **state)
                "  term { coordinates { select { 3, 1 }, map = relu }, select { 4 }, identity():map { k = "
                "silu } } }"),
          "matrices 0\nlift width 4 positions 0 key_mask 0 parts 3\n" MAPPED(
-             2, "relu relu") "factor input 3,1\n" MAPPED(4,
-                                                         "identity silu") "factor input 1-4\n" MAPPED(2,
-                                                                                                      "identi"
-                                                                                                      "ty "
-                                                                                                      "identi"
-                                                                                                      "ty") "factor input 2,4\nterms 2\nterm 1 branches 2\nbranch coordinates input 1-2\nbranch diagonal input 7-8 gram "
-                                                                                                            "2*1,1*1\nterm 1 branches 3\nbranch coordinates input 1-2\nbranch select input 8\nbranch coordinates input "
-                                                                                                            "3-6\nend\n"},
+             2,
+             "relu relu") "factor input 3,1\n" MAPPED(4,
+                                                      "identity silu") "factor input 1-4\n" MAPPED(2,
+                                                                                                   "identi"
+                                                                                                   "ty "
+                                                                                                   "identi"
+                                                                                                   "ty") "fac"
+                                                                                                         "tor"
+                                                                                                         " in"
+                                                                                                         "put"
+                                                                                                         " 2,"
+                                                                                                         "4\n"
+                                                                                                         "ter"
+                                                                                                         "ms "
+                                                                                                         "2\n"
+                                                                                                         "ter"
+                                                                                                         "m "
+                                                                                                         "1 "
+                                                                                                         "bra"
+                                                                                                         "nch"
+                                                                                                         "es "
+                                                                                                         "2\n"
+                                                                                                         "bra"
+                                                                                                         "nch"
+                                                                                                         " co"
+                                                                                                         "ord"
+                                                                                                         "ina"
+                                                                                                         "tes"
+                                                                                                         " in"
+                                                                                                         "put"
+                                                                                                         " 1-"
+                                                                                                         "2\n"
+                                                                                                         "bra"
+                                                                                                         "nch"
+                                                                                                         " di"
+                                                                                                         "ago"
+                                                                                                         "nal"
+                                                                                                         " in"
+                                                                                                         "put"
+                                                                                                         " 7-"
+                                                                                                         "8 "
+                                                                                                         "gra"
+                                                                                                         "m "
+                                                                                                         "2*"
+                                                                                                         "1,"
+                                                                                                         "1*"
+                                                                                                         "1\n"
+                                                                                                         "ter"
+                                                                                                         "m "
+                                                                                                         "1 "
+                                                                                                         "bra"
+                                                                                                         "nch"
+                                                                                                         "es "
+                                                                                                         "3\n"
+                                                                                                         "bra"
+                                                                                                         "nch"
+                                                                                                         " co"
+                                                                                                         "ord"
+                                                                                                         "ina"
+                                                                                                         "tes"
+                                                                                                         " in"
+                                                                                                         "put"
+                                                                                                         " 1-"
+                                                                                                         "2\n"
+                                                                                                         "bra"
+                                                                                                         "nch"
+                                                                                                         " se"
+                                                                                                         "lec"
+                                                                                                         "t "
+                                                                                                         "inp"
+                                                                                                         "ut "
+                                                                                                         "8\n"
+                                                                                                         "bra"
+                                                                                                         "nch"
+                                                                                                         " co"
+                                                                                                         "ord"
+                                                                                                         "ina"
+                                                                                                         "tes"
+                                                                                                         " in"
+                                                                                                         "put"
+                                                                                                         " "
+                                                                                                         "3-"
+                                                                                                         "6\n"
+                                                                                                         "end"
+                                                                                                         "\n"},
         /* a constant term needs rows that a mask can take away */
         {"return head { name = 'a', d = 2, key_mask = true, terms = { term {}, linear {}, term {} } }",
          "matrices 0\nlift width 2 positions 0 key_mask 1 parts 2\n" MAPPED(
@@ -77,23 +154,46 @@ static void coordinates_become_parts(void **state)
          "matrices 5\nconstant 1 2\n0x1p+0 0x1p+1\ntrainable w 1 2 per_head\nconstant 2 2\n-0x1p+1 "
          "0x0p+0\n0x0p+0 "
          "0x16a09e667f3bcdp-52\ntrainable_diagonal g 2 2 per_head\ntrainable u 1 3 per_head\n"
-         "lift width 2 positions 0 key_mask 0 parts 6\n" MAPPED(1, "identity identity") "factor matrix "
-                                                                                        "1\n" MAPPED(1, "iden"
-                                                                                                        "tity"
-                                                                                                        " ide"
-                                                                                                        "ntit"
-                                                                                                        "y") "factor matrix 2\n" MAPPED(2, "relu relu") "factor matrix 3\n" MAPPED(2, "relu relu") "factor input 1-2\n" MAPPED(
-                                                                                            2,
-                                                                                            "identity "
-                                                                                            "identity") "fact"
-                                                                                                        "or "
-                                                                                                        "matr"
-                                                                                                        "ix "
-                                                                                                        "4"
-                                                                                                        "\n" MAPPED(1,
-                                                                                                                    "identity identity") "factor matrix 5\nterms 1\nterm 1 branches 6\n"
-                                                                                                                                         "branch coordinates input 1\nbranch coordinates input 2\nbranch coordinates input 3-4\nbranch coordinates "
-                                                                                                                                         "input 5-6\nbranch coordinates input 7-8\nbranch coordinates input 9\nend\n"},
+         "lift width 2 positions 0 key_mask 0 parts 6\n" MAPPED(
+             1, "identity identity") "factor matrix "
+                                     "1\n" MAPPED(
+                                         1,
+                                         "iden"
+                                         "tity"
+                                         " ide"
+                                         "ntit"
+                                         "y") "factor matrix 2\n" MAPPED(2,
+                                                                         "relu relu") "factor matrix "
+                                                                                      "3\n" MAPPED(2,
+                                                                                                   "relu "
+                                                                                                   "relu") "f"
+                                                                                                           "a"
+                                                                                                           "c"
+                                                                                                           "t"
+                                                                                                           "o"
+                                                                                                           "r"
+                                                                                                           " "
+                                                                                                           "i"
+                                                                                                           "n"
+                                                                                                           "p"
+                                                                                                           "u"
+                                                                                                           "t"
+                                                                                                           " "
+                                                                                                           "1"
+                                                                                                           "-"
+                                                                                                           "2"
+                                                                                                           "\n" MAPPED(2,
+                                                                                                                       "identity "
+                                                                                                                       "identity") "fact"
+                                                                                                                                   "or "
+                                                                                                                                   "matr"
+                                                                                                                                   "ix "
+                                                                                                                                   "4"
+                                                                                                                                   "\n" MAPPED(
+                                                                                                                                       1,
+                                                                                                                                       "identity identity") "factor matrix 5\nterms 1\nterm 1 branches 6\n"
+                                                                                                                                                            "branch coordinates input 1\nbranch coordinates input 2\nbranch coordinates input 3-4\nbranch coordinates "
+                                                                                                                                                            "input 5-6\nbranch coordinates input 7-8\nbranch coordinates input 9\nend\n"},
         /* every field */
         {"return head { name = 'a', d = 2, positions = 2, terms = term { coordinates { identity(), select { "
          "2, 1 },\n"
@@ -261,6 +361,44 @@ static void fourier_has_its_formula(void **state)
     }
 }
 
+/* ---- notes ---- */
+
+/* Of the digest they are no part. */
+static void families_say_what_they_estimate(void **state)
+{
+    static const char text[] =
+        "return { head { name = 'a', d = 16, terms = { tensorsketch { d = 16, degree = 2, size = 32, seed = "
+        "1,\n"
+        "                  constant = 1/2, gamma = 1/sqrt(16) }, scaled(2, favor { d = 16, size = 8, seed = "
+        "1 }) } },\n"
+        "         head { name = 'b', d = 4, terms = countsketch { d = 4, size = 8, seed = 1 } },\n"
+        "         head { name = 'c', d = 4, terms = { linear {}, note = 'n' .. ratio(1, 2) .. sqrt2 .. "
+        "tonumber(gram(4)) } },\n"
+        "         head { name = 'd', d = 4, terms = linear {} } }";
+    static const char *const parts[] = {
+        "tensorsketch: an estimate of (0.5 + 0.25 q.k)^2",
+        "at most (3^2 - 1)/32 = 0.25 times (0.5 + 0.25 |q|^2)^2 (0.5 + 0.25 |k|^2)^2",
+        "exact symmetric features are 153, more than these 32"};
+    char digests[2][DIGEST_TEXT];
+    fpa_head_list list;
+    fpa_error error;
+    (void)state;
+    load_good(text, &list);
+    assert_int_equal(list.heads[0]->note_count, 2);
+    for (int i = 0; i < 3; i++)
+        assert_non_null(strstr(list.heads[0]->notes[0], parts[i]));
+    assert_non_null(strstr(list.heads[0]->notes[1],
+                           "favor: an estimate of exp(q.k), relative variance (exp(|q + k|^2) - 1)/8"));
+    assert_non_null(
+        strstr(list.heads[1]->notes[0], "exact symmetric features are 4, no more: they would be better"));
+    assert_string_equal(list.heads[2]->notes[0], "n1/2the root of 22.0");
+    *list.heads[3]->name = 'c';
+    for (int h = 0; h < 2; h++)
+        assert_int_equal(head_digest(list.heads[2 + h], digests[h], &error), FPA_OK);
+    assert_string_equal(digests[0], digests[1]);
+    head_list_free(&list);
+}
+
 /* ---- files ---- */
 
 /* A .npy file of version 1. */
@@ -320,6 +458,7 @@ int main(void)
         cmocka_unit_test(copies_of_one_branch_are_one_part),
         cmocka_unit_test(families_take_maps),
         cmocka_unit_test(fourier_has_its_formula),
+        cmocka_unit_test(families_say_what_they_estimate),
         cmocka_unit_test(arrays_of_hashes_and_a_matrix_a_head_come_from_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,20 @@ static int make_ratio(lua_State *L)
     return push_exact(L, rational(number_div(spec_numbers(L), p.value, q.value)));
 }
 
+/* tonumber(x): of an exact number the nearest double, of others what Lua's says. */
+static int make_number(lua_State *L)
+{
+    double number;
+    if (luaL_testudata(L, 1, SPEC_EXACT) && spec_to_double(L, 1, &number)) {
+        lua_pushnumber(L, number);
+        return 1;
+    }
+    lua_getglobal(L, "tonumber"); /* of Lua's globals, which the sandbox does not show */
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+    return 1;
+}
+
 static int make_range(lua_State *L)
 {
     int64_t first, last;
@@ -302,8 +316,9 @@ static int concatenate(lua_State *L)
     return 1;
 }
 
-const luaL_Reg spec_number_functions[] = {
-    {"sqrt", make_sqrt}, {"gram", make_gram}, {"ratio", make_ratio}, {"range", make_range}, {NULL, NULL}};
+const luaL_Reg spec_number_functions[] = {{"sqrt", make_sqrt},       {"gram", make_gram},
+                                          {"ratio", make_ratio},     {"range", make_range},
+                                          {"tonumber", make_number}, {NULL, NULL}};
 
 static int free_numbers(lua_State *L)
 {

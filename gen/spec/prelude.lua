@@ -35,7 +35,7 @@
 --   spectrum { size =, index =, weights =, frequencies = }    real, imaginary: s exp(-2 pi i w h / size)
 --   fields(what, options, name, ...)              refuse other fields, naming the nearest
 --   whole(what, options, name, low, high, missing)       read an integer field
---   assert, error, ipairs, select(n, ...), tonumber, type, math.{abs, ceil, floor, huge, max,
+--   assert, error, ipairs, select(n, ...), tonumber (of exact numbers, too), type, math.{abs, ceil, floor, huge, max,
 --   min, pi, sqrt, tointeger, type}
 --
 -- The greatest sizes: d and dv 1024, 16 branches a term, 131072 terms a head.
@@ -306,9 +306,9 @@ local function sketch_options(what, o)
   local s = {
     d = whole(what, o, "d", 1, max_width), degree = whole(what, o, "degree", 1, max_degree, 1),
     size = whole(what, o, "size", 1, max_coordinates), heads = whole(what, o, "heads", 1, 1024, 1),
-    constant = o.constant or 0, gamma = o.gamma or 1,
+    constant = tonumber(o.constant or 0), gamma = tonumber(o.gamma or 1),
   }
-  assert(s.constant >= 0 and s.gamma > 0, what .. " of (constant + gamma q.k)^degree: constant >= 0 and gamma > 0")
+  assert(s.constant and s.gamma and s.constant >= 0 and s.gamma > 0, what .. " of (constant + gamma q.k)^degree: constant >= 0 and gamma > 0")
   s.columns = s.constant > 0 and s.d + 1 or s.d
   s.last = sqrt(s.constant / ratio(s.gamma, 1))
   -- what each side's features are multiplied with, for features of which `share` is summed
@@ -316,11 +316,12 @@ local function sketch_options(what, o)
   return s
 end
 
--- x to three digits, as a text.
+-- x to three digits.
 local function about(x)
   local digits = 1
   while x * digits < 100 and digits < 1e12 do digits = digits * 10 end
-  return "" .. math.floor(x * digits + 0.5) / digits
+  local rounded = math.floor(x * digits + 0.5) / digits
+  return math.tointeger(rounded) or rounded
 end
 
 -- Monomials of degree p of n coordinates, whole where that fits.
@@ -332,8 +333,8 @@ end
 -- What explain tells of a sketch: the variance's bound, as a text and its value, and how many features are exact.
 local function sketch_note(what, s, features, bound, value)
   local p = s.degree
-  local g = s.gamma == 1 and "" or s.gamma .. " "
-  local c = s.constant > 0 and s.constant .. " + " or ""
+  local g = s.gamma == 1 and "" or about(s.gamma) .. " "
+  local c = s.constant > 0 and about(s.constant) .. " + " or ""
   local function of(x, n) return "(" .. c .. g .. x .. ")^" .. n end
   local exact = monomials(s.columns, p)
   return what .. ": an estimate of " .. of("q.k", p) .. " with variance at most " .. bound .. " = " .. about(value)
@@ -524,10 +525,10 @@ function favor(o)
   local d = whole(what, o, "d", 1, max_width)
   local m = whole(what, o, "size", 1, max_coordinates, o.rows and #o.rows or nil)
   local w = o.rows or gaussian { rows = m, d = d, seed = o.seed, orthogonal = o.orthogonal ~= false }
-  local g = ratio(o.gamma or 1, 1)
-  assert(g > 0, "gamma of favor, exp(gamma q.k), is positive")
+  local g = tonumber(o.gamma or 1)
+  assert(g and g > 0, "gamma of favor, exp(gamma q.k), is positive")
   assert(#w == m, "favor has size = " .. m .. ", but rows of another number")
-  local s = g == 1 and "" or o.gamma .. " "
+  local s = g == 1 and "" or about(g) .. " "
   local note = what .. ": an estimate of exp(" .. s .. "q.k" .. (o.shift and " - 2 * " .. o.shift or "")
     .. "), relative variance (exp(" .. s .. "|q + k|^2) - 1)/" .. m .. ", less with orthogonal rows"
   return scaled(o.weight or 1, {
