@@ -148,7 +148,7 @@ static void choose_by_seconds(fpa_plan *plan)
 {
     const fpa_cpu *cpu = cpu_of_target(plan->target);
     choose_chunk(plan, cpu);
-    plan->facts.crossover = plan->head->causal ? choose_crossover(plan, cpu) : 0;
+    plan->facts.crossover = choose_crossover(plan, cpu);
 }
 
 /* Bytes of machine code. A register tile is one instruction of about 10 bytes a product, and three more to
