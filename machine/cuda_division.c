@@ -15,7 +15,8 @@ cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
         .queries = size->batch * size->query_heads,
     };
     task.chunks = task.chunk ? divide_up(size->length, task.chunk) : 0;
-    task.walked = task.chunks > 1 || size->state_in || size->state_out;
+    task.summed = g->unmasked && size->form == FORM_CHUNKED;
+    task.walked = task.chunks > (task.summed ? 0 : 1) || size->state_in || size->state_out;
     return task;
 }
 
@@ -25,6 +26,13 @@ cuda_division cuda_divide(int64_t chunks, int64_t segments)
         return (cuda_division){1, 1, 1};
     const int64_t run = divide_up(chunks, segments);
     return (cuda_division){divide_up(chunks, run), run, run};
+}
+
+/* A final state needs all chunks, and so does a query that sees all keys. */
+int64_t cuda_walked_chunks(const cuda_task *task)
+{
+    const int64_t chunks = task->size->state_out || task->summed ? task->chunks : task->chunks - 1;
+    return chunks > 0 ? chunks : 0;
 }
 
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
