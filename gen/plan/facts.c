@@ -43,8 +43,8 @@ static int forms_of(const fpa_plan *plan)
     return 1 << FORM_PARALLEL | (plan->facts.crossover ? 1 << FORM_CHUNKED : 0);
 }
 
-/* Bytes that a token and head must move: its operands, and the state once a chunk (read by queries, read and written
- * by keys, in one go where these are the same chunk's) or once a token; a visible pair: its share of the keys and values. */
+/* Bytes that a token and head must move: its operands, and states once a chunk or once a token;
+ * a visible pair: its share of the keys and values. */
 static void count_bytes(fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
@@ -52,7 +52,7 @@ static void count_bytes(fpa_plan *plan)
     double operands = 2 * element * (head_width(plan->written) + head->dv);
     double state = 4.0 * (double)plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
     plan->bytes[FORM_PARALLEL] = element * (head_width(plan->written) + head->dv) / plan->pair_queries;
-    plan->bytes[FORM_CHUNKED] = operands + (head->causal ? 2 : 3) * state / plan->chunk;
+    plan->bytes[FORM_CHUNKED] = operands + plan->chunk_states * state / plan->chunk;
     plan->bytes[FORM_RECURRENT] = operands + 2 * state;
 }
 

@@ -18,6 +18,12 @@ static const char emulated_heads[] =
     "  h('gatednorm', { gate = true, normalize = 'one_plus_sum', scale = 1 / 4 }),\n"
     "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max' }),\n"
     "  h('open', { causal = false, normalize = 'sum' }),\n"
+    "  h('openpacked', { causal = false, dv = 40, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, terms = "
+    "{ "
+    "term { some(24, 32, 1), some(24, 32, 2) } } }),\n"
+    "  h('opentrained', { d = 24, causal = false, normalize = 'sum', terms = { term { trainable { name = "
+    "'a', rows = "
+    "10 }, trainable { name = 'b', rows = 9, shared = true } } } }),\n"
     "  h('paired', { terms = { term { some(24, 32, 1), some(24, 32, 2) } }, gate = true }),\n"
     "  h('learned', { terms = { term { trainable { name = 'w', rows = 13 }, some(24, 32, 3) }, "
     "term { trainable { name = 'g', diagonal = true }, trainable { name = 'w', rows = 13 }, weight = 3 } } "
@@ -80,7 +86,9 @@ static const char *const emulated_fixed[] = {
     "paired",        /* packed rows; portable */
     "fewwide",       /* one pass whose sums do not fit in one turn */
     "half",          /* f16, states of f16, the larger of sum and eps */
-    "open",          /* not causal */
+    "open",          /* no mask: tiles, */
+    "openpacked",
+    "opentrained",   /* and from panels of packed rows */
     "few",           /* segments' totals; constants in the kernel */
     "clustereddeep", /* a cluster in which o has no place of its own */
     "gatednorm",     /* 1 + sum, with a gate */

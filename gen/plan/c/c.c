@@ -184,6 +184,7 @@ fpa_status plan_c(fpa_plan *plan, fpa_error *error)
     plan->facts.arithmetic = c->pairs ? FPA_BF16 : FPA_F32;
     choose_by_seconds(plan);
     plan->pair_queries = c->query_blocks * c->tokens;
+    plan->chunk_states = plan->head->causal ? 2 : 3; /* queries and keys of a chunk in one go, or apart */
     plan->weighs = plan->weighs || !c->unrolled || plan->weighted_count;
     c->code_bytes = code_bytes(plan);
     return FPA_OK;

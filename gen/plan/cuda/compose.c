@@ -117,5 +117,6 @@ void cuda_compose(fpa_plan *plan)
     cuda->weights = cuda_count_weights(plan->head);
     cuda->pads = padded_width(plan, plan->head->d) || padded_width(plan, plan->head->dv);
     plan->pair_queries = cuda->query_tokens;
+    plan->chunk_states = plan->head->causal ? 2 : 0; /* without a mask one copy a sequence */
     fill_geometry(plan, &cuda->geometry);
 }
