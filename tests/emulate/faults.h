@@ -42,8 +42,8 @@ static const struct emulated_fault {
 } emulated_faults[] = {
     {WITHOUT_MASK,
      OTHER_PLACE,
-     {"keys that are in the state and seen once more", "chunked form ... but the formula gives",
-      "summed_keys", "item.end_key = (int)call.length;"}},
+     {"keys that are in the state and seen once more", "chunked form ... the RMS error", "summed_keys",
+      "item.end_key = (int)call.length;"}},
     {WITHOUT_MASK,
      LEFT_OUT,
      {"a state of all keys that earlier segments are not added to", "chunked form ... o at batch",

@@ -87,8 +87,8 @@ static const char *const emulated_fixed[] = {
     "fewwide",       /* one pass whose sums do not fit in one turn */
     "half",          /* f16, states of f16, the larger of sum and eps */
     "open",          /* no mask: tiles, */
-    "openpacked",
-    "opentrained",   /* and from panels of packed rows */
+    "openpacked",    /* of packed rows, f16, */
+    "opentrained",   /* and from panels of rows */
     "few",           /* segments' totals; constants in the kernel */
     "clustereddeep", /* a cluster in which o has no place of its own */
     "gatednorm",     /* 1 + sum, with a gate */
