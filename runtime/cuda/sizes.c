@@ -35,7 +35,7 @@ static void size_fused(const cuda_task *task, const fpa_candidate *candidate, cu
                          : (call->first_chunks + (call->segments - 2) * call->segment_chunks) * call->chunk;
 }
 
-/* Without a mask: segments of one chunk each, then one without tokens. All queries read the copy before that one. */
+/* Without a mask: segments of one chunk each, then a chunk without tokens, before which all queries read the state. */
 static void divide_summed(const cuda_task *task, int64_t segments, struct fpa_cuda_call *call)
 {
     const cuda_division runs = cuda_divide(task->chunks, segments);
@@ -43,7 +43,9 @@ static void divide_summed(const cuda_task *task, int64_t segments, struct fpa_cu
         return;
     call->chunk = runs.segment_chunks * task->chunk;
     call->chunks = runs.segments + 1;
-    set_division(runs.segments > 1 ? cuda_divide(call->chunks, call->chunks) : cuda_divide(2, 1), call);
+    call->segments = runs.segments;
+    call->segment_chunks = call->first_chunks =
+        runs.segments > 1 ? 1 : call->chunks; /* chunk_state writes its copy */
 }
 
 /* Queries beside the walk wait for blocks of as many slices, and take tokens of query heads that are walked

@@ -47,7 +47,7 @@ static const struct emulated_fault {
     {WITHOUT_MASK,
      LEFT_OUT,
      {"a state of all keys that earlier segments are not added to", "chunked form ... o at batch",
-      "summed_copy", "if (segment > 0 && segment == segments - 2) {"}},
+      "summed_copy", "add_base(copy - size, base, true);"}},
     {WITHOUT_MASK_IN_PANELS,
      OTHER_PLACE,
      {"queries that read another segment's state", "chunked form ... o at batch", "summed_chunk",
