@@ -28,13 +28,6 @@ cuda_division cuda_divide(int64_t chunks, int64_t segments)
     return (cuda_division){divide_up(chunks, run), run, run};
 }
 
-/* A final state needs all chunks, and so does a query that sees all keys. */
-int64_t cuda_walked_chunks(const cuda_task *task)
-{
-    const int64_t chunks = task->size->state_out || task->summed ? task->chunks : task->chunks - 1;
-    return chunks > 0 ? chunks : 0;
-}
-
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
 {
     const int64_t chunks = task->chunks;

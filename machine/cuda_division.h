@@ -31,8 +31,13 @@ typedef struct cuda_division {
 
 cuda_division cuda_divide(int64_t chunks, int64_t segments);
 
-/* Chunks of a sequence, or its last one left out, as queries alone read what follows it. */
-int64_t cuda_walked_chunks(const cuda_task *task);
+/* Chunks that NAME_chunk_state walks: a final state needs all, and so does a query that sees all keys; else the last
+ * one is read by queries only. */
+static inline int64_t cuda_walked_chunks(const cuda_task *task)
+{
+    const int64_t chunks = task->size->state_out || task->summed ? task->chunks : task->chunks - 1;
+    return chunks > 0 ? chunks : 0;
+}
 
 /* For NAME_fused_chunk: a first segment that has no totals to wait for may be longer. */
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments);
