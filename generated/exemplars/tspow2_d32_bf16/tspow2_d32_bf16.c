@@ -120,6 +120,12 @@ static inline __attribute__((unused)) vf splat(float a)
     return a - (vf){0};
 }
 
+/* Which of the lanes from t on are keys: all, none, or the first of all alone, behind which queries are. */
+static inline vi keys_at(vi key, int t)
+{
+    return t ? key[VL - 1] - (vi){0} : key;
+}
+
 /* weight in the lanes of keys, 1 in those of queries: integer weights stay exact on one side */
 static inline vf weigh(vi key, float weight)
 {
@@ -174,17 +180,22 @@ struct fpa_launch {
     const void *q, *k, *v;
     void *o;
     int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
-    const float *log_gate;       /* natural logarithm of each step's gate; NULL without a gate */
-    int64_t gate_stride[3];      /* batch, token, head */
-    const void *state_in;        /* NULL: zero. One state a (batch, head); see the head's layout */
-    int64_t state_in_stride[2];  /* batch, head */
-    void *state_out;             /* NULL: not wanted. May be state_in itself */
-    int64_t state_out_stride[2]; /* batch, head */
-    const float *const *weights; /* run-time matrices in the head's order; each [heads,] rows, cols */
-    void *workspace;             /* at least NAME_workspace() bytes, 64-byte aligned */
-    size_t workspace_size;       /* bytes */
-    int64_t recent; /* recurrent form, length 1: tokens of k, v and log_gate before q's own that the state
-                       has not seen; it then stays as it is (state_out is NULL) */
+    const float *log_gate;         /* natural logarithm of each step's gate; NULL without a gate */
+    int64_t gate_stride[3];        /* batch, token, head */
+    const float *positions;        /* of tokens, those of k; NULL when the head takes none */
+    int64_t position_stride[3];    /* batch, token, number of the position */
+    const unsigned char *key_mask; /* nonzero: the key takes part; 0: it contributes nothing, whatever its k
+                                      and v are. NULL when the head takes none */
+    int64_t key_mask_stride[2];    /* batch, token */
+    const void *state_in;          /* NULL: zero. One state a (batch, head); see the head's layout */
+    int64_t state_in_stride[2];    /* batch, head */
+    void *state_out;               /* NULL: not wanted. May be state_in itself */
+    int64_t state_out_stride[2];   /* batch, head */
+    const float *const *weights;   /* run-time matrices in the head's order; each [heads,] rows, cols */
+    void *workspace;               /* at least NAME_workspace() bytes, 64-byte aligned */
+    size_t workspace_size;         /* bytes */
+    int64_t recent; /* recurrent form, length 1: tokens of k, v, log_gate, positions and key_mask before
+                       q's own that the state has not seen; it then stays as it is (state_out is NULL) */
 };
 
 #endif
@@ -2748,7 +2759,7 @@ static const float *form_panel(const struct tile_place *place, const float *x, f
     if (!place->form)
         return x + place->row * T;
     for (int t = 0; t < count; t += VL)
-        place->form(x + t, p + t, key);
+        place->form(x + t, p + t, keys_at(key, t));
     return p;
 }
 
