@@ -315,8 +315,7 @@ fpa_facts hand_facts(const fpa_head *head)
 
     snprintf(facts.name, sizeof facts.name, "%s", head->name);
     facts.state_elements = facts.features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
-    facts.forms =
-        head->causal ? 1 << FORM_PARALLEL | 1 << FORM_CHUNKED | 1 << FORM_RECURRENT : 1 << FORM_PARALLEL;
+    facts.forms = 1 << FORM_PARALLEL | 1 << FORM_CHUNKED | (head->causal ? 1 << FORM_RECURRENT : 0);
     for (int form = 0; form < FORMS; form++)
         facts.flop[form] = 4 * features * head->dv;
     return facts;
