@@ -66,6 +66,21 @@ static const struct fault c_faults[] = {
     {"the wrong key head of a group", "but the formula gives", "key_head", "u.h = u.query_head % a->heads;"},
 };
 
+/* The same of a head without a mask: its two walks over the chunks. */
+static const struct fault open_faults[] = {
+    {"a last key that no query sees", "chunked form ... but the formula gives", "walk_tokens",
+     "c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);\n"
+     "c.tokens -= c.write && first > 0 && c.tokens > 1;"},
+    {"queries that see the keys of the first chunk only", "chunked form ... but the formula gives",
+     "key_walk",
+     "struct fpa_launch one = *a;\n"
+     "one.length = a->length < CHUNK ? a->length : CHUNK;\n"
+     "chunked_walk(&one, index, c, rank, team);"},
+    {"queries that are walked before the keys", "chunked form ... but the formula gives", "key_walk",
+     "c.write = 0;\nc.read = 1;\nif (c.queries)\nchunked_walk(a, index, c, rank, team);\n"
+     "c.write = 1;\nc.read = 0;\nchunked_walk(a, index, c, rank, team);\nc.queries = 0;"},
+};
+
 /* The same in pairs of bf16: what is particular to them. */
 static const struct fault pair_faults[] = {
     {"halves of pairs in the wrong order", "but the formula gives", "pair_order",
