@@ -61,7 +61,9 @@ static const place_of soversion_0[] = {
     AT(fpa_tensors, weights, 56),
     AT(fpa_tensors, stream, 64),
     AT(fpa_tensors, recent, 72),
-    SIZE(fpa_tensors, 80),
+    AT(fpa_tensors, positions, 80),
+    AT(fpa_tensors, key_mask, 88),
+    SIZE(fpa_tensors, 96),
     AT(fpa_error, code, 0),
     AT(fpa_error, where, 4),
     AT(fpa_error, message, 260),
@@ -87,6 +89,9 @@ static const place_of soversion_0[] = {
     AT(fpa_description, weight_names, 128),
     AT(fpa_description, verdict, 136),
     AT(fpa_description, from_cache, 144),
+    AT(fpa_description, positions, 148),
+    AT(fpa_description, key_mask, 152),
+    AT(fpa_description, heads, 156),
     NUMBER(FPA_FORM_AUTO, -1),
     NUMBER(FPA_FORM_PARALLEL, 0),
     NUMBER(FPA_FORM_CHUNKED, 1),
@@ -103,8 +108,8 @@ static const place_of soversion_0[] = {
 };
 
 /* What modules of bundles are called with, as it is for this first line of a manifest. */
-static const char bundle_format[] = "fpac-bundle 4";
-static const place_of bundle_4[] = {
+static const char bundle_format[] = "fpac-bundle 5";
+static const place_of bundle_5[] = {
     AT(struct fpa_launch, batch, 0),
     AT(struct fpa_launch, length, 8),
     AT(struct fpa_launch, query_heads, 16),
@@ -119,15 +124,19 @@ static const place_of bundle_4[] = {
     AT(struct fpa_launch, o_stride, 136),
     AT(struct fpa_launch, log_gate, 160),
     AT(struct fpa_launch, gate_stride, 168),
-    AT(struct fpa_launch, state_in, 192),
-    AT(struct fpa_launch, state_in_stride, 200),
-    AT(struct fpa_launch, state_out, 216),
-    AT(struct fpa_launch, state_out_stride, 224),
-    AT(struct fpa_launch, weights, 240),
-    AT(struct fpa_launch, workspace, 248),
-    AT(struct fpa_launch, workspace_size, 256),
-    AT(struct fpa_launch, recent, 264),
-    SIZE(struct fpa_launch, 272),
+    AT(struct fpa_launch, positions, 192),
+    AT(struct fpa_launch, position_stride, 200),
+    AT(struct fpa_launch, key_mask, 224),
+    AT(struct fpa_launch, key_mask_stride, 232),
+    AT(struct fpa_launch, state_in, 248),
+    AT(struct fpa_launch, state_in_stride, 256),
+    AT(struct fpa_launch, state_out, 272),
+    AT(struct fpa_launch, state_out_stride, 280),
+    AT(struct fpa_launch, weights, 296),
+    AT(struct fpa_launch, workspace, 304),
+    AT(struct fpa_launch, workspace_size, 312),
+    AT(struct fpa_launch, recent, 320),
+    SIZE(struct fpa_launch, 328),
 };
 
 static int compare(const place_of table[], size_t count, const char *remedy)
@@ -165,7 +174,7 @@ static void a_launch_is_that_of_the_format_of_bundles(void **state)
     assert_int_equal(strncmp(manifest, bundle_format, strlen(bundle_format)), 0);
     free(manifest);
     assert_int_equal(
-        compare(bundle_4, sizeof bundle_4 / sizeof *bundle_4,
+        compare(bundle_5, sizeof bundle_5 / sizeof *bundle_5,
                 "raise the number of fpac-bundle in runtime/store/manifest.c; then record both here"),
         0);
 }

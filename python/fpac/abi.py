@@ -63,6 +63,8 @@ class Tensors(Structure):
         ("weights", c_void_p),
         ("stream", c_void_p),
         ("recent", c_int64),
+        ("positions", c_void_p),
+        ("key_mask", c_void_p),
     ]
 
 
@@ -104,6 +106,9 @@ class Description(Structure):
         ("weight_names", POINTER(c_char_p)),
         ("verdict", c_char_p),
         ("from_cache", c_int),
+        ("positions", c_int),
+        ("key_mask", c_int),
+        ("heads", c_int),
     ]
 
 

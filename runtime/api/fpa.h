@@ -10,7 +10,8 @@
  *     k(q,k) = sum over terms  weight * prod over branches (W q).(W k)
  *     o_t    = sum over visible j of  exp(G_t - G_j) k(scale q_t, k_j) v_j   [/ normaliser]
  * with G the running sum of the log-gates: the gate of step t multiplies all that came before
- * token t, an initial state included, and not token t itself.
+ * token t, an initial state included, and not token t itself. Of heads that map q and k first (docs/spec.md), q and
+ * k stand for what the maps, projections and functions of the position make of them.
  *
  * Tensors are DLPack's DLTensor on the CPU, or for CUDA targets on the kernel's GPU: the dtype of the head,
  * the last axis contiguous, any strides (in elements; NULL: C order) on the others, any byte_offset. The
@@ -76,6 +77,9 @@ typedef struct fpa_description {
     const char *const *weight_names;
     const char *verdict; /* one line: what the kernel was checked on and its largest error */
     int from_cache;      /* 1: loaded from the cache or a bundle, not compiled */
+    int positions;       /* numbers of a token's position that calls give; 0: they give none */
+    int key_mask;        /* 1: calls give a mask of keys */
+    int heads;           /* key/value heads that calls have, as the head's constants do; 0: any number */
 } fpa_description;
 
 /* Operands of one call. Axes: B batch, L tokens, Hq query heads, H key/value heads (Hq a multiple
@@ -96,6 +100,11 @@ typedef struct fpa_tensors {
     int64_t recent;                 /* tokens before q's that state_in has not seen, while q and o have one:
                                        k, v and log_gate have recent + 1 tokens, the query's own the last.
                                        The state stays as it is: state_out NULL, recurrent form or AUTO */
+    const DLTensor *positions;      /* [B, L, n], or [B, L] when n is 1: float32; only for heads that take
+                                       positions of n numbers. With `recent`, recent + 1 tokens as k has */
+    const DLTensor *key_mask; /* [B, L], bool or uint8; only for heads that take one. Nonzero (true): the
+                                       key takes part; 0: it contributes nothing, whatever its k and v are (its
+                                       log-gate still counts). With `recent`, recent + 1 tokens as k has */
 } fpa_tensors;
 
 /* The library's own version, "0.1.0": a program may run with another one than it was compiled with. */

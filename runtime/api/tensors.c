@@ -1,4 +1,5 @@
 #include "tensors.h"
+#include "head/lift.h"
 #include "view.h"
 
 #include <limits.h>
@@ -12,8 +13,9 @@ typedef struct operands {
     DLDevice device;
     const fpa_tensors *tensors;
     bool with_data;
-    bool keys_only;                                     /* neither q nor o: only the state is wanted */
-    fpa_view q, k, v, o, log_gate, state_in, state_out; /* of those not given, tensor is NULL */
+    bool keys_only; /* neither q nor o: only the state is wanted */
+    /* of those not given, tensor is NULL */
+    fpa_view q, k, v, o, log_gate, positions, key_mask, state_in, state_out;
 } operands;
 
 static fpa_status take(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
@@ -36,7 +38,7 @@ static fpa_status take_vectors(const operands *all, fpa_view *view, const char *
     fpa_status status = take(all, view, name, tensor, all->head->dtype, 4, error);
     if (status)
         return status;
-    snprintf(why, sizeof why, "the %s of %s is", width == all->head->d ? "width" : "value width",
+    snprintf(why, sizeof why, "the %s of %s is", view == &all->v || view == &all->o ? "value width" : "width",
              all->head->name);
     status = view_axis(view, 3, width, "elements", why, error);
     return status ? status : view_contiguous(view, 3, error);
@@ -109,21 +111,32 @@ static fpa_status check_groups(const operands *all, fpa_error *error)
                 (long long)query_heads, (long long)heads);
 }
 
+/* A lift's constants may be given for so many key/value heads. */
+static fpa_status check_heads(const operands *all, fpa_error *error)
+{
+    const int heads = lift_heads(all->head);
+    char why[HEAD_MAX_NAME + 32];
+    snprintf(why, sizeof why, "the constants of %s are for", all->head->name);
+    return heads ? view_axis(&all->k, 2, heads, "heads", why, error) : FPA_OK;
+}
+
 static fpa_status check_inputs(operands *all, fpa_error *error)
 {
     const fpa_tensors *t = all->tensors;
     fpa_status status = FPA_OK;
     all->keys_only = !t->q && !t->o && t->state_out;
     if (!all->keys_only)
-        status = take_vectors(all, &all->q, "q", t->q, all->head->d, error);
+        status = take_vectors(all, &all->q, "q", t->q, head_width(all->head), error);
     if (!status)
         status = check_recent(all, error);
     if (!status)
-        status = take_vectors(all, &all->k, "k", t->k, all->head->d, error);
+        status = take_vectors(all, &all->k, "k", t->k, head_width(all->head), error);
     if (!status)
         status = match_tokens(all, &all->k, error);
     if (!status)
         status = check_groups(all, error);
+    if (!status)
+        status = check_heads(all, error);
     if (!status)
         status = take_vectors(all, &all->v, "v", t->v, all->head->dv, error);
     if (!status)
@@ -156,6 +169,54 @@ static fpa_status check_gate(operands *all, fpa_error *error)
     if (!status)
         status = match_tokens(all, &all->log_gate, error);
     return status ? status : view_axis(&all->log_gate, 2, all->k.shape[2], "heads", "k has", error);
+}
+
+/* Numbers of a token's position that the head takes; 0: none. */
+static int positions_of(const fpa_head *head)
+{
+    return head->lift ? head->lift->positions : 0;
+}
+
+/* [B, L, n], or [B, L] when a position is one number; the stride of a missing axis is 0. */
+static fpa_status check_positions(operands *all, fpa_error *error)
+{
+    const DLTensor *positions = all->tensors->positions;
+    const int numbers = positions_of(all->head);
+    if (positions && !numbers)
+        return fail(error, FPA_INVALID, "positions", "is given, but %s takes no positions", all->head->name);
+    if (!positions && numbers && all->with_data)
+        return fail(error, FPA_INVALID, "positions", "is NULL, but %s takes positions of %d number%s",
+                    all->head->name, numbers, numbers == 1 ? "" : "s");
+    if (!positions)
+        return FPA_OK;
+    const int axes = numbers == 1 && positions->ndim == 2 ? 2 : 3;
+    char why[HEAD_MAX_NAME + 32];
+    snprintf(why, sizeof why, "positions of %s have", all->head->name);
+    fpa_status status = take(all, &all->positions, "positions", positions, FPA_F32, axes, error);
+    if (!status)
+        status = match_tokens(all, &all->positions, error);
+    return status || axes == 2 ? status : view_axis(&all->positions, 2, numbers, "numbers", why, error);
+}
+
+static fpa_status check_key_mask(operands *all, fpa_error *error)
+{
+    const DLTensor *mask = all->tensors->key_mask;
+    const bool wanted = all->head->lift && all->head->lift->key_mask;
+    if (mask && !wanted)
+        return fail(error, FPA_INVALID, "key_mask", "is given, but %s takes no mask of keys",
+                    all->head->name);
+    if (!mask && wanted && all->with_data)
+        return fail(error, FPA_INVALID, "key_mask", "is NULL, but %s takes a mask of keys", all->head->name);
+    if (!mask)
+        return FPA_OK;
+    all->key_mask = (fpa_view){.name = "key_mask",
+                               .tensor = mask,
+                               .device = all->device,
+                               .is_mask = true,
+                               .axes = 2,
+                               .with_data = all->with_data};
+    fpa_status status = view_check(&all->key_mask, error);
+    return status ? status : match_tokens(all, &all->key_mask, error);
 }
 
 /* [B, H, N], or [B, H, D, dv] when there is no z behind S. */
@@ -194,7 +255,8 @@ static fpa_status check_states(operands *all, fpa_error *error)
 
 static fpa_status keep_apart(const operands *all, const fpa_view *output, fpa_error *error)
 {
-    const fpa_view *others[] = {&all->q, &all->k, &all->v, &all->o, &all->log_gate, &all->state_in};
+    const fpa_view *others[] = {&all->q,        &all->k,         &all->v,        &all->o,
+                                &all->log_gate, &all->positions, &all->key_mask, &all->state_in};
     fpa_status status = FPA_OK;
     for (size_t i = 0; !status && i < sizeof others / sizeof *others; i++) {
         bool updated_in_place =
@@ -289,6 +351,8 @@ static void fill_launch(const operands *all, const float **weights, struct fpa_l
         .v = address(&all->v),
         .o = address(&all->o),
         .log_gate = address(&all->log_gate),
+        .positions = address(&all->positions),
+        .key_mask = address(&all->key_mask),
         .state_in = address(&all->state_in),
         .state_out = address(&all->state_out),
         .weights = weights,
@@ -298,6 +362,8 @@ static void fill_launch(const operands *all, const float **weights, struct fpa_l
     memcpy(launch->v_stride, all->v.stride, sizeof launch->v_stride);
     memcpy(launch->o_stride, all->o.stride, sizeof launch->o_stride);
     memcpy(launch->gate_stride, all->log_gate.stride, sizeof launch->gate_stride);
+    memcpy(launch->position_stride, all->positions.stride, sizeof launch->position_stride);
+    memcpy(launch->key_mask_stride, all->key_mask.stride, sizeof launch->key_mask_stride);
     memcpy(launch->state_in_stride, all->state_in.stride, sizeof launch->state_in_stride);
     memcpy(launch->state_out_stride, all->state_out.stride, sizeof launch->state_out_stride);
 }
@@ -318,14 +384,17 @@ fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, v
         const char *name;
         const DLTensor *tensor;
         fpa_dtype dtype;
+        bool is_mask;
     } all[] = {
-        {"q", tensors->q, dtype},
-        {"k", tensors->k, dtype},
-        {"v", tensors->v, dtype},
-        {"o", tensors->o, dtype},
-        {"log_gate", tensors->log_gate, FPA_F32},
-        {"state_in", tensors->state_in, state},
-        {"state_out", tensors->state_out, state},
+        {"q", tensors->q, dtype, false},
+        {"k", tensors->k, dtype, false},
+        {"v", tensors->v, dtype, false},
+        {"o", tensors->o, dtype, false},
+        {"log_gate", tensors->log_gate, FPA_F32, false},
+        {"positions", tensors->positions, FPA_F32, false},
+        {"key_mask", tensors->key_mask, FPA_F32, true},
+        {"state_in", tensors->state_in, state, false},
+        {"state_out", tensors->state_out, state, false},
     };
     const size_t count = sizeof all / sizeof *all, weights = (size_t)tensors_weights(head);
     fpa_status status = FPA_OK;
@@ -337,6 +406,7 @@ fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, v
         view.tensor = tensor;
         view.device = tensor->device;
         view.dtype = i < count ? all[i].dtype : FPA_F32;
+        view.is_mask = i < count && all[i].is_mask;
         view.axes = tensor->ndim;
         status = view_check(&view, error);
         if (!status)
@@ -363,6 +433,10 @@ fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, DLDevice 
         status = check_output(&all, error);
     if (!status)
         status = check_gate(&all, error);
+    if (!status)
+        status = check_positions(&all, error);
+    if (!status)
+        status = check_key_mask(&all, error);
     if (!status)
         status = check_states(&all, error);
     if (!status)

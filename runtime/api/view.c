@@ -12,6 +12,13 @@ static const struct {
     [FPA_F16] = {kDLFloat, 16},
 };
 
+enum { DLPACK_BOOL = 6 }; /* kDLBool, since DLPack 0.8 */
+
+static size_t item_of(const fpa_view *view)
+{
+    return view->is_mask ? 1 : dtype_size(view->dtype);
+}
+
 /* "the CPU", "CUDA device 1". */
 static void describe_device(DLDevice device, char text[40])
 {
@@ -43,11 +50,17 @@ static fpa_status check_device(const fpa_view *view, fpa_error *error)
     return fail(error, FPA_INVALID, view->name, "lies on %s, but this kernel computes on %s", its, wanted);
 }
 
-static fpa_status check_kind(const fpa_view *view, fpa_error *error)
+static fpa_status check_type(const fpa_view *view, fpa_error *error)
 {
     const DLTensor *t = view->tensor;
-    if (!t)
-        return fail(error, FPA_INVALID, view->name, "is NULL, but it is needed");
+    const bool is_byte = t->dtype.bits == 8 && t->dtype.lanes == 1;
+    if (view->is_mask && is_byte && (t->dtype.code == DLPACK_BOOL || t->dtype.code == kDLUInt))
+        return FPA_OK;
+    if (view->is_mask)
+        return fail(error, FPA_INVALID, view->name,
+                    "has the DLPack type (code %d, %d bits, %d lanes), but bool (code %d, 8 bits, 1 lane) or "
+                    "uint8 (code %d, 8 bits, 1 lane) is needed",
+                    t->dtype.code, t->dtype.bits, t->dtype.lanes, DLPACK_BOOL, kDLUInt);
     if (t->dtype.code != types[view->dtype].code || t->dtype.bits != types[view->dtype].bits ||
         t->dtype.lanes != 1)
         return fail(
@@ -55,6 +68,17 @@ static fpa_status check_kind(const fpa_view *view, fpa_error *error)
             "has the DLPack type (code %d, %d bits, %d lanes), but %s (code %d, %d bits, 1 lane) is needed",
             t->dtype.code, t->dtype.bits, t->dtype.lanes, dtype_name(view->dtype), types[view->dtype].code,
             types[view->dtype].bits);
+    return FPA_OK;
+}
+
+static fpa_status check_kind(const fpa_view *view, fpa_error *error)
+{
+    const DLTensor *t = view->tensor;
+    if (!t)
+        return fail(error, FPA_INVALID, view->name, "is NULL, but it is needed");
+    fpa_status status = check_type(view, error);
+    if (status)
+        return status;
     if (t->ndim != view->axes)
         return fail(error, FPA_INVALID, view->name, "has %d axes, but %d are needed", t->ndim, view->axes);
     if (!t->shape)
@@ -92,7 +116,7 @@ static bool is_empty(const fpa_view *view)
 /* Bytes that the elements reach over, below and above data. */
 static fpa_status measure(fpa_view *view, fpa_error *error)
 {
-    int64_t low = 0, high = 1, item = (int64_t)dtype_size(view->dtype);
+    int64_t low = 0, high = 1, item = (int64_t)item_of(view);
     bool over = false;
     view->low = view->high = 0;
     if (is_empty(view))
@@ -113,7 +137,7 @@ static fpa_status measure(fpa_view *view, fpa_error *error)
 static fpa_status check_address(fpa_view *view, fpa_error *error)
 {
     const DLTensor *t = view->tensor;
-    size_t item = dtype_size(view->dtype);
+    size_t item = item_of(view);
     view->data = t->data ? (char *)t->data + t->byte_offset : NULL;
     if (!view->with_data || view->low == view->high)
         return FPA_OK;

@@ -11,7 +11,8 @@ typedef struct fpa_view {
     const char *name; /* of the tensor, for messages */
     const DLTensor *tensor;
     DLDevice device;               /* wanted */
-    fpa_dtype dtype;               /* wanted */
+    fpa_dtype dtype;               /* wanted, */
+    bool is_mask;                  /* unless it is a mask: bool or uint8, a byte an element */
     int axes;                      /* wanted */
     bool with_data;                /* the address matters too */
     char *data;                    /* first element; NULL without data */
@@ -20,7 +21,7 @@ typedef struct fpa_view {
     int64_t low, high;             /* bytes from data: first, and one past the last; equal when empty */
 } fpa_view;
 
-/* name, tensor, device, dtype, axes and with_data are given, the rest is filled. */
+/* name, tensor, device, dtype or is_mask, axes and with_data are given, the rest is filled. */
 fpa_status view_check(fpa_view *view, fpa_error *error);
 
 /* Length of an axis; of names the measure ("heads", "tokens"), why what asks for it ("k has"). */

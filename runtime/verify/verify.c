@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/kernel.h"
+#include "head/lift.h"
 #include "base/parallel.h"
 #include "base/plain_locale.h"
 #include "check.h"
@@ -377,7 +378,7 @@ static fpa_status describe(fpa_kernel *kernel, bool from_cache, fpa_error *error
         .state_dtype = dtype_name(head->state_dtype),
         .arithmetic = dtype_name(facts->arithmetic),
         .device = kernel->module.device,
-        .d = head->d,
+        .d = head_width(head),
         .dv = head->dv,
         .causal = head->causal,
         .gate = head->gate,
@@ -390,6 +391,9 @@ static fpa_status describe(fpa_kernel *kernel, bool from_cache, fpa_error *error
         .flop = {facts->flop[FORM_PARALLEL], facts->flop[FORM_CHUNKED], facts->flop[FORM_RECURRENT]},
         .verdict = kernel->verdict.text,
         .from_cache = from_cache,
+        .positions = head->lift ? head->lift->positions : 0,
+        .key_mask = head->lift && head->lift->key_mask,
+        .heads = lift_heads(head),
     };
     return list_weights(kernel, error);
 }

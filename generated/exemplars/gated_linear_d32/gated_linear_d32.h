@@ -23,17 +23,22 @@ struct fpa_launch {
     const void *q, *k, *v;
     void *o;
     int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
-    const float *log_gate;       /* natural logarithm of each step's gate; NULL without a gate */
-    int64_t gate_stride[3];      /* batch, token, head */
-    const void *state_in;        /* NULL: zero. One state a (batch, head); see the head's layout */
-    int64_t state_in_stride[2];  /* batch, head */
-    void *state_out;             /* NULL: not wanted. May be state_in itself */
-    int64_t state_out_stride[2]; /* batch, head */
-    const float *const *weights; /* run-time matrices in the head's order; each [heads,] rows, cols */
-    void *workspace;             /* at least NAME_workspace() bytes, 64-byte aligned */
-    size_t workspace_size;       /* bytes */
-    int64_t recent; /* recurrent form, length 1: tokens of k, v and log_gate before q's own that the state
-                       has not seen; it then stays as it is (state_out is NULL) */
+    const float *log_gate;         /* natural logarithm of each step's gate; NULL without a gate */
+    int64_t gate_stride[3];        /* batch, token, head */
+    const float *positions;        /* of tokens, those of k; NULL when the head takes none */
+    int64_t position_stride[3];    /* batch, token, number of the position */
+    const unsigned char *key_mask; /* nonzero: the key takes part; 0: it contributes nothing, whatever its k
+                                      and v are. NULL when the head takes none */
+    int64_t key_mask_stride[2];    /* batch, token */
+    const void *state_in;          /* NULL: zero. One state a (batch, head); see the head's layout */
+    int64_t state_in_stride[2];    /* batch, head */
+    void *state_out;               /* NULL: not wanted. May be state_in itself */
+    int64_t state_out_stride[2];   /* batch, head */
+    const float *const *weights;   /* run-time matrices in the head's order; each [heads,] rows, cols */
+    void *workspace;               /* at least NAME_workspace() bytes, 64-byte aligned */
+    size_t workspace_size;         /* bytes */
+    int64_t recent; /* recurrent form, length 1: tokens of k, v, log_gate, positions and key_mask before
+                       q's own that the state has not seen; it then stays as it is (state_out is NULL) */
 };
 
 #endif
