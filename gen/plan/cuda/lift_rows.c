@@ -1,0 +1,108 @@
+/* plan_cuda_lift: sizes of NAME_lift_rows, and what it does, counted. */
+#include "lift_rows.h"
+
+#include "abi/cuda_kernels.h"
+#include "head/lift.h"
+#include "parts.h"
+
+#define LIFT(member) FIELD(fpa_cuda_lift, member)
+const fpa_field cuda_lift_fields[] = {LIFT(vector),    LIFT(threads), LIFT(tokens), LIFT(rows),
+                                      LIFT(steps),     LIFT(pitch),   LIFT(norms),  LIFT(mask),
+                                      LIFT(positions), LIFT(bytes),   FIELDS_END};
+
+enum { LANES = 32 };
+
+fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    const int element = (int)dtype_size(plan->head->dtype);
+    fpa_cuda_lift l = {0};
+    if (!lift)
+        return l;
+    l.vector = round_up(plan->head->d, 16 / element);
+    l.threads = LIFT_THREADS;
+    l.tokens = LIFT_TOKENS;
+    l.rows = LANES;
+    for (int i = 0; i < lift->part_count; i++)
+        l.steps += (lift->parts[i].rows + l.rows - 1) / l.rows;
+    l.pitch = round_up(lift->width * element, 16);
+    l.norms = l.tokens * l.pitch;
+    l.mask = l.norms + 4 * l.tokens;
+    l.positions = l.mask + 4 * l.tokens;
+    l.bytes = l.positions + 4 * l.tokens * lift->positions;
+    return l;
+}
+
+/* ---- counts ---- */
+
+/* Dense rows that all factors project together. */
+static int projected_rows(const fpa_head *written, const fpa_lift_part *part)
+{
+    int rows = 0;
+    for (int f = 0; f < part->factor_count; f++) {
+        const int source = part->factors[f].source;
+        if (source != FPA_INPUT && written->matrices[source].kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
+            rows += part->rows * (part->is_complex ? 2 : 1);
+    }
+    return rows;
+}
+
+/* Instructions of one row and token: its map, its angle in double precision and what is made of it, its stores. */
+static int finishing(const fpa_lift *lift, const fpa_lift_part *part)
+{
+    static const int map[FPA_MAPS] = {
+        [FPA_MAP_RELU] = 1, [FPA_MAP_ELU_PLUS_ONE] = 12, [FPA_MAP_SOFTPLUS] = 45,
+        [FPA_MAP_EXP] = 10, [FPA_MAP_SILU] = 25,
+    };
+    enum { STORE = 10, PRODUCT = 2, TURN = 30, NUMBER = 3 };
+    const int most = largest(map[part->map[FPA_QUERY]], map[part->map[FPA_KEY]]);
+    const int turn = part->angle == FPA_NO_MATRIX ? 0 : TURN + NUMBER * lift->positions;
+    return most + turn + STORE * lift_coordinates(part) / part->rows +
+           PRODUCT * part->factor_count * (part->is_complex ? 4 : 1);
+}
+
+static struct fpa_cuda_work count_step(const fpa_plan *plan)
+{
+    const fpa_head *written = plan->written;
+    const fpa_lift *lift = written->lift;
+    const fpa_cuda_lift *l = &plan->cuda.lift;
+    const int element = (int)dtype_size(written->dtype);
+    struct fpa_cuda_work work = {.bytes = 16 * element * (lift->width + l->vector)};
+    int dense = 0;
+    for (int i = 0; i < lift->part_count; i++) {
+        dense += projected_rows(written, &lift->parts[i]);
+        work.instructions += 16 * lift->parts[i].rows * finishing(lift, &lift->parts[i]) / LANES;
+    }
+    /* a number is fetched and put by 8 instructions; a product of 16 tokens reads a number of each, and 16 FMAs follow */
+    work.instructions += 16 * lift->width * 8 / LANES + dense * lift->width * 16 * 2 / LANES;
+    work.shared += 16 * lift->width * element / 128 + dense * lift->width * 16 / LANES;
+    return work;
+}
+
+void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const fpa_lift *lift = plan->written->lift;
+    const fpa_cuda_lift *l = &plan->cuda.lift;
+    if (!lift)
+        return;
+    g->kernel[CUDA_LIFT_ROWS] = (struct fpa_cuda_block){l->threads, l->bytes, 0};
+    g->lifted_vector = l->vector;
+    g->lift_tokens = l->tokens;
+    g->lift_steps = l->steps;
+    g->key_mask = lift->key_mask;
+    g->work[CUDA_LIFT_ROWS] = (struct fpa_cuda_kernel_work){.step = count_step(plan), .trips = 2};
+}
+
+void print_lift_rows(FILE *out, const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    const fpa_cuda_lift *l = &plan->cuda.lift;
+    if (lift)
+        fprintf(out,
+                "lift_rows    %d coordinates of q and k of %d numbers%s%s, %d parts; %d tokens a block, %d "
+                "rows at "
+                "a time; %.1f KiB of shared memory\n",
+                plan->head->d, lift->width, lift->positions ? " and positions" : "",
+                lift->key_mask ? ", keys may be masked" : "", lift->part_count, l->tokens, l->rows,
+                l->bytes / 1024.0);
+}
