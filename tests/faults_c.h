@@ -60,6 +60,9 @@ static const struct fault c_faults[] = {
     {"keys without queries that are lost", "recurrent form ... with recent tokens ... but the formula gives",
      "token_passes",
      "} while ((g += QUERY_LANES) < group);\nif (!group)\nmemset(s, 0, sizeof(float) * STATE);"},
+    {"a key's weights on a later query head",
+     "recurrent form, 1 x 2 tokens, 1 heads, 99 query heads ... but the formula gives", "later_lanes",
+     "return t >= 0 ? key : (vi){0};"},
     {"the wrong key head of a group", "but the formula gives", "key_head", "u.h = u.query_head % a->heads;"},
 };
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "head/lift.h"
 #include "random_head.h"
 
 #include <cmocka.h> /* last: it defines fail() */
@@ -21,14 +22,32 @@ static double *numbers(random_source *random, int64_t count, bool positive)
     return x;
 }
 
+/* Positions up to hundreds, and a mask; of a head without a lift none. */
+static void set_tokens(bench *b, const fpa_head *head, random_source *random)
+{
+    const int64_t tokens = BATCH * LENGTH, count = head->lift ? tokens * head->lift->positions : 0;
+
+    if (count > 0) {
+        b->positions = numbers(random, count, false);
+        for (int64_t i = 0; i < count; i++)
+            b->positions[i] = (double)(float)(100 * b->positions[i]);
+    }
+    if (!head->lift || !head->lift->key_mask)
+        return;
+    b->key_mask = calloc((size_t)tokens, 1);
+    assert_non_null(b->key_mask);
+    for (int64_t i = 0; i < tokens; i++)
+        b->key_mask[i] = i % LENGTH < 2 || random_chance(random, 0.4) ? 0 : (unsigned char)(1 + i % 255);
+}
+
 void bench_setup(bench *b, const fpa_head *head, uint64_t seed, bool positive)
 {
     random_source random = {seed};
     int64_t tokens = BATCH * LENGTH;
 
     *b = (bench){.outputs = tokens * QUERY_HEADS};
-    b->q = numbers(&random, tokens * QUERY_HEADS * head->d, positive);
-    b->k = numbers(&random, tokens * HEADS * head->d, positive);
+    b->q = numbers(&random, tokens * QUERY_HEADS * head_width(head), positive);
+    b->k = numbers(&random, tokens * HEADS * head_width(head), positive);
     b->v = numbers(&random, tokens * HEADS * head->dv, positive);
     b->gate = numbers(&random, tokens * HEADS, true);
     for (int64_t i = 0; i < tokens * HEADS; i++)
@@ -38,6 +57,7 @@ void bench_setup(bench *b, const fpa_head *head, uint64_t seed, bool positive)
         if (head->matrices[m].kind != FPA_MATRIX_CONSTANT)
             b->weights[m] =
                 numbers(&random, (int64_t)HEADS * head->matrices[m].rows * head->matrices[m].cols, positive);
+    set_tokens(b, head, &random);
     b->o = calloc((size_t)(b->outputs * head->dv), sizeof(double));
     b->magnitude = calloc((size_t)(b->outputs * head->dv), sizeof(double));
     assert_true(b->o && b->magnitude && b->weights);
@@ -51,6 +71,8 @@ void bench_setup(bench *b, const fpa_head *head, uint64_t seed, bool positive)
         .k = b->k,
         .v = b->v,
         .log_gate = head->gate ? b->gate : NULL,
+        .positions = b->positions,
+        .key_mask = b->key_mask,
         .weights = (const double *const *)b->weights,
     };
 }
@@ -72,6 +94,8 @@ void bench_free(bench *b)
     free(b->k);
     free(b->v);
     free(b->gate);
+    free(b->positions);
+    free(b->key_mask);
     free(b->o);
     free(b->magnitude);
 }

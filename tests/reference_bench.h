@@ -9,12 +9,14 @@ enum { D = 5, DV = 3, LENGTH = 7, BATCH = 2, HEADS = 2, QUERY_HEADS = 4 };
 /* A problem that owns its arrays. */
 typedef struct bench {
     fpa_problem problem;
-    double *q, *k, *v, *gate, **weights;
+    double *q, *k, *v, *gate, *positions, **weights;
+    unsigned char *key_mask;
     double *o, *magnitude;
     int64_t outputs; /* tokens of o */
 } bench;
 
-/* Random arrays for a head of any d and dv; positive: no negative number in q, k, v and weights. */
+/* Random arrays for a head of any d and dv; positive: no negative number in q, k, v and weights. Of a mask of keys
+ * the first two of each sequence and some others are 0. */
 void bench_setup(bench *b, const fpa_head *head, uint64_t seed, bool positive);
 void bench_run(bench *b); /* reference_forward into o and magnitude */
 void bench_free(bench *b);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lift.h"
 #include "round.h"
 #include "rows.h"
 
@@ -40,7 +41,8 @@ static fpa_status plain_make(const fpa_problem *problem, plain *p, fpa_error *er
     status = rows_make(problem->head, &p->rows, error);
     if (status != FPA_OK)
         return status;
-    p->matrix = calloc((size_t)p->rows.total * (size_t)problem->head->d, sizeof(float));
+    p->matrix =
+        calloc((size_t)(p->rows.total - problem->head->d) * (size_t)problem->head->d + 1, sizeof(float));
     p->q = calloc(tokens * (size_t)p->rows.total, sizeof(float));
     p->k = calloc(tokens * (size_t)p->rows.total, sizeof(float));
     p->gate = calloc(tokens, sizeof(float));
@@ -56,13 +58,13 @@ static void load_matrices(plain *p, int64_t head)
     const fpa_head *shape = p->problem->head;
     float *to = p->matrix;
 
-    for (int m = 0; m < shape->matrix_count; m++)
+    for (int m = 0; m < shape->matrix_count && !shape->lift; m++)
         for (int r = 0; r < shape->matrices[m].rows; r++)
             for (int c = 0; c < shape->d; c++)
                 *to++ = (float)rows_entry(p->problem, m, head, r, c);
 }
 
-static void project(const plain *p, float scale, const double *x, float *row)
+static void project_rows(const plain *p, float scale, const double *x, float *row)
 {
     int d = p->problem->head->d;
 
@@ -80,6 +82,19 @@ static void project(const plain *p, float scale, const double *x, float *row)
     round_floats(p->arithmetic, row + d, p->rows.total - d);
 }
 
+static void project(const plain *p, int64_t b, int64_t t, int64_t h, fpa_side side, const double *x,
+                    float *row)
+{
+    const fpa_head *head = p->problem->head;
+
+    if (head->lift) {
+        const fpa_lift_token token = lift_token(p->problem, b, t, h, side, x);
+        lift_plain(&token, row);
+    } else {
+        project_rows(p, side == FPA_QUERY ? (float)head->scale : 1, x, row);
+    }
+}
+
 /* A row of a key with its kernel weight. */
 static float weighted(const plain *p, const fpa_rows_dot *rows, int w, float key)
 {
@@ -90,16 +105,18 @@ static float weighted(const plain *p, const fpa_rows_dot *rows, int w, float key
 static void load_tokens(plain *p, int64_t b, int64_t hq)
 {
     const fpa_problem *problem = p->problem;
-    int64_t h = hq / (problem->query_heads / problem->heads), d = problem->head->d;
+    int64_t h = hq / (problem->query_heads / problem->heads), width = head_width(problem->head);
     float gate = 0;
 
     load_matrices(p, h);
     for (int64_t t = 0; t < problem->length; t++) {
         int64_t token = b * problem->length + t;
 
-        project(p, (float)problem->head->scale, problem->q + (token * problem->query_heads + hq) * d,
+        project(p, b, t, h, FPA_QUERY, problem->q + (token * problem->query_heads + hq) * width,
                 p->q + t * p->rows.total);
-        project(p, 1, problem->k + (token * problem->heads + h) * d, p->k + t * p->rows.total);
+        if (problem_keeps(problem, b, t))
+            project(p, b, t, h, FPA_KEY, problem->k + (token * problem->heads + h) * width,
+                    p->k + t * p->rows.total);
         if (problem->log_gate)
             gate += (float)problem->log_gate[token * problem->heads + h];
         p->gate[t] = gate;
@@ -153,6 +170,9 @@ static void plain_token(plain *p, int64_t b, int64_t t, int64_t hq, float *o)
     memset(p->sum, 0, ((size_t)head->dv + 1) * sizeof(float));
     for (int64_t j = 0; j < keys; j++) {
         const double *v = problem->v + ((b * problem->length + j) * problem->heads + h) * head->dv;
+
+        if (!problem_keeps(problem, b, j))
+            continue;
         float value = score(p, p->q + t * p->rows.total, p->k + j * p->rows.total);
 
         if (problem->log_gate)
@@ -225,8 +245,13 @@ typedef struct running {
     float *read;  /* the same as queries read it: state itself, or a rounded copy */
 } running;
 
+/* v is NULL for a key that is masked. */
 static void add_token(plain *p, const running *r, int64_t t, float gate, const double *v)
 {
+    for (int64_t i = 0; !v && i < r->features * r->width; i++)
+        r->state[i] *= gate;
+    if (!v)
+        return;
     write_features(p, p->k + t * p->rows.total, true, r->phi);
     for (int64_t f = 0; f < r->features; f++) {
         float *state = r->state + f * r->width;
@@ -266,7 +291,8 @@ static void run_features(plain *p, const running *r, int64_t b, int64_t hq, floa
             float gate = problem->log_gate ? expf((float)problem->log_gate[token]) : 1;
 
             if (causal || pass == 0)
-                add_token(p, r, t, gate, problem->v + token * problem->head->dv);
+                add_token(p, r, t, gate,
+                          problem_keeps(problem, b, t) ? problem->v + token * problem->head->dv : NULL);
             if (pass == 1 && problem_wants(problem, b, t, hq))
                 query_token(p, r, t,
                             o + ((b * problem->length + t) * problem->query_heads + hq) * (r->width - 1));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "lift.h"
 #include "rows.h"
 
 /* What one query token gathers over the keys that it sees. */
@@ -34,8 +35,8 @@ static const double smallest_normal = 0x1p-14;
 
 /* The rows of one token. size is what a rounding error of the row is relative to: |row x|, or
  * the root of the summed squares of its products where these cancel. */
-static void project(const evaluation *e, int64_t head, double scale, const double *x, double *value,
-                    double *size)
+static void project_rows(const evaluation *e, int64_t head, double scale, const double *x, double *value,
+                         double *size)
 {
     const fpa_head *shape = e->problem->head;
 
@@ -58,6 +59,20 @@ static void project(const evaluation *e, int64_t head, double scale, const doubl
             value[at + r] = sum;
             size[at + r] = fmax(fabs(sum), sqrt(squares));
         }
+    }
+}
+
+/* Everything that scores take of token (b, t), with key/value head h: coordinates, or the vector and its rows. */
+static void project(const evaluation *e, int64_t b, int64_t t, int64_t h, fpa_side side, const double *x,
+                    double *value, double *size)
+{
+    const fpa_head *head = e->problem->head;
+
+    if (head->lift) {
+        const fpa_lift_token token = lift_token(e->problem, b, t, h, side, x);
+        lift_exact(&token, value, size);
+    } else {
+        project_rows(e, h, side == FPA_QUERY ? head->scale : 1, x, value, size);
     }
 }
 
@@ -158,6 +173,16 @@ static double key_peak(const evaluation *e, const double *k)
     return peak;
 }
 
+/* The largest coordinate of the query, which a map may have made: it is stored too. */
+static double query_peak(const evaluation *e)
+{
+    double peak = 0;
+
+    for (int64_t r = 0; r < e->rows.total; r++)
+        peak = fmax(peak, fabs(e->q[r]));
+    return peak;
+}
+
 /* What a rounding error of one key's part is relative to. Half precision adds what it rounds as if
  * it were a normal number, gated or not, but never more than the whole. */
 static double part_size(const evaluation *e, const double *k, const double *k_size, double decay)
@@ -197,12 +222,13 @@ static void gather(evaluation *e, int64_t b, int64_t t, int64_t h)
 
     memset(e->sums.value, 0, (size_t)p->head->dv * sizeof(double));
     memset(e->sums.size, 0, (size_t)p->head->dv * sizeof(double));
-    e->sums.den = e->sums.den_size = e->sums.peak = 0;
+    e->sums.den = e->sums.den_size = 0;
+    e->sums.peak = e->peak && p->head->lift ? query_peak(e) : 0;
     for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
         int64_t token = (b * p->length + j) * p->heads + h;
         double decay = exp(log_decay);
 
-        if (decay > 0)
+        if (decay > 0 && problem_keeps(p, b, j))
             add_key(e, j, decay, p->v + token * p->head->dv);
         if (p->log_gate)
             log_decay += p->log_gate[token];
@@ -268,22 +294,34 @@ static fpa_status write_token(evaluation *e, int64_t b, int64_t t, int64_t hq, f
     return FPA_OK;
 }
 
+/* All keys of a head but those that are masked. */
+static void project_keys(evaluation *e, int64_t b, int64_t h)
+{
+    const fpa_problem *p = e->problem;
+
+    for (int64_t j = 0; j < p->length; j++) {
+        const double *x = p->k + ((b * p->length + j) * p->heads + h) * head_width(p->head);
+
+        if (!problem_keeps(p, b, j))
+            continue;
+        project(e, b, j, h, FPA_KEY, x, e->k + j * e->rows.total, e->k_size + j * e->rows.total);
+        e->k_peak[j] = e->peak ? key_peak(e, e->k + j * e->rows.total) : 0;
+    }
+}
+
 static fpa_status evaluate_head(evaluation *e, int64_t b, int64_t hq, fpa_error *error)
 {
     const fpa_problem *p = e->problem;
-    int64_t h = hq / (p->query_heads / p->heads);
+    const int64_t group = p->query_heads / p->heads, h = hq / group;
     fpa_status status = FPA_OK;
 
-    for (int64_t j = 0; j < p->length; j++)
-        project(e, h, 1, p->k + ((b * p->length + j) * p->heads + h) * p->head->d, e->k + j * e->rows.total,
-                e->k_size + j * e->rows.total);
-    for (int64_t j = 0; j < p->length && e->peak; j++)
-        e->k_peak[j] = key_peak(e, e->k + j * e->rows.total);
+    if (hq % group == 0)
+        project_keys(e, b, h);
     for (int64_t t = 0; t < p->length && status == FPA_OK; t++) {
         if (!problem_wants(p, b, t, hq))
             continue;
-        project(e, h, p->head->scale, p->q + ((b * p->length + t) * p->query_heads + hq) * p->head->d, e->q,
-                e->q_size);
+        const double *x = p->q + ((b * p->length + t) * p->query_heads + hq) * head_width(p->head);
+        project(e, b, t, h, FPA_QUERY, x, e->q, e->q_size);
         gather(e, b, t, h);
         status = write_token(e, b, t, hq, error);
     }
@@ -353,7 +391,7 @@ fpa_status reference_size(const fpa_head *head, fpa_reference_size *size, fpa_er
 
     if (status != FPA_OK)
         return status;
-    *size = (fpa_reference_size){.features = rows_features(&rows)};
+    *size = (fpa_reference_size){.features = rows_features(&rows), .token = lift_work(head)};
     for (int i = 0; i < rows.dot_count; i++)
         size->score += 2 * rows.dots[i].count;
     for (int t = 0; t < rows.term_count; t++)

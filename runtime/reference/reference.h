@@ -14,10 +14,14 @@
 typedef struct fpa_problem {
     const fpa_head *head;
     int64_t batch, length, query_heads, heads;
-    const double *q;              /* [batch, length, query_heads, d] */
-    const double *k;              /* [batch, length, heads, d] */
-    const double *v;              /* [batch, length, heads, dv] */
-    const double *log_gate;       /* [batch, length, heads], or NULL */
+    const double *q;         /* [batch, length, query_heads, head_width(head)] */
+    const double *k;         /* [batch, length, heads, head_width(head)] */
+    const double *v;         /* [batch, length, heads, dv] */
+    const double *log_gate;  /* [batch, length, heads], or NULL */
+    const double *positions; /* [batch, length, positions of the head's lift], or NULL when it takes none */
+    const unsigned char
+        *key_mask; /* [batch, length], or NULL: all keys take part. 0: the key's k and v are not
+                                      looked at, and its log-gate counts */
     const double *const *weights; /* by matrix index of the head; NULL entries for constants;
                                      each [heads,] rows, cols ([heads,] cols when diagonal) */
     const unsigned char *wanted;  /* [batch, length, query_heads]: outputs asked for; others are left
@@ -25,6 +29,8 @@ typedef struct fpa_problem {
     fpa_dtype arithmetic;         /* what the factors of an emitted kernel's products are rounded to; sums
                                      are float. The formula is exact whatever it is: the plain evaluations
                                      round to it, and magnitudes are not below what F16 can tell from 0 */
+    fpa_dtype coordinates;        /* what the plain evaluations round coordinates of a lift to; mostly the
+                                     same */
 } fpa_problem;
 
 /* o: [batch, length, query_heads, dv]. magnitude (may be NULL), same shape: what o would be
@@ -54,10 +60,11 @@ fpa_status reference_plain(const fpa_problem *problem, float *o, fpa_error *erro
  * with features in bf16: half precision has no range for sums. o: [batch, length, query_heads, columns]. */
 fpa_status reference_plain_features(const fpa_problem *problem, int columns, float *o, fpa_error *error);
 
-/* What evaluating a head takes: operations of one score, and features of the terms; what adds nothing to the sum,
+/* What evaluating a head takes: operations of one score, features of the terms, and operations that make the
+ * coordinates of one token (of a lift); what adds nothing to the sum,
  * rows of weight 0 and all that is 0 with them, counts for nothing. */
 typedef struct fpa_reference_size {
-    double score, features;
+    double score, features, token;
 } fpa_reference_size;
 
 fpa_status reference_size(const fpa_head *head, fpa_reference_size *size, fpa_error *error);

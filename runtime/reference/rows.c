@@ -122,7 +122,7 @@ fpa_status rows_make(const fpa_head *head, fpa_rows *rows, fpa_error *error)
 {
     *rows = (fpa_rows){.total = head->d};
     rows->offset = arena_array(&rows->memory, (size_t)head->matrix_count + 1, sizeof *rows->offset);
-    for (int m = 0; rows->offset && m < head->matrix_count; m++) {
+    for (int m = 0; rows->offset && m < head->matrix_count && !head->lift; m++) {
         rows->offset[m + 1] = rows->total;
         rows->total += head->matrices[m].rows;
     }

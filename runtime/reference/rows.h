@@ -1,5 +1,6 @@
 /* reference_rows: where a branch finds its rows once a token is projected. A projected token is
- * its input (d entries) followed by its products with every matrix of the head, in order.
+ * its input (d entries) followed by its products with every matrix of the head, in order; of a head with a lift,
+ * its coordinates.
  *
  * What adds nothing costs nothing: rows of weight 0 and terms that are 0 are left out, and a branch that several
  * terms have, or one has several times, is one dot product. That is all that is made of the head as written. */

@@ -3,14 +3,46 @@
 #include <math.h>
 
 #include "base/dtype.h"
+#include "head/lift.h"
 
 static double longest_dot(const fpa_head *head)
 {
     double longest = head->d;
 
-    for (int m = 0; m < head->matrix_count; m++)
+    for (int m = 0; m < head->matrix_count && !head->lift; m++)
         longest = fmax(longest, head->matrices[m].rows);
     return longest;
+}
+
+/* Whether branches take rows of matrices: those of a lift are its own. */
+static bool has_rows(const fpa_head *head)
+{
+    return head->matrix_count > 0 && !head->lift;
+}
+
+/* Numbers that a sum of a part has: of its projections, or of |x|^2. */
+static double part_sum(const fpa_head *head, const fpa_lift_part *part)
+{
+    for (int f = 0; f < part->factor_count; f++)
+        if (part->factors[f].source != FPA_INPUT)
+            return head->lift->width;
+    return part->square == 0 ? 0 : head->lift->width;
+}
+
+/* One coordinate of a lift, made in float: a projection of w products as below, twice where it is complex; a product
+ * with the next factor, of complex ones three roundings; scale, inner, square and shift; a map to 2 units and half
+ * that of its argument; gain and amplitude; cosine or sine of a phase that is reduced exactly, to 6 units. */
+static double lift_roundings(const fpa_head *head)
+{
+    double most = 0;
+
+    for (int i = 0; head->lift && i < head->lift->part_count; i++) {
+        const fpa_lift_part *part = &head->lift->parts[i];
+        const double sums = 4 * sqrt(part_sum(head, part)) * (part->is_complex ? 2 : 1);
+
+        most = fmax(most, part->factor_count * (sums + 4) + 16);
+    }
+    return most;
 }
 
 /* In float, with u its unit roundoff, n = degree, D = features, w = longest dot product of a score.
@@ -21,10 +53,12 @@ static double longest_dot(const fpa_head *head)
  * matrices both projections are dots themselves. A sum of N terms: the same with N = D + L
  * (query of the state, update of the state over L tokens), and a random walk of partial sums
  * reaches a quarter of sqrt(N) u of the magnitude even when all terms have one sign; 2 sqrt(N)
- * leaves room. A gate is a product of up to L factors. 8 for scale, exp and division. */
+ * leaves room. A gate is a product of up to L factors. 8 for scale, exp and division. Coordinates
+ * of a lift have errors of their own, the query's and the key's. */
 static double float_roundings(const fpa_head *head, const fpa_facts *facts, int64_t length)
 {
-    double branch = 8 + 4 * sqrt(longest_dot(head)) + (head->matrix_count ? 8 * sqrt(head->d) : 0);
+    double branch =
+        8 + 4 * sqrt(longest_dot(head)) + (has_rows(head) ? 8 * sqrt(head->d) : 0) + 2 * lift_roundings(head);
     double count = head_degree(head) * branch + 2 * sqrt((double)facts->features + (double)length) + 8;
 
     return count + (head->gate ? 4 * sqrt((double)length) : 0);
@@ -34,7 +68,7 @@ static double float_roundings(const fpa_head *head, const fpa_facts *facts, int6
  * products or more; what they cut does not average out. */
 static double cut_roundings(const fpa_head *head, const fpa_facts *facts, int64_t length)
 {
-    double dots = head_degree(head) * longest_dot(head) + (head->matrix_count ? 2.0 * head->d : 0);
+    double dots = head_degree(head) * longest_dot(head) + (has_rows(head) ? 2.0 * head->d : 0);
 
     return 2 * ((dots + (double)facts->features + (double)length) / 8 + 4);
 }
@@ -56,14 +90,16 @@ static bool weights_round(const fpa_head *head)
                 if (!power_of_two(branch->gram[w].value))
                     return true;
         }
-    return head->matrix_count > 0; /* simplified matrices come with weights of their own */
+    return has_rows(head); /* simplified matrices come with weights of their own */
 }
 
 /* Roundings to the arithmetic type of one branch's rows, query's and key's together: of the scaled
  * query (where projections sum them, three times a random sum's deviation), of both projections, of
- * the weighted key. */
+ * the weighted key. A lift is computed in float, and both coordinates are rounded at last. */
 static double row_roundings(const fpa_head *head)
 {
+    if (head->lift)
+        return 2 + weights_round(head);
     double scale = power_of_two(head->scale) ? 0 : head->matrix_count ? 3 : 1;
 
     return scale + (head->matrix_count ? 2 : 0) + weights_round(head);
@@ -98,14 +134,23 @@ static double split_error(const fpa_head *head, const fpa_facts *facts)
     return head->matrix_count ? head_degree(head) * 4 * roundoff * roundoff : 0;
 }
 
-/* The recurrent form computes in float; a state taken over may be any form's. */
+/* Coordinates of a lift are rounded where they are kept, which other forms' rows are not. */
+static double coordinate_error(const fpa_head *head, const fpa_facts *facts)
+{
+    return expm1(2 * head_degree(head) * log1p(dtype_roundoff(facts->arithmetic))) + split_error(head, facts);
+}
+
+/* The recurrent form computes in float, but takes a lift's coordinates as they are kept; a state taken over may be any
+ * form's. */
 static double arithmetic_error(const fpa_head *head, const fpa_facts *facts, fpa_form_index form,
                                int64_t length, int resumes)
 {
     double error;
 
-    if (facts->arithmetic == FPA_F32 || form == FORM_RECURRENT)
+    if (facts->arithmetic == FPA_F32)
         return 0;
+    if (form == FORM_RECURRENT)
+        return head->lift ? coordinate_error(head, facts) : 0;
     error = narrow_error(head, facts, form == FORM_CHUNKED || resumes > 0) + split_error(head, facts);
     return error + cut_roundings(head, facts, length) * dtype_roundoff(FPA_F32);
 }

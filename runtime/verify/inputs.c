@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "base/splitmix.h"
+#include "head/lift.h"
 
 static double uniform(uint64_t *state)
 {
@@ -29,7 +30,7 @@ static double entry(const fpa_trial *t, double deviation, uint64_t *state)
  * head, so that queries meet keys. Together they reach every pair of coordinates in time. */
 static void thin(const fpa_trial *t, int64_t token, double *x)
 {
-    int d = t->head->d, kept = head_degree(t->head) + 1;
+    int d = head_width(t->head), kept = head_degree(t->head) + 1;
     uint64_t state = 77 + (uint64_t)token;
 
     for (int c = 0, left = d; c < d; c++, left--) {
@@ -69,6 +70,42 @@ static double *draw_gate(const fpa_trial *t, uint64_t *state)
     return gate;
 }
 
+/* What a matrix is for: a projection, or of a function of the position. */
+typedef enum fpa_role { PROJECTION, ANGLE, PHASE, AMPLITUDE } fpa_role;
+
+static fpa_role role_of(const fpa_head *head, int m)
+{
+    fpa_role found = PROJECTION;
+
+    for (int i = 0; head->lift && i < head->lift->part_count; i++) {
+        const fpa_lift_part *part = &head->lift->parts[i];
+        found = part->angle == m       ? ANGLE
+                : part->phase == m     ? PHASE
+                : part->amplitude == m ? AMPLITUDE
+                                       : found;
+    }
+    return found;
+}
+
+/* Positive inputs are to keep a normaliser from zero: a kernel of the position is then near its amplitude, which is
+ * positive, for most distances. */
+static double draw_entry(const fpa_trial *t, fpa_role role, double deviation, uint64_t *state)
+{
+    const bool positive = t->shape.inputs == INPUTS_POSITIVE;
+    const double value = normal(state);
+
+    switch (role) {
+    case ANGLE:
+        return positive ? value / (2 * (double)(t->shape.length + 1)) : value;
+    case PHASE:
+        return positive ? value / 4 : 2 * value;
+    case AMPLITUDE:
+        return positive ? 0.25 + fabs(value) : value;
+    default:
+        return deviation * value;
+    }
+}
+
 /* Rows that keep a branch's dot near 1: entries of deviation (d rows)^(-1/4), diagonals of 1. */
 static fpa_status draw_matrix(fpa_trial *t, int m, int slot, uint64_t *state, fpa_error *error)
 {
@@ -77,6 +114,7 @@ static fpa_status draw_matrix(fpa_trial *t, int m, int slot, uint64_t *state, fp
     double deviation = diagonal ? 1 : pow((double)shape->cols * shape->rows, -0.25);
     size_t count = (size_t)shape->cols * (size_t)(diagonal ? 1 : shape->rows) *
                    (size_t)(shape->per_head ? t->shape.heads : 1);
+    const fpa_role role = role_of(t->head, m);
     float *single = calloc(count, sizeof *single);
 
     t->launch_weights[slot] = single;
@@ -84,7 +122,7 @@ static fpa_status draw_matrix(fpa_trial *t, int m, int slot, uint64_t *state, fp
     if (!single || !t->weights[m])
         return fail_memory(error);
     for (size_t i = 0; i < count; i++) {
-        single[i] = (float)(deviation * normal(state));
+        single[i] = (float)draw_entry(t, role, deviation, state);
         t->weights[m][i] = single[i];
     }
     return FPA_OK;
@@ -120,11 +158,12 @@ fpa_status inputs_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
     const fpa_head *head = t->head;
     uint64_t state = seed;
     /* q.k is near 1 when entries have deviation d^(-1/4); fewer entries are larger */
-    double present = t->shape.inputs == INPUTS_SPARSE ? fmin(head->d, head_degree(head) + 1) : head->d;
+    const int width = head_width(head);
+    double present = t->shape.inputs == INPUTS_SPARSE ? fmin(width, head_degree(head) + 1) : width;
     double deviation = pow(present, -0.25);
 
-    t->q = draw_vectors(t, t->shape.query_heads, head->d, deviation / query_divisor(t), true, &state);
-    t->k = draw_vectors(t, t->shape.heads, head->d, deviation, true, &state);
+    t->q = draw_vectors(t, t->shape.query_heads, width, deviation / query_divisor(t), true, &state);
+    t->k = draw_vectors(t, t->shape.heads, width, deviation, true, &state);
     t->v = draw_vectors(t, t->shape.heads, head->dv, 1, false, &state);
     if (head->gate)
         t->gate = draw_gate(t, &state);

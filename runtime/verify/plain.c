@@ -89,7 +89,8 @@ fpa_status plain_measure(fpa_trial *t, fpa_problem problem, fpa_error *error)
     t->plain = (fpa_plain){.columns = t->head->dv < most ? t->head->dv : most};
     t->plain.known =
         t->shape.inputs != INPUTS_EXTREME_GATE &&
-        features * (3 * t->plain.columns + 3 + 4 * degree) <= (narrow ? narrow_budget : float_budget);
+        features * (3 * t->plain.columns + 3 + 4 * degree) + 2 * (double)outputs(t) * t->size.token <=
+            (narrow ? narrow_budget : float_budget);
     if (!t->plain.known)
         return FPA_OK;
     if (narrow) {

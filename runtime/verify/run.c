@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "place.h"
+#include "tokens.h"
 
 /* Bytes before and behind a workspace: as device memory is aligned, and a multiple of what a CPU's
  * workspace is, so that it is aligned no better than it has to be. */
@@ -16,7 +17,7 @@ typedef struct run {
     const fpa_trial *trial;
     const fpa_module *module;
     fpa_form_index form;
-    int64_t from, to;                          /* tokens of k, v, log_gate */
+    int64_t from, to;                          /* tokens of k, v, log_gate, positions, key_mask */
     int64_t first;                             /* token of q and o, up to `to`; without o none is asked */
     const fpa_field *o, *state_in, *state_out; /* NULL when there is none */
     struct fpa_launch launch;
@@ -64,6 +65,14 @@ static struct fpa_launch launch_of(const run *r)
     if (t->head->gate) {
         launch.log_gate = (const float *)(const void *)field_at(&t->gate_field, 0, r->from, 0, 0);
         copy_strides(launch.gate_stride, &t->gate_field);
+    }
+    if (t->positions) {
+        launch.positions = (const float *)(const void *)field_at(&t->position_field, 0, r->from, 0, 0);
+        copy_strides(launch.position_stride, &t->position_field);
+    }
+    if (t->key_mask) {
+        launch.key_mask = tokens_mask_at(t, 0, r->from);
+        memcpy(launch.key_mask_stride, t->mask.stride, sizeof launch.key_mask_stride);
     }
     if (r->state_in) {
         launch.state_in = r->state_in->first;
@@ -138,7 +147,7 @@ static void take_weights(run *r, fpa_error *error)
 /* Outputs go to the device as they are, so that what the module leaves alone comes back unchanged. */
 static fpa_status take_operands(run *r, fpa_error *error)
 {
-    enum { OTHERS = 8 }; /* operands that are no weights */
+    enum { OTHERS = 10 }; /* operands that are no weights */
     const fpa_trial *t = r->trial;
     struct fpa_launch *a = &r->launch;
     fpa_status status = place_make(&r->place, r->module, t->spares, OTHERS + t->head->matrix_count, error);
@@ -150,6 +159,8 @@ static fpa_status take_operands(run *r, fpa_error *error)
     a->v = take_field(r, &t->v_field, false, a->v, error);
     a->o = take_field(r, r->o, true, a->o, error);
     a->log_gate = take_field(r, &t->gate_field, false, a->log_gate, error);
+    a->positions = take_field(r, &t->position_field, false, a->positions, error);
+    a->key_mask = place_take(&r->place, t->mask.bytes, t->mask.size, false, a->key_mask, error);
     a->state_in = take_field(r, r->state_in, false, a->state_in, error);
     a->state_out = take_field(r, r->state_out, true, a->state_out, error);
     unsigned char *first = a->workspace;

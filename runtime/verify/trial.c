@@ -9,6 +9,7 @@
 #include "runtime/reference/reference.h"
 #include "inputs.h"
 #include "place.h"
+#include "tokens.h"
 
 /* Operations that one trial may spend on the reference: a few hundredths of a second. Above, the
  * formula is evaluated at some tokens only. */
@@ -38,9 +39,12 @@ static fpa_problem problem_of(const fpa_trial *t)
         .k = t->k,
         .v = t->v,
         .log_gate = t->gate,
+        .positions = t->positions,
+        .key_mask = t->key_mask,
         .weights = (const double *const *)t->weights,
         .wanted = t->compared,
         .arithmetic = t->facts->arithmetic,
+        .coordinates = t->facts->arithmetic,
     };
 }
 
@@ -55,7 +59,8 @@ static double pair_cost(const fpa_trial *t)
 static void choose_judged(fpa_trial *t)
 {
     int64_t length = t->shape.length, chunk = t->facts->chunk;
-    double row = (double)length * pair_cost(t) * (double)(t->shape.batch * t->shape.query_heads);
+    double row =
+        ((double)length * pair_cost(t) + t->size.token) * (double)(t->shape.batch * t->shape.query_heads);
     double affordable = fmax(FEWEST_TOKENS, floor(reference_budget / fmax(row, 1)));
     int64_t step = affordable >= (double)length ? 1 : (int64_t)((double)length / affordable) + 1;
 
@@ -152,6 +157,7 @@ void trial_restore(fpa_trial *t)
     field_fill(&t->v_field, t->v);
     if (t->head->gate)
         field_fill(&t->gate_field, t->gate);
+    tokens_restore(t);
 }
 
 static fpa_status fill_fields(fpa_trial *t, fpa_error *error)
@@ -159,17 +165,19 @@ static fpa_status fill_fields(fpa_trial *t, fpa_error *error)
     const fpa_shape *s = &t->shape;
     const fpa_head *head = t->head;
     fpa_status status = field_make(&t->q_field, NULL, head->dtype, s->layout, s->batch, s->length,
-                                   s->query_heads, head->d, error);
+                                   s->query_heads, head_width(head), error);
 
     if (status == FPA_OK)
-        status = field_make(&t->k_field, NULL, head->dtype, s->layout, s->batch, s->length, s->heads, head->d,
-                            error);
+        status = field_make(&t->k_field, NULL, head->dtype, s->layout, s->batch, s->length, s->heads,
+                            head_width(head), error);
     if (status == FPA_OK)
         status = field_make(&t->v_field, NULL, head->dtype, s->layout, s->batch, s->length, s->heads,
                             head->dv, error);
     if (status == FPA_OK && head->gate)
         status =
             field_make(&t->gate_field, NULL, FPA_F32, s->layout, s->batch, s->length, s->heads, 1, error);
+    if (status == FPA_OK)
+        status = tokens_place(t, error);
     if (status == FPA_OK)
         trial_restore(t);
     return status;
@@ -192,6 +200,8 @@ fpa_status trial_make(fpa_trial *t, const fpa_head *head, const fpa_facts *facts
     if (!t->spares || !t->judged || !t->compared || !t->loose || !t->reference || !t->magnitude)
         return fail_memory(error);
     status = inputs_draw(t, seed, error);
+    if (status == FPA_OK)
+        status = tokens_draw(t, seed, error);
     if (status == FPA_OK)
         status = fill_fields(t, error);
     if (status == FPA_OK)
@@ -216,6 +226,7 @@ void trial_free(fpa_trial *t)
     if (t->spares)
         spares_free(t->spares);
     free(t->spares);
+    tokens_free(t);
     field_free(&t->q_field);
     field_free(&t->k_field);
     field_free(&t->v_field);
@@ -241,13 +252,14 @@ static void change(fpa_field *field, int64_t b, int64_t token, int64_t h, int en
 /* The future becomes larger too: a mask that multiplies by almost zero shows. */
 void trial_change_future(fpa_trial *t, int64_t from, bool no_numbers)
 {
+    tokens_change_future(t, from, no_numbers);
     for (int64_t b = 0; b < t->shape.batch; b++)
         for (int64_t token = from; token < t->shape.length; token++) {
             for (int64_t h = 0; h < t->shape.query_heads; h++)
-                for (int c = 0; c < t->head->d; c++)
+                for (int c = 0; c < head_width(t->head); c++)
                     change(&t->q_field, b, token, h, c, -3, 1, no_numbers);
             for (int64_t h = 0; h < t->shape.heads; h++) {
-                for (int c = 0; c < t->head->d; c++)
+                for (int c = 0; c < head_width(t->head); c++)
                     change(&t->k_field, b, token, h, c, -5, 2, no_numbers);
                 for (int c = 0; c < t->head->dv; c++)
                     change(&t->v_field, b, token, h, c, -7, 100, no_numbers);

@@ -32,6 +32,14 @@ typedef struct fpa_shape {
     int checks;
 } fpa_shape;
 
+/* Bytes of a mask of keys as a module gets them. */
+typedef struct fpa_mask {
+    unsigned char *bytes; /* guards included */
+    size_t size;
+    unsigned char *first; /* of token 0 of sequence 0 */
+    int64_t stride[2];    /* batch, token */
+} fpa_mask;
+
 typedef struct fpa_trial {
     const fpa_head *head;
     const fpa_facts *facts;
@@ -40,7 +48,11 @@ typedef struct fpa_trial {
     double *q, *k, *v, *gate;     /* C order, as the reference takes them; gate NULL without one */
     double **weights;             /* [matrix_count], NULL for constants */
     const float **launch_weights; /* [matrix_count], the trainable ones first, as a launch takes them */
+    double *positions;            /* [batch, length, numbers], NULL without; the mask [batch, length] too */
+    unsigned char *key_mask;      /* not 0: the key takes part */
     fpa_field q_field, k_field, v_field, gate_field;
+    fpa_field position_field; /* numbers of a position are its heads */
+    fpa_mask mask;
     unsigned char *judged;         /* [batch, length, query_heads]: the bound was evaluated there */
     unsigned char *compared;       /* the same shape: the formula was evaluated, and plain errors count */
     unsigned char *loose;          /* the same shape: a normaliser near zero lets the output be anything */

@@ -54,7 +54,9 @@ static const row rows[] = {
     {3, 7, 1, 1, 1, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE,
      CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES, CHECK_CHAIN | CHECK_FUTURE | CHECK_CANDIDATES},
     {0, 3, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME,
-     SKIPPED},                                                       /* one token after the other */
+     SKIPPED}, /* one token after the other */
+    {0, 2, 1, 1, 99, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RECENT,
+     0},                                                             /* more query heads than lanes */
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, 0, 0}, /* SIGNED_ROW */
     /* blocks of a cluster take several turns each */
     {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_CANDIDATES,
@@ -119,6 +121,7 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
                        fpa_shape *s)
 {
     int chunk = facts->chunk > 0 ? facts->chunk : 1;
+    const int fixed = lift_heads(head); /* of the head's constants */
     bool heavy = false;
 
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
@@ -130,8 +133,8 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     *s = (fpa_shape){
         .batch = r->batch,
         .length = (int64_t)r->times * chunk + r->more,
-        .heads = r->heads,
-        .query_heads = r->query_heads,
+        .heads = fixed ? fixed : r->heads,
+        .query_heads = (fixed ? fixed : r->heads) * (r->query_heads / r->heads),
         .layout = r->layout,
         .inputs = head->normalize == FPA_NORMALIZE_NONE ? r->inputs : r->normalized,
         .checks = r->checks,
@@ -141,8 +144,10 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     for (int form = 0; form < FORMS; form++)
         heavy = heavy ||
                 (facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) > run_budget);
-    if (heavy || (double)facts->state_elements * (double)(s->batch * s->heads) > state_budget)
-        s->batch = s->heads = s->query_heads = 1;
+    if (heavy || (double)facts->state_elements * (double)(s->batch * s->heads) > state_budget) {
+        s->batch = 1;
+        s->heads = s->query_heads = fixed ? fixed : 1;
+    }
     if (row_cost(head, facts, s) > row_budget)
         s->checks = r->lean;
     if (s->checks != SKIPPED && states_cost(facts, s) > handover_budget)

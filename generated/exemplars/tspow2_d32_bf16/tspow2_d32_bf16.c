@@ -120,6 +120,12 @@ static inline __attribute__((unused)) vf splat(float a)
     return a - (vf){0};
 }
 
+/* Which of the lanes from t on are keys: all, none, or the first of all alone, behind which queries are. */
+static inline vi keys_at(vi key, int t)
+{
+    return t ? key[VL - 1] - (vi){0} : key;
+}
+
 /* weight in the lanes of keys, 1 in those of queries: integer weights stay exact on one side */
 static inline vf weigh(vi key, float weight)
 {
@@ -2753,7 +2759,7 @@ static const float *form_panel(const struct tile_place *place, const float *x, f
     if (!place->form)
         return x + place->row * T;
     for (int t = 0; t < count; t += VL)
-        place->form(x + t, p + t, key);
+        place->form(x + t, p + t, keys_at(key, t));
     return p;
 }
 
