@@ -15,6 +15,11 @@ int lift_coordinates(const fpa_lift_part *part)
     return part->is_complex || part->angle != FPA_NO_MATRIX ? 2 * part->rows : part->rows;
 }
 
+bool lift_has_constants(const fpa_lift *lift, const fpa_matrix *matrix)
+{
+    return matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL && matrix->cols == lift->width + 1;
+}
+
 int lift_heads(const fpa_head *head)
 {
     for (int m = 0; m < head->matrix_count; m++)
@@ -86,6 +91,15 @@ static fpa_status check_matrix(const fpa_head *head, int part, const char *what,
     return FPA_OK;
 }
 
+/* The matrix of a factor: with or without a column of constants. */
+static fpa_status check_projection(const fpa_head *head, int part, int matrix, int rows, fpa_error *error)
+{
+    const fpa_lift *lift = head->lift;
+    const bool more =
+        matrix >= 0 && matrix < head->matrix_count && lift_has_constants(lift, &head->matrices[matrix]);
+    return check_matrix(head, part, "projection", matrix, rows, lift->width + more, error);
+}
+
 static fpa_status check_rows(const fpa_head *head, int part, const fpa_lift_factor *factor, int rows,
                              fpa_error *error)
 {
@@ -106,11 +120,13 @@ static fpa_status check_factor(const fpa_head *head, int number, const fpa_lift_
                     "a factor of part %d: complex parts have two matrices a factor, others one", number);
     if (factor->source == FPA_INPUT)
         return check_rows(head, number, factor, part->rows, error);
-    fpa_status status =
-        check_matrix(head, number, "projection", factor->source, part->rows, head->lift->width, error);
+    fpa_status status = check_projection(head, number, factor->source, part->rows, error);
     if (!status && part->is_complex)
-        status =
-            check_matrix(head, number, "projection", factor->imaginary, part->rows, head->lift->width, error);
+        status = check_projection(head, number, factor->imaginary, part->rows, error);
+    if (!status && part->is_complex &&
+        head->matrices[factor->source].cols != head->matrices[factor->imaginary].cols)
+        return fail(error, FPA_INVALID, place(head),
+                    "a factor of part %d has constants in one of its two matrices only", number);
     return status;
 }
 

@@ -2,7 +2,7 @@
  * themselves: maps, products of projections, random features, sketches, functions of a position.
  *
  *   x   = scale q, or k                                            [width]
- *   y   = product over factors  (W x)[r], element by element, real or complex
+ *   y   = product over factors  (W x + b)[r], element by element, real or complex
  *   m   = map(inner y - square |x|^2 - shift)                      a map of q and one of k
  *   u   = gain m                                                   a gain of q and one of k
  *
@@ -30,7 +30,8 @@ typedef enum fpa_map {
     FPA_MAPS
 } fpa_map;
 
-/* One projection W: rows of the vector itself, or all rows of a matrix. */
+/* One projection W: rows of the vector itself, or all rows of a matrix. A matrix of width + 1 columns has b last, which
+ * is added as it is: the (c + q.k)^p of sketches is that of (x, sqrt(c)). Others have no b. */
 typedef struct fpa_lift_factor {
     int source;    /* FPA_INPUT, or an index of head->matrices */
     int imaginary; /* of a complex part: the matrix of the imaginary parts; else FPA_NO_MATRIX */
@@ -63,6 +64,9 @@ struct fpa_lift {
 };
 
 enum { LIFT_MAX_PARTS = 64, LIFT_MAX_POSITIONS = 16 };
+
+/* Whether a matrix of a factor has a column of constants behind the width's. */
+bool lift_has_constants(const fpa_lift *lift, const fpa_matrix *matrix);
 
 /* Coordinates of a part: rows, or 2 rows. */
 int lift_coordinates(const fpa_lift_part *part);

@@ -92,6 +92,24 @@ static void a_lift_survives_its_text(void **state)
     head_free(head);
 }
 
+/* Of a projection with a column behind the width's. */
+static void a_factor_may_add_constants(void **state)
+{
+    fpa_head *head = NULL;
+    fpa_error error = {0};
+    char text[sizeof written + 128];
+    const char *at = strstr(written, "trainable w 4 4");
+    (void)state;
+    snprintf(text, sizeof text, "%.*strainable w 4 5%s", (int)(at - written), written,
+             at + strlen("trainable w 4 4"));
+    if (head_parse(text, strlen(text), &head, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    assert_true(lift_has_constants(head->lift, &head->matrices[2]));
+    assert_false(lift_has_constants(head->lift, &head->matrices[3]));
+    assert_false(lift_has_constants(head->lift, &head->matrices[5]));
+    head_free(head);
+}
+
 static void a_lift_obeys_its_rules(void **state)
 {
     static const struct {
@@ -104,6 +122,10 @@ static void a_lift_obeys_its_rules(void **state)
         {"factor input 1-4", "factor input 1-3,5", "part 1 takes coordinate 5, but q and k have 4"},
         {"factor input 1-4", "factor input 1-3", "this factor has 3 rows, but its part has 4"},
         {"factor matrix 6", "factor matrix 7", "is matrix 7, but the head has 6 matrices"},
+        {"constant 2 4\n0x1p+0 0x0p+0 0x0p+0 0x1p+0\n0x0p+0 0x1p+0 0x0p+0 0x0p+0\n",
+         "constant 2 5\n0x1p+0 0x0p+0 0x0p+0 0x1p+0 0x1p+1\n0x0p+0 0x1p+0 0x0p+0 0x0p+0 0x0p+0\n",
+         "a factor of part 3 has constants in one of its two matrices only"},
+        {"trainable w 4 4", "trainable w 4 6", "the projection of part 2 is 4 x 6, but 4 x 4 is needed"},
         {"map identity identity\n", "map relu identity\n", "part 3 is complex: it has no map"},
         {"map exp exp", "map exp sine", "\"sine\" is not a word that belongs here"},
         {"branch coordinates input 9-12", "branch dense matrix 3 1-4", "takes rows of a matrix"},
@@ -115,7 +137,7 @@ static void a_lift_obeys_its_rules(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fpa_head *head = NULL;
         fpa_error error = {0};
-        char text[sizeof written + 64];
+        char text[sizeof written + 128];
         const char *at = strstr(written, cases[i].from), *message = cases[i].message;
         assert_non_null(at);
         snprintf(text, sizeof text, "%.*s%s%s", (int)(at - written), written, cases[i].to,
@@ -150,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lift_survives_its_text),
+        cmocka_unit_test(a_factor_may_add_constants),
         cmocka_unit_test(a_lift_obeys_its_rules),
         cmocka_unit_test(slopes_are_those_of_the_maps),
     };

@@ -1,10 +1,12 @@
 /* The branches: identity, select, diagonal, dense, trainable. A branch does not know its head's
- * d yet; spec_head.c checks it against d and names the branch's own line. */
+ * d yet; head.c and lift.c check it against d and name the branch's own line. */
 #include "value.h"
 
 #include <string.h>
 
 #include "script.h"
+
+enum { MAX_HEADS = 1024 /* of one dense {...} */ };
 
 /* Neighbours that are one number share its bytes. */
 static size_t own_bytes(const fpa_number *gram, size_t w)
@@ -22,39 +24,46 @@ static void place_grams(fpa_number *copies, unsigned char *room, const fpa_numbe
     }
 }
 
-/* The struct is followed by what its kind needs: [width] grams, their bytes and rows, or
- * [width][columns] data. */
-spec_branch *spec_push_branch(lua_State *L, fpa_branch_kind kind, int width, int columns,
-                              const fpa_number *gram)
+/* Numbers behind the struct: a dense branch's matrices, a diagonal's entries. */
+static size_t value_count(spec_shape shape)
 {
-    size_t listed = kind == FPA_BRANCH_DIAGONAL || kind == FPA_BRANCH_SELECT ? (size_t)width : 0;
-    size_t values = kind == FPA_BRANCH_DENSE ? (size_t)width * (size_t)columns : 0;
-    size_t grams = gram ? listed * sizeof *gram : 0, bytes = 0;
-    for (size_t w = 0; gram && w < listed; w++)
-        bytes += own_bytes(gram, w);
-    size_t size = grams + bytes + values * sizeof(double) + listed * sizeof(int);
-    spec_branch *branch = lua_newuserdatauv(L, sizeof *branch + size, 0);
+    if (shape.kind == FPA_BRANCH_DENSE)
+        return (size_t)(shape.heads ? shape.heads : 1) * (size_t)shape.width * (size_t)shape.columns;
+    return shape.kind == FPA_BRANCH_DIAGONAL ? (size_t)shape.width : 0;
+}
+
+/* The struct is followed by what its kind needs: [width] grams, their bytes, the values, [width] rows. */
+spec_branch *spec_push_branch(lua_State *L, spec_shape shape)
+{
+    const bool has_rows = shape.kind == FPA_BRANCH_DIAGONAL || shape.kind == FPA_BRANCH_SELECT;
+    const size_t rows = has_rows ? (size_t)shape.width : 0, values = value_count(shape) * sizeof(double);
+    size_t grams = shape.gram ? rows * sizeof *shape.gram : 0;
+    for (size_t w = 0; shape.gram && w < rows; w++)
+        grams += own_bytes(shape.gram, w);
+    spec_branch *branch =
+        lua_newuserdatauv(L, sizeof *branch + grams + values + rows * sizeof(int), shape.values);
     unsigned char *room = (unsigned char *)(branch + 1);
 
     memset(branch, 0, sizeof *branch);
-    branch->kind = kind;
+    branch->kind = shape.kind;
     branch->line = script_line(L);
-    branch->width = width;
-    branch->listed = columns;
-    branch->gram = gram ? (fpa_number *)room : NULL;
-    branch->data = values ? (double *)room : NULL;
-    branch->row = (int *)(room + grams + bytes);
-    if (gram)
-        place_grams(branch->gram, room + grams, gram, listed);
+    branch->width = shape.width;
+    branch->listed = shape.columns;
+    branch->heads = shape.heads;
+    branch->gram = shape.gram ? (fpa_number *)room : NULL;
+    branch->data = values ? (double *)(room + grams) : NULL;
+    branch->row = (int *)(room + grams + values);
+    if (shape.gram)
+        place_grams(branch->gram, room + rows * sizeof *shape.gram, shape.gram, rows);
     luaL_setmetatable(L, SPEC_BRANCH);
     return branch;
 }
 
-static int make_identity(lua_State *L)
+int spec_make_identity(lua_State *L)
 {
     if (!lua_isnoneornil(L, 1))
         return script_refuse(L, 0, "identity() takes nothing: it is as wide as the head's d");
-    spec_push_branch(L, FPA_BRANCH_IDENTITY, 0, 0, NULL);
+    spec_push_branch(L, (spec_shape){.kind = FPA_BRANCH_IDENTITY});
     return 1;
 }
 
@@ -129,7 +138,7 @@ static int make_select(lua_State *L)
     }
     if (!chosen.count)
         return script_refuse(L, 0, "select chooses no index; a branch has at least one row");
-    spec_branch *branch = spec_push_branch(L, FPA_BRANCH_SELECT, chosen.count, 0, NULL);
+    spec_branch *branch = spec_push_branch(L, (spec_shape){.kind = FPA_BRANCH_SELECT, .width = chosen.count});
     memcpy(branch->row, chosen.row, (size_t)chosen.count * sizeof *branch->row);
     return 1;
 }
@@ -143,14 +152,23 @@ typedef enum entry_state { ENTRY_NONE, ENTRY_GOOD, ENTRY_TWICE, ENTRY_BAD } entr
 typedef struct diagonal {
     entry_state state[HEAD_MAX_WIDTH];
     fpa_number gram[HEAD_MAX_WIDTH];
+    double value[HEAD_MAX_WIDTH];
     int count;
 } diagonal;
 
-static void set_entry(diagonal *entries, int row, bool good, fpa_number gram)
+/* An entry of a diagonal: as its Gram weight, exact, and itself, with its sign. */
+typedef struct diagonal_entry {
+    bool good;
+    fpa_number gram;
+    double value;
+} diagonal_entry;
+
+static void set_entry(diagonal *entries, int row, diagonal_entry entry)
 {
-    entry_state state = good ? ENTRY_GOOD : ENTRY_BAD;
+    entry_state state = entry.good ? ENTRY_GOOD : ENTRY_BAD;
     entries->state[row] = entries->state[row] == ENTRY_NONE ? state : ENTRY_TWICE;
-    entries->gram[row] = gram;
+    entries->gram[row] = entry.gram;
+    entries->value[row] = entry.value;
     entries->count++;
 }
 
@@ -160,16 +178,19 @@ static void read_entry(lua_State *L, diagonal *entries)
     const spec_range *range = luaL_testudata(L, -2, SPEC_RANGE);
     int64_t index;
     spec_exact value = {0};
-    bool good = spec_to_exact(L, -1, &value);
-    fpa_number gram = good ? spec_exact_square(L, value) : number_int(0);
+    diagonal_entry entry = {.good = spec_to_exact(L, -1, &value)};
+    if (entry.good) {
+        entry.gram = spec_exact_square(L, value);
+        spec_to_double(L, -1, &entry.value);
+    }
 
     if (range) {
         script_charge(L, range->last - range->first + 1);
         for (int i = range->first; i <= range->last; i++)
-            set_entry(entries, i - 1, good, gram);
+            set_entry(entries, i - 1, entry);
     } else if (spec_to_whole(L, -2, &index)) {
         check_index(L, "diagonal", index);
-        set_entry(entries, (int)index - 1, good, gram);
+        set_entry(entries, (int)index - 1, entry);
     } else {
         script_refuse(L, 0, "diagonal takes [index or range] = value, or a list of d values, not the key %s",
                       spec_describe(L, -2));
@@ -207,36 +228,56 @@ static int make_diagonal(lua_State *L)
             continue;
         ones = ones && number_is_one(entries.gram[i]);
         entries.gram[width] = entries.gram[i];
+        entries.value[width] = entries.value[i];
         rows[width++] = i;
     }
-    spec_branch *branch = spec_push_branch(L, FPA_BRANCH_DIAGONAL, width, 0, ones ? NULL : entries.gram);
+    spec_branch *branch = spec_push_branch(
+        L, (spec_shape){.kind = FPA_BRANCH_DIAGONAL, .width = width, .gram = ones ? NULL : entries.gram});
+    memcpy(branch->data, entries.value, (size_t)width * sizeof *branch->data);
     memcpy(branch->row, rows, (size_t)width * sizeof *rows);
     return 1;
 }
 
 /* ---- dense ---- */
 
-/* Row `row` is on top of the stack. source names the matrix in messages. */
-static void read_row(lua_State *L, spec_branch *branch, const char *source, int row)
+/* One matrix, or one a head. */
+typedef struct dense_source {
+    const char *name; /* in messages */
+    int list;         /* stack index of the list of matrices; 0: the table at 1 is the only one */
+    int heads;        /* entries of the list; 0: none */
+} dense_source;
+
+static void push_matrix(lua_State *L, const dense_source *source, int head)
 {
-    script_charge(L, branch->listed);
-    for (int column = 1; column <= branch->listed; column++) {
-        double *entry = &branch->data[(size_t)(row - 1) * (size_t)branch->listed + (size_t)column - 1];
+    if (source->list)
+        lua_rawgeti(L, source->list, head);
+    else
+        lua_pushvalue(L, 1);
+    if (!lua_istable(L, -1))
+        script_refuse(L, 0, "matrix %d of heads is %s, but a matrix is a list of rows", head,
+                      spec_describe(L, -1));
+}
+
+/* A row is on top of the stack. */
+static void read_row(lua_State *L, const char *source, int row, int columns, double *data)
+{
+    script_charge(L, columns);
+    for (int column = 1; column <= columns; column++) {
         lua_rawgeti(L, -1, column);
-        if (!spec_to_double(L, -1, entry))
+        if (!spec_to_double(L, -1, &data[column - 1]))
             script_refuse(L, 0, "row %d, column %d of %s is %s, but entries are finite numbers", row, column,
                           source, spec_describe(L, -1));
         lua_pop(L, 1);
     }
 }
 
-/* The length of every row of the table at index 1. */
+/* The length of every row of the matrix on top of the stack. */
 static int check_rows(lua_State *L, const char *source, int rows)
 {
     int columns = 0;
 
     for (int row = 1; row <= rows; row++) {
-        lua_rawgeti(L, 1, row);
+        lua_rawgeti(L, -1, row);
         if (!lua_istable(L, -1))
             script_refuse(L, 0, "row %d of %s is %s, but a row is a list: dense { {1, 0, 0} } has one row",
                           row, source, spec_describe(L, -1));
@@ -248,34 +289,81 @@ static int check_rows(lua_State *L, const char *source, int rows)
             script_refuse(L, 0, "row %d of %s has %d numbers, but row 1 has %d", row, source, length,
                           columns);
     }
-    if (columns < 1 || columns > HEAD_MAX_WIDTH)
+    if (columns < 1 || columns > HEAD_MAX_WIDTH + 1) /* one more: a constant of coordinates */
         script_refuse(L, 0, "%s has rows of %d numbers (allowed are 1..%d)", source, columns, HEAD_MAX_WIDTH);
     return columns;
 }
 
-/* dense { {row}, {row} } or dense("file.npy"). */
+/* Rows and columns of the matrix on top of the stack. */
+static spec_shape measure(lua_State *L, const char *source)
+{
+    lua_Unsigned rows = lua_rawlen(L, -1);
+    if (rows < 1 || rows > HEAD_MAX_ROWS)
+        script_refuse(L, 0, "%s has %I rows (allowed are 1..%d)", source, (lua_Integer)rows, HEAD_MAX_ROWS);
+    script_charge(L, (int64_t)rows);
+    return (spec_shape){
+        .kind = FPA_BRANCH_DENSE, .width = (int)rows, .columns = check_rows(L, source, (int)rows)};
+}
+
+/* Each matrix is as large as the first one. */
+static spec_shape measure_all(lua_State *L, const dense_source *source)
+{
+    spec_shape first = {0};
+    for (int head = 1; head <= source->heads || head == 1; head++) {
+        push_matrix(L, source, head);
+        const spec_shape shape = measure(L, source->name);
+        lua_pop(L, 1);
+        if (head == 1)
+            first = shape;
+        if (shape.width != first.width || shape.columns != first.columns)
+            script_refuse(L, 0, "matrix %d of heads is %d x %d, but matrix 1 is %d x %d", head, shape.width,
+                          shape.columns, first.width, first.columns);
+    }
+    first.heads = source->heads;
+    return first;
+}
+
+static void read_matrix(lua_State *L, const char *source, spec_branch *branch, double *data)
+{
+    for (int row = 1; row <= branch->width; row++) {
+        lua_rawgeti(L, -1, row);
+        read_row(L, source, row, branch->listed, data + (size_t)(row - 1) * (size_t)branch->listed);
+        lua_pop(L, 1);
+    }
+}
+
+/* heads = { matrix, ... } of the table at index 1. */
+static void find_heads(lua_State *L, dense_source *source)
+{
+    static const char *const names[] = {"heads", NULL};
+    spec_fields(L, 1, "dense", names, true);
+    lua_getfield(L, 1, "heads");
+    if (lua_isnil(L, -1))
+        return;
+    source->list = lua_gettop(L);
+    if (!lua_istable(L, -1) || lua_rawlen(L, -1) < 1 || lua_rawlen(L, -1) > MAX_HEADS || lua_rawlen(L, 1))
+        script_refuse(L, 0,
+                      "heads of dense is a list of matrices, one a key/value head, and then all there is");
+    source->heads = (int)lua_rawlen(L, -1);
+}
+
+/* dense { {row}, {row} }, dense("file.npy") or dense { heads = { matrix, ... } }. */
 static int make_dense(lua_State *L)
 {
-    static const char *const no_fields[] = {NULL};
-    const char *source = "dense";
+    dense_source source = {.name = "dense"};
 
     lua_settop(L, 1);
     if (lua_type(L, 1) == LUA_TSTRING) {
-        source = lua_tostring(L, 1);
-        spec_push_npy(L, source);
+        source.name = lua_tostring(L, 1);
+        spec_push_npy(L, source.name);
         lua_insert(L, 1); /* the name stays above it, alive */
     }
-    spec_fields(L, 1, "dense", no_fields, true);
-    lua_Unsigned rows = lua_rawlen(L, 1);
-    if (rows < 1 || rows > HEAD_MAX_ROWS)
-        return script_refuse(L, 0, "%s has %I rows (allowed are 1..%d)", source, (lua_Integer)rows,
-                             HEAD_MAX_ROWS);
-    script_charge(L, (int64_t)rows);
-    spec_branch *branch =
-        spec_push_branch(L, FPA_BRANCH_DENSE, (int)rows, check_rows(L, source, (int)rows), NULL);
-    for (int row = 1; row <= branch->width; row++) {
-        lua_rawgeti(L, 1, row);
-        read_row(L, branch, source, row);
+    find_heads(L, &source);
+    spec_branch *branch = spec_push_branch(L, measure_all(L, &source));
+    const size_t size = (size_t)branch->width * (size_t)branch->listed;
+    for (int head = 1; head <= source.heads || head == 1; head++) {
+        push_matrix(L, &source, head);
+        read_matrix(L, source.name, branch, branch->data + (size_t)(head - 1) * size);
         lua_pop(L, 1);
     }
     return 1;
@@ -285,24 +373,26 @@ static int make_dense(lua_State *L)
 
 static int make_trainable(lua_State *L)
 {
-    static const char *const names[] = {"name", "rows", "diagonal", "shared", NULL};
+    static const char *const names[] = {"name", "rows", "diagonal", "shared", "bias", NULL};
     char name[HEAD_MAX_NAME + 1];
 
     spec_fields(L, 1, "trainable", names, false);
     spec_field_name(L, 1, "trainable", name);
-    bool is_diagonal = spec_field_flag(L, 1, "trainable", "diagonal", false);
-    int rows =
-        (int)spec_field_whole(L, 1, "trainable", "rows", 1, HEAD_MAX_ROWS, is_diagonal ? 0 : SPEC_REQUIRED);
-    bool shared = spec_field_flag(L, 1, "trainable", "shared", false);
-    if (is_diagonal && rows)
-        return script_refuse(L, 0, "trainable '%s' is a diagonal: it has d entries, so leave out rows", name);
+    const bool is_diagonal = spec_field_flag(L, 1, "trainable", "diagonal", false);
+    const bool bias = spec_field_flag(L, 1, "trainable", "bias", false);
+    int rows = (int)spec_field_whole(L, 1, "trainable", "rows", 1, HEAD_MAX_ROWS, 0);
+    if (is_diagonal && (rows || bias))
+        return script_refuse(L, 0, "trainable '%s' is a diagonal: it has d entries, so leave out %s", name,
+                             rows ? "rows" : "bias");
     spec_branch *branch = spec_push_branch(
-        L, is_diagonal ? FPA_BRANCH_TRAINABLE_DIAGONAL : FPA_BRANCH_TRAINABLE, rows, 0, NULL);
+        L, (spec_shape){.kind = is_diagonal ? FPA_BRANCH_TRAINABLE_DIAGONAL : FPA_BRANCH_TRAINABLE,
+                        .width = rows});
     memcpy(branch->name, name, sizeof name);
-    branch->shared = shared;
+    branch->shared = spec_field_flag(L, 1, "trainable", "shared", false);
+    branch->bias = bias;
     return 1;
 }
 
-const luaL_Reg spec_branch_functions[] = {{"identity", make_identity},   {"select", make_select},
-                                          {"diagonal", make_diagonal},   {"dense", make_dense},
-                                          {"trainable", make_trainable}, {NULL, NULL}};
+const luaL_Reg spec_branch_functions[] = {{"identity", spec_make_identity}, {"select", make_select},
+                                          {"diagonal", make_diagonal},      {"dense", make_dense},
+                                          {"trainable", make_trainable},    {NULL, NULL}};

@@ -1,15 +1,15 @@
 /* head {...}: the values of a spec become an fpa_head. Here d is known, so here widths and
  * indices are checked; the message names the line of the branch. */
-#include "value.h"
+#include "builder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "script.h"
 
-static const char *const head_fields[] = {"name",  "d",      "dv",          "terms",     "block",
-                                          "chunk", "causal", "scale",       "normalize", "eps",
-                                          "gate",  "dtype",  "state_dtype", "products",  NULL};
+static const char *const head_fields[] = {
+    "name", "d",    "dv",    "terms",       "block",    "chunk",     "causal",   "scale", "normalize",
+    "eps",  "gate", "dtype", "state_dtype", "products", "positions", "key_mask", NULL};
 static const char *const list_fields[] = {"d", "block", NULL};
 static const char *const normalize_words[] = {"none", "sum", "max", "one_plus_sum", NULL};
 static const char *const dtype_words[] = {"f32", "bf16", "f16", NULL};
@@ -23,34 +23,6 @@ enum {
     ENTRY_WORK = 16,        /* instructions of Lua that take as long as an entry of a list of terms */
     HEAD_BYTES = 20 * 1024, /* a head without terms: the struct and the first block of its arena */
 };
-
-/* A head that is being made. The head belongs to a Lua value, so that an error frees it. */
-typedef struct builder {
-    lua_State *L;
-    fpa_head *head;
-    int terms; /* stack index of the flat list of terms */
-    int count; /* of terms in it */
-    int block; /* that the lists of terms ask for */
-    int matrix_capacity;
-    int64_t *held; /* bytes that are counted for the head */
-} builder;
-
-/* Of what the head takes outside Lua. */
-static void hold(builder *b, int64_t bytes)
-{
-    script_hold(b->L, bytes);
-    *b->held += bytes;
-}
-
-static void *take(builder *b, size_t count, size_t size)
-{
-    hold(b, (int64_t)(count * size)); /* far below what would overflow: counts are those of Lua values */
-    script_charge(b->L, (int64_t)count);
-    void *memory = arena_array(&b->head->memory, count, size);
-    if (!memory)
-        script_no_memory(b->L);
-    return memory;
-}
 
 /* ---- the flat list of terms ---- */
 
@@ -113,73 +85,7 @@ static void flatten(builder *b, int index, int depth)
     lua_rawseti(b->L, b->terms, ++b->count);
 }
 
-/* ---- matrices ---- */
-
-static int add_matrix(builder *b, fpa_matrix matrix)
-{
-    fpa_head *head = b->head;
-
-    if (head->matrix_count == HEAD_MAX_MATRICES)
-        script_refuse(b->L, 0, "the head '%s' has more than %d matrices", head->name, HEAD_MAX_MATRICES);
-    if (head->matrix_count == b->matrix_capacity) {
-        int capacity = b->matrix_capacity ? 2 * b->matrix_capacity : 8;
-        fpa_matrix *more = take(b, (size_t)capacity, sizeof *more);
-        if (head->matrix_count)
-            memcpy(more, head->matrices, (size_t)head->matrix_count * sizeof *more);
-        head->matrices = more;
-        b->matrix_capacity = capacity;
-    }
-    head->matrices[head->matrix_count] = matrix;
-    return head->matrix_count++;
-}
-
-/* Equal matrices are one matrix, however often the spec wrote them. */
-static int constant_matrix(builder *b, const spec_branch *branch)
-{
-    size_t count = (size_t)branch->width * (size_t)branch->listed;
-    fpa_matrix matrix = {.kind = FPA_MATRIX_CONSTANT, .rows = branch->width, .cols = branch->listed};
-
-    for (int m = 0; m < b->head->matrix_count; m++) {
-        const fpa_matrix *other = &b->head->matrices[m];
-        if (other->kind == FPA_MATRIX_CONSTANT && other->rows == matrix.rows &&
-            memcmp(other->data, branch->data, count * sizeof *branch->data) == 0)
-            return m;
-    }
-    matrix.data = take(b, count, sizeof *matrix.data);
-    memcpy(matrix.data, branch->data, count * sizeof *matrix.data);
-    return add_matrix(b, matrix);
-}
-
-/* The same name is the same matrix, so it must be described alike everywhere. */
-static int trainable_matrix(builder *b, const spec_branch *branch)
-{
-    bool diagonal = branch->kind == FPA_BRANCH_TRAINABLE_DIAGONAL;
-    fpa_matrix matrix = {.kind = diagonal ? FPA_MATRIX_TRAINABLE_DIAGONAL : FPA_MATRIX_TRAINABLE,
-                         .rows = diagonal ? b->head->d : branch->width,
-                         .cols = b->head->d,
-                         .per_head = !branch->shared};
-
-    for (int m = 0; m < b->head->matrix_count; m++) {
-        const fpa_matrix *other = &b->head->matrices[m];
-        if (!other->name || strcmp(other->name, branch->name) != 0)
-            continue;
-        if (other->kind != matrix.kind || other->rows != matrix.rows || other->per_head != matrix.per_head)
-            script_refuse(b->L, branch->line,
-                          "trainable '%s' is used twice, but with different rows, diagonal or shared",
-                          branch->name);
-        return m;
-    }
-    matrix.name = take(b, strlen(branch->name) + 1, 1);
-    memcpy(matrix.name, branch->name, strlen(branch->name) + 1);
-    return add_matrix(b, matrix);
-}
-
 /* ---- branches ---- */
-
-/* Branch l of term t, for messages. */
-typedef struct place {
-    int l, t;
-} place;
 
 static void check_columns(builder *b, const spec_branch *branch, place at)
 {
@@ -188,21 +94,11 @@ static void check_columns(builder *b, const spec_branch *branch, place at)
                       at.t, branch->listed, b->head->d);
 }
 
-static void check_indices(builder *b, const spec_branch *branch, place at)
-{
-    int d = b->head->d;
-    for (int w = 0; w < branch->width; w++)
-        if (branch->row[w] >= d)
-            script_refuse(b->L, branch->line,
-                          "branch %d of term %d selects index %d, but d = %d (indices run 1..%d)", at.l, at.t,
-                          branch->row[w] + 1, d, d);
-}
-
 /* Rows 1 .. width of the source. */
 static void take_all_rows(builder *b, fpa_branch *out, int width)
 {
     out->width = width;
-    out->row = take(b, (size_t)width, sizeof *out->row);
+    out->row = builder_take(b, (size_t)width, sizeof *out->row);
     for (int w = 0; w < width; w++)
         out->row[w] = w;
 }
@@ -212,17 +108,12 @@ static void take_listed_rows(builder *b, const spec_branch *branch, fpa_branch *
     size_t width = (size_t)branch->width;
 
     out->width = branch->width;
-    out->row = take(b, width, sizeof *out->row);
+    out->row = builder_take(b, width, sizeof *out->row);
     memcpy(out->row, branch->row, width * sizeof *out->row);
-    if (!branch->gram)
-        return;
-    hold(b, (int64_t)(width * sizeof *out->gram));
-    out->gram = numbers_copy(&b->head->memory, branch->gram, width);
-    if (!out->gram)
-        script_no_memory(b->L);
+    builder_copy_grams(b, branch, out);
 }
 
-static void build_branch(builder *b, const spec_branch *branch, fpa_branch *out, place at)
+static void build_plain(builder *b, const spec_branch *branch, fpa_branch *out, place at)
 {
     check_columns(b, branch, at);
     out->kind = branch->kind;
@@ -232,23 +123,48 @@ static void build_branch(builder *b, const spec_branch *branch, fpa_branch *out,
         take_all_rows(b, out, b->head->d);
         break;
     case FPA_BRANCH_DENSE:
-        out->source = constant_matrix(b, branch);
+        out->source = builder_constant(b, branch);
         take_all_rows(b, out, branch->width);
         break;
     case FPA_BRANCH_TRAINABLE:
+        out->source = builder_trainable(b, branch, branch->width, b->width);
+        take_all_rows(b, out, branch->width);
+        break;
     case FPA_BRANCH_TRAINABLE_DIAGONAL:
-        out->source = trainable_matrix(b, branch);
-        take_all_rows(b, out, b->head->matrices[out->source].rows);
+        out->source = builder_trainable(b, branch, b->width, b->width);
+        take_all_rows(b, out, b->width);
         break;
     default:
-        check_indices(b, branch, at);
+        builder_check_indices(b, branch, at);
         take_listed_rows(b, branch, out);
+    }
+}
+
+/* The branch is on top of the stack. */
+static void build_branch(builder *b, fpa_branch *out, place at)
+{
+    if (b->head->lift)
+        builder_lift_branch(b, lua_gettop(b->L), out);
+    else
+        build_plain(b, lua_touserdata(b->L, -1), out, at);
+}
+
+static void build_branches(builder *b, const spec_term *term, fpa_term *out, int t)
+{
+    out->branch_count = term->branch_count;
+    if (builder_lift_constant(b, out))
+        return;
+    out->branches = builder_take(b, (size_t)term->branch_count, sizeof *out->branches);
+    for (int l = 0; l < term->branch_count; l++) {
+        lua_getiuservalue(b->L, -1, l + 1);
+        build_branch(b, &out->branches[l], (place){l + 1, t + 1});
+        lua_pop(b->L, 1);
     }
 }
 
 static void build_terms(builder *b)
 {
-    b->head->terms = take(b, (size_t)b->count, sizeof *b->head->terms);
+    b->head->terms = builder_take(b, (size_t)b->count, sizeof *b->head->terms);
     b->head->term_count = b->count;
     for (int t = 0; t < b->count; t++) {
         lua_rawgeti(b->L, b->terms, t + 1);
@@ -257,13 +173,7 @@ static void build_terms(builder *b)
         out->weight = number_copy(&b->head->memory, term->weight);
         if (number_status(out->weight))
             script_no_memory(b->L);
-        out->branch_count = term->branch_count;
-        out->branches = take(b, (size_t)term->branch_count, sizeof *out->branches);
-        for (int l = 0; l < term->branch_count; l++) {
-            lua_getiuservalue(b->L, -1, l + 1);
-            build_branch(b, lua_touserdata(b->L, -1), &out->branches[l], (place){l + 1, t + 1});
-            lua_pop(b->L, 1);
-        }
+        build_branches(b, term, out, t);
         lua_pop(b->L, 1);
     }
 }
@@ -274,7 +184,7 @@ static void read_name(builder *b)
 {
     char name[HEAD_MAX_NAME + 1];
     spec_field_name(b->L, 1, "head", name);
-    b->head->name = take(b, strlen(name) + 1, 1);
+    b->head->name = builder_take(b, strlen(name) + 1, 1);
     memcpy(b->head->name, name, strlen(name) + 1);
 }
 
@@ -328,6 +238,9 @@ static void read_fields(builder *b)
     fpa_head *head = b->head;
 
     head->d = (int)spec_field_whole(L, 1, "head", "d", 1, HEAD_MAX_WIDTH, SPEC_REQUIRED);
+    b->width = head->d;
+    b->positions = (int)spec_field_whole(L, 1, "head", "positions", 1, LIFT_MAX_POSITIONS, 0);
+    b->key_mask = spec_field_flag(L, 1, "head", "key_mask", false);
     head->dv = (int)spec_field_whole(L, 1, "head", "dv", 1, HEAD_MAX_WIDTH, head->d);
     head->chunk = (int)spec_field_whole(L, 1, "head", "chunk", 1, MAX_CHUNK, 0);
     head->block = (int)spec_field_whole(L, 1, "head", "block", 1, HEAD_MAX_WIDTH, 0);
@@ -359,6 +272,7 @@ static void read_terms(builder *b)
         script_refuse(L, 0, "head '%s' has no terms: its list is empty", b->head->name);
     if (!b->head->block && b->block > 0)
         b->head->block = b->block;
+    builder_lift(b);
     build_terms(b);
 }
 
@@ -385,7 +299,7 @@ static int make_head(lua_State *L)
     if (!value->head)
         return script_no_memory(L);
     builder b = {.L = L, .head = value->head, .block = BLOCK_UNKNOWN, .held = &value->memory};
-    hold(&b, HEAD_BYTES);
+    builder_hold(&b, HEAD_BYTES);
     read_name(&b);
     set_origin(&b, value->line);
     read_fields(&b);

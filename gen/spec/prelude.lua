@@ -34,6 +34,10 @@ local max_width, max_degree, max_terms = 1024, 16, 131072
 sqrt2 = sqrt(2)
 math.sqrt = sqrt
 
+-- Maps of coordinates {...}; identity itself is the one that changes nothing.
+relu, elu_plus_one, softplus = feature_map "relu", feature_map "elu_plus_one", feature_map "softplus"
+exp, silu, one = feature_map "exp", feature_map "silu", feature_map "one"
+
 -- Rows range.first .. range.last of a matrix, as a matrix.
 --   dense(rows(orthogonal { d = 64, seed = 1 }, 1, 8))
 function rows(matrix, first, last)

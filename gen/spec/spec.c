@@ -123,9 +123,9 @@ typedef struct load {
 /* Every function that a spec may call, and the prelude's. */
 static void open_vocabulary(lua_State *L)
 {
-    static const luaL_Reg *const files[] = {spec_number_functions, spec_field_functions,
-                                            spec_branch_functions, spec_matrix_functions,
-                                            spec_term_functions,   spec_head_functions};
+    static const luaL_Reg *const files[] = {
+        spec_number_functions, spec_field_functions, spec_branch_functions, spec_coordinates_functions,
+        spec_matrix_functions, spec_term_functions,  spec_head_functions};
     luaL_Reg functions[64] = {{NULL, NULL}};
     size_t count = 0;
 
@@ -134,6 +134,7 @@ static void open_vocabulary(lua_State *L)
             functions[count++] = *function;
     spec_number_open(L);
     spec_head_open(L);
+    spec_coordinates_open(L);
     script_vocabulary(L, functions, spec_prelude());
 }
 

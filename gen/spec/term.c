@@ -31,8 +31,8 @@ static void set_branch(lua_State *L, int i)
     lua_rawgeti(L, 1, i);
     if (!luaL_testudata(L, -1, SPEC_BRANCH))
         script_refuse(L, 0,
-                      "branch %d of term is %s, but a branch is made by identity, select, diagonal, dense or "
-                      "trainable",
+                      "branch %d of term is %s, but a branch is made by identity, select, diagonal, dense, "
+                      "trainable or coordinates",
                       i, spec_describe(L, -1));
     lua_setiuservalue(L, -2, i);
 }

@@ -9,6 +9,7 @@
 #include <lua.h>
 
 #include "head/head.h"
+#include "head/lift.h"
 
 /* An exact number: value, or the square root of value where that is no rational. What value needs
  * beyond 64 bits follows the struct in its Lua value; here and in the terms and branches below. */
@@ -22,17 +23,36 @@ typedef struct spec_range {
     int first, last; /* 1-based, both included; empty when last == first - 1 */
 } spec_range;
 
+/* What coordinates {...} say beside their factors. These are the branch's user values: 1 .. factor_count, of complex
+ * ones as many imaginary parts behind them, then angle, phase and amplitude, nil where there is none. */
+typedef struct spec_part {
+    int factor_count;
+    bool is_complex;
+    double inner, square, shift;
+    fpa_map map[FPA_SIDES];
+    double gain[FPA_SIDES];
+} spec_part;
+
+enum spec_weight { SPEC_ANGLE, SPEC_PHASE, SPEC_AMPLITUDE, SPEC_WEIGHTS };
+
 typedef struct spec_branch {
     fpa_branch_kind kind;
     int line;
-    int width;                    /* rows; 0: as many as the head's d */
-    int listed;                   /* columns that the user wrote out, and that d must equal; 0: none */
-    bool shared;                  /* trainable: by all key/value heads */
+    int width;   /* rows; 0: as many as the head's d, or as the part whose weights they are */
+    int listed;  /* columns that the user wrote out, and that d must equal; 0: none */
+    int heads;   /* dense, a matrix a key/value head: how many heads that is; else 0 */
+    bool shared; /* trainable: by all key/value heads */
+    bool bias;   /* trainable: a column behind those of d, which is added */
     char name[HEAD_MAX_NAME + 1]; /* trainable */
-    double *data;                 /* dense: [width][listed] */
-    fpa_number *gram;             /* diagonal: [width]; NULL: all 1 */
-    int *row;                     /* select, diagonal: [width], 0-based */
+    double *data;     /* dense: [heads][width][listed]; diagonal: [width], the entries themselves */
+    fpa_number *gram; /* diagonal: [width]; NULL: all 1 */
+    int *row;         /* select, diagonal: [width], 0-based */
+    spec_part part;   /* coordinates */
 } spec_branch;
+
+typedef struct spec_map {
+    fpa_map map;
+} spec_map;
 
 /* Its branches are its user values 1 .. branch_count. */
 typedef struct spec_term {
@@ -51,15 +71,17 @@ typedef struct spec_head {
 #define SPEC_EXACT "exact number"
 #define SPEC_RANGE "range"
 #define SPEC_BRANCH "branch"
+#define SPEC_MAP "map"
 #define SPEC_TERM "term"
 #define SPEC_HEAD "head"
 
 /* The functions of each file, for script_vocabulary. */
 extern const luaL_Reg spec_number_functions[], spec_field_functions[], spec_branch_functions[],
-    spec_matrix_functions[], spec_term_functions[], spec_head_functions[];
+    spec_coordinates_functions[], spec_matrix_functions[], spec_term_functions[], spec_head_functions[];
 
 /* Create the metatables of this file's values. */
 void spec_number_open(lua_State *L);
+void spec_coordinates_open(lua_State *L);
 void spec_head_open(lua_State *L);
 
 /* ---- describe.c ---- */
@@ -107,10 +129,19 @@ int spec_push_npy(lua_State *L, const char *name);
 
 /* ---- branch.c ---- */
 
-/* A new branch on the stack, of the user's current line, with room for what its kind needs; a diagonal's
- * weights are a copy of gram's. */
-spec_branch *spec_push_branch(lua_State *L, fpa_branch_kind kind, int width, int columns,
-                              const fpa_number *gram);
+/* What a new branch needs room for. */
+typedef struct spec_shape {
+    fpa_branch_kind kind;
+    int width, columns;     /* spec_branch's width and listed */
+    int heads;              /* dense */
+    const fpa_number *gram; /* diagonal: [width], copied; NULL: all 1 */
+    int values;             /* coordinates: how many values belong to the branch */
+} spec_shape;
+
+/* A new branch on the stack, of the user's current line. */
+spec_branch *spec_push_branch(lua_State *L, spec_shape shape);
+/* identity() itself stands for the map that changes nothing. */
+int spec_make_identity(lua_State *L);
 
 /* ---- head.c ---- */
 
