@@ -101,13 +101,13 @@ typedef enum fpa_cuda_mechanism {
 
 /* Sizes of NAME_lift_rows; of heads without a lift all zeros. */
 typedef struct fpa_cuda_lift {
-    int vector;                 /* numbers of a token's coordinates: whole pieces of 16 bytes */
-    int threads, tokens;        /* of a block */
-    int rows;                   /* of a part, that a block has at a time */
-    int steps;                  /* of so many rows, of all parts */
-    int pitch;                  /* bytes of a token as it is given, in shared memory */
-    int norms, mask, positions; /* where they begin there */
-    int bytes;                  /* of all */
+    int vector;                   /* numbers of a token's coordinates: whole pieces of 16 bytes */
+    int threads, tokens;          /* of a block */
+    int rows;                     /* of a part, that a block has at a time */
+    int steps;                    /* of so many rows, of all parts */
+    int pitch;                    /* bytes of a token as it is given, in shared memory */
+    int places, norms, positions; /* where they begin there */
+    int bytes;                    /* of all */
 } fpa_cuda_lift;
 
 /* A mechanism and a head. */

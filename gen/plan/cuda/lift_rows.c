@@ -7,7 +7,7 @@
 
 #define LIFT(member) FIELD(fpa_cuda_lift, member)
 const fpa_field cuda_lift_fields[] = {LIFT(vector),    LIFT(threads), LIFT(tokens), LIFT(rows),
-                                      LIFT(steps),     LIFT(pitch),   LIFT(norms),  LIFT(mask),
+                                      LIFT(steps),     LIFT(pitch),   LIFT(norms),  LIFT(places),
                                       LIFT(positions), LIFT(bytes),   FIELDS_END};
 
 enum { LANES = 32 };
@@ -26,9 +26,9 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
     for (int i = 0; i < lift->part_count; i++)
         l.steps += (lift->parts[i].rows + l.rows - 1) / l.rows;
     l.pitch = round_up(lift->width * element, 16);
-    l.norms = l.tokens * l.pitch;
-    l.mask = l.norms + 4 * l.tokens;
-    l.positions = l.mask + 4 * l.tokens;
+    l.places = l.tokens * l.pitch;
+    l.norms = l.places + 8 * l.tokens;
+    l.positions = l.norms + 4 * l.tokens;
     l.bytes = l.positions + 4 * l.tokens * lift->positions;
     return l;
 }
