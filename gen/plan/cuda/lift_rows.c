@@ -10,7 +10,7 @@ const fpa_field cuda_lift_fields[] = {LIFT(vector),    LIFT(threads), LIFT(token
                                       LIFT(steps),     LIFT(pitch),   LIFT(norms),  LIFT(places),
                                       LIFT(positions), LIFT(bytes),   FIELDS_END};
 
-enum { LANES = 32 };
+enum { LANES = 32, MMA_ROWS = 16 * LIFT_THREADS / LANES };
 
 fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
 {
@@ -22,10 +22,11 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
     l.vector = round_up(plan->head->d, 16 / element);
     l.threads = LIFT_THREADS;
     l.tokens = LIFT_TOKENS;
-    l.rows = LANES;
+    l.rows = element == 2 ? MMA_ROWS : LANES;
     for (int i = 0; i < lift->part_count; i++)
         l.steps += (lift->parts[i].rows + l.rows - 1) / l.rows;
-    l.pitch = round_up(lift->width * element, 16);
+    /* an odd number of pieces: 8 tokens lie in all banks; columns of whole steps of the matrix instruction */
+    l.pitch = element == 2 ? round_up(lift->width * element, 32) + 16 : round_up(lift->width * element, 16);
     l.places = l.tokens * l.pitch;
     l.norms = l.places + 8 * l.tokens;
     l.positions = l.norms + 4 * l.tokens;
