@@ -7,7 +7,7 @@
 #
 #   results gallery docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench generated tidy
 #   format format-check smoke coverage clean: docs/command.md, "make"
-#   install uninstall install-check dist wheel wheel-check: docs/install.md
+#   install uninstall install-check dist wheel wheel-check fresh-check: docs/install.md
 
 VERSION   := $(strip $(file <VERSION))
 # Raised by what docs/abi.md says, and by nothing else.
@@ -109,7 +109,8 @@ $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped)
 
 .PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
         gpu-bench gpu-table results gallery asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
-        generated tidy format clean install uninstall install-check dist wheel wheel-check
+        generated tidy format clean install uninstall install-check dist wheel wheel-check \
+        fresh-check
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -455,6 +456,10 @@ wheel: $(BUILD)/wheel/libfpa.so
 
 wheel-check: wheel
 	@PYTHON=$(PYTHON) tools/wheel-check.sh
+
+# README and tutorials in a Debian that has nothing; as root, with a network (debootstrap).
+fresh-check:
+	@tools/fresh-check.sh
 
 clean:
 	rm -rf build dist

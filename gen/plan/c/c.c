@@ -164,6 +164,11 @@ static double code_bytes(const fpa_plan *plan)
         const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
         matrices += matrix->data ? 4.0 * matrix->rows * matrix->cols : 0;
     }
+    for (int m = 0; plan->written->lift && m < plan->written->matrix_count; m++) {
+        const fpa_matrix *matrix = &plan->written->matrices[m];
+        matrices +=
+            matrix->data ? 4.0 * matrix->rows * matrix->cols * (matrix->heads ? matrix->heads : 1) : 0;
+    }
     return 4 * (2 * value_tile + (1 + plan->score->dot_count) * score_tile) + features + matrices +
            24 * 1024; /* the forms themselves */
 }

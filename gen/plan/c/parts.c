@@ -22,7 +22,7 @@ static void count_numbers(const fpa_counting *to, double count)
 static void count_coordinates(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
-    const int lanes = counting_lanes(plan), d = plan->head->d;
+    const int lanes = counting_lanes(plan), d = head_width(plan->written);
     const int squares = plan->head->dtype == FPA_F32 ? d / lanes : 0, groups = squares ? tokens / lanes : 0;
     counting_loop(to, (fpa_cpu_loop){.name = "transpose",
                                      .runs = (double)groups * squares,
@@ -74,6 +74,8 @@ static double pair_rows_of_dots(const fpa_plan *plan)
 static void count_rows(const fpa_counting *to, int count)
 {
     const fpa_plan *plan = to->plan;
+    if (plan->written->lift)
+        parts_lift(to, count);
     for (int i = 0; i < plan->projection_count; i++)
         count_projection(to, &plan->head->matrices[plan->projections[i].matrix], count);
     counting_loop(to, (fpa_cpu_loop){.name = "weights of rows",
@@ -340,8 +342,10 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
 static void count_token_pack(const fpa_counting *to, int queries, double count)
 {
     const fpa_plan *plan = to->plan;
-    counting_loop(to, (fpa_cpu_loop){.name = "clear", .runs = plan->row_count, .steps = 1, .calls = 1});
-    count_numbers(to, (double)(1 + queries) * plan->head->d);
+    counting_loop(
+        to, (fpa_cpu_loop){
+                .name = "clear", .runs = plan->row_count + parts_lift_rows(plan), .steps = 1, .calls = 1});
+    count_numbers(to, (double)(1 + queries) * head_width(plan->written));
     count_rows(to, (int)count * counting_lanes(plan));
 }
 

@@ -10,6 +10,10 @@
 /* One panel of tokens: packed, as queries, or as keys with their values. */
 void parts_pack_queries(const fpa_counting *to, int tokens);
 void parts_pack_keys(const fpa_counting *to, int tokens);
+/* The coordinates of `count` lanes from what is given of them; the rows that what is given takes, of which a head
+ * without a lift has none. */
+void parts_lift(const fpa_counting *to, int count);
+int parts_lift_rows(const fpa_plan *plan);
 /* One panel's features, all of them, multiplied with the state, or with values and added to the state. */
 void parts_read_state(const fpa_counting *to, int tokens);
 void parts_write_state(const fpa_counting *to, int tokens);

@@ -146,7 +146,8 @@ static void count_operands(const call *c, double share)
     const double tokens = (double)(s->batch * s->length), element = (double)dtype_size(head->dtype);
     const double queries = tokens * (double)s->query_heads * element,
                  keys = tokens * (double)s->heads * element;
-    const double read = queries * head->d + keys * (head->d + head->dv), written = queries * head->dv;
+    const int width = head_width(c->to.plan->written);
+    const double read = queries * width + keys * (width + head->dv), written = queries * head->dv;
     cpu_work_data(c->to.work, (fpa_cpu_data){"operands", share * read, share * written, read + written});
 }
 
@@ -203,7 +204,7 @@ static void count_seen_keys(const call *c, panels of)
     parts_pack_keys(&to, tokens);
     to = times(c, last);
     parts_pack_keys(&to, of.rest);
-    const double token = (double)dtype_size(plan->head->dtype) * (plan->head->d + plan->head->dv);
+    const double token = (double)dtype_size(plan->head->dtype) * (head_width(plan->written) + plan->head->dv);
     cpu_work_data(c->to.work,
                   (fpa_cpu_data){"keys and values", c->to.times * (packed - count) * tokens * token, 0,
                                  (double)c->size->length * token});

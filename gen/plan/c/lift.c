@@ -1,0 +1,86 @@
+/* What coordinates cost that are made of q and k (templates/c/lift.c.in). */
+#include "head/lift.h"
+#include "parts.h"
+
+/* Operations on vectors of the text of a map, counted there. */
+static const double map_operations[FPA_MAPS] = {
+    [FPA_MAP_IDENTITY] = 0,  [FPA_MAP_RELU] = 3, [FPA_MAP_ELU_PLUS_ONE] = 31,
+    [FPA_MAP_SOFTPLUS] = 52, [FPA_MAP_EXP] = 27, [FPA_MAP_SILU] = 38,
+    [FPA_MAP_ONE] = 0};
+
+static void count_product(const fpa_counting *to, const fpa_matrix *matrix, int count)
+{
+    const fpa_plan *plan = to->plan;
+    const int panel = plan->c.scores.vectors * counting_lanes(plan);
+    const int columns = (count + panel - 1) / panel * panel;
+    counting_product(to, (fpa_product){.name = "lift",
+                                       .rows = matrix->rows,
+                                       .columns = columns < plan->c.tokens ? columns : plan->c.tokens,
+                                       .tile = plan->c.scores,
+                                       .steps = matrix->cols,
+                                       .times = 1,
+                                       .clears = true});
+}
+
+/* Rows that are read, combined with others and written, by so many operations a vector. */
+static void count_vectors(const fpa_counting *to, double rows, int count, double operations, double loads)
+{
+    counting_loop(to, (fpa_cpu_loop){.name = "lift",
+                                     .runs = rows * counting_vectors(to->plan, count),
+                                     .steps = 1,
+                                     .step = {.arithmetic = operations, .loads = loads, .stores = 1},
+                                     .others = 3});
+}
+
+static void count_factor(const fpa_counting *to, const fpa_lift_part *part, int source, int count)
+{
+    const fpa_matrix *matrices = to->plan->written->matrices;
+    if (source == FPA_INPUT || matrices[source].kind == FPA_MATRIX_TRAINABLE_DIAGONAL)
+        count_vectors(to, part->rows, count, source != FPA_INPUT, 1);
+    else
+        count_product(to, &matrices[source], count);
+}
+
+/* The last loop: maps, gains, functions of the position (a lane has two numbers in double, half a vector each). */
+static void count_end(const fpa_counting *to, const fpa_lift_part *part, int count)
+{
+    const int positions = to->plan->written->lift->positions;
+    double operations = 1 + (part->inner != 1) + (part->square != 0) + (part->shift != 0) +
+                        (part->gain[FPA_QUERY] != 1 || part->gain[FPA_KEY] != 1);
+    operations += (map_operations[part->map[FPA_QUERY]] + map_operations[part->map[FPA_KEY]]) / 2;
+    if (part->angle != FPA_NO_MATRIX)
+        operations += 26 + 2 * (2 * positions + 12);
+    count_vectors(to, part->is_complex ? 2 * part->rows : part->rows, count, operations, 1);
+}
+
+void parts_lift(const fpa_counting *to, int count)
+{
+    const fpa_lift *lift = to->plan->written->lift;
+    bool norm = false;
+    for (int i = 0; i < lift->part_count; i++) {
+        const fpa_lift_part *part = &lift->parts[i];
+        for (int f = 0; f < part->factor_count; f++) {
+            count_factor(to, part, part->factors[f].source, count);
+            if (part->is_complex)
+                count_factor(to, part, part->factors[f].imaginary, count);
+            if (f)
+                count_vectors(to, part->rows, count, part->is_complex ? 6 : 1, part->is_complex ? 4 : 2);
+        }
+        count_end(to, part, count);
+        norm = norm || part->square != 0;
+    }
+    if (norm)
+        count_vectors(to, lift->width, count, 1, 2);
+}
+
+int parts_lift_rows(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    int most = 0;
+    for (int i = 0; lift && i < lift->part_count; i++) {
+        const fpa_lift_part *part = &lift->parts[i];
+        const int rows = part->factor_count > 1 ? part->is_complex ? 2 * part->rows : part->rows : 0;
+        most = rows > most ? rows : most;
+    }
+    return lift ? lift->width + 3 + lift->positions + most : 0;
+}
