@@ -1,6 +1,5 @@
 #include "npy.h"
 #include "dtype.h"
-#include "output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,14 +17,33 @@
 enum {
     MAGIC_SIZE = 8, /* "\x93NUMPY", major, minor */
     MAX_HEADER = 64 * 1024,
-    ALIGNMENT = 64, /* of the data in the file */
 };
 
 static const char magic[] = "\x93NUMPY";
 
+/* What a file may hold. */
+typedef enum npy_wanted { WANT_FLOATS, WANT_NUMBERS, WANT_MASK } npy_wanted;
+
+static const char *const wanted_text[] = {
+    [WANT_FLOATS] = "'<f2', '<f4' or '<f8' (float16, 32 or 64)",
+    [WANT_NUMBERS] = "'<f2', '<f4', '<f8' (float16, 32 or 64) or an integer type",
+    [WANT_MASK] = "'|b1' or '|u1' (bool or uint8)",
+};
+
+static const struct {
+    const char *name;
+    char kind;
+    int item;
+} types[] = {
+    {"<f2", 'f', 2}, {"<f4", 'f', 4}, {"<f8", 'f', 8}, {"|b1", 'b', 1}, {"|u1", 'u', 1}, {"|i1", 'i', 1},
+    {"<u2", 'u', 2}, {"<i2", 'i', 2}, {"<u4", 'u', 4}, {"<i4", 'i', 4}, {"<u8", 'u', 8}, {"<i8", 'i', 8},
+};
+
 /* What a file's header says. */
 typedef struct npy_layout {
-    int item;      /* bytes a number: 2, 4 or 8 */
+    npy_wanted wanted;
+    char kind;     /* 'f': floating-point, 'i', 'u': integers with and without sign, 'b': bool */
+    int item;      /* bytes a number: 1, 2, 4 or 8 */
     bool reversed; /* Fortran order: the first axis is the fastest */
     int axes;
     int64_t shape[NPY_MAX_AXES];
@@ -65,27 +83,30 @@ static bool is_word(const char *text, size_t length, const char *word)
     return length == strlen(word) && memcmp(text, word, length) == 0;
 }
 
+static bool is_wanted(npy_wanted wanted, char kind, int item)
+{
+    if (wanted == WANT_MASK)
+        return kind == 'b' || (kind == 'u' && item == 1);
+    return kind == 'f' || (wanted == WANT_NUMBERS && kind != 'b');
+}
+
 static fpa_status parse_type(const char *path, const char **at, npy_layout *layout, fpa_error *error)
 {
     const char *value = *at, *type;
     size_t length;
     if (*value == '[')
-        return fail(error, FPA_INVALID, path,
-                    "holds %.*s, but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed",
-                    (int)strcspn(value + 1, "'\n") + 2, value);
+        return fail(error, FPA_INVALID, path, "holds %.*s, but %s is needed",
+                    (int)strcspn(value + 1, "'\n") + 2, value, wanted_text[layout->wanted]);
     if (!parse_string(at, &type, &length))
         return fail(error, FPA_INVALID, path, "has a header without a type");
-    if (is_word(type, length, "<f2"))
-        layout->item = 2;
-    else if (is_word(type, length, "<f4"))
-        layout->item = 4;
-    else if (is_word(type, length, "<f8"))
-        layout->item = 8;
-    else
-        return fail(error, FPA_INVALID, path,
-                    "holds %.*s, but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed", (int)(*at - value),
-                    value);
-    return FPA_OK;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (is_word(type, length, types[i].name) && is_wanted(layout->wanted, types[i].kind, types[i].item)) {
+            layout->kind = types[i].kind;
+            layout->item = types[i].item;
+            return FPA_OK;
+        }
+    return fail(error, FPA_INVALID, path, "holds %.*s, but %s is needed", (int)(*at - value), value,
+                wanted_text[layout->wanted]);
 }
 
 static fpa_status parse_order(const char *path, const char **at, npy_layout *layout, fpa_error *error)
@@ -339,31 +360,61 @@ static int64_t place_of(const npy_layout *layout, int64_t i)
     return place;
 }
 
+static double integer_at(const npy_layout *layout, const void *items, int64_t place)
+{
+    const char *at = (const char *)items + place * layout->item;
+    uint64_t bits = 0;
+    memcpy(&bits, at, (size_t)layout->item);
+    if (layout->kind != 'i')
+        return (double)bits;
+    const int above = 64 - 8 * layout->item; /* the sign goes to the top, and comes down again */
+    return (double)((int64_t)(bits << above) >> above);
+}
+
 static double item_at(const npy_layout *layout, const void *items, int64_t i)
 {
     const int64_t place = place_of(layout, i);
+    if (layout->kind != 'f')
+        return integer_at(layout, items, place);
     if (layout->item == 2)
         return (double)f16_to_float(((const uint16_t *)items)[place]);
     return layout->item == 4 ? (double)((const float *)items)[place] : ((const double *)items)[place];
 }
 
-fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
+/* As float, in C order; an integer beyond 2^24 is exact as it is, or an error. */
+static fpa_status convert(const char *path, const npy_layout *layout, const void *items, float *to,
+                          fpa_error *error)
 {
-    npy_layout layout = {0};
+    const double most = 0x1p53; /* what is larger was rounded to double already */
+    for (int64_t i = 0; i < layout->count; i++) {
+        const double value = item_at(layout, items, i);
+        to[i] = (float)value;
+        if (layout->kind != 'f' && ((double)to[i] != value || value > most || value < -most))
+            return fail(error, FPA_INVALID, path,
+                        "holds the integer %.0f, number %lld of the array, which float32 does not have",
+                        value, (long long)i + 1);
+    }
+    return FPA_OK;
+}
+
+static fpa_status read_array(const char *path, npy_wanted wanted, fpa_array *array, fpa_error *error)
+{
+    npy_layout layout = {.wanted = wanted};
     void *items;
 
     *array = (fpa_array){0};
     fpa_status status = read_file(path, NULL, &layout, &items, error);
     if (status != FPA_OK)
         return status;
-    if (layout.item != (int)sizeof(float) || layout.reversed) {
+    if (layout.kind != 'f' || layout.item != (int)sizeof(float) || layout.reversed) {
         float *converted = malloc(layout.count ? (size_t)layout.count * sizeof(float) : 1);
-        for (int64_t i = 0; converted && i < layout.count; i++)
-            converted[i] = (float)item_at(&layout, items, i);
+        status = converted ? convert(path, &layout, items, converted, error) : fail_memory(error);
         free(items);
         items = converted;
-        if (!converted)
-            return fail_memory(error);
+        if (status != FPA_OK) {
+            free(converted);
+            return status;
+        }
     }
     array->axes = layout.axes;
     memcpy(array->shape, layout.shape, sizeof array->shape);
@@ -372,6 +423,21 @@ fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
     array->reversed = layout.reversed;
     array->data = items;
     return FPA_OK;
+}
+
+fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
+{
+    return read_array(path, WANT_FLOATS, array, error);
+}
+
+fpa_status npy_read_numbers(const char *path, fpa_array *array, fpa_error *error)
+{
+    return read_array(path, WANT_NUMBERS, array, error);
+}
+
+fpa_status npy_read_mask(const char *path, fpa_array *array, fpa_error *error)
+{
+    return read_array(path, WANT_MASK, array, error);
 }
 
 fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error)
@@ -411,63 +477,4 @@ void npy_free(fpa_array *array)
 {
     free(array->data);
     *array = (fpa_array){0};
-}
-
-/* ---- writing ---- */
-
-/* "(3, 4)", and "(3,)" for one axis, as Python has it. */
-static void format_shape(char *text, size_t size, const fpa_array *array)
-{
-    size_t used = (size_t)snprintf(text, size, "(");
-    for (int i = 0; i < array->axes; i++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%lld", i ? ", " : "", (long long)array->shape[i]);
-    snprintf(text + used, size - used, "%s)", array->axes == 1 ? "," : "");
-}
-
-/* Version 1.0; the data begin at a multiple of ALIGNMENT. */
-enum { WRITTEN_HEADER = 512 };
-_Static_assert(WRITTEN_HEADER % ALIGNMENT == 0 && WRITTEN_HEADER > NPY_MAX_AXES * 24 + 128, "too short");
-
-/* The number of bytes. */
-static size_t format_header(char header[WRITTEN_HEADER], const fpa_array *array)
-{
-    enum { START = MAGIC_SIZE + 2 };
-    char shape[NPY_MAX_AXES * 24 + 8];
-    format_shape(shape, sizeof shape, array);
-    size_t text = (size_t)snprintf(header + START, WRITTEN_HEADER - START,
-                                   "{'descr': '<f%d', 'fortran_order': False, 'shape': %s, }",
-                                   array->item == 2 ? 2 : 4, shape);
-    size_t length = (START + text + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - START;
-    memset(header + START + text, ' ', length - text - 1);
-    header[START + length - 1] = '\n';
-    memcpy(header, magic, 6);
-    header[6] = 1;
-    header[7] = 0;
-    header[8] = (char)(length & 255);
-    header[9] = (char)(length >> 8);
-    return START + length;
-}
-
-static fpa_status write_parts(const char *path, const fpa_array *array, const void *items, size_t item,
-                              fpa_error *error)
-{
-    char header[WRITTEN_HEADER];
-    size_t size = format_header(header, array);
-    const fpa_bytes parts[] = {{header, size}, {items, (size_t)array->count * item}};
-    return output_write(path, 0666, parts, 2, error);
-}
-
-fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error)
-{
-    if (array->item != 2)
-        return write_parts(path, array, array->data, sizeof(float), error);
-    uint16_t *halves = malloc(array->count ? (size_t)array->count * sizeof *halves : 1);
-    if (!halves)
-        return fail_memory(error);
-    for (int64_t i = 0; i < array->count; i++)
-        halves[i] = f16_from_float(array->data[i]);
-    fpa_status status = write_parts(path, array, halves, sizeof *halves, error);
-    free(halves);
-    return status;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "head/lift.h"
 #include "base/clock.h"
 #include "gen/emit/emit.h"
 #include "gen/plan/plan.h"
@@ -111,12 +112,24 @@ static void print_matrices(const fpa_head *head)
     }
 }
 
+/* What calls of a head with a lift give beside q, k and v, and how many numbers branches take. */
+static void print_lift(const fpa_head *head)
+{
+    printf("\n  %d coordinates made of q and k", head->d);
+    if (head->lift->positions)
+        printf(", positions of %d number%s", head->lift->positions, head->lift->positions == 1 ? "" : "s");
+    if (head->lift->key_mask)
+        printf(", a mask of keys");
+    if (lift_heads(head))
+        printf(", constants of %d key/value heads", lift_heads(head));
+}
+
 static void print_head(const fpa_head *head)
 {
     printf("head %s (", head->name);
     print_escaped(stdout, head->origin ? head->origin : "no file");
     puts(")");
-    printf("  d = %d, dv = %d, degree %d, %s", head->d, head->dv, head_degree(head),
+    printf("  d = %d, dv = %d, degree %d, %s", head_width(head), head->dv, head_degree(head),
            head->causal ? "causal" : "not causal");
     if (head->scale != 1)
         printf(", scale %.9g", head->scale);
@@ -127,6 +140,8 @@ static void print_head(const fpa_head *head)
            dtype_name(head->state_dtype));
     if (head->products != FPA_PRODUCTS_PLAIN)
         printf(", products %s", products_name(head->products));
+    if (head->lift)
+        print_lift(head);
     printf("\n\n%d term%s as written\n", head->term_count, head->term_count == 1 ? "" : "s");
     print_terms(head);
     print_matrices(head);
@@ -239,7 +254,10 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     json_text(json, "head", all->written->name);
     json_text(json, "origin", all->written->origin);
     json_text(json, "target", facts->target);
-    json_integer(json, "d", all->written->d);
+    json_integer(json, "d", head_width(all->written));
+    json_integer(json, "coordinates", all->written->d);
+    json_integer(json, "positions", all->written->lift ? all->written->lift->positions : 0);
+    json_bool(json, "key_mask", all->written->lift && all->written->lift->key_mask);
     json_integer(json, "dv", all->written->dv);
     json_integer(json, "degree", head_degree(all->written));
     json_integer(json, "terms", all->written->term_count);
