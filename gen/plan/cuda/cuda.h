@@ -103,6 +103,7 @@ typedef enum fpa_cuda_mechanism {
 typedef struct fpa_cuda_lift {
     int vector;                   /* numbers of a token's coordinates: whole pieces of 16 bytes */
     int threads, tokens;          /* of a block */
+    int blocks;                   /* of a multiprocessor, that it has registers for */
     int rows;                     /* of a part, that a block has at a time */
     int steps;                    /* of so many rows, of all parts */
     int pitch;                    /* bytes of a token as it is given, in shared memory */
