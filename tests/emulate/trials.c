@@ -199,14 +199,6 @@ void emulated_report(const emulated_job *j, const char *what)
 
 /* ---- the fixture ---- */
 
-fpa_status emulated_load_heads(emulated_fixture *f, const char *text, const char *target, fpa_error *error)
-{
-    fpa_status status = spec_load_text("emulated.lua", NULL, text, strlen(text), &f->list, error);
-    for (int i = 0; i < f->list.count && !status; i++)
-        status = source_generate(f->list.heads[i], target, &f->source[i], error);
-    return status;
-}
-
 int emulated_setup(void **state)
 {
     static emulated_fixture f;
@@ -221,7 +213,10 @@ int emulated_setup(void **state)
     if (f.ready)
         status = emulated_prepare(f.folder, &error);
     if (!status)
-        status = emulated_load_heads(&f, emulated_heads, "cuda:sm_90a", &error);
+        status =
+            spec_load_text("emulated.lua", NULL, emulated_heads, sizeof emulated_heads - 1, &f.list, &error);
+    for (int i = 0; i < f.list.count && !status; i++)
+        status = source_generate(f.list.heads[i], "cuda:sm_90a", &f.source[i], &error);
     if (status)
         print_error("%s: %s\n", error.where, error.message);
     return status ? -1 : 0;

@@ -36,8 +36,6 @@ typedef struct emulated_fixture {
     fpa_source source[EMULATED_MOST_HEADS];
 } emulated_fixture;
 
-/* A spec's heads, for a target, beside another fixture's. */
-fpa_status emulated_load_heads(emulated_fixture *f, const char *text, const char *target, fpa_error *error);
 /* For cmocka: *state becomes the fixture. */
 int emulated_setup(void **state);
 int emulated_teardown(void **state);
