@@ -33,6 +33,7 @@ static const struct {
     [IN_WIDE_CLUSTER_SCAN] = {"clustereddeep", CLUSTER_CALL, 5},
     [IN_TOKEN] = {"plain", TOKEN_CALL, 5},
     [IN_LIFT] = {"placed", LONG_CALL, 2},
+    [IN_LIFT_SUMS] = {"favor", LONG_CALL, 2},
     [IN_PLAIN_LIFT] = {"lonely", LONG_CALL, 2},
 };
 

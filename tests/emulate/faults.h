@@ -6,7 +6,7 @@
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same,
  * and where keys of a total are shared out; of clusters, also where o has no place of its own; of one token;
- * of coordinates, by tensor cores and by plain sums.
+ * of coordinates, by tensor cores, with sums of them, and by plain sums.
  */
 enum fault_place {
     BY_BOXES,
@@ -18,6 +18,7 @@ enum fault_place {
     IN_WIDE_CLUSTER_SCAN,
     IN_TOKEN,
     IN_LIFT,
+    IN_LIFT_SUMS,
     IN_PLAIN_LIFT,
     PLACES
 };
@@ -352,11 +353,11 @@ static const struct emulated_fault {
       "decode_resident ... at the cluster's barrier where it has not arrived", "parts_read", ";"}},
     {IN_LIFT,
      OTHER_PLACE,
-     {"the map of keys for queries", "but the formula gives", "lift_maps",
+     {"the map of keys for queries", "but the formula gives", "coordinate_maps",
       "$ local query, key = value_of(p, p.key), value_of(p, p.key)"}},
-    {IN_LIFT,
+    {IN_LIFT_SUMS,
      LEFT_OUT,
-     {"masked keys that take part", "but the formula gives", "lift_masked", "return false;"}},
+     {"masked keys that take part", "but the formula gives", "coordinate_masked", "return false;"}},
     {IN_LIFT,
      LEFT_OUT,
      {"values of masked keys that are no numbers", "is not a number", "padded_values",
@@ -364,15 +365,15 @@ static const struct emulated_fault {
       "call.heads, true);"}},
     {IN_LIFT,
      OTHER_PLACE,
-     {"a phase on the side of keys, too", "but the formula gives", "lift_phase",
+     {"a phase on the side of keys, too", "but the formula gives", "coordinate_phase",
       "const float2 turn = lift_turn(angle + (${angles.phase})[row]);"}},
     {IN_LIFT,
      OTHER_PLACE,
-     {"the row of a matrix behind its own", "but the formula gives", "lift_matrix_row",
+     {"the row of a matrix behind its own", "but the formula gives", "coordinate_row",
       "const int row = lift_warp_row(first) + lane_row() / 2 * 4 + lane_row() % 2 + 1;"}},
     {IN_PLAIN_LIFT,
      OTHER_PLACE,
-     {"the row of a matrix behind its own, in fp32", "but the formula gives", "lift_plain_row",
+     {"the row of a matrix behind its own, in fp32", "but the formula gives", "coordinate_plain_row",
       "const float *from = w + (row + 1 < rows ? row + 1 : 0) * row_stride;"}},
 };
 
