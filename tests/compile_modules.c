@@ -47,8 +47,8 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"trainable_diagonal", "f32", "cuda:sm_103"},
     {"tspow2_d32_bf16_state", "bf16", "cuda:sm_120"},
     {"lift_all", "bf16", "cuda:sm_90a"}, /* coordinates of every kind */
+    {"lift_all", "f16", "cuda:sm_80"},
     {"lift_all", "f32", "cuda:sm_80"},
-    {"lift_linear", "f16", "cuda:sm_90a"},
 };
 
 static const char widths[] =
@@ -212,7 +212,7 @@ static void add_lifts(compile_fixture *f)
     for (int t = 0; t < FPA_DTYPES; t++)
         for (int i = 0; i < f->lifts[t].count; i++) {
             add_job(f, LIFTS, f->lifts[t].heads[i], "cuda:sm_80");
-            add_job(f, LIFTS, f->lifts[t].heads[i], "cuda:sm_90a");
+            add_job(f, LIFTS, f->lifts[t].heads[i], t == FPA_F32 ? "cuda:sm_90" : "cuda:sm_90a");
         }
 }
 
