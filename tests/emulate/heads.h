@@ -96,6 +96,11 @@ static const char emulated_heads[] =
     "    some(9, 32, 5), some(9, 32, 6), map_q = one,\n"
     "    angle = dense { { 1 / 8 }, { 1 / 4 }, { 1 / 2 }, { 1 }, { 2 }, { 4 }, { 8 }, { 16 }, { 32 } } } } "
     "}),\n"
+    "  h('manycoordinates', { d = 24, scale = 1 / 4, terms = term { trainable { name = 'w', rows = 520 "
+    "}:map(relu) } }),\n"
+    "  h('manyplain', { d = 24, dtype = 'f32', scale = 1 / 4, terms = term { trainable { name = 'w', rows = "
+    "270 "
+    "}:map(relu) } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
     "}\n";
 

@@ -30,10 +30,11 @@ enum {
     CUDA_DECODE_QUERIES = 4, /* query heads that one pass over the state serves */
     CUDA_SPLIT_REDUCTION_THREADS = 64,
     CUDA_PAD_THREADS = 256,
-    CUDA_SCAN_THREADS = 256,   /* of gate_scan and segment_scan */
-    CUDA_SCAN_ELEMENTS = 2048, /* of a copy, that a block of segment_scan takes */
-    WHY = 160,                 /* bytes of a reason */
-    CUDA_MAX_WIDTH = 256,      /* d, dv */
+    CUDA_SCAN_THREADS = 256,     /* of gate_scan and segment_scan */
+    CUDA_SCAN_ELEMENTS = 2048,   /* of a copy, that a block of segment_scan takes */
+    WHY = 160,                   /* bytes of a reason */
+    CUDA_MAX_WIDTH = 256,        /* d, dv */
+    CUDA_MAX_COORDINATES = 1024, /* of a lift */
     CUDA_MAX_FEATURES = 1 << 18,
     CUDA_MAX_WEIGHTS = 256, /* run-time matrices: their addresses are kernel parameters */
 };
