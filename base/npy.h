@@ -32,12 +32,19 @@ void npy_free(fpa_array *array);
 /* A matrix for a spec: exactly two axes, in double; malloc'ed. */
 fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error);
 
-/* The same of at most so many rows, columns and numbers: what has more is INVALID before it is read. */
+/* What a spec may be given: a matrix, two axes, or several of one shape, three; floats, or integers of any type. */
+typedef struct npy_matrices {
+    bool several; /* three axes; else count is 1 */
+    int64_t count, rows, columns;
+    double *data; /* [count][rows][columns], malloc'ed */
+} npy_matrices;
+
+/* Of each matrix at most so many rows and columns, of all so many numbers: what has more is INVALID before it is read. */
 typedef struct npy_limit {
     int64_t rows, columns, numbers;
 } npy_limit;
 
-fpa_status npy_read_matrix_within(const char *path, const npy_limit *limit, int64_t *rows, int64_t *cols,
-                                  double **data, fpa_error *error);
+fpa_status npy_read_matrices(const char *path, const npy_limit *limit, npy_matrices *matrices,
+                             fpa_error *error);
 
 #endif

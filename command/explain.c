@@ -11,6 +11,8 @@
 #include "gen/simplify/simplify.h"
 #include "command.h"
 #include "explain_candidates.h"
+#include "explain_symmetry.h"
+#include "explain_lift.h"
 #include "json.h"
 #include "options.h"
 #include "plain_text.h"
@@ -60,7 +62,10 @@ static bool same_shape(const fpa_term *a, const fpa_term *b)
     if (a->branch_count != b->branch_count)
         return false;
     for (int i = 0; i < a->branch_count; i++) {
-        if (a->branches[i].kind != b->branches[i].kind || a->branches[i].width != b->branches[i].width)
+        const fpa_branch *left = &a->branches[i], *right = &b->branches[i];
+        if (left->kind != right->kind || left->width != right->width)
+            return false;
+        if (left->kind == FPA_BRANCH_COORDINATES && left->row[0] != right->row[0])
             return false;
     }
     return true;
@@ -72,7 +77,13 @@ static void print_branches(const fpa_term *term)
         printf("the constant 1");
     for (int i = 0; i < term->branch_count; i++) {
         const fpa_branch *branch = &term->branches[i];
-        printf("%s%s %d", i ? " x " : "", branch_kind_name(branch->kind), branch->width);
+        const char *name = branch_kind_name(branch->kind), *between = i ? " x " : "";
+        if (branch->kind == FPA_BRANCH_COORDINATES && branch->width > 1)
+            printf("%s%s %d..%d", between, name, branch->row[0] + 1, branch->row[branch->width - 1] + 1);
+        else if (branch->kind == FPA_BRANCH_COORDINATES)
+            printf("%scoordinate %d", between, branch->row[0] + 1);
+        else
+            printf("%s%s %d", between, name, branch->width);
     }
 }
 
@@ -112,18 +123,6 @@ static void print_matrices(const fpa_head *head)
     }
 }
 
-/* What calls of a head with a lift give beside q, k and v, and how many numbers branches take. */
-static void print_lift(const fpa_head *head)
-{
-    printf("\n  %d coordinates made of q and k", head->d);
-    if (head->lift->positions)
-        printf(", positions of %d number%s", head->lift->positions, head->lift->positions == 1 ? "" : "s");
-    if (head->lift->key_mask)
-        printf(", a mask of keys");
-    if (lift_heads(head))
-        printf(", constants of %d key/value heads", lift_heads(head));
-}
-
 static void print_head(const fpa_head *head)
 {
     printf("head %s (", head->name);
@@ -140,11 +139,15 @@ static void print_head(const fpa_head *head)
            dtype_name(head->state_dtype));
     if (head->products != FPA_PRODUCTS_PLAIN)
         printf(", products %s", products_name(head->products));
-    if (head->lift)
-        print_lift(head);
     printf("\n\n%d term%s as written\n", head->term_count, head->term_count == 1 ? "" : "s");
     print_terms(head);
     print_matrices(head);
+    explain_lift_print(head);
+    for (int i = 0; i < head->note_count; i++) {
+        fputs(i ? "  " : "\n  ", stdout);
+        print_escaped(stdout, head->notes[i]);
+        putchar('\n');
+    }
 }
 
 static void print_notes(const fpa_simplified *simple)
@@ -226,12 +229,13 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_head(all->written);
     print_notes(&all->simple);
     print_features(all->written, &all->plan.facts);
+    const fpa_status status = explain_symmetry(all->written, &all->simple, NULL, error);
     print_costs(&all->plan.facts);
     print_plan(plan);
     free(plan);
-    return options->call.length
+    return !status && options->call.length
                ? explain_candidates(&all->plan, &all->simple, all->written, &options->call, NULL, error)
-               : FPA_OK;
+               : status;
 }
 
 static void write_costs(fpa_json *json, const fpa_facts *facts)
@@ -270,6 +274,11 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     json_integer(json, "block", facts->block);
     json_integer(json, "chunk", facts->chunk);
     write_costs(json, facts);
+    explain_lift_write(json, all->written);
+    json_array(json, "notes");
+    for (int i = 0; i < all->written->note_count; i++)
+        json_text(json, NULL, all->written->notes[i]);
+    json_close(json);
     json_array(json, "simplifications");
     for (int i = 0; i < all->simple.note_count; i++)
         json_text(json, NULL, all->simple.notes[i]);
@@ -278,7 +287,8 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     for (int i = 0; i < all->simple.warning_count; i++)
         json_text(json, NULL, all->simple.warnings[i]);
     json_close(json);
-    if (options->call.length) {
+    status = explain_symmetry(all->written, &all->simple, json, error);
+    if (!status && options->call.length) {
         json_array(json, "calls");
         status = explain_candidates(&all->plan, &all->simple, all->written, &options->call, json, error);
         json_close(json);
@@ -393,8 +403,9 @@ int command_explain(int count, char **arguments)
         "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
         "[--length N] [--batch N] [--heads N] [--form FORM] [--json] [--verbose]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
-        "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
-        "each form and the plan for a target. With --length: every way to carry out a call of that\n"
+        "features D beside the exact minimum and beside TPOW, the state's size, the rotations of q\n"
+        "and k that leave it as it is, the cost of each form and the plan for a target. With --length: every "
+        "way to carry out a call of that\n"
         "size, its seconds by the model of the machine and what limits it, or why it does not suit.",
         OPTION_TABLE(table),
         1,

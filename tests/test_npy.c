@@ -273,6 +273,37 @@ static void a_matrix_has_two_axes(void **state)
     assert_string_equal(error.message, "has 1 axes, but a matrix has 2");
 }
 
+/* Of any kind of numbers, but integers are no tensors. */
+static void specs_read_several_matrices_and_integers(void **state)
+{
+    const int32_t whole[] = {1, -2, 3, 2000000000, 5, 6};
+    const npy_limit limit = {3, 3, 100}, narrow = {3, 2, 100}, few = {3, 3, 5};
+    npy_matrices read;
+    fpa_array array;
+    fpa_error error;
+
+    (void)state;
+    write_file(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 1, 3), }", whole, sizeof whole);
+    assert_int_equal(npy_read_matrices(path, &limit, &read, &error), FPA_OK);
+    assert_true(read.several && read.count == 2 && read.rows == 1 && read.columns == 3);
+    for (int i = 0; i < 6; i++)
+        assert_true(read.data[i] == whole[i]);
+    free(read.data);
+    assert_int_equal(npy_read_matrices(path, &narrow, &read, &error), FPA_INVALID);
+    assert_string_equal(error.message, "is 1 x 3, but at most 3 x 2 is allowed");
+    assert_int_equal(npy_read_matrices(path, &few, &read, &error), FPA_INVALID);
+    assert_int_equal(npy_read(path, &array, &error), FPA_INVALID);
+    assert_string_equal(error.message,
+                        "holds '<i4', but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed");
+    write_file(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }", whole, sizeof whole);
+    assert_int_equal(npy_read_matrices(path, &limit, &read, &error), FPA_OK);
+    assert_true(!read.several && read.count == 1 && read.rows == 2 && read.data[3] == 2e9);
+    free(read.data);
+    write_file(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (6,), }", whole, sizeof whole);
+    assert_int_equal(npy_read_matrices(path, &limit, &read, &error), FPA_INVALID);
+    assert_string_equal(error.message, "has 1 axes, but a matrix has 2, several of one shape have 3");
+}
+
 static const struct {
     int version;
     const char *header, *message;
@@ -424,6 +455,7 @@ int main(void)
         cmocka_unit_test(fortran_order_is_copied),
         cmocka_unit_test(float16_is_read_and_written),
         cmocka_unit_test(a_matrix_has_two_axes),
+        cmocka_unit_test(specs_read_several_matrices_and_integers),
         cmocka_unit_test(keys_come_in_any_order_and_either_quotes),
         cmocka_unit_test(a_fifo_does_not_hold_us_up),
         cmocka_unit_test(a_file_that_is_not_understood_is_refused_with_the_reason),
