@@ -101,6 +101,8 @@ static const char emulated_heads[] =
     "  h('manyplain', { d = 24, dtype = 'f32', scale = 1 / 4, terms = term { trainable { name = 'w', rows = "
     "270 "
     "}:map(relu) } }),\n"
+    "  h('broad', { d = 1000, dtype = 'f32', terms = term { trainable { name = 'w', rows = 16 }:map(relu) } "
+    "}),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
     "}\n";
 

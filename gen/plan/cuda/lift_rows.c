@@ -21,6 +21,15 @@ static bool has_pairs(const fpa_lift *lift)
     return false;
 }
 
+static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int tokens)
+{
+    l->tokens = tokens;
+    l->places = tokens * l->pitch;
+    l->norms = l->places + 8 * tokens;
+    l->positions = l->norms + 4 * tokens;
+    l->bytes = l->positions + 4 * tokens * lift->positions;
+}
+
 fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -30,17 +39,15 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
         return l;
     l.vector = round_up(plan->head->d, 16 / element);
     l.threads = LIFT_THREADS;
-    l.tokens = LIFT_TOKENS;
     l.blocks = has_pairs(lift) ? 2 : 3; /* numbers of a pair are made together */
     l.rows = element == 2 ? MMA_ROWS : LANES;
     for (int i = 0; i < lift->part_count; i++)
         l.steps += (lift->parts[i].rows + l.rows - 1) / l.rows;
     /* an odd number of pieces: 8 tokens lie in all banks; columns of whole steps of the matrix instruction */
     l.pitch = element == 2 ? round_up(lift->width * element, 32) + 16 : round_up(lift->width * element, 16);
-    l.places = l.tokens * l.pitch;
-    l.norms = l.places + 8 * l.tokens;
-    l.positions = l.norms + 4 * l.tokens;
-    l.bytes = l.positions + 4 * l.tokens * lift->positions;
+    place_tokens(&l, lift, LIFT_TOKENS);
+    if (l.bytes > plan->target->shared_memory)
+        place_tokens(&l, lift, LIFT_TOKENS / 2);
     return l;
 }
 
@@ -72,14 +79,14 @@ static int finishing(const fpa_lift *lift, const fpa_lift_part *part)
            PRODUCT * part->factor_count * (part->is_complex ? 4 : 1);
 }
 
-/* Dense rows of 16 tokens, by 8 rows: each 16 columns are two products, and 64 tokens share 16 pairs that are fetched and
+/* Dense rows of 16 tokens, by 8 rows: each 16 columns are two products, and a block's tokens share 16 pairs that are fetched and
  * split by 8 instructions each. */
 static void count_products(const fpa_plan *plan, int rows, struct fpa_cuda_work *work)
 {
     enum { FETCH = 8 * 4, FRAGMENT = 4 };
     const int steps = (rows + 7) / 8 * ((plan->written->lift->width + 15) / 16);
     work->products += 2 * steps;
-    work->instructions += steps * (2 + FETCH * 16 / LIFT_TOKENS) + steps / 2;
+    work->instructions += steps * (2 + FETCH * 16 / plan->cuda.lift.tokens) + steps / 2;
     work->shared += steps / 2 * FRAGMENT;
 }
 

@@ -6,7 +6,7 @@
 
 enum {
     LIFT_THREADS = 128, /* of a block */
-    LIFT_TOKENS = 64,   /* that it takes */
+    LIFT_TOKENS = 64,   /* that it takes; of wide q and k half as many */
 };
 
 extern const fpa_field cuda_lift_fields[];
