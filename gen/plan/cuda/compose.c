@@ -98,6 +98,7 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->weights = cuda_count_weights(plan->written);
     g->element = (int)dtype_size(plan->head->dtype);
     g->gate = plan->head->gate;
+    g->unmasked = !plan->head->causal;
     g->query_tokens = cuda->query_tokens;
     if (plan->head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
@@ -136,5 +137,6 @@ void cuda_compose(fpa_plan *plan)
     cuda->pads = padded_vector(plan) || padded_value(plan);
     cuda->lift = plan_cuda_lift(plan);
     plan->pair_queries = cuda->query_tokens;
+    plan->chunk_states = plan->head->causal ? 2 : 0; /* without a mask one copy a sequence */
     fill_geometry(plan, &cuda->geometry);
 }
