@@ -105,10 +105,9 @@ static fpa_status check_products(const fpa_head *head, fpa_error *error)
     return FPA_OK;
 }
 
-static fpa_status check_scalars(const fpa_head *head, fpa_error *error)
+static fpa_status check_scalars(const fpa_head *head, int most, fpa_error *error)
 {
-    fpa_status status =
-        check_range(head, "d", head->d, 1, head->lift ? HEAD_MAX_COORDINATES : HEAD_MAX_WIDTH, error);
+    fpa_status status = check_range(head, "d", head->d, 1, most, error);
 
     if (status == FPA_OK)
         status = check_range(head, "dv", head->dv, 1, HEAD_MAX_WIDTH, error);
@@ -357,12 +356,13 @@ static fpa_status check_terms(const fpa_head *head, fpa_error *error)
     return status == FPA_OK ? check_kernel(head, error) : status;
 }
 
-fpa_status head_validate(const fpa_head *head, fpa_error *error)
+/* most: coordinates that there may be. */
+static fpa_status validate(const fpa_head *head, int most, fpa_error *error)
 {
     fpa_status status = check_name(head, head->name, "the head", error);
 
     if (status == FPA_OK)
-        status = check_scalars(head, error);
+        status = check_scalars(head, most, error);
     if (status == FPA_OK && (head->matrix_count < 0 || head->matrix_count > HEAD_MAX_MATRICES))
         status = fail(error, FPA_INVALID, place(head), "the head has %d matrices (allowed are 0..%d)",
                       head->matrix_count, HEAD_MAX_MATRICES);
@@ -371,6 +371,16 @@ fpa_status head_validate(const fpa_head *head, fpa_error *error)
     if (status == FPA_OK && head->lift)
         status = lift_validate(head, error);
     return status == FPA_OK ? check_terms(head, error) : status;
+}
+
+fpa_status head_validate(const fpa_head *head, fpa_error *error)
+{
+    return validate(head, head->lift ? HEAD_MAX_COORDINATES : HEAD_MAX_WIDTH, error);
+}
+
+fpa_status head_validate_polynomial(const fpa_head *head, fpa_error *error)
+{
+    return validate(head, HEAD_MAX_COORDINATES, error);
 }
 
 int head_width(const fpa_head *head)

@@ -127,6 +127,8 @@ void head_free(fpa_head *head); /* NULL is fine */
 /* Every rule a head must obey, whoever built it; the message names term, branch
  * and row (1-based). Stages after this one rely on it. */
 fpa_status head_validate(const fpa_head *head, fpa_error *error);
+/* The same of a polynomial of coordinates that somebody has made: a lift makes more than q and k may have. */
+fpa_status head_validate_polynomial(const fpa_head *head, fpa_error *error);
 
 /* The canonical text: one field a line, the format's version on line 1, numbers exact
  * (matrices in hexadecimal floating point). Equal heads have equal bytes. It serves the dump,

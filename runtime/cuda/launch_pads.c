@@ -66,20 +66,20 @@ static fpa_status launch_lift(const struct fpa_cuda_module *cuda, const struct f
     return status;
 }
 
-/* The first `count` of them are neither needed nor touched. */
+/* Those from number `first` on. */
 static fpa_status launch_padding(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                                 struct fpa_cuda_call *call, const operand list[3], int count,
+                                 struct fpa_cuda_call *call, const operand list[3], int first,
                                  CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     int64_t pieces = 0;
-    for (int i = count; i < 3; i++)
+    for (int i = first; i < 3; i++)
         pieces += count_pieces(g, call, &list[i]);
     if (!pieces)
         return FPA_OK;
     const fpa_cuda_grid grid = {CUDA_PAD_ROWS, divide_up(pieces, g->kernel[CUDA_PAD_ROWS].threads), NULL, 0};
     fpa_status status = cuda_launch(cuda, &grid, launch, call, stream, error);
-    for (int i = count; i < 3 && !status; i++)
+    for (int i = first; i < 3 && !status; i++)
         replace(&list[i]);
     return status;
 }
