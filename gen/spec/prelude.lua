@@ -10,7 +10,7 @@
 --
 -- What it builds on:
 --   head { name =, d =, dv =, terms =, block =, chunk =, causal =, scale =, normalize =, eps =,
---          gate =, dtype =, state_dtype =, products = }
+--          gate =, dtype =, state_dtype =, products =, window = }
 --   term { branch, branch, ..., weight = w }      no branch: the constant 1
 --   identity()                                    W = I
 --   select { 1, 2, range(5, 8) }, select(range)   rows of I

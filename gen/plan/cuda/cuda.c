@@ -8,6 +8,10 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
     const int weights = cuda_count_weights(head);
+    if (plan->written->window)
+        return fail(error, FPA_UNSUPPORTED, head->origin,
+                    "head '%s' has a window of %d keys; CUDA kernels have none yet", head->name,
+                    plan->written->window);
     if (head->d > CUDA_MAX_WIDTH || head->dv > CUDA_MAX_WIDTH)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' has d = %d and dv = %d; CUDA kernels take at most %d", head->name, head->d,
