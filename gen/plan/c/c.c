@@ -176,9 +176,6 @@ static double code_bytes(const fpa_plan *plan)
 fpa_status plan_c(fpa_plan *plan, fpa_error *error)
 {
     fpa_c_plan *c = &plan->c;
-    if (plan->written->window)
-        return fail(error, FPA_UNSUPPORTED, plan->head->origin,
-                    "head '%s' has a window, but no kernel has one yet", plan->head->name);
     choose_sizes(plan);
     const fpa_piece_limit whole_tiles = {.most = c->tile_features, .aligned = true};
     fpa_status status = plan_features(plan, c->unrolled ? whole_tiles : PIECES_OF_TABLES, error);
