@@ -213,11 +213,12 @@ static void add_key(evaluation *e, int64_t j, double decay, const double *v)
 {
     const double *k = e->k + j * e->rows.total, *k_size = e->k_size + j * e->rows.total;
     bool sized = e->magnitude || e->condition;
-    double value = decay * score(e, e->q, k, false);
+    const double whole = score(e, e->q, k, false);
+    double value = decay * whole;
     double size = sized ? part_size(e, k, k_size, decay) : 0;
 
-    if (e->peak)
-        e->sums.peak = fmax(e->sums.peak, fmax(fabs(value), e->k_peak[j]));
+    if (e->peak) /* a window's scores are there before they shrink */
+        e->sums.peak = fmax(e->sums.peak, fmax(fabs(e->problem->head->window ? whole : value), e->k_peak[j]));
     add_weighted(e, value, size, v);
 }
 
