@@ -425,6 +425,7 @@ static fpa_status describe(fpa_kernel *kernel, bool from_cache, fpa_error *error
         .positions = head->lift ? head->lift->positions : 0,
         .key_mask = head->lift && head->lift->key_mask,
         .heads = lift_heads(head),
+        .window = head->window,
     };
     return list_weights(kernel, error);
 }
