@@ -5,9 +5,9 @@
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   results gallery docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench generated tidy
+#   results gallery experiments docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench generated tidy
 #   format format-check smoke coverage clean: docs/command.md, "make"
-#   install uninstall install-check dist wheel wheel-check: docs/install.md
+#   install uninstall install-check dist wheel wheel-check fresh-check: docs/install.md
 
 VERSION   := $(strip $(file <VERSION))
 # Raised by what docs/abi.md says, and by nothing else.
@@ -92,6 +92,7 @@ builders        := gen/% runtime/api/open.c runtime/builder.c $(addprefix runtim
 run_objects     := $(call objects,$(filter-out $(builders),$(library_sources))) $(BUILD)/obj/verifier.o
 libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources) $(openmp_sources))
+experiment_programs := $(BUILD)/experiments/recall $(BUILD)/experiments/crossover
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
 long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper cuda_compile cuda_emulated \
@@ -108,8 +109,9 @@ comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
 .PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
-        gpu-bench gpu-table results gallery asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
-        generated tidy format clean install uninstall install-check dist wheel wheel-check
+        gpu-bench gpu-table results gallery experiments asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
+        generated tidy format clean install uninstall install-check dist wheel wheel-check \
+        fresh-check
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -336,6 +338,19 @@ $(BUILD)/machine_cpu: bench/machine_cpu.c
 	$(call say,cc)
 	$(quiet)$(CC) -O2 -march=native -fopenmp -o $@ $< -lm
 
+# Experiments that anyone can repeat, into docs/experiments (its README tells of each): SVG and table.
+experiments: $(experiment_programs)
+	$(BUILD)/experiments/recall experiments/recall.lua docs/experiments
+	$(BUILD)/experiments/crossover experiments/crossover.lua docs/experiments
+
+$(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(BUILD)/obj/experiments/output.o $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
+# The nearest of many codes is what counting recall costs.
+$(BUILD)/obj/experiments/recall.o: speed := -O3 -ffast-math
+$(BUILD)/tests/test_experiments: | $(experiment_programs)
+
 bench_c_objects := $(BUILD)/obj/bench/bench_c.o $(BUILD)/obj/bench/measure_c.o
 $(bench_c_objects): cppflags += -Iruntime/api
 $(bench_c_objects): cflags += -fopenmp
@@ -357,13 +372,13 @@ docs-check: $(BUILD)/fpac $(BUILD)/libfpa-run.a
 	@tools/docs-check.sh $<
 
 # What clang-tidy reads, a process a file. Its findings are errors; .clang-tidy says which it looks for.
-tidy_sources := $(library_sources) $(command_sources) $(sort $(wildcard examples/*.c examples/embed/*.c bench/*.c))
+tidy_sources := $(library_sources) $(command_sources) $(sort $(wildcard examples/*.c examples/embed/*.c experiments/*.c bench/*.c))
 tidy: $(BUILD)/embedded.c
 	@tools/install-deps.sh --check clang-tidy libopenblas-dev
 	@printf '%s\n' $(tidy_sources) | xargs -P $$(nproc) -I{} tools/tidy.sh {} -std=gnu11 $(cppflags) -Iruntime/api
 	@echo "clang-tidy: $(words $(tidy_sources)) files"
 
-formatted := $(sort $(shell find base head machine abi gen runtime command tools tests examples bench -name "*.[ch]"))
+formatted := $(sort $(shell find base head machine abi gen runtime command tools tests examples experiments bench -name "*.[ch]"))
 format:
 	clang-format -i $(formatted)
 
@@ -455,6 +470,10 @@ wheel: $(BUILD)/wheel/libfpa.so
 
 wheel-check: wheel
 	@PYTHON=$(PYTHON) tools/wheel-check.sh
+
+# README and tutorials in a Debian that has nothing; as root, with a network (debootstrap).
+fresh-check:
+	@tools/fresh-check.sh
 
 clean:
 	rm -rf build dist

@@ -58,7 +58,7 @@ static void every_random_head_is_valid_and_survives_its_text(void **state)
     random_limits limits = random_all;
 
     (void)state;
-    limits.half = true;
+    limits.half = limits.lift = true;
     print_message("seeds %d..%d\n", SEED, SEED + RANDOM_HEADS - 1);
     for (int i = 0; i < RANDOM_HEADS; i++) {
         fpa_head *head = random_head(SEED + i, &limits), *copy = NULL;
@@ -279,12 +279,14 @@ static size_t mutate(random_source *random, char *text, size_t size, size_t capa
 static void no_mutated_text_breaks_the_parser(void **state)
 {
     random_source random = {SEED};
+    random_limits limits = random_all;
     int accepted = 0, refused = 0;
 
     (void)state;
+    limits.lift = true;
     print_message("seed %d\n", SEED);
     for (int i = 0; i < 20000; i++) {
-        fpa_head *head = random_head(SEED + i % 50, NULL), *parsed = NULL;
+        fpa_head *head = random_head(SEED + i % 50, &limits), *parsed = NULL;
         char *text = head_print(head);
         size_t size = strlen(text), capacity = size + 64;
         char *bytes = malloc(capacity), *exact;

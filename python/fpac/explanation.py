@@ -31,6 +31,9 @@ class Explanation:
     weight_names: tuple[str, ...]  # run-time matrices
     verdict: str  # what the kernel was checked on, and its largest error
     from_cache: bool  # loaded from the cache or a bundle, not compiled
+    positions: int  # numbers of a token's position that calls give; 0: they give none
+    key_mask: bool  # calls give a mask of keys
+    heads: int  # key and value heads that calls have, as the head's constants do; 0: any number
 
     @property
     def state_bytes(self) -> int:
@@ -61,4 +64,7 @@ def explain(about: abi.Description) -> Explanation:
         weight_names=tuple(about.weight_names[i].decode() for i in range(about.weight_count)),
         verdict=about.verdict.decode(),
         from_cache=bool(about.from_cache),
+        positions=about.positions,
+        key_mask=bool(about.key_mask),
+        heads=about.heads,
     )

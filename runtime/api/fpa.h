@@ -95,7 +95,8 @@ typedef struct fpa_tensors {
     const DLTensor *state_in;       /* [B, H, N], or [B, H, D, dv] when not normalised; NULL: zero */
     DLTensor *state_out;            /* the same shapes; NULL: not wanted; may be state_in itself */
     const DLTensor *const *weights; /* [weight_count] in the order of weight_names: float32, C order,
-                                       [rows, d] or [d] (diagonal), with a leading H when one a head */
+                                       [rows, columns], [d] (diagonal) or [rows] (of one column), with a
+                                       leading H when one a head */
     void *stream;                   /* CUDA: the CUstream to compute in, of the current context (NULL: its
                                        default stream); C: NULL */
     int64_t recent;                 /* tokens before q's that state_in has not seen, while q and o have one:

@@ -280,7 +280,8 @@ static fpa_status check_overlaps(const operands *all, fpa_error *error)
     return status ? status : keep_apart(all, &all->state_out, error);
 }
 
-/* One run-time matrix: [heads,] rows, columns, or [heads,] columns of a diagonal; C order. */
+/* One run-time matrix: [heads,] rows, columns, or [heads,] columns of a diagonal, or [heads,] rows of one column; C
+ * order. */
 static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, int index, const float **weight,
                                fpa_error *error)
 {
@@ -288,14 +289,15 @@ static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, in
     fpa_view view;
     bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
     int first = matrix->per_head ? 1 : 0; /* axis of the matrix proper */
+    const DLTensor *tensor = all->tensors->weights[index];
+    const bool column = !diagonal && matrix->cols == 1 && tensor && tensor->ndim == first + 1;
     snprintf(name, sizeof name, "weights[%d] (%.63s)", index, matrix->name);
-    fpa_status status =
-        take(all, &view, name, all->tensors->weights[index], FPA_F32, first + (diagonal ? 1 : 2), error);
+    fpa_status status = take(all, &view, name, tensor, FPA_F32, first + (diagonal || column ? 1 : 2), error);
     if (!status && first)
         status = view_axis(&view, 0, all->k.shape[2], "heads", "k has", error);
     if (!status && !diagonal)
         status = view_axis(&view, first, matrix->rows, "rows", "the spec says", error);
-    if (!status)
+    if (!status && !column)
         status = view_axis(&view, first + !diagonal, matrix->cols, "columns", "the spec says", error);
     if (!status)
         status = view_contiguous(&view, 0, error);

@@ -23,6 +23,7 @@ typedef struct sums {
 typedef struct evaluation {
     const fpa_problem *problem;
     fpa_rows rows;
+    bool turns;         /* may_turn */
     double *q, *q_size; /* [total] one projected query */
     double *k, *k_size; /* [length][total] projected keys of one (batch, head) */
     double *k_peak;     /* [length] the largest product of a key's rows, one of each branch */
@@ -35,17 +36,43 @@ typedef struct evaluation {
 /* In half precision what is below this is rounded as if it were this large. */
 static const double smallest_normal = 0x1p-14;
 
+/* Whether a term multiplies coordinates by rows of a constant matrix. A kernel may have both in a basis where they are
+ * diagonal together; its rows then have a share of each coordinate, and so have their errors. */
+static bool may_turn(const fpa_head *head)
+{
+    for (int t = 0; t < head->term_count; t++) {
+        bool input = false, constant = false;
+
+        for (int l = 0; l < head->terms[t].branch_count; l++) {
+            const int source = head->terms[t].branches[l].source;
+
+            input = input || source == FPA_INPUT;
+            constant =
+                constant || (source != FPA_INPUT && head->matrices[source].kind == FPA_MATRIX_CONSTANT);
+        }
+        if (input && constant)
+            return true;
+    }
+    return false;
+}
+
 /* The rows of one token. size is what a rounding error of the row is relative to: |row x|, or
- * the root of the summed squares of its products where these cancel. */
+ * the root of the summed squares of its products where these cancel; of a coordinate, where a basis may be another,
+ * what it has of |x| on average at least. */
 static void project_rows(const evaluation *e, int64_t head, double scale, const double *x, double *value,
                          double *size)
 {
     const fpa_head *shape = e->problem->head;
 
+    double squared = 0;
+
     for (int c = 0; c < shape->d; c++) {
         value[c] = scale * x[c];
-        size[c] = fabs(value[c]);
+        squared += value[c] * value[c];
     }
+    const double share = e->turns ? sqrt(squared / shape->d) : 0;
+    for (int c = 0; c < shape->d; c++)
+        size[c] = fmax(fabs(value[c]), share);
     for (int m = 0; m < shape->matrix_count; m++) {
         int64_t at = e->rows.offset[m + 1];
 
@@ -368,6 +395,7 @@ static fpa_status evaluate(evaluation *e, fpa_error *error)
 
     if (status != FPA_OK)
         return status;
+    e->turns = !p->head->lift && may_turn(p->head);
     e->q = calloc(total, sizeof(double));
     e->q_size = calloc(total, sizeof(double));
     e->k = calloc(tokens * total, sizeof(double));
