@@ -29,6 +29,12 @@ static double pair_flop(const fpa_plan *plan)
     return flop;
 }
 
+/* FLOP of a token's window, whose weights are dots and exponentials of q and k as given; 0 without one. */
+static double window_flop(const fpa_plan *plan)
+{
+    return 2.0 * plan->written->window * (head_width(plan->written) + plan->head->dv);
+}
+
 /* Bytes that a token and head must move: its operands, and the state once a chunk or once a token;
  * a visible pair: its share of the keys and values. */
 static void count_bytes(fpa_plan *plan)
@@ -39,7 +45,8 @@ static void count_bytes(fpa_plan *plan)
     double state = 4.0 * (double)plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
     plan->bytes[FORM_PARALLEL] = element * (head_width(plan->written) + head->dv) / plan->pair_queries;
     plan->bytes[FORM_CHUNKED] = operands + 2 * state / plan->chunk;
-    plan->bytes[FORM_RECURRENT] = operands + 2 * state;
+    plan->bytes[FORM_RECURRENT] =
+        operands + 2 * state + plan->written->window * element * (head_width(plan->written) + head->dv);
 }
 
 void plan_facts(fpa_plan *plan)
@@ -49,8 +56,8 @@ void plan_facts(fpa_plan *plan)
     double state = 4.0 * plan->features * head->dv;
     double projected = projection_flop(plan);
     facts->flop[FORM_PARALLEL] = pair_flop(plan);
-    facts->flop[FORM_CHUNKED] = state + plan->chunk * (head->d + head->dv) + projected;
-    facts->flop[FORM_RECURRENT] = state + projected;
+    facts->flop[FORM_CHUNKED] = state + plan->chunk * (head->d + head->dv) + projected + window_flop(plan);
+    facts->flop[FORM_RECURRENT] = state + projected + window_flop(plan);
     count_bytes(plan);
     facts->features = plan->features;
     facts->features_written = (int64_t)head_features(written);
