@@ -178,7 +178,7 @@ static void push_summary(lua_State *L, const fpa_plan *plan)
     const fpa_facts *facts = &plan->facts;
     char text[320], lifted[64] = "";
     if (plan->written->lift)
-        snprintf(lifted, sizeof lifted, "width %d, lifted to ", head_width(plan->written));
+        snprintf(lifted, sizeof lifted, "width %d lifted to ", head_width(plan->written));
     snprintf(text, sizeof text,
              "%sd = %d, dv = %d, %s%s%s, D = %" PRId64 " features (%" PRId64
              " as written, exact minimum %" PRId64 ")",

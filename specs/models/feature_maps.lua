@@ -8,7 +8,8 @@
 --
 -- LoLCATs. M. Zhang and others, "LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024 (arXiv:2410.10254): a
 -- learned matrix W of 64 rows a head, and the softmax of W x joined with that of -W x: 128 features of Llama 3 8B's keys
--- of 128 (Hedgehog's map). Its softmax over the 64 newest keys, which shares the normaliser, cannot be said. The eps of the
+-- of 128 (Hedgehog's map). Its softmax over the 64 newest keys, which shares the normaliser, is of q and
+-- k before the map: a window, in a head that maps them itself (specs/window.lua). The eps of the
 -- sum is fpac's own.
 
 return head { name = "elu_features_d64", d = 64, dv = 64, terms = linear {}, normalize = { "sum", eps = 1e-6 },
