@@ -183,7 +183,7 @@ static void print_inputs(const fpa_lift *lift)
     if (lift->positions)
         printf("  p          [batch, length, %d] positions given at run time\n", lift->positions);
     if (lift->key_mask)
-        puts("  key mask   [batch, length] given at run time: coordinates of a masked key are 0");
+        puts("  key mask   [batch, length] given at run time: where it is 0, a key's coordinates are 0");
 }
 
 void explain_lift_print(const fpa_head *head)

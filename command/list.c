@@ -141,7 +141,7 @@ static fpa_status measure_head(const fpa_head *head, head_size *size, fpa_error 
         return status == FPA_NO_MEMORY ? status : FPA_OK;
     const double columns = head->dv + (head->normalize != FPA_NORMALIZE_NONE);
     size->features = head_features(simple.head);
-    size->state_bytes = !head->causal ? 0 : size->features * columns * (double)dtype_size(head->state_dtype);
+    size->state_bytes = size->features * columns * (double)dtype_size(head->state_dtype);
     simplified_free(&simple);
     return FPA_OK;
 }
@@ -151,8 +151,7 @@ static void print_head(const fpa_head *head, const head_size *size)
     char features[32] = "-", state[SIZE_TEXT] = "-";
     if (size->features > 0) {
         snprintf(features, sizeof features, "%.0f", size->features);
-        if (head->causal) /* the parallel form has none */
-            size_text(state, size->state_bytes);
+        size_text(state, size->state_bytes);
     }
     printf("%-28s d %4d  dv %4d  degree %d  terms %6d  D %10.0f -> %8s  state %10s%s%s%s%s%s%s\n", head->name,
            head_width(head), head->dv, head_degree(head), head->term_count, head_features(head), features,

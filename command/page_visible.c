@@ -60,8 +60,11 @@ void page_visible(const page *p)
               "<b>recurrent</b> form is a chunk of one token.</p>\n",
               p->out);
     else
-        fputs("<p>Every query sees every key, before it and behind it: there is the parallel form alone, "
-              "with a score a pair.</p>\n",
+        fputs("<p>Every query sees every key, before it and behind it. In the <b>parallel</b> form every "
+              "pair has "
+              "a score. In the <b>chunked</b> form keys have none: chunk by chunk they go into the state, "
+              "which "
+              "every query reads when all are in it.</p>\n",
               p->out);
     if (p->head->gate)
         fputs("<p>The gate lets what was seen fade: a key counts e<sup>G<sub>t</sub> − G<sub>j</sub></sup> "

@@ -24,20 +24,13 @@ double launch_warps(const cuda_task *task, cuda_kernel kernel, double blocks)
 
 /* ---- chunk_state ---- */
 
-/* A final state needs all tokens; else the last chunk is read by queries only. */
-static double walked_chunks(const cuda_task *task)
-{
-    const int64_t chunks = task->size->state_out ? task->chunks : task->chunks - 1;
-    return (double)(chunks > 0 ? chunks : 0);
-}
-
 fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
 {
     const struct fpa_cuda_kernel_work *work = &task->geometry->work[kernel];
-    const double chunks = (double)task->sequences * walked_chunks(task);
+    const double chunks = (double)(task->sequences * cuda_walked_chunks(task));
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &work->step, chunks * (double)task->chunk / 16);
-    cuda_sum_add_copy(&sum, &work->copy, chunks);
+    cuda_sum_add_copy(&sum, &work->copy, task->summed ? (double)task->sequences : chunks);
     return sum;
 }
 
@@ -60,11 +53,14 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
 
 /* ---- chunk_output ---- */
 
-/* Tiles of 64 keys before a query in its own chunk, its own among them: half of them, where order counts. */
+/* Tiles of 64 keys before a query in its own chunk, its own among them: half of them, where order counts. None where
+ * all are in the state. */
 static double own_keys(const cuda_task *task)
 {
+    if (task->summed)
+        return 0;
     const double chunk = fmin((double)task->chunk, (double)(round_up(task->size->length, 64)));
-    return has(task, CUDA_DECODE) ? (chunk + 64) / 2 / 64 : chunk / 64;
+    return !task->geometry->unmasked ? (chunk + 64) / 2 / 64 : chunk / 64;
 }
 
 fpa_cuda_sum output_sum(const cuda_task *task)
@@ -72,14 +68,15 @@ fpa_cuda_sum output_sum(const cuda_task *task)
     const struct fpa_cuda_kernel_work *work = &task->geometry->work[CUDA_CHUNK_OUTPUT];
     const double tokens = (double)task->queries * (double)task->size->length,
                  length = (double)task->size->length;
-    const double first = task->size->state_in ? 0 : fmin((double)task->chunk / fmax(length, 1), 1);
+    const double first =
+        task->size->state_in || task->summed ? 0 : fmin((double)task->chunk / fmax(length, 1), 1);
+    const double read = task->summed ? 1 : (double)task->chunks * (1 - first);
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &work->step, tokens / 16);
     cuda_sum_add(&sum, &work->copy, tokens * (1 - first) / 16);
     cuda_sum_add(&sum, &work->keys, tokens * own_keys(task) / 16);
     /* a copy that was written is read once a chunk */
-    sum.copies += (double)task->queries * (double)task->chunks * (1 - first) *
-                  task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
+    sum.copies += (double)task->queries * read * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
     return sum;
 }
 
@@ -155,7 +152,7 @@ fpa_cost copies_cost(const cuda_task *task)
 {
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &task->geometry->work[CUDA_SEGMENT_SCAN].copy,
-                 (double)(task->sequences * task->chunks));
+                 (double)(task->sequences * (task->summed ? 1 : task->chunks)));
     return even_cost(task, CUDA_SEGMENT_SCAN, &sum);
 }
 
@@ -163,7 +160,7 @@ fpa_cost copies_cost(const cuda_task *task)
 fpa_cost scan_cost(const cuda_task *task, fpa_cost copies, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
-    const double later = (double)(segments - 1) / (double)segments;
+    const double later = task->summed ? 1 : (double)(segments - 1) / (double)segments; /* copies */
     const double total = (double)g->features * g->columns * (double)sizeof(float);
     const double totals = 0.5 * (double)(task->sequences * segments * (segments - 1)) * total;
     return (fpa_cost){later * copies.seconds + GPU_LAUNCH + totals / gpu_of(task)->cache, copies.limit};

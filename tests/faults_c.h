@@ -122,6 +122,42 @@ static const struct fault window_faults[] = {
      "const float den = shrink[1 + g] * partial[queries * DV + 1 + g];"},
 };
 
+/* The same of a head without a mask: its two walks over the chunks. */
+static const struct fault open_faults[] = {
+    {"a last key that no query sees", "chunked form ... but the formula gives", "walk_tokens",
+     "c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);\n"
+     "c.tokens -= c.write && first > 0 && c.tokens > 1;"},
+    {"queries that see the keys of the first chunk only", "chunked form ... but the formula gives",
+     "key_walk",
+     "struct fpa_launch one = *a;\n"
+     "one.length = a->length < CHUNK ? a->length : CHUNK;\n"
+     "chunked_walk(&one, index, c, rank, team);"},
+    {"queries that are walked before the keys", "chunked form ... but the formula gives", "key_walk",
+     "c.write = 0;\nc.read = 1;\nif (c.queries)\nchunked_walk(a, index, c, rank, team);\n"
+     "c.write = 1;\nc.read = 0;\nchunked_walk(a, index, c, rank, team);\nc.queries = 0;"},
+};
+
+/* The same of a head whose coordinates are made of q and k. */
+static const struct fault lift_faults[] = {
+    {"a product of which one factor is there", "but the formula gives", "lift_factor",
+     "set${VL}(x + ${at_r(part.first)} * T + t, get${VL}(x + (FACTOR + r) * T + t));"},
+    {"a conjugate in a product of complex rows", "but the formula gives", "lift_imaginary",
+     "set${VL}(im, a * d - b * c);"},
+    {"half of a norm", "but the formula gives", "lift_square",
+     "y -= ${flt(part.square / 2)} * get${VL}(x + NORM * T + t);"},
+    {"the keys' map of queries", "but the formula gives", "lift_map_of_queries",
+     "y = ${maps[part.key.map]};"},
+    {"a map that is not there", "but the formula gives", "lift_map", ";"},
+    {"the phase of keys", "but the formula gives", "lift_phase",
+     "double sum = keys[l] ? (double)phase[r] : 0;"},
+    {"an amplitude that is not there", "but the formula gives", "lift_amplitude", ";"},
+    {"coordinates of masked keys", "is not a number", "lift_kept",
+     "set${VL}(x + ${at_r(half == 0 and part.first or second)} * T + t, y);"},
+    {"a mask that nobody reads", "is not a number", "lift_mask",
+     "return a->key_mask != NULL && b >= 0 && token >= 0;"},
+    {"values of masked keys", "is not a number", "lift_values", ";"},
+};
+
 /* The same in pairs of bf16: what is particular to them. */
 static const struct fault pair_faults[] = {
     {"halves of pairs in the wrong order", "but the formula gives", "pair_order",

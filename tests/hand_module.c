@@ -80,22 +80,25 @@ static int64_t place(const int64_t stride[3], int64_t b, int64_t t, int64_t h)
     return b * stride[0] + t * stride[1] + h * stride[2];
 }
 
+enum { MOST_COORDINATES = 512 };
+
 /* The memory of one (batch, key head). */
 typedef struct memory {
     int64_t features;
     double *state; /* [features][dv + 1] */
     double *phi;   /* [features] */
-    double x[64], v[64];
+    double x[MOST_COORDINATES], v[64];
 } memory;
 
 /* The coordinates of a vector, in its place. */
 static void lift(const struct fpa_launch *a, fpa_side side, int64_t b, int64_t t, int64_t h, double *x)
 {
-    double coordinates[64];
+    double coordinates[MOST_COORDINATES];
     const hand_token token = {module_head, a, module_fault, side, b, t, h, x};
 
     if (!module_head->lift)
         return;
+    assert_true(module_head->d <= MOST_COORDINATES);
     hand_lift(&token, coordinates);
     memcpy(x, coordinates, (size_t)module_head->d * sizeof *x);
 }
@@ -312,8 +315,7 @@ fpa_facts hand_facts(const fpa_head *head)
 
     snprintf(facts.name, sizeof facts.name, "%s", head->name);
     facts.state_elements = facts.features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
-    facts.forms =
-        head->causal ? 1 << FORM_PARALLEL | 1 << FORM_CHUNKED | 1 << FORM_RECURRENT : 1 << FORM_PARALLEL;
+    facts.forms = 1 << FORM_PARALLEL | 1 << FORM_CHUNKED | (head->causal ? 1 << FORM_RECURRENT : 0);
     for (int form = 0; form < FORMS; form++)
         facts.flop[form] = 4 * features * head->dv;
     return facts;

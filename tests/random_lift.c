@@ -89,6 +89,14 @@ static void fill_maps(drawing *d, fpa_lift_part *part)
     part->shift = random_chance(d->random, 0.3) ? random_normal(d->random) : 0;
 }
 
+/* Angles are float32, since positions may be far. */
+static void round_matrix(fpa_matrix *matrix)
+{
+    const int count = (matrix->heads ? matrix->heads : 1) * matrix->rows * matrix->cols;
+    for (int i = 0; matrix->data && i < count; i++)
+        matrix->data[i] = (double)(float)matrix->data[i];
+}
+
 static void fill_part(drawing *d, fpa_lift_part *part)
 {
     const int positions = d->head->lift->positions;
@@ -109,6 +117,7 @@ static void fill_part(drawing *d, fpa_lift_part *part)
     if (part->is_complex || !positions || random_chance(d->random, 0.4))
         return;
     part->angle = any_matrix(d, part->rows, positions, false);
+    round_matrix(&d->head->matrices[part->angle]);
     if (random_chance(d->random, 0.5))
         part->phase = any_matrix(d, part->rows, 1, false);
     if (random_chance(d->random, 0.5))

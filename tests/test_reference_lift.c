@@ -348,6 +348,44 @@ static void what_masked_keys_hold_is_not_looked_at(void **state)
     head_free(head);
 }
 
+/* ---- narrow coordinates ---- */
+
+/* The largest error of plain scores over their magnitude. */
+static double plain_error(bench *b)
+{
+    float *o = calloc((size_t)(b->outputs * DV), sizeof *o);
+    fpa_error error = {0};
+    double most = 0;
+    assert_non_null(o);
+    assert_int_equal(reference_plain(&b->problem, o, &error), FPA_OK);
+    for (int64_t i = 0; i < b->outputs * DV; i++)
+        most = fmax(most, b->magnitude[i] > 0 ? fabs((double)o[i] - b->o[i]) / b->magnitude[i] : 0);
+    free(o);
+    return most;
+}
+
+/* What is rounded shows, and no more than that: of products in float, coordinates alone. */
+static void coordinates_are_rounded_as_they_are_kept(void **state)
+{
+    static const struct {
+        fpa_dtype coordinates;
+        double least, most;
+    } kinds[] = {{FPA_F32, 0, 0x1p-20}, {FPA_F16, 0x1p-15, 0x1p-10}, {FPA_BF16, 0x1p-12, 0x1p-7}};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        fpa_head *head = lifted_fourier(false, "causal");
+        bench b;
+        bench_setup(&b, head, SEED, false);
+        bench_run(&b);
+        b.problem.coordinates = kinds[i].coordinates;
+        const double error = plain_error(&b);
+        if (!(error >= kinds[i].least && error <= kinds[i].most))
+            fail_msg("coordinate type %d: %g", (int)kinds[i].coordinates, error);
+        bench_free(&b);
+        head_free(head);
+    }
+}
+
 /* ---- sizes ---- */
 
 /* A coordinate whose argument cancels is as uncertain as the argument, also where the map is flat beside it. */
@@ -412,6 +450,7 @@ int main(void)
         cmocka_unit_test(products_of_projections_of_each_kind),
         cmocka_unit_test(masked_keys_contribute_nothing),
         cmocka_unit_test(what_masked_keys_hold_is_not_looked_at),
+        cmocka_unit_test(coordinates_are_rounded_as_they_are_kept),
         cmocka_unit_test(sizes_are_those_of_the_arguments),
         cmocka_unit_test(the_work_of_a_lift_is_counted),
     };

@@ -164,36 +164,40 @@ static void coordinates_become_parts(void **state)
                                          "ntit"
                                          "y") "factor matrix 2\n" MAPPED(2,
                                                                          "relu relu") "factor matrix "
-                                                                                      "3\n" MAPPED(2,
-                                                                                                   "relu "
-                                                                                                   "relu") "f"
-                                                                                                           "a"
-                                                                                                           "c"
-                                                                                                           "t"
-                                                                                                           "o"
-                                                                                                           "r"
-                                                                                                           " "
-                                                                                                           "i"
-                                                                                                           "n"
-                                                                                                           "p"
-                                                                                                           "u"
-                                                                                                           "t"
-                                                                                                           " "
-                                                                                                           "1"
-                                                                                                           "-"
-                                                                                                           "2"
-                                                                                                           "\n" MAPPED(2,
-                                                                                                                       "identity "
-                                                                                                                       "identity") "fact"
-                                                                                                                                   "or "
-                                                                                                                                   "matr"
-                                                                                                                                   "ix "
-                                                                                                                                   "4"
-                                                                                                                                   "\n" MAPPED(
-                                                                                                                                       1,
-                                                                                                                                       "identity identity") "factor matrix 5\nterms 1\nterm 1 branches 6\n"
-                                                                                                                                                            "branch coordinates input 1\nbranch coordinates input 2\nbranch coordinates input 3-4\nbranch coordinates "
-                                                                                                                                                            "input 5-6\nbranch coordinates input 7-8\nbranch coordinates input 9\nend\n"},
+                                                                                      "3\n" MAPPED(
+                                                                                          2,
+                                                                                          "relu "
+                                                                                          "relu") "f"
+                                                                                                  "a"
+                                                                                                  "c"
+                                                                                                  "t"
+                                                                                                  "o"
+                                                                                                  "r"
+                                                                                                  " "
+                                                                                                  "i"
+                                                                                                  "n"
+                                                                                                  "p"
+                                                                                                  "u"
+                                                                                                  "t"
+                                                                                                  " "
+                                                                                                  "1"
+                                                                                                  "-"
+                                                                                                  "2"
+                                                                                                  "\n" MAPPED(
+                                                                                                      2,
+                                                                                                      "identi"
+                                                                                                      "ty "
+                                                                                                      "identi"
+                                                                                                      "ty") "fact"
+                                                                                                            "or "
+                                                                                                            "matr"
+                                                                                                            "ix "
+                                                                                                            "4"
+                                                                                                            "\n" MAPPED(
+                                                                                                                1,
+                                                                                                                "identity identity") "factor matrix 5\nterms 1\nterm 1 branches 6\n"
+                                                                                                                                     "branch coordinates input 1\nbranch coordinates input 2\nbranch coordinates input 3-4\nbranch coordinates "
+                                                                                                                                     "input 5-6\nbranch coordinates input 7-8\nbranch coordinates input 9\nend\n"},
         /* every field */
         {"return head { name = 'a', d = 2, positions = 2, terms = term { coordinates { identity(), select { "
          "2, 1 },\n"
@@ -206,6 +210,13 @@ static void coordinates_become_parts(void **state)
          "inner 0x1p+1 0x1p-1 0x3p+0\ngain 0x1p+2 0x5p+0\nposition 1 2 3\nfactor input 1-2\nfactor input "
          "2,1\n"
          "terms 1\nterm 1 branches 1\nbranch coordinates input 1-4\nend\n"},
+        /* a constant angle is what kernels have of it */
+        {"return head { name = 'a', d = 1, positions = 1, terms = term { coordinates { identity(),\n"
+         "  angle = dense { { 1/3 } }, phase = dense { { 1/3 } } } } }",
+         "matrices 2\nconstant 1 1\n0xaaaaabp-25\nconstant 1 1\n0x15555555555555p-54\n"
+         "lift width 1 positions 1 key_mask 0 parts 1\npart real 1 factors 1\nmap identity identity\n"
+         "inner 0x1p+0 0x0p+0 0x0p+0\ngain 0x1p+0 0x1p+0\nposition 1 2 0\nfactor input 1\nterms 1\n"
+         "term 1 branches 1\nbranch coordinates input 1-2\nend\n"},
         /* complex, a constant behind each row, a matrix a head */
         {"local re, im = dense { { 1, 2, 9 } }, dense { { 3, 4, 0 } }\n"
          "return head { name = 'a', d = 2, terms = term { coordinates { { re, im }, { im, re }, gain_q = 2 } "

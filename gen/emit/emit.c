@@ -186,10 +186,11 @@ static void push_summary(lua_State *L, const fpa_plan *plan)
              plan->head->normalize ? ", normalised" : "", plan->head->gate ? ", gated" : "", facts->features,
              facts->features_written, facts->features_minimum);
     set_string(L, "summary", text);
-    snprintf(text, sizeof text,
-             "Cost: chunked %.0f FLOP a token (chunk %d), recurrent %.0f, parallel %.0f a visible pair.",
-             facts->flop[FORM_CHUNKED], facts->chunk, facts->flop[FORM_RECURRENT],
-             facts->flop[FORM_PARALLEL]);
+    char recurrent[48] = "";
+    if (facts->forms & 1 << FORM_RECURRENT)
+        snprintf(recurrent, sizeof recurrent, " recurrent %.0f,", facts->flop[FORM_RECURRENT]);
+    snprintf(text, sizeof text, "Cost: chunked %.0f FLOP a token (chunk %d),%s parallel %.0f a visible pair.",
+             facts->flop[FORM_CHUNKED], facts->chunk, recurrent, facts->flop[FORM_PARALLEL]);
     set_string(L, "cost", text);
 }
 

@@ -12,9 +12,10 @@
 
 enum { MAX_TEXT = 16 * 1024 * 1024 /* bytes of a spec */ };
 
-const char *spec_prelude(void)
+const char *const *spec_preludes(void)
 {
-    return fpa_embedded_prelude_lua;
+    static const char *const texts[] = {fpa_embedded_prelude_lua, fpa_embedded_sketches_lua, NULL};
+    return texts;
 }
 
 /* ---- the text ---- */
@@ -135,7 +136,7 @@ static void open_vocabulary(lua_State *L)
     spec_number_open(L);
     spec_head_open(L);
     spec_coordinates_open(L);
-    script_vocabulary(L, functions, spec_prelude());
+    script_vocabulary(L, functions, spec_preludes());
 }
 
 static int load_heads(lua_State *L)

@@ -42,7 +42,9 @@ static fpa_status refuse_form(const fpa_kernel *kernel, fpa_form form, fpa_error
         return fail(error, FPA_UNSUPPORTED, kernel->facts.name, "has no form %d; it has:%s", (int)form, has);
     return fail(error, FPA_UNSUPPORTED, kernel->facts.name, "has no %s form (%d)%s; it has:%s",
                 form_name((fpa_form_index)form), (int)form,
-                head->causal ? "" : ": every token sees all keys, which no state has seen (causal = false)",
+                head->causal ? ""
+                             : ": every token sees all keys, those after it as well, which no state of a "
+                               "step has (causal = false)",
                 has);
 }
 

@@ -44,7 +44,7 @@ typedef struct fpa_kernel fpa_kernel;
 typedef enum fpa_form {
     FPA_FORM_AUTO = -1, /* step for one token, else parallel below the crossover, else chunked */
     FPA_FORM_PARALLEL,  /* quadratic in L, no state unless one is given */
-    FPA_FORM_CHUNKED,   /* linear in L: a state, updated once a chunk */
+    FPA_FORM_CHUNKED,   /* linear in L: a state, updated once a chunk; of all keys without a mask */
     FPA_FORM_RECURRENT, /* linear in L: a state, updated at every token */
 } fpa_form;
 

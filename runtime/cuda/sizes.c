@@ -35,6 +35,19 @@ static void size_fused(const cuda_task *task, const fpa_candidate *candidate, cu
                          : (call->first_chunks + (call->segments - 2) * call->segment_chunks) * call->chunk;
 }
 
+/* Without a mask: segments of one chunk each, then a chunk without tokens, before which all queries read the state. */
+static void divide_summed(const cuda_task *task, int64_t segments, struct fpa_cuda_call *call)
+{
+    const cuda_division runs = cuda_divide(task->chunks, segments);
+    if (!task->chunks)
+        return;
+    call->chunk = runs.segment_chunks * task->chunk;
+    call->chunks = runs.segments + 1;
+    call->segments = runs.segments;
+    call->segment_chunks = call->first_chunks =
+        runs.segments > 1 ? 1 : call->chunks; /* chunk_state writes its copy */
+}
+
 /* Queries beside the walk wait for blocks of as many slices, and take tokens of query heads that are walked
  * at a time in turn. */
 static void size_overlapped(const struct fpa_cuda_geometry *g, const fpa_call_size *size, int64_t slices,
@@ -52,8 +65,10 @@ static void size_split(const cuda_task *task, const fpa_candidate *candidate, cu
     s->walks = task->walked;
     s->small = s->walks && candidate->variant & SPLIT_SMALL;
     call->beside = call->chunks > 1 ? 1 : task->queries;
-    call->walk_end = size->state_out ? size->length : (call->chunks - 1) * call->chunk;
+    call->walk_end = size->state_out || task->summed ? size->length : (call->chunks - 1) * call->chunk;
     set_division(cuda_divide(call->chunks, s->walks ? candidate->segments : 1), call);
+    if (task->summed)
+        divide_summed(task, candidate->segments, call);
     const int64_t slices = s->small ? g->small_state_slices : g->chunk_state_slices;
     s->walk_blocks = s->walks && candidate->blocks
                          ? candidate->blocks

@@ -5,8 +5,8 @@
 #include "../fault.h"
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same,
- * and where keys of a total are shared out; of clusters, also where o has no place of its own; of one token.
- */
+ * and where keys of a total are shared out; of clusters, also where o has no place of its own; of one token;
+ * of tiles, and of panels, where queries read the state of all keys. */
 enum fault_place {
     BY_BOXES,
     BY_THREADS,
@@ -16,6 +16,8 @@ enum fault_place {
     IN_CLUSTER_SCAN,
     IN_WIDE_CLUSTER_SCAN,
     IN_TOKEN,
+    WITHOUT_MASK,
+    WITHOUT_MASK_IN_PANELS,
     PLACES
 };
 
@@ -38,6 +40,18 @@ static const struct emulated_fault {
     enum fault_kind kind;
     struct fault fault;
 } emulated_faults[] = {
+    {WITHOUT_MASK,
+     OTHER_PLACE,
+     {"keys that are in the state and seen once more", "chunked form ... the RMS error", "summed_keys",
+      "item.end_key = (int)call.length;"}},
+    {WITHOUT_MASK,
+     LEFT_OUT,
+     {"a state of all keys in the place of another one", "chunked form ... o at batch", "summed_copy",
+      "copy_element *copy = (copy_element *)call.states + own.bh * call.chunks * size + element;"}},
+    {WITHOUT_MASK_IN_PANELS,
+     OTHER_PLACE,
+     {"queries that read another segment's state", "chunked form ... o at batch", "summed_chunk",
+      "const int chunk = call.chunks > 1 ? 1 : 0, first_key = 0;"}},
     {BY_BOXES,
      OTHER_PLACE,
      {"a tile that reads another suffix", "chunked form ... but the formula gives", "tile_suffix",

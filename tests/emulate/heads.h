@@ -18,6 +18,12 @@ static const char emulated_heads[] =
     "  h('gatednorm', { gate = true, normalize = 'one_plus_sum', scale = 1 / 4 }),\n"
     "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max' }),\n"
     "  h('open', { causal = false, normalize = 'sum' }),\n"
+    "  h('openpacked', { causal = false, dv = 40, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4,\n"
+    "    terms = { term { some(24, 32, 1), some(24, 32, 2) } } }),\n"
+    "  h('openrows', { causal = false, d = 72, dv = 136, dtype = 'f16', scale = 1 / 8,\n"
+    "    terms = { term {}, term { identity(), weight = 3 } } }),\n"
+    "  h('opentrained', { causal = false, d = 24, normalize = 'sum', terms = { term {\n"
+    "    trainable { name = 'a', rows = 10 }, trainable { name = 'b', rows = 9, shared = true } } } }),\n"
     "  h('paired', { terms = { term { some(24, 32, 1), some(24, 32, 2) } }, gate = true }),\n"
     "  h('learned', { terms = { term { trainable { name = 'w', rows = 13 }, some(24, 32, 3) }, "
     "term { trainable { name = 'g', diagonal = true }, trainable { name = 'w', rows = 13 }, weight = 3 } } "
@@ -80,7 +86,9 @@ static const char *const emulated_fixed[] = {
     "paired",        /* packed rows; portable */
     "fewwide",       /* one pass whose sums do not fit in one turn */
     "half",          /* f16, states of f16, the larger of sum and eps */
-    "open",          /* not causal */
+    "open",          /* no mask: tiles, */
+    "openpacked",    /* of packed rows, f16, */
+    "opentrained",   /* and from panels of rows */
     "few",           /* segments' totals; constants in the kernel */
     "clustereddeep", /* a cluster in which o has no place of its own */
     "gatednorm",     /* 1 + sum, with a gate */

@@ -125,7 +125,7 @@ static void count_chunks(const call *c, int64_t tokens, double count, double rea
     count_slices(c, of, reads, writes);
     if (plan->written->window)
         count_windows(c, of, count);
-    else if (plan->head->causal)
+    else
         count_own(c, of, count);
     fpa_counting to = times(c, here * (count - reads) * (double)c->queries);
     parts_clear_outputs(&to);
@@ -136,7 +136,21 @@ static void count_chunks(const call *c, int64_t tokens, double count, double rea
         c->to.work->waits += c->to.times * count * (plan->head->gate ? 4 : 3);
 }
 
-/* What a chunk walks: its own panels once a tile, the state once. */
+/* The same of a head without a mask: a walk over the keys, then one over the queries. */
+static void count_walked(const call *c, int64_t tokens, double count)
+{
+    if (count <= 0 || tokens <= 0)
+        return;
+    const panels of = panels_of(c->to.plan, tokens);
+    const double reads = c->queries ? count : 0, stored = count * (double)c->queries;
+    count_pack(c, of, count);
+    count_slices(c, of, reads, count);
+    each_panel(c, of, stored * fmax(1.0 / c->team, 1.0 / panel_count(of)), parts_store_outputs);
+    if (c->team > 1)
+        c->to.work->waits += c->to.times * (2 * count + 3 * reads);
+}
+
+/* What a chunk walks: its own panels once a tile, the state once, or once by its keys and once by its queries. */
 static void count_chunk_data(const call *c, double reads, double writes)
 {
     const fpa_plan *plan = c->to.plan;
@@ -153,13 +167,14 @@ static void count_chunk_data(const call *c, double reads, double writes)
     /* what a member packs, others read; to pack the next chunk it takes the lines back; outputs likewise */
     const double shared = (rows * (1 + queries) + (values + outputs) / tiles) * (1 - 1.0 / c->team);
     const double chunks = c->to.times * fmax(reads, writes);
+    const double visits = plan->head->causal ? fmax(reads, writes) : writes + (c->queries ? reads : 0);
     reads *= c->to.times, writes *= c->to.times;
     work->exchanged += chunks * 2 * shared;
     cpu_work_data(work, (fpa_cpu_data){"panels of queries", reads * (read * queries + outputs),
                                        reads * outputs, walked});
     cpu_work_data(work, (fpa_cpu_data){"panels of keys",
                                        writes * (read + values * (plan->c.pairs ? 1 / 3.0 : 1)), 0, walked});
-    cpu_work_data(work, (fpa_cpu_data){"state", fmax(reads, writes) * state / c->team,
+    cpu_work_data(work, (fpa_cpu_data){"state", c->to.times * visits * state / c->team,
                                        writes * state / c->team, state + walked});
 }
 
@@ -186,6 +201,12 @@ static void count_chunked(const call *c)
     fpa_counting to = c->to;
     if (!s->state_in)
         parts_clear_state(&to);
+    if (!c->to.plan->head->causal) {
+        count_walked(c, c->chunk, (double)whole);
+        count_walked(c, rest, tail);
+        count_chunk_data(c, (double)whole + tail, (double)whole + tail);
+        return;
+    }
     count_chunks(c, c->chunk, (double)whole, (double)whole - first * one,
                  (double)whole - (rest ? 0 : last * one));
     count_chunks(c, rest, tail, rest && !whole ? 1 - first : tail, 1 - last);
@@ -362,7 +383,7 @@ static const char *refusal(const fpa_plan *plan, const fpa_call_size *size, int 
 {
     if (form != size->form)
         return "another form";
-    return form != FORM_PARALLEL && !plan->head->causal ? "the head is not causal" : NULL;
+    return form == FORM_RECURRENT && !plan->head->causal ? "the head is not causal" : NULL;
 }
 
 int plan_candidates_c(const fpa_plan *plan, const fpa_call_size *size, fpa_candidate *out, int most)

@@ -80,6 +80,7 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->state_element = (int)dtype_size(plan->head->state_dtype);
     g->weights = cuda->weights;
     g->gate = plan->head->gate;
+    g->unmasked = !plan->head->causal;
     g->query_tokens = cuda->query_tokens;
     if (plan->head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
@@ -116,5 +117,6 @@ void cuda_compose(fpa_plan *plan)
     cuda->weights = cuda_count_weights(plan->head);
     cuda->pads = padded_width(plan, plan->head->d) || padded_width(plan, plan->head->dv);
     plan->pair_queries = cuda->query_tokens;
+    plan->chunk_states = plan->head->causal ? 2 : 0; /* without a mask one copy a sequence */
     fill_geometry(plan, &cuda->geometry);
 }

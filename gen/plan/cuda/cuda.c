@@ -42,7 +42,7 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
     if (status)
         return status;
     cuda_compose(plan);
-    plan->facts.crossover = plan->head->causal ? cuda_crossover(plan) : 0;
+    plan->facts.crossover = cuda_crossover(plan);
     return FPA_OK;
 }
 

@@ -152,6 +152,7 @@ struct fpa_cuda_geometry {
     int state_element;         /* bytes of one */
     int weights;               /* run-time matrices */
     int gate;                  /* 1: gated */
+    int unmasked;              /* 1: every query sees all keys */
     int decays;                /* 1: NAME_gate_scan leaves decays, too */
     int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
     int padded_vector;         /* NAME_pad_rows: numbers that rows of q and k, */
@@ -178,7 +179,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 13
+#define FPA_CUDA_VERSION 14
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -199,9 +200,11 @@ struct fpa_cuda_call {
     void *state_out;
     long long state_out_stride[2];
     /* parts of the workspace */
-    float *gates;   /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
+    float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
                        part; behind the last row there is room for query_tokens more */
-    void *states;   /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile */
+    void
+        *states; /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a
+                       mask only that before the last one */
     float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to */
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
@@ -218,8 +221,11 @@ struct fpa_cuda_call {
      * a block for each item */
     unsigned *progress;
     /* sizes chosen for this call */
-    long long chunk;  /* tokens; the parallel form: at least length */
-    long long chunks; /* that length divides into */
+    long long
+        chunk; /* tokens; the parallel form: at least length; the chunked form without a mask: of a segment */
+    long long
+        chunks; /* that length divides into; the chunked form without a mask: and one without tokens behind
+                         them, before which the state has all keys */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
@@ -426,7 +432,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    13, /* version */
+    14, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* pad_rows */
@@ -451,6 +457,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     4, /* state_element */
     0, /* weights */
     0, /* gate */
+    0, /* unmasked */
     0, /* decays */
     0, /* value_width */
     0, /* padded_vector */
