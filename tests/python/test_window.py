@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from support import fpac, head, np, numbers, operands, same_bits
+from support import fpac, head, np, operands, run_command, same_bits
 
 try:
     import torch
@@ -42,6 +42,17 @@ class Window(unittest.TestCase):
             seen = slice(t - WINDOW + 1, t + 1)
             o = mine.step(q[:, t : t + 1], k[:, seen], v[:, seen], state, recent=WINDOW - 1)
             np.testing.assert_allclose(o[:, 0], whole[:, t], rtol=1e-4, atol=1e-4)
+
+    def test_fpac_run_takes_the_window_before_q(self):
+        mine, (q, k, v) = self.arrays()
+        for cut in (4, 30):
+            before = max(cut - WINDOW + 1, 0)
+            first, state = run_command("windowed", q[:, :cut], k[:, :cut], v[:, :cut])
+            last, _ = run_command("windowed", q[:, cut:], k[:, before:], v[:, before:], state=state)
+            both = np.concatenate([first, last], 1)
+            np.testing.assert_allclose(both, expected(q, k, v, 0.5), rtol=1e-4, atol=1e-4)
+        with self.assertRaisesRegex(AssertionError, "--state-in: lacks the window's keys: k and v need the 8 tokens"):
+            run_command("windowed", q[:, cut:], k[:, cut:], v[:, cut:], state=state)
 
     def test_tokens_that_are_not_there_are_told(self):
         mine, (q, k, v) = self.arrays()
