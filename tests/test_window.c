@@ -1,5 +1,6 @@
 /* Heads with a window through the C API: however a sequence is cut, in whatever forms, with a state and the keys and
  * values of the window handed over, it is one sequence. */
+#include "gen/gen.h"
 #include "runtime/api/fpa.h"
 
 #include <math.h>
@@ -241,6 +242,18 @@ static void wrong_histories_are_refused(void **state)
     assert_string_equal(error.message, "axis 1 has 5 tokens, but q's tokens and the recent ones are 6");
 }
 
+static void cuda_has_no_windows_yet(void **state)
+{
+    fpa_head_list list = {0};
+    fpa_source source;
+    fpa_error error;
+    (void)state;
+    assert_int_equal(spec_load_text("based.lua", NULL, spec, strlen(spec), &list, &error), FPA_OK);
+    assert_int_equal(source_generate(list.heads[0], "cuda:sm_90", &source, &error), FPA_UNSUPPORTED);
+    assert_string_equal(error.message, "head 'based' has a window of 7 keys; CUDA kernels have none yet");
+    head_list_free(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +263,7 @@ int main(void)
         cmocka_unit_test(a_state_may_lag_behind_the_window),
         cmocka_unit_test(keys_enter_without_queries),
         cmocka_unit_test(wrong_histories_are_refused),
+        cmocka_unit_test(cuda_has_no_windows_yet),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
