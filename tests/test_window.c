@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,6 +243,33 @@ static void wrong_histories_are_refused(void **state)
     assert_string_equal(error.message, "axis 1 has 5 tokens, but q's tokens and the recent ones are 6");
 }
 
+/* Each is compared with the formula in every form before it opens. */
+static void windows_of_other_heads_are_verified(void **state)
+{
+    static const char *const heads[] = {
+        "d = 8, dv = 7, window = 1, normalize = 'max', terms = linear {}, scale = -0.5",
+        /* a scale that is in the weights, and no longer in the packed queries */
+        "d = 8, window = 12, normalize = 'sum', scale = 0.3, terms = { scaled(1e30, linear {}), scaled(1e30, "
+        "term {}) }",
+        "d = 12, dv = 17, window = 49, chunk = 50, normalize = 'one_plus_sum', dtype = 'bf16', state_dtype = "
+        "'bf16',\n"
+        "  scale = 0.25, terms = tspow { d = 12, degree = 2, block = 4 }",
+        "d = 16, window = 40, normalize = 'sum', positions = 1, key_mask = true, scale = 0.25,\n"
+        "  terms = fourier { map = softplus }",
+    };
+    static const fpa_options options = {.cache_dir = ""};
+    (void)state;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        char text[512];
+        fpa_error error;
+        fpa_kernel *kernel = NULL;
+        snprintf(text, sizeof text, "return head { name = 'other', %s }\n", heads[i]);
+        if (fpa_open_text("other.lua", text, NULL, &options, &kernel, &error))
+            fail_msg("%s: %s: %s", heads[i], error.where, error.message);
+        fpa_close(kernel);
+    }
+}
+
 static void cuda_has_no_windows_yet(void **state)
 {
     fpa_head_list list = {0};
@@ -263,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_state_may_lag_behind_the_window),
         cmocka_unit_test(keys_enter_without_queries),
         cmocka_unit_test(wrong_histories_are_refused),
+        cmocka_unit_test(windows_of_other_heads_are_verified),
         cmocka_unit_test(cuda_has_no_windows_yet),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
