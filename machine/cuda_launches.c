@@ -129,19 +129,43 @@ static fpa_cost pad_cost(const cuda_task *task, cuda_padding padding)
     const double length = (double)task->size->length / 16;
     fpa_cuda_sum sum = {0};
     if (padding.value)
-        cuda_sum_add(&sum, &work->step, (double)task->sequences * length);
+        cuda_sum_add(&sum, &work->step, (double)(cuda_key_tokens(task->size) * task->size->heads) / 16);
     if (padding.vector)
         cuda_sum_add(&sum, &work->copy, (double)(task->sequences + task->queries) * length);
     return even_cost(task, CUDA_PAD_ROWS, &sum);
+}
+
+/* Tokens fill blocks, or blocks share them. */
+static fpa_cost lift_cost(const cuda_task *task)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const struct fpa_cuda_kernel_work *work = &g->work[CUDA_LIFT_ROWS];
+    const int64_t tokens = cuda_lift_blocks(g, task->size),
+                  slices = cuda_lift_slices(g, task->room, task->size);
+    const double blocks = (double)(tokens * slices);
+    fpa_cuda_launch_load load = {
+        .share = cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[CUDA_LIFT_ROWS]),
+        .warps = launch_warps(task, CUDA_LIFT_ROWS, blocks),
+        .trips = work->trips};
+    cuda_sum_add(&load.all, &work->step, (double)(tokens * g->lift_tokens) / 16);
+    return blocks > 0 ? cuda_seconds(gpu_of(task), &load) : (fpa_cost){0, "nothing to do"};
+}
+
+/* In the recurrent form no more than these come before. */
+static bool decodes(cuda_mechanism mechanism)
+{
+    return mechanism >= MECHANISM_DECODE;
 }
 
 fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism)
 {
     const cuda_padding padding = cuda_padding_of(task->geometry, mechanism);
     fpa_cost cost = {0, "nothing to do"};
+    if (has(task, CUDA_LIFT_ROWS))
+        cost = cost_then(cost, lift_cost(task));
     if (padding.vector || padding.value)
         cost = cost_then(cost, pad_cost(task, padding));
-    if (has(task, CUDA_GATE_SCAN) && mechanism != MECHANISM_CLUSTER_SCAN)
+    if (has(task, CUDA_GATE_SCAN) && mechanism != MECHANISM_CLUSTER_SCAN && !decodes(mechanism))
         cost = cost_then(cost, gates_cost(task));
     if (mechanism == MECHANISM_SPLIT && has(task, CUDA_PACK_ROWS))
         cost = cost_then(cost, pack_cost(task));

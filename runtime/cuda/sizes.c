@@ -6,7 +6,7 @@
 #include "machine/cuda_candidates.h"
 #include "machine/cuda_division.h"
 #include "machine/cuda_estimate.h"
-#include "machine/cuda_padding.h"
+#include "launch_pads.h"
 #include "runtime/backend.h"
 
 enum { ALIGNMENT = 256 };
@@ -143,11 +143,10 @@ void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
     call->totals = take(base, &s->bytes, sequences * totals * total, sizeof(float));
     call->partial = take(base, &s->bytes, late && s->is_fused ? sequences * total : 0, sizeof(float));
     call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);
-    const cuda_padding padding = cuda_padding_of(g, cuda_mechanism_of(candidate));
-    const int64_t queries = launch->batch * launch->query_heads * launch->length;
-    call->padded_queries = take(base, &s->bytes, queries * padding.vector, 2);
-    call->padded_keys = take(base, &s->bytes, sequences * launch->length * padding.vector, 2);
-    call->padded_values = take(base, &s->bytes, sequences * launch->length * padding.value, 2);
+    const cuda_pads pads = count_pads(g, launch, cuda_mechanism_of(candidate));
+    call->padded_queries = take(base, &s->bytes, pads.queries, (size_t)g->element);
+    call->padded_keys = take(base, &s->bytes, pads.keys, (size_t)g->element);
+    call->padded_values = take(base, &s->bytes, pads.values, (size_t)g->element);
     const int64_t vector =
         g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused ? launch->length * g->vector_rows : 0;
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;

@@ -13,6 +13,6 @@
 local w = trainable { name = "w", rows = 64 }
 local hedgehog = { term { coordinates { w, map = exp } }, term { coordinates { w, map = exp, inner = -1 } } }
 
-return head { name = "elu_linear_d64", d = 64, dv = 64, terms = linear { map = elu_plus_one },
+return head { name = "elu_attention_d64", d = 64, dv = 64, terms = linear { map = elu_plus_one },
               normalize = { "sum", eps = 1e-6 }, dtype = "bf16" },
        head { name = "lolcats_llama3_8b", d = 128, dv = 128, terms = hedgehog, normalize = "sum", dtype = "bf16" }

@@ -6,7 +6,8 @@
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same,
  * and where keys of a total are shared out; of clusters, also where o has no place of its own; of one token;
- * of tiles, and of panels, where queries read the state of all keys. */
+ * of tiles, and of panels, where queries read the state of all keys; of coordinates, by tensor cores, with sums of
+ * them, and by plain sums. */
 enum fault_place {
     BY_BOXES,
     BY_THREADS,
@@ -18,6 +19,9 @@ enum fault_place {
     IN_TOKEN,
     WITHOUT_MASK,
     WITHOUT_MASK_IN_PANELS,
+    IN_LIFT,
+    IN_LIFT_SUMS,
+    IN_PLAIN_LIFT,
     PLACES
 };
 
@@ -361,6 +365,30 @@ static const struct emulated_fault {
      TOO_EARLY,
      {"parts that come before those of the pass before are read",
       "decode_resident ... at the cluster's barrier where it has not arrived", "parts_read", ";"}},
+    {IN_LIFT,
+     OTHER_PLACE,
+     {"the map of keys for queries", "but the formula gives", "coordinate_maps",
+      "$ local query, key = value_of(p, p.key), value_of(p, p.key)"}},
+    {IN_LIFT_SUMS,
+     LEFT_OUT,
+     {"masked keys that take part", "but the formula gives", "coordinate_masked", "return false;"}},
+    {IN_LIFT,
+     LEFT_OUT,
+     {"values of masked keys that are no numbers", "is not a number", "padded_values",
+      "pad_piece<DV>((element *)call.padded_values, (const element *)call.v, call.v_stride, piece, length, "
+      "call.heads, true);"}},
+    {IN_LIFT,
+     OTHER_PLACE,
+     {"a phase on the side of keys, too", "but the formula gives", "coordinate_phase",
+      "const float2 turn = lift_turn(angle + (${angles.phase})[row]);"}},
+    {IN_LIFT,
+     OTHER_PLACE,
+     {"the row of a matrix behind its own", "but the formula gives", "coordinate_row",
+      "const int row = lift_warp_row(first) + lane_row() / 2 * 4 + lane_row() % 2 + 1;"}},
+    {IN_PLAIN_LIFT,
+     OTHER_PLACE,
+     {"the row of a matrix behind its own, in fp32", "but the formula gives", "coordinate_plain_row",
+      "const float *from = w + (row + 1 < rows ? row + 1 : 0) * row_stride;"}},
 };
 
 #endif
