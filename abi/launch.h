@@ -29,8 +29,10 @@ struct fpa_launch {
     const float *const *weights;   /* run-time matrices in the head's order; each [heads,] rows, cols */
     void *workspace;               /* at least NAME_workspace() bytes, 64-byte aligned */
     size_t workspace_size;         /* bytes */
-    int64_t recent; /* recurrent form, length 1: tokens of k, v, log_gate, positions and key_mask before
-                       q's own that the state has not seen; it then stays as it is (state_out is NULL) */
+    int64_t recent; /* tokens of k, v, log_gate, positions and key_mask before q's first that state_in has not
+                       seen: of heads with a window in every form, whose state_out then has all keys that are
+                       older than the next token's window; else in the recurrent form, of length 1, while the
+                       state stays as it is (state_out is NULL) */
 };
 
 #endif

@@ -135,12 +135,17 @@ static void print_head(const fpa_head *head)
     printf(", normaliser %s", normalize_name(head->normalize));
     if (head->normalize == FPA_NORMALIZE_SUM || head->normalize == FPA_NORMALIZE_MAX)
         printf(" (eps %g)", head->eps);
+    if (head->window)
+        printf(", window %d", head->window);
     printf("%s, %s, state %s", head->gate ? ", gated" : "", dtype_name(head->dtype),
            dtype_name(head->state_dtype));
     if (head->products != FPA_PRODUCTS_PLAIN)
         printf(", products %s", products_name(head->products));
     printf("\n\n%d term%s as written\n", head->term_count, head->term_count == 1 ? "" : "s");
     print_terms(head);
+    if (head->window)
+        printf("  the newest %d key%s: exp(scale q.k) instead, of q and k as given\n", head->window,
+               head->window == 1 ? "" : "s");
     print_matrices(head);
     explain_lift_print(head);
     for (int i = 0; i < head->note_count; i++) {
@@ -273,6 +278,8 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     json_number(json, "state_bytes", facts->state_bytes);
     json_integer(json, "block", facts->block);
     json_integer(json, "chunk", facts->chunk);
+    if (all->written->window)
+        json_integer(json, "window", all->written->window);
     write_costs(json, facts);
     explain_lift_write(json, all->written);
     json_array(json, "notes");

@@ -153,12 +153,15 @@ static void print_head(const fpa_head *head, const head_size *size)
         snprintf(features, sizeof features, "%.0f", size->features);
         size_text(state, size->state_bytes);
     }
-    printf("%-28s d %4d  dv %4d  degree %d  terms %6d  D %10.0f -> %8s  state %10s%s%s%s%s%s%s\n", head->name,
+    printf("%-28s d %4d  dv %4d  degree %d  terms %6d  D %10.0f -> %8s  state %10s%s%s%s%s%s%s", head->name,
            head_width(head), head->dv, head_degree(head), head->term_count, head_features(head), features,
            state, head->causal ? "" : "  not causal", head->normalize ? "  normaliser " : "",
            head->normalize ? normalize_name(head->normalize) : "", head->gate ? "  gated" : "",
            head->lift && head->lift->positions ? "  positions" : "",
            head->lift && head->lift->key_mask ? "  key mask" : "");
+    if (head->window)
+        printf("  window %d", head->window);
+    putchar('\n');
 }
 
 static void write_head(fpa_json *json, const char *spec, const fpa_head *head, const head_size *size)
@@ -179,6 +182,7 @@ static void write_head(fpa_json *json, const char *spec, const fpa_head *head, c
     json_bool(json, "gate", head->gate);
     json_integer(json, "positions", head->lift ? head->lift->positions : 0);
     json_bool(json, "key_mask", head->lift && head->lift->key_mask);
+    json_integer(json, "window", head->window);
     json_text(json, "dtype", dtype_name(head->dtype));
     json_close(json);
 }

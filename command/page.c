@@ -15,6 +15,8 @@ static void write_kind(const page *p)
             head_degree(head), head->causal ? "causal" : "not causal");
     if (head->normalize != FPA_NORMALIZE_NONE)
         fprintf(p->out, ", normalised (%s)", normalize_name(head->normalize));
+    if (head->window)
+        fprintf(p->out, ", window %d", head->window);
     fprintf(p->out, "%s, stored as %s, state as %s</p>\n", head->gate ? ", gated" : "",
             dtype_name(head->dtype), dtype_name(head->state_dtype));
 }

@@ -70,6 +70,12 @@ void page_visible(const page *p)
         fputs("<p>The gate lets what was seen fade: a key counts e<sup>G<sub>t</sub> − G<sub>j</sub></sup> "
               "as much, in every form alike.</p>\n",
               p->out);
+    if (p->head->window)
+        fprintf(p->out,
+                "<p>The newest %d keys have softmax's weights, and are not in the state: it lags behind "
+                "them, in every "
+                "form alike.</p>\n",
+                p->head->window);
     fputs("<ul class=\"notes\">\n", p->out);
     for (int i = 0; i < PAGE_MACHINES; i++)
         write_chunk(p, &p->machine[i]);

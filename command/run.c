@@ -194,6 +194,23 @@ static fpa_status make_outputs(const run_options *options, run_data *data, fpa_e
     return status ? status : operand_bind(&data->state_out, dtype_find(about->state_dtype), error);
 }
 
+/* Of a head with a window k and v begin with the window's tokens before q's, which a state that is given lacks. */
+static fpa_status set_recent(const run_options *options, run_data *data, fpa_error *error)
+{
+    const int64_t more = data->input[INPUT_K].array.shape[1] - data->input[INPUT_Q].array.shape[1];
+    const int window = fpa_describe(data->kernel)->window;
+    if (!window)
+        return FPA_OK;
+    if (options->input[INPUT_STATE] && window > 1 && more <= 0)
+        return fail(
+            error, FPA_INVALID, "--state-in",
+            "lacks the window's keys: k and v need the %d tokens before q's first, or as many as there are, "
+            "in front",
+            window - 1);
+    data->tensors.recent = more > 0 ? more : 0;
+    return FPA_OK;
+}
+
 static void set_tensors(const run_options *options, run_data *data)
 {
     fpa_tensors *tensors = &data->tensors;
@@ -269,7 +286,9 @@ static fpa_status forward(int form, const run_data *data, fpa_error *error)
 static fpa_status compute(const run_options *options, int form, run_data *data, fpa_error *error)
 {
     set_tensors(options, data);
-    fpa_status status = place_operands(options, data, error);
+    fpa_status status = set_recent(options, data, error);
+    if (!status)
+        status = place_operands(options, data, error);
     if (!status)
         status = workspace_new(data->kernel, NULL, form, &data->tensors, &data->workspace,
                                &data->workspace_size, error);

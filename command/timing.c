@@ -62,13 +62,21 @@ static fpa_status make_weights(const fpa_head *head, int64_t heads, operands *al
     return status;
 }
 
-/* Positions count tokens, and no key is masked: all are work. */
-static fpa_status make_tokens(const fpa_lift *lift, const fpa_load *load, operands *all, fpa_error *error)
+/* Tokens before the queries' own: a token that is decoded has its whole window. */
+static int64_t tokens_before(const fpa_head *head, const fpa_load *load)
 {
-    const int64_t shape[3] = {load->batch, load->length, lift->positions};
+    return head->window && load->length == 1 ? head->window - 1 : 0;
+}
+
+/* Positions count tokens, and no key is masked: all are work. */
+static fpa_status make_tokens(const fpa_head *head, const fpa_load *load, operands *all, fpa_error *error)
+{
+    const fpa_lift *lift = head->lift;
+    const int64_t tokens = tokens_before(head, load) + load->length;
+    const int64_t shape[3] = {load->batch, tokens, lift->positions};
     fpa_status status = operand_new(3, shape, &all->positions, error);
     for (int64_t i = 0; !status && i < all->positions.array.count; i++)
-        all->positions.array.data[i] = (float)(i / lift->positions % load->length);
+        all->positions.array.data[i] = (float)(i / lift->positions % tokens);
     if (!status)
         status = operand_bind(&all->positions, FPA_F32, error);
     if (!status)
@@ -81,21 +89,25 @@ static fpa_status make_tokens(const fpa_lift *lift, const fpa_load *load, operan
 /* Keys and queries are positive, so that no normaliser comes near zero. */
 static fpa_status make_operands(const fpa_head *head, const fpa_load *load, operands *all, fpa_error *error)
 {
-    const int64_t keys[4] = {load->batch, load->length, load->heads, head_width(head)};
-    const int64_t values[4] = {load->batch, load->length, load->heads, head->dv};
-    fpa_status status = make_operand(&all->q, (recipe){4, keys, head->dtype, 1, 0.05f, 0.5f}, error);
+    const int64_t before = tokens_before(head, load);
+    const int64_t queries[4] = {load->batch, load->length, load->heads, head_width(head)};
+    const int64_t outputs[4] = {load->batch, load->length, load->heads, head->dv};
+    const int64_t keys[4] = {load->batch, before + load->length, load->heads, head_width(head)};
+    const int64_t values[4] = {load->batch, before + load->length, load->heads, head->dv};
+    fpa_status status = make_operand(&all->q, (recipe){4, queries, head->dtype, 1, 0.05f, 0.5f}, error);
     if (!status)
         status = make_operand(&all->k, (recipe){4, keys, head->dtype, 2, 0.05f, 0.5f}, error);
     if (!status)
         status = make_operand(&all->v, (recipe){4, values, head->dtype, 3, -1, 1}, error);
     if (!status)
-        status = make_operand(&all->o, (recipe){4, values, head->dtype, 4, 0, 0}, error);
+        status = make_operand(&all->o, (recipe){4, outputs, head->dtype, 4, 0, 0}, error);
     if (!status && head->gate)
         status = make_operand(&all->gate, (recipe){3, keys, FPA_F32, 5, -0.05f, 0}, error);
     if (!status && head->lift)
-        status = make_tokens(head->lift, load, all, error);
+        status = make_tokens(head, load, all, error);
     if (!status)
         status = make_weights(head, load->heads, all, error);
+    all->tensors.recent = before;
     all->tensors.q = &all->q.tensor;
     all->tensors.k = &all->k.tensor;
     all->tensors.v = &all->v.tensor;

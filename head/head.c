@@ -105,6 +105,26 @@ static fpa_status check_products(const fpa_head *head, fpa_error *error)
     return FPA_OK;
 }
 
+/* What leaves the window enters the state: later tokens only see it there, and one normaliser makes the two one sum. */
+static fpa_status check_window(const fpa_head *head, fpa_error *error)
+{
+    if (head->window == 0)
+        return FPA_OK;
+    if (!head->causal)
+        return fail(error, FPA_INVALID, place(head),
+                    "a window needs a causal head: remove window = %d, or set causal = true", head->window);
+    if (head->normalize == FPA_NORMALIZE_NONE)
+        return fail(
+            error, FPA_INVALID, place(head),
+            "a window needs a normaliser, which its exponentials share with the kernel: remove window = "
+            "%d, or set normalize = \"sum\"",
+            head->window);
+    if (head->gate)
+        return fail(error, FPA_INVALID, place(head),
+                    "a head has a window or a gate, not both: remove window = %d, or the gate", head->window);
+    return check_range(head, "window", head->window, 1, HEAD_MAX_WINDOW, error);
+}
+
 static fpa_status check_scalars(const fpa_head *head, int most, fpa_error *error)
 {
     fpa_status status = check_range(head, "d", head->d, 1, most, error);
@@ -129,7 +149,7 @@ static fpa_status check_scalars(const fpa_head *head, int most, fpa_error *error
     if (head->gate && !head->causal)
         return fail(error, FPA_INVALID, place(head),
                     "a gate needs a causal head: remove the gate, or set causal = true");
-    return FPA_OK;
+    return check_window(head, error);
 }
 
 static fpa_status check_constant(const fpa_head *head, int index, fpa_error *error)

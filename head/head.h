@@ -3,6 +3,8 @@
  *   k(q,k) = sum over terms  weight * prod over branches (W q).(W k)
  *   o_t    = sum over j of  exp(G_t - G_j) k(scale q_t, k_j) v_j   [/ normaliser]
  *
+ * and with a window of w the newest w keys, the token's own among them, have the weight exp(scale q_t . k_j) instead.
+ *
  * (seeds/000, "The FPA Kernel"; terms are the Appendix's "heads", which are summed.)
  * Given: terms, branches and matrices, by whoever builds a head, or its canonical text. Gives: the rules that
  * a head must obey, its canonical text and digest, and its figures. Knows no target and no kernel.
@@ -107,6 +109,7 @@ typedef struct fpa_head {
     fpa_dtype dtype;       /* of q, k, v, o */
     fpa_dtype state_dtype; /* of the state given in and out; it runs in fp32 */
     fpa_products products;
+    int window; /* newest keys that have the weight exp(scale q.k), of q and k as given; 0: none has */
 } fpa_head;
 
 enum {
@@ -116,6 +119,7 @@ enum {
     HEAD_MAX_TERMS = 1 << 17,
     HEAD_MAX_MATRICES = 4096,
     HEAD_MAX_NAME = 63,
+    HEAD_MAX_WINDOW = 512,
     HEAD_MAX_ROWS = 1 << 16,   /* of one matrix */
     HEAD_MAX_LISTED = 1 << 22, /* rows that all branches list together */
 };

@@ -92,6 +92,7 @@ static const place_of soversion_0[] = {
     AT(fpa_description, positions, 148),
     AT(fpa_description, key_mask, 152),
     AT(fpa_description, heads, 156),
+    AT(fpa_description, window, 160),
     NUMBER(FPA_FORM_AUTO, -1),
     NUMBER(FPA_FORM_PARALLEL, 0),
     NUMBER(FPA_FORM_CHUNKED, 1),

@@ -29,6 +29,12 @@ static double pair_flop(const fpa_plan *plan)
     return flop;
 }
 
+/* FLOP of a token's window, whose weights are dots and exponentials of q and k as given; 0 without one. */
+static double window_flop(const fpa_plan *plan)
+{
+    return 2.0 * plan->written->window * (head_width(plan->written) + plan->head->dv);
+}
+
 /* FLOP of a token's part of its own chunk's pairs. Without a mask all keys are in the state that queries read. */
 static double own_flop(const fpa_plan *plan)
 {
@@ -53,7 +59,8 @@ static void count_bytes(fpa_plan *plan)
     double state = 4.0 * (double)plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
     plan->bytes[FORM_PARALLEL] = element * (head_width(plan->written) + head->dv) / plan->pair_queries;
     plan->bytes[FORM_CHUNKED] = operands + plan->chunk_states * state / plan->chunk;
-    plan->bytes[FORM_RECURRENT] = operands + 2 * state;
+    plan->bytes[FORM_RECURRENT] =
+        operands + 2 * state + plan->written->window * element * (head_width(plan->written) + head->dv);
 }
 
 void plan_facts(fpa_plan *plan)
@@ -63,8 +70,8 @@ void plan_facts(fpa_plan *plan)
     double state = 4.0 * plan->features * head->dv;
     double projected = projection_flop(plan);
     facts->flop[FORM_PARALLEL] = pair_flop(plan);
-    facts->flop[FORM_CHUNKED] = state + own_flop(plan) + projected;
-    facts->flop[FORM_RECURRENT] = state + projected;
+    facts->flop[FORM_CHUNKED] = state + own_flop(plan) + projected + window_flop(plan);
+    facts->flop[FORM_RECURRENT] = state + projected + window_flop(plan);
     count_bytes(plan);
     facts->features = plan->features;
     facts->features_written = (int64_t)head_features(written);

@@ -8,8 +8,8 @@
 #include "script.h"
 
 static const char *const head_fields[] = {
-    "name", "d",    "dv",    "terms",       "block",    "chunk",     "causal",   "scale", "normalize",
-    "eps",  "gate", "dtype", "state_dtype", "products", "positions", "key_mask", NULL};
+    "name", "d",    "dv",    "terms",       "block",    "chunk",     "causal",   "scale",  "normalize",
+    "eps",  "gate", "dtype", "state_dtype", "products", "positions", "key_mask", "window", NULL};
 static const char *const list_fields[] = {"d", "block", "note", NULL};
 static const char *const normalize_words[] = {"none", "sum", "max", "one_plus_sum", NULL};
 static const char *const dtype_words[] = {"f32", "bf16", "f16", NULL};
@@ -272,6 +272,7 @@ static void read_fields(builder *b)
     head->state_dtype = (fpa_dtype)spec_field_word(L, 1, "head", "state_dtype", dtype_words, FPA_F32);
     head->products =
         (fpa_products)spec_field_word(L, 1, "head", "products", products_words, FPA_PRODUCTS_PLAIN);
+    head->window = (int)spec_field_whole(L, 1, "head", "window", 1, HEAD_MAX_WINDOW, 0);
     read_normalize(b);
     if (head->gate && !head->causal)
         script_refuse(L, 0, "gate = true needs causal = true: a gate fades what came before");

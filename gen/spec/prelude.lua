@@ -11,7 +11,7 @@
 --
 -- What it builds on:
 --   head { name =, d =, dv =, terms =, block =, chunk =, causal =, scale =, normalize =, eps =,
---          gate =, dtype =, state_dtype =, products =, positions =, key_mask = }
+--          gate =, dtype =, state_dtype =, products =, positions =, key_mask =, window = }
 --   term { branch, branch, ..., weight = w }      no branch: the constant 1
 --   identity()                                    W = I
 --   select { 1, 2, range(5, 8) }, select(range)   rows of I

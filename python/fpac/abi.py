@@ -109,6 +109,7 @@ class Description(Structure):
         ("positions", c_int),
         ("key_mask", c_int),
         ("heads", c_int),
+        ("window", c_int),
     ]
 
 

@@ -34,6 +34,7 @@ class Explanation:
     positions: int  # numbers of a token's position that calls give; 0: they give none
     key_mask: bool  # calls give a mask of keys
     heads: int  # key and value heads that calls have, as the head's constants do; 0: any number
+    window: int  # newest keys that have the weight exp(scale q.k); 0: none
 
     @property
     def state_bytes(self) -> int:
@@ -67,4 +68,5 @@ def explain(about: abi.Description) -> Explanation:
         positions=about.positions,
         key_mask=bool(about.key_mask),
         heads=about.heads,
+        window=about.window,
     )

@@ -102,7 +102,7 @@ class Head:
         state [B, H, N], or [B, H, D, dv] without a normaliser: what came before; None: nothing. It is not changed.
         form: "parallel", "chunked", "recurrent", or None for the fastest.
         recent: tokens before q's one that the state has not seen; k, v, log_gate, positions and key_mask have
-        recent + 1 then.
+        recent + 1 then. Of heads with a window: the tokens of k and v before q's first, the window's or all there are.
         positions [B, L, n] float32, or [B, L] where n is 1: of heads that take them.
         key_mask [B, L] bool or uint8, of heads that take one: True where the key takes part; of others nothing counts
         but their log-gate.
@@ -121,13 +121,15 @@ class Head:
         log_gate: Array | None = None,
         weights: Weights = None,
         *,
+        recent: int = 0,
         positions: Array | None = None,
         key_mask: Array | None = None,
     ) -> Any:
-        """o of tokens that are decoded, one or a few; the state is updated in place. Shapes as in a call."""
+        """o of tokens that are decoded, one or a few; the state is updated in place. Shapes as in a call, and `recent` of
+        heads with a window, too."""
         _needs_state(state)
         tokens = (positions, key_mask)
-        return self._run(q, k, v, log_gate, weights, state, abi.RECURRENT, 0, STATE_UPDATED, tokens)[0]
+        return self._run(q, k, v, log_gate, weights, state, abi.RECURRENT, recent, STATE_UPDATED, tokens)[0]
 
     def update(
         self,

@@ -83,9 +83,10 @@ _define(
 )
 _define(
     "step",
-    f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_tokens} -> Tensor",
-    lambda q, k, v, state, log_gate, weights, *tokens: Operands(
-        q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, 0, STATE_UPDATED, *tokens
+    "Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, "
+    "Tensor? positions=None, Tensor? key_mask=None, int recent=0) -> Tensor",
+    lambda q, k, v, state, log_gate, weights, positions=None, key_mask=None, recent=0: Operands(
+        q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, recent, STATE_UPDATED, positions, key_mask
     ),
     _first,
 )
@@ -110,4 +111,4 @@ def run_operator(calls: Calls, operands: Operands) -> Results:
         return torch.ops.fpac.forward(key, o.q, o.k, o.v, *rest), None
     if o.q is None:
         return torch.ops.fpac.update(key, o.k, o.v, o.state, o.log_gate, weights, *tokens), None
-    return torch.ops.fpac.step(key, o.q, o.k, o.v, o.state, o.log_gate, weights, *tokens), None
+    return torch.ops.fpac.step(key, o.q, o.k, o.v, o.state, o.log_gate, weights, *tokens, o.recent), None

@@ -71,12 +71,15 @@ static fpa_status match_queries(const operands *all, const fpa_view *view, fpa_e
 static fpa_status match_tokens(const operands *all, const fpa_view *view, fpa_error *error)
 {
     const int64_t recent = all->tensors->recent;
-    const char *why = recent ? "q's token and the recent ones are" : leader_has(all);
+    const char *why = !recent                      ? leader_has(all)
+                      : leader(all)->shape[1] == 1 ? "q's token and the recent ones are"
+                                                   : "q's tokens and the recent ones are";
     fpa_status status = match_batch(all, view, error);
     return status ? status : view_axis(view, 1, leader(all)->shape[1] + recent, "tokens", why, error);
 }
 
-/* Tokens that the state has not seen: q has the one behind them, and the state stays as it is. */
+/* Tokens that the state has not seen: q has the one behind them, and the state stays as it is. Beside a window, q may
+ * have any number behind them, and a state that is given out has what is older than the next token's window. */
 static fpa_status check_recent(const operands *all, fpa_error *error)
 {
     const int64_t recent = all->tensors->recent;
@@ -88,14 +91,16 @@ static fpa_status check_recent(const operands *all, fpa_error *error)
     if (!all->head->causal)
         return fail(error, FPA_INVALID, "recent", "is %lld, but %s is not causal", (long long)recent,
                     all->head->name);
+    if (all->keys_only)
+        return fail(error, FPA_INVALID, "recent", "is %lld, but there is no q", (long long)recent);
+    if (all->head->window)
+        return FPA_OK;
     if (all->tensors->state_out)
         return fail(
             error, FPA_INVALID, "state_out",
             "is given, but with recent = %lld the state stays as it is; a forward without q and o puts "
             "recent tokens into it",
             (long long)recent);
-    if (all->keys_only)
-        return fail(error, FPA_INVALID, "recent", "is %lld, but there is no q", (long long)recent);
     return view_axis(&all->q, 1, 1, "tokens", "with recent tokens q has", error);
 }
 

@@ -7,7 +7,8 @@
 -- Hedgehog's map (M. Zhang and others, ICLR 2024, arXiv:2402.04347): a learned matrix W of 64 rows a head, and exp(W x)
 -- joined with exp(-W x), 128 features of Llama 3 8B's keys of 128. Its published variant divides each token's features by
 -- their sum, a softmax over them, which is no map of single numbers and is left out; of queries it would cancel in the
--- normaliser. Its softmax over the 64 newest keys cannot be said either. The eps of the sum is fpac's own.
+-- normaliser. Its softmax over the 64 newest keys is a window, of which specs/window.lua has a head (the scale is then of
+-- both, exponents and projections). The eps of the sum is fpac's own.
 
 local w = trainable { name = "w", rows = 64 }
 local hedgehog = { term { coordinates { w, map = exp } }, term { coordinates { w, map = exp, inner = -1 } } }

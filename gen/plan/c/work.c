@@ -90,6 +90,29 @@ static void count_own(const call *c, panels of, double count)
     each_panel(c, of, each, parts_store_outputs);
 }
 
+/* Panels of keys that the state lacks when a chunk of a head with a window begins; else 0. */
+static int lagging_panels(const fpa_plan *plan)
+{
+    const int window = plan->written->window, tokens = plan->c.tokens;
+    return window ? (window - 1 + tokens - 1) / tokens : 0;
+}
+
+/* The same where keys of a window are behind the state, too. */
+static void count_windows(const call *c, panels of, double count)
+{
+    const fpa_plan *plan = c->to.plan;
+    const double each = count * (double)c->queries * fmax(1.0 / c->team, 1.0 / panel_count(of));
+    const double older = lagging_panels(plan);
+    fpa_counting to = times(c, each);
+    scores_window(&to, scores_window_panels(plan, older + 1, older + of.whole), plan->c.tokens);
+    if (of.rest)
+        scores_window(&to, scores_window_panels(plan, older + of.whole + 1, older + of.whole + 1), of.rest);
+    each_panel(c, of, each, parts_store_outputs);
+    to = times(c, count / c->team);
+    to.times *= older;
+    parts_pack_keys(&to, plan->c.tokens);
+}
+
 /* `count` chunks of `tokens`, of which `reads` read the state and `writes` write it. */
 static void count_chunks(const call *c, int64_t tokens, double count, double reads, double writes)
 {
@@ -100,7 +123,10 @@ static void count_chunks(const call *c, int64_t tokens, double count, double rea
     const int here = panel_count(of);
     count_pack(c, of, count);
     count_slices(c, of, reads, writes);
-    count_own(c, of, count);
+    if (plan->written->window)
+        count_windows(c, of, count);
+    else
+        count_own(c, of, count);
     fpa_counting to = times(c, here * (count - reads) * (double)c->queries);
     parts_clear_outputs(&to);
     to = times(c, here * reads * (double)c->queries);
@@ -192,8 +218,15 @@ static void count_chunked(const call *c)
 /* Scores of all panels that see each other, and their products with values. */
 static void count_pairs(const call *c, panels of)
 {
-    const int tokens = c->to.plan->c.tokens;
-    const bool causal = c->to.plan->head->causal;
+    const fpa_plan *plan = c->to.plan;
+    const int tokens = plan->c.tokens;
+    const bool causal = plan->head->causal;
+    if (plan->written->window) {
+        scores_window(&c->to, scores_window_panels(plan, 1, of.whole), tokens);
+        if (of.rest)
+            scores_window(&c->to, scores_window_panels(plan, of.whole + 1, of.whole + 1), of.rest);
+        return;
+    }
     if (causal)
         each_panel(c, of, 1, scores_diagonal);
     fpa_counting to = times(c, causal ? of.whole * (of.whole - 1) / 2.0 : (double)of.whole * of.whole);
@@ -263,6 +296,17 @@ static void count_recent(const call *c)
     scores_full(&to, of.rest, count);
 }
 
+/* A token's window, for all queries at once. */
+static void count_window(const call *c)
+{
+    const fpa_plan *plan = c->to.plan;
+    const int tokens = plan->c.tokens, window = plan->written->window;
+    const int count = (int)c->queries + 1 < tokens ? (int)c->queries + 1 : tokens;
+    fpa_counting to = times(c, (double)c->size->length * window / tokens);
+    parts_pack_given(&to, tokens);
+    scores_window(&to, (fpa_window_panels){.near = 1}, count);
+}
+
 static void count_recurrent(const call *c)
 {
     const fpa_call_size *s = c->size;
@@ -274,7 +318,9 @@ static void count_recurrent(const call *c)
     to = times(c, (double)s->length);
     parts_token(&to, (int)c->queries, share_of(c, c->to.plan->c.slice_count),
                 counting_state_bytes(c->to.plan) * heads, s->recent == 0);
-    if (s->recent)
+    if (c->to.plan->written->window)
+        count_window(c);
+    else if (s->recent)
         count_recent(c);
     if (c->team > 1)
         c->to.work->waits += to.times;
