@@ -92,7 +92,7 @@ static void recall_is_counted_near_what_is_predicted(void **state)
     }
     assert_non_null(strstr(table, "\tyes\n"));
     assert_non_null(
-        strstr(table, "\nfavor_8\tfavor\t8\t2048\t-\t")); /* heads with coordinates: no prediction */
+        strstr(table, "\nfavor_8\tfavor\t8\t512\t-\t")); /* heads with coordinates: no prediction */
     free(table);
     check_picture(&here, "recall.svg", "power 2");
     scratch_remove(here.folder);
