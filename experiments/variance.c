@@ -311,7 +311,7 @@ static void print_result(const result *r)
 
 static int run(const char *folder, int seeds, fpa_error *error)
 {
-    static result results[FAMILIES * SIZES + MOST_DEGREE];
+    result results[FAMILIES * SIZES + MOST_DEGREE];
     pair_set set;
     int count = 0;
     if (!output_folder(folder))
