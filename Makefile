@@ -93,7 +93,7 @@ builders        := gen/% runtime/api/open.c runtime/builder.c $(addprefix runtim
 run_objects     := $(call objects,$(filter-out $(builders),$(library_sources))) $(BUILD)/obj/verifier.o
 libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources) $(openmp_sources))
-experiment_programs := $(BUILD)/experiments/recall $(BUILD)/experiments/crossover
+experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover variance fourier)
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
 long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper cuda_compile cuda_emulated \
@@ -343,8 +343,10 @@ $(BUILD)/machine_cpu: bench/machine_cpu.c
 experiments: $(experiment_programs)
 	$(BUILD)/experiments/recall experiments/recall.lua docs/experiments
 	$(BUILD)/experiments/crossover experiments/crossover.lua docs/experiments
+	$(BUILD)/experiments/variance docs/experiments
+	$(BUILD)/experiments/fourier experiments/fourier.lua docs/experiments
 
-$(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(BUILD)/obj/experiments/output.o $(BUILD)/internal.a
+$(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(call objects,experiments/call.c experiments/output.c) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "base/splitmix.h"
+#include "call.h"
 #include "command/capacity.h"
 #include "gen/spec/spec.h"
 #include "output.h"
-#include "runtime/api/fpa.h"
 
 static const double half = 0.5;
 enum { MOST_PAIRS = 1 << 15, LEAST_ASKED = 4000 }; /* few pairs are drawn anew until so many were asked for */
@@ -82,42 +82,21 @@ static void free_memory(memory *m)
     free(m->state);
 }
 
-static DLTensor tensor(float *data, int dimensions, int64_t *shape)
-{
-    return (DLTensor){
-        .data = data, .device = {kDLCPU, 0}, .ndim = dimensions, .dtype = {kDLFloat, 32, 1}, .shape = shape};
-}
-
-static fpa_status forward(const memory *m, const fpa_tensors *tensors, fpa_error *error)
-{
-    size_t size;
-    fpa_status status = fpa_workspace_size(m->kernel, FPA_FORM_CHUNKED, tensors, &size, error);
-    if (status)
-        return status;
-    void *workspace = aligned_alloc(64, (size + 64) / 64 * 64);
-    if (!workspace) {
-        snprintf(error->message, sizeof error->message, "out of memory");
-        return error->code = FPA_NO_MEMORY;
-    }
-    status = fpa_forward(m->kernel, FPA_FORM_CHUNKED, tensors, workspace, size, error);
-    free(workspace);
-    return status;
-}
-
 /* Keys and codes into the state; then keys as queries, with values of 0, so that nothing more is stored. */
 static fpa_status store_and_ask(const memory *m, int pairs, fpa_error *error)
 {
     int64_t keys[] = {1, pairs, 1, m->about->d}, values[] = {1, pairs, 1, m->about->dv};
     int64_t states[] = {1, 1, m->about->state_elements};
-    DLTensor q = tensor(m->keys + m->first * m->about->d, 4, keys), o = tensor(m->answers, 4, values);
-    DLTensor v = tensor(m->codes + m->first * m->about->dv, 4, values);
-    DLTensor zeros = tensor(m->zeros, 4, values), state = tensor(m->state, 3, states);
+    DLTensor q = call_tensor(m->keys + m->first * m->about->d, 4, keys),
+             o = call_tensor(m->answers, 4, values);
+    DLTensor v = call_tensor(m->codes + m->first * m->about->dv, 4, values);
+    DLTensor zeros = call_tensor(m->zeros, 4, values), state = call_tensor(m->state, 3, states);
     fpa_tensors tensors = {.k = &q, .v = &v, .state_out = &state};
-    fpa_status status = forward(m, &tensors, error);
+    fpa_status status = call_forward(m->kernel, &tensors, error);
     if (status)
         return status;
     tensors = (fpa_tensors){.q = &q, .k = &q, .v = &zeros, .o = &o, .state_in = &state};
-    return forward(m, &tensors, error);
+    return call_forward(m->kernel, &tensors, error);
 }
 
 /* Of the stored pairs, from 0. */
@@ -224,19 +203,31 @@ static void mark_front(result *results, int count)
     }
 }
 
+static void prediction_text(const result *r, char *text, size_t size)
+{
+    if (r->predicted > 0)
+        snprintf(text, size, "%.0f", r->predicted);
+    else
+        snprintf(text, size, "-");
+}
+
 static bool write_table(const char *folder, const result *results, int count)
 {
     FILE *file = output_open(folder, "recall.tsv");
     if (!file)
         return false;
     fputs("# pairs of which half come back, against the state's size; make experiments\n"
-          "# predicted 0: there is no prediction; front: no head of as few features remembers more\n"
+          "# predicted -: there is no prediction of heads with coordinates; front: no head of as few "
+          "features remembers more\n"
           "head\tfamily\tD\tstate_bytes\tpairs_predicted\tpairs_counted\tfront\n",
           file);
-    for (int i = 0; i < count; i++)
-        fprintf(file, "%s\t%s\t%.0f\t%.0f\t%.0f\t%.0f\t%s\n", results[i].head, results[i].family,
-                results[i].features, results[i].state_bytes, results[i].predicted, results[i].counted,
+    for (int i = 0; i < count; i++) {
+        char predicted[32];
+        prediction_text(&results[i], predicted, sizeof predicted);
+        fprintf(file, "%s\t%s\t%.0f\t%.0f\t%s\t%.0f\t%s\n", results[i].head, results[i].family,
+                results[i].features, results[i].state_bytes, predicted, results[i].counted,
                 results[i].is_front ? "yes" : "no");
+    }
     return output_close(file, "recall.tsv");
 }
 
@@ -267,9 +258,11 @@ static int run(const char *spec, const char *folder, fpa_error *error)
         r->head = list.heads[done]->name;
         name_family(r->head, r->family);
         code = measure(spec, list.heads[done], r, error) != FPA_OK;
+        char predicted[32];
+        prediction_text(r, predicted, sizeof predicted);
         if (!code)
-            printf("%-24s D %6.0f  %8.0f pairs predicted, %8.0f counted\n", r->head, r->features,
-                   r->predicted, r->counted);
+            printf("%-24s D %6.0f  %8s pairs predicted, %8.0f counted\n", r->head, r->features, predicted,
+                   r->counted);
         fflush(stdout);
     }
     if (!code) {

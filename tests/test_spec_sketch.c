@@ -1,5 +1,5 @@
-/* test_spec_sketch: sketches and random features of specs against their formulas in the time domain, what is drawn from
- * seeds, and how far estimates lie off. */
+/* test_spec_sketch: sketches and random features of specs against their formulas in the time domain, and what is drawn
+ * from seeds. How far estimates lie off: tests/test_sketch_statistics.c. */
 #include "gen/spec/spec.h"
 #include "gen/gen.h"
 #include "gen/spec/steady.h"
@@ -309,100 +309,6 @@ static void steady_functions_are_those_of_the_library(void **state)
         assert_true(fabs(steady_log(x) - log(x)) <= 4e-16);
 }
 
-/* ---- estimates over many seeds ---- */
-
-enum { SEEDS = 600 };
-
-typedef struct moments {
-    double mean, variance;
-} moments;
-
-/* Of the kernel over SEEDS seeds of the terms, a format with room for the seed. */
-static moments estimate(const char *format, const double *q, const double *k)
-{
-    double values[SEEDS], mean = 0, variance = 0;
-    for (int seed = 0; seed < SEEDS; seed++) {
-        char terms[256], text[320];
-        fpa_head_list list;
-        snprintf(terms, sizeof terms, format, seed);
-        snprintf(text, sizeof text, "return head { name = 'a', d = %d, terms = %s }", WIDTH, terms);
-        load_good(text, &list);
-        values[seed] = kernel_of(list.heads[0], 0, q, k);
-        mean += values[seed] / SEEDS;
-        head_list_free(&list);
-    }
-    for (int seed = 0; seed < SEEDS; seed++)
-        variance += (values[seed] - mean) * (values[seed] - mean) / (SEEDS - 1);
-    return (moments){mean, variance};
-}
-
-static void sketches_are_right_in_the_mean_and_within_their_bounds(void **state)
-{
-    const double qk = dot(some_q, some_k, WIDTH), qq = dot(some_q, some_q, WIDTH),
-                 kk = dot(some_k, some_k, WIDTH);
-    const double half = (0.5 + qk / 4) * (0.5 + qk / 4), lengths = (0.5 + qq / 4) * (0.5 + kk / 4);
-    const struct {
-        const char *terms;
-        double mean, bound; /* of the variance */
-    } cases[] = {
-        {"countsketch { d = 6, size = 16, seed = %d }", qk, 2.0 / 16 * qq * kk},
-        {"countsketch { d = 6, size = 16, seed = %d, independence = 4 }", qk, 2.0 / 16 * qq * kk},
-        {"tensorsketch { d = 6, degree = 2, size = 32, seed = %d }", qk * qk, 8.0 / 32 * qq * qq * kk * kk},
-        {"tensorsketch { d = 6, degree = 3, size = 31, seed = %d, independence = 4 }", qk * qk * qk,
-         26.0 / 31 * pow(qq * kk, 3)},
-        {"tensorsketch { d = 6, degree = 2, size = 32, seed = %d, constant = 0.5, gamma = 0.25 }", half,
-         8.0 / 32 * lengths * lengths},
-        {"product_sketch { d = 6, degree = 2, size = 32, seed = %d }", qk * qk, 9.0 / 32 * qq * qq * kk * kk},
-        {"product_sketch { d = 6, degree = 2, size = 32, seed = %d, constant = 0.5, gamma = 0.25 }", half,
-         9.0 / 32 * lengths * lengths},
-        {"linear { of = coordinates { dense(gaussian { rows = 32, d = 6, seed = %d }), gain = sqrt(ratio(1, "
-         "32)) } }",
-         qk, 3.0 / 32 * qq * kk},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const moments seen = estimate(cases[i].terms, some_q, some_k);
-        const double off = fabs(seen.mean - cases[i].mean), allowed = 5 * sqrt(seen.variance / SEEDS);
-        if (off > allowed || seen.variance > cases[i].bound || seen.variance < 0.01 * cases[i].bound)
-            fail_msg("%s: mean %g of %g (off at most %g), variance %g of at most %g", cases[i].terms,
-                     seen.mean, cases[i].mean, allowed, seen.variance, cases[i].bound);
-    }
-}
-
-/* exp(g q.k - 2 shift), with the variance of independent rows or less. */
-static void favor_is_right_in_the_mean_and_within_its_bound(void **state)
-{
-    double sum = 0;
-    const double value = exp(dot(some_q, some_k, WIDTH) / 4 - 1);
-    const char *const terms[] = {
-        "favor { d = 6, size = 24, seed = %d, gamma = 0.25, shift = 0.5 }",
-        "favor { d = 6, size = 24, seed = %d, gamma = 0.25, shift = 0.5, orthogonal = false }"};
-    double variance[2];
-    (void)state;
-    for (int i = 0; i < WIDTH; i++)
-        sum += (some_q[i] + some_k[i]) * (some_q[i] + some_k[i]) / 4;
-    const double bound = (exp(sum) - 1) / 24 * value * value;
-    for (int i = 0; i < 2; i++) {
-        const moments seen = estimate(terms[i], some_q, some_k);
-        variance[i] = seen.variance;
-        if (fabs(seen.mean - value) > 5 * sqrt(seen.variance / SEEDS) || seen.variance > 1.5 * bound)
-            fail_msg("%s: mean %g of %g, variance %g of %g", terms[i], seen.mean, value, seen.variance,
-                     bound);
-    }
-    assert_true(variance[0] < variance[1]);
-}
-
-static void polysketch_is_never_negative_and_large_by_its_variance(void **state)
-{
-    const double s = dot(some_q, some_k, WIDTH),
-                 most = 9.0 / 16 * pow(dot(some_q, some_q, WIDTH) * dot(some_k, some_k, WIDTH), 2);
-    const moments seen = estimate("polysketch { d = 6, rows = 16, seed = %d }", some_q, some_k);
-    (void)state;
-    if (seen.mean + 5 * sqrt(seen.variance / SEEDS) < pow(s, 4) ||
-        seen.mean - 5 * sqrt(seen.variance / SEEDS) > pow(s, 4) + most)
-        fail_msg("mean %g, but (q.k)^4 = %g, and at most %g more", seen.mean, pow(s, 4), most);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,9 +318,6 @@ int main(void)
         cmocka_unit_test(hashes_are_as_independent_as_they_are_called),
         cmocka_unit_test(gaussian_rows_are_normal_and_blocks_stand_at_right_angles),
         cmocka_unit_test(steady_functions_are_those_of_the_library),
-        cmocka_unit_test(sketches_are_right_in_the_mean_and_within_their_bounds),
-        cmocka_unit_test(favor_is_right_in_the_mean_and_within_its_bound),
-        cmocka_unit_test(polysketch_is_never_negative_and_large_by_its_variance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
