@@ -4,24 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/output.h"
 #include "runtime/api/open.h"
 #include "command.h"
 #include "device.h"
 #include "notes.h"
 #include "operand.h"
-#include "options.h"
-
-enum { INPUT_Q, INPUT_K, INPUT_V, INPUT_GATE, INPUT_STATE, INPUT_POSITIONS, INPUT_MASK, INPUTS };
-
-typedef struct run_options {
-    const char *head, *form, *target, *dtype;
-    const char *input[INPUTS]; /* paths; NULL: not given */
-    const char *output, *state_output;
-    fpa_texts weights; /* NAME=path */
-    int64_t device;
-    bool check_finite; /* of inputs and outputs */
-} run_options;
+#include "run_paths.h"
 
 /* Everything that one run holds. */
 typedef struct run_data {
@@ -33,9 +21,6 @@ typedef struct run_data {
     void *workspace;
     size_t workspace_size;
 } run_data;
-
-static const char *const input_names[INPUTS] = {"q",        "k",         "v",       "log_gate",
-                                                "state_in", "positions", "key_mask"};
 
 static fpa_status check_axes(const char *path, const fpa_operand *operand, const char *form, fpa_error *error)
 {
@@ -245,8 +230,8 @@ static void name_file(const run_options *options, fpa_error *error)
     if (!strncmp(error->where, "weights[", strlen("weights[")))
         name_weight_file(options, error);
     for (int i = 0; i < INPUTS; i++) {
-        if (!strcmp(error->where, input_names[i]) && options->input[i])
-            snprintf(error->where, sizeof error->where, "%s (%s)", options->input[i], input_names[i]);
+        if (!strcmp(error->where, run_input_names[i]) && options->input[i])
+            snprintf(error->where, sizeof error->where, "%s (%s)", options->input[i], run_input_names[i]);
     }
 }
 
@@ -315,7 +300,7 @@ static fpa_status check_inputs_finite(const run_options *options, const run_data
     fpa_status status = FPA_OK;
     for (int i = 0; i < INPUTS && !status && options->check_finite; i++)
         if (options->input[i])
-            status = operand_check_finite(&data->input[i], input_names[i], "", error);
+            status = operand_check_finite(&data->input[i], run_input_names[i], "", error);
     for (int i = 0; i < about->weight_count && !status && options->check_finite; i++)
         status = operand_check_finite(&data->weight[i], about->weight_names[i], "", error);
     if (status)
@@ -379,39 +364,6 @@ static fpa_status open_spec(const char *spec, const run_options *options, const 
     return status;
 }
 
-/* Every file that is read, and the other one that is written, must outlive what is written to path; --state-out may
- * name --state-in, which a caller that decodes step by step replaces. */
-static const char *overwritten(const char *spec, const run_options *options, const char *path, bool is_state)
-{
-    if (output_is_same(path, spec))
-        return "the spec";
-    for (int i = 0; i < INPUTS; i++)
-        if (options->input[i] && !(is_state && i == INPUT_STATE) && output_is_same(path, options->input[i]))
-            return input_names[i];
-    for (int i = 0; i < options->weights.count; i++) {
-        const char *equals = strchr(options->weights.text[i], '=');
-        if (equals && output_is_same(path, equals + 1))
-            return "a weight";
-    }
-    return NULL;
-}
-
-static fpa_status check_paths(const char *spec, const run_options *options, fpa_error *error)
-{
-    const char *lost = overwritten(spec, options, options->output, false);
-    if (lost)
-        return fail(error, FPA_INVALID, options->output, "is %s too: -o would overwrite it", lost);
-    if (!options->state_output)
-        return FPA_OK;
-    lost = overwritten(spec, options, options->state_output, true);
-    if (lost)
-        return fail(error, FPA_INVALID, options->state_output, "is %s too: --state-out would overwrite it",
-                    lost);
-    if (output_is_same(options->output, options->state_output))
-        return fail(error, FPA_INVALID, options->output, "is what --state-out names too: one would be lost");
-    return FPA_OK;
-}
-
 static fpa_status run_head(const char *spec, const run_options *options, fpa_error *error)
 {
     run_data data = {0};
@@ -419,7 +371,7 @@ static fpa_status run_head(const char *spec, const run_options *options, fpa_err
     const fpa_backend *backend;
     const fpa_target *target;
     int form;
-    fpa_status status = check_paths(spec, options, error);
+    fpa_status status = run_check_paths(spec, options, error);
     if (!status)
         status = select_form(options->form, &form, error);
     if (!status)

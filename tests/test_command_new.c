@@ -44,8 +44,8 @@ static void a_new_head_is_verified_and_applied_to_its_arrays(void **state)
 /* Every family's own line, as its spec has it: gates and weights are there. */
 static void every_family_runs_by_the_line_in_its_spec(void **state)
 {
-    static const char *const families[] = {"linear", "gated",         "power",  "spow",
-                                           "taylor", "inhomogeneous", "product", "elu", "fourier"};
+    static const char *const families[] = {"linear",        "gated",   "power", "spow",   "taylor",
+                                           "inhomogeneous", "product", "elu",   "fourier"};
     (void)state;
     for (unsigned i = 0; i < sizeof families / sizeof *families; i++) {
         beginning mine;

@@ -1,0 +1,40 @@
+#include "run_paths.h"
+
+#include <string.h>
+
+#include "base/output.h"
+
+const char *const run_input_names[INPUTS] = {"q", "k", "v", "log_gate", "state_in", "positions", "key_mask"};
+
+/* Every file that is read, and the other one that is written, must outlive what is written to path; --state-out may
+ * name --state-in, which a caller that decodes step by step replaces. */
+static const char *overwritten(const char *spec, const run_options *options, const char *path, bool is_state)
+{
+    if (output_is_same(path, spec))
+        return "the spec";
+    for (int i = 0; i < INPUTS; i++)
+        if (options->input[i] && !(is_state && i == INPUT_STATE) && output_is_same(path, options->input[i]))
+            return run_input_names[i];
+    for (int i = 0; i < options->weights.count; i++) {
+        const char *equals = strchr(options->weights.text[i], '=');
+        if (equals && output_is_same(path, equals + 1))
+            return "a weight";
+    }
+    return NULL;
+}
+
+fpa_status run_check_paths(const char *spec, const run_options *options, fpa_error *error)
+{
+    const char *lost = overwritten(spec, options, options->output, false);
+    if (lost)
+        return fail(error, FPA_INVALID, options->output, "is %s too: -o would overwrite it", lost);
+    if (!options->state_output)
+        return FPA_OK;
+    lost = overwritten(spec, options, options->state_output, true);
+    if (lost)
+        return fail(error, FPA_INVALID, options->state_output, "is %s too: --state-out would overwrite it",
+                    lost);
+    if (output_is_same(options->output, options->state_output))
+        return fail(error, FPA_INVALID, options->output, "is what --state-out names too: one would be lost");
+    return FPA_OK;
+}
