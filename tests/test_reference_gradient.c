@@ -19,7 +19,7 @@ enum { SEED = 41, SPAN = 3, QUERIES = BATCH * LENGTH * QUERY_HEADS, KEYS = BATCH
 typedef struct slopes {
     bench b;
     double *d_o;
-    fpa_backward backward;
+    fpa_saved backward;
     fpa_gradients exact, sizes, plain;
     double **weights[3];
 } slopes;
@@ -60,7 +60,7 @@ static void slopes_setup(slopes *s, const fpa_head *head, uint64_t seed, bool po
     s->d_o = zeros(QUERIES * head->dv);
     for (int64_t i = 0; i < QUERIES * head->dv; i++)
         s->d_o[i] = random_normal(&random);
-    s->backward = (fpa_backward){.d_o = s->d_o, .span = SPAN};
+    s->backward = (fpa_saved){.d_o = s->d_o, .span = SPAN};
     s->exact = room_for(head, &s->weights[0]);
     s->sizes = room_for(head, &s->weights[1]);
     s->plain = room_for(head, &s->weights[2]);

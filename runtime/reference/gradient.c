@@ -18,7 +18,7 @@ static real gate_of(const walk *w, int64_t t, real *running)
 }
 
 /* Magnitudes are relative to o and den as they are, which sums without signs would not give. */
-static fpa_status measure(const fpa_problem *problem, fpa_backward given, const fpa_gradients *magnitude,
+static fpa_status measure(const fpa_problem *problem, fpa_saved given, const fpa_gradients *magnitude,
                           fpa_error *error)
 {
     const size_t outputs = (size_t)(problem->batch * problem->length * problem->query_heads);
@@ -46,7 +46,7 @@ static fpa_status measure(const fpa_problem *problem, fpa_backward given, const 
     return status;
 }
 
-fpa_status reference_gradient(const fpa_problem *problem, const fpa_backward *backward,
+fpa_status reference_gradient(const fpa_problem *problem, const fpa_saved *backward,
                               const fpa_gradients *gradient, const fpa_gradients *magnitude, fpa_error *error)
 {
     fpa_status status = walk_all(problem, backward, gradient, false, error);

@@ -16,7 +16,7 @@ static real gate_of(const walk *w, int64_t t, real *running)
     return *running;
 }
 
-fpa_status reference_gradient_plain(const fpa_problem *problem, const fpa_backward *backward,
+fpa_status reference_gradient_plain(const fpa_problem *problem, const fpa_saved *backward,
                                     const fpa_gradients *gradient, fpa_error *error)
 {
     return walk_all(problem, backward, gradient, false, error);

@@ -13,7 +13,7 @@
 
 typedef struct walk {
     const fpa_problem *problem;
-    const fpa_backward *given;
+    const fpa_saved *given;
     fpa_gradients to;
     bool absolute; /* magnitudes: nothing cancels */
     fpa_rows rows;
@@ -360,7 +360,7 @@ static void clear_weights(const walk *w)
     }
 }
 
-static fpa_status walk_all(const fpa_problem *p, const fpa_backward *given, const fpa_gradients *to,
+static fpa_status walk_all(const fpa_problem *p, const fpa_saved *given, const fpa_gradients *to,
                            bool absolute, fpa_error *error)
 {
     walk w = {.problem = p, .given = given, .to = *to, .absolute = absolute};
