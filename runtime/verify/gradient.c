@@ -56,12 +56,19 @@ typedef struct problem {
     fpa_error error;
 } problem;
 
+/* Sums of squares of errors over magnitudes. */
+typedef struct squares {
+    double found, plain;
+    int64_t count;
+} squares;
+
 typedef struct examination {
     const fpa_head *head;
     const fpa_facts *facts;
     const fpa_module *backward, *forward;
     fpa_reference_size size;
     problem problems[ROWS];
+    squares squares[FORMS][GRADIENT_KINDS + 1]; /* of all trials; of matrices last */
     /* found so far */
     int trials;
     int64_t longest, judged;
@@ -85,19 +92,13 @@ static fpa_bound bound(const examination *x, const fpa_gradient_trial *g, int ki
 
 /* ---- comparing ---- */
 
-/* Sums of squares of errors over magnitudes. */
-typedef struct squares {
-    double found, plain;
-    int64_t count;
-} squares;
-
 typedef struct comparison {
     examination *x;
     const fpa_gradient_trial *g;
     fpa_form_index form;
     const char *how;
     fpa_bound bound;
-    squares squares;
+    squares *squares; /* added to */
 } comparison;
 
 /* One number; what: names it. stored: the type that it was rounded to. */
@@ -124,28 +125,29 @@ static fpa_status compare(comparison *c, double value, const double *const evalu
     if (!(magnitude > 1e-30))
         return FPA_OK;
     const double plain = (dtype_round(stored, evaluations[PLAIN][at]) - exact) / magnitude;
-    c->squares.found += off / magnitude * (off / magnitude);
-    c->squares.plain += plain * plain;
-    c->squares.count++;
+    c->squares->found += off / magnitude * (off / magnitude);
+    c->squares->plain += plain * plain;
+    c->squares->count++;
     return FPA_OK;
 }
 
-/* Not above twice the plain evaluation's, or half of a float's last place. */
-static fpa_status check_rms(comparison *c, const char *name, fpa_error *error)
+/* RMS of errors: not above twice the plain evaluation's, or half of a float's last place. Of one trial few errors are
+ * independent of each other, so all trials are judged together, and the long one, whose errors are its own, alone. */
+static fpa_status check_rms(examination *x, fpa_form_index form, const squares *s, const char *name,
+                            fpa_error *error)
 {
-    const double count = (double)c->squares.count, found = sqrt(c->squares.found / count);
-    const double plain = fmax(sqrt(c->squares.plain / count), dtype_roundoff(FPA_F32) / 2);
-    char text[TEXT];
+    const double count = (double)s->count, found = sqrt(s->found / count);
+    const double plain = fmax(sqrt(s->plain / count), dtype_roundoff(FPA_F32) / 2);
 
-    if (c->squares.count < 32)
+    if (!s->count)
         return FPA_OK;
-    c->x->ratio = fmax(c->x->ratio, found / plain);
+    x->ratio = fmax(x->ratio, found / plain);
     if (found <= 2 * plain)
         return FPA_OK;
-    snprintf(text, sizeof text,
-             "the RMS error of %s is %.3g of its magnitude, more than twice the plain evaluation's %.3g",
-             name, found, plain);
-    return gradient_refuse(c->g, c->form, c->how, text, error);
+    return fail(error, FPA_REFUSED, x->head->name,
+                "gradients, %s form: the RMS error of %s is %.3g of its magnitude, more than twice the plain "
+                "evaluation's %.3g",
+                form_name(form), name, found, plain);
 }
 
 static const double *evaluated(const fpa_gradient_trial *g, int kind, int evaluation)
@@ -179,7 +181,7 @@ static fpa_status compare_field(comparison *c, int kind, const fpa_field *field,
                     }
                     status = compare(c, field_get(field, b, t, h, e), all, at, field->dtype, what, error);
                 }
-    return status == FPA_OK ? check_rms(c, gradient_name(kind), error) : status;
+    return status;
 }
 
 static fpa_status compare_matrix(comparison *c, int index, const float *matrix, fpa_error *error)
@@ -199,12 +201,13 @@ static fpa_status compare_matrix(comparison *c, int index, const float *matrix, 
                  (long long)i + 1);
         status = compare(c, (double)matrix[i], all, i, FPA_F32, what, error);
     }
-    return status == FPA_OK ? check_rms(c, head->matrices[m].name, error) : status;
+    return status;
 }
 
 /* Gradients of the kinds, and of matrices if so, against the formula's. */
 static fpa_status judge(examination *x, const fpa_gradient_trial *g, const fpa_gradient_run *run,
-                        const char *how, const fpa_gradient_outputs *outputs, int resumes, fpa_error *error)
+                        const char *how, const fpa_gradient_outputs *outputs, int resumes, squares *sums,
+                        fpa_error *error)
 {
     comparison c = {.x = x, .g = g, .form = run->form, .how = how};
     char text[TEXT];
@@ -214,7 +217,7 @@ static fpa_status judge(examination *x, const fpa_gradient_trial *g, const fpa_g
         if (!(run->kinds & 1 << kind) || (kind == OF_GATE && !x->head->gate))
             continue;
         c.bound = bound(x, g, kind, resumes);
-        c.squares = (squares){0};
+        c.squares = &sums[kind];
         status = compare_field(&c, kind, &outputs->field[kind], error);
         if (status == FPA_OK && !field_guards_hold(&outputs->field[kind])) {
             snprintf(text, sizeof text, "the module wrote outside the elements of %s", gradient_name(kind));
@@ -223,7 +226,7 @@ static fpa_status judge(examination *x, const fpa_gradient_trial *g, const fpa_g
     }
     for (int i = 0; run->matrices && i < gradient_matrices(x->head) && status == FPA_OK; i++) {
         c.bound = bound(x, g, GRADIENT_KINDS, resumes);
-        c.squares = (squares){0};
+        c.squares = &sums[GRADIENT_KINDS];
         status = compare_matrix(&c, i, outputs->matrices[i], error);
     }
     return status;
@@ -266,6 +269,7 @@ static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_
     const int64_t length = g->inputs.shape.length, cut = (2 * length + 2) / 5;
     fpa_field state = {0}, gradient = {0};
     fpa_gradient_outputs outputs = {0};
+    squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
     char how[64];
     fpa_gradient_run second = {
         .form = form, .from = cut, .to = length, .state_in = &state, .d_state_in = &gradient};
@@ -287,7 +291,7 @@ static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_
     if (status == FPA_OK)
         status = gradient_run(g, x->backward, &first, &outputs, error);
     if (status == FPA_OK)
-        status = judge(x, g, &first, how, &outputs, 2, error);
+        status = judge(x, g, &first, how, &outputs, 2, sums, error);
     if (status == FPA_OK && !(field_guards_hold(&gradient) && field_guards_hold(&state)))
         status = gradient_refuse(g, form, how, "the module wrote outside the elements of a state", error);
     gradient_outputs_free(g, &outputs);
@@ -301,13 +305,16 @@ static fpa_status check_form(examination *x, const fpa_gradient_trial *g, fpa_fo
 {
     const fpa_gradient_run all = {
         .form = form, .to = g->inputs.shape.length, .kinds = ALL_KINDS, .matrices = !(checks & LONG)};
+    squares alone[GRADIENT_KINDS + 1] = {0};
     fpa_gradient_outputs outputs;
     fpa_status status = gradient_outputs_make(g, &outputs, error);
 
     if (status == FPA_OK)
         status = gradient_run(g, x->backward, &all, &outputs, error);
     if (status == FPA_OK)
-        status = judge(x, g, &all, "", &outputs, 0, error);
+        status = judge(x, g, &all, "", &outputs, 0, checks & LONG ? alone : x->squares[form], error);
+    if (status == FPA_OK && checks & LONG)
+        status = check_rms(x, form, &alone[OF_GATE], gradient_name(OF_GATE), error);
     if (status == FPA_OK && checks & REPEAT)
         status = check_bits(x, g, &all, &outputs, "the same call twice gave different bits", error);
     for (int kind = 0; kind < OF_GATE && status == FPA_OK && checks & SOME; kind++) {
@@ -391,6 +398,19 @@ static fpa_status answer(examination *x, int index, fpa_error *error)
     return status;
 }
 
+static fpa_status conclude(examination *x, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+
+    if (!x->judged)
+        return fail(error, FPA_REFUSED, x->head->name, "gradients: none could be compared with the formula");
+    for (int form = FORM_PARALLEL; form <= FORM_CHUNKED; form++)
+        for (int kind = 0; kind <= GRADIENT_KINDS && status == FPA_OK; kind++)
+            status = check_rms(x, (fpa_form_index)form, &x->squares[form][kind],
+                               kind < GRADIENT_KINDS ? gradient_name(kind) : "d_weights", error);
+    return status;
+}
+
 fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
                            const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error)
 {
@@ -416,8 +436,8 @@ fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const f
         if (x->problems[i].posed)
             gradient_trial_free(&x->problems[i].trial);
     }
-    if (status == FPA_OK && !x->judged)
-        status = fail(error, FPA_REFUSED, head->name, "gradients: none could be compared with the formula");
+    if (status == FPA_OK)
+        status = conclude(x, error);
     if (status == FPA_OK)
         snprintf(text, GRADIENT_TEXT,
                  "gradients: %d shapes to %lld tokens, %lld values, worst %.2g of the bound, RMS %.2g of "
