@@ -17,7 +17,7 @@
 typedef struct explain_options {
     const char *head, *target, *dtype, *mechanism, *dump;
     explain_call call; /* whose candidates are wanted; length 0: none are */
-    bool json;
+    bool json, backward;
 } explain_options;
 
 /* All stages of one head. */
@@ -27,7 +27,7 @@ typedef struct stages {
     fpa_plan plan;
 } stages;
 
-static fpa_status make_stages(const fpa_head *head, const fpa_target *target, const char *mechanism,
+static fpa_status make_stages(const fpa_head *head, const fpa_target *target, const explain_options *options,
                               stages *all, fpa_error *error)
 {
     const double begin = clock_seconds();
@@ -38,7 +38,9 @@ static fpa_status make_stages(const fpa_head *head, const fpa_target *target, co
         return status;
     const double simplified = clock_seconds();
     progress("planning %s for %s", head->name, target->name);
-    status = plan_choose_as(&all->simple, head, target, mechanism, &all->plan, error);
+    status = options->backward
+                 ? plan_choose_backward(&all->simple, head, target, &all->plan, error)
+                 : plan_choose_as(&all->simple, head, target, options->mechanism, &all->plan, error);
     if (status)
         simplified_free(&all->simple);
     progress_end();
@@ -203,6 +205,22 @@ static void print_plan(const char *text)
     }
 }
 
+/* What gradients cost, where there are any. */
+static void print_backward(const stages *all)
+{
+    fpa_plan plan;
+    fpa_error reason;
+    if (all->plan.backward)
+        return;
+    if (plan_choose_backward(&all->simple, all->written, all->plan.target, &plan, &reason)) {
+        printf("  %-15s %12s   it %s\n", "gradients", "none", reason.message);
+        return;
+    }
+    printf("  %-15s %12.0f   FLOP per token, chunked; %.0f per visible pair, parallel\n", "gradients",
+           plan.facts.flop[FORM_CHUNKED], plan.facts.flop[FORM_PARALLEL]);
+    plan_free(&plan);
+}
+
 static fpa_status print_explanation(const stages *all, const explain_options *options, fpa_error *error)
 {
     char *plan = plan_print(&all->plan);
@@ -212,6 +230,7 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_notes(&all->simple);
     print_features(all->written, &all->plan.facts);
     print_costs(&all->plan.facts);
+    print_backward(all);
     print_plan(plan);
     free(plan);
     return options->call.length
@@ -312,7 +331,7 @@ static fpa_status explain_head(const fpa_head *head, const fpa_target *target, c
                                fpa_json *json, fpa_error *error)
 {
     stages all;
-    fpa_status status = make_stages(head, target, options->mechanism, &all, error);
+    fpa_status status = make_stages(head, target, options, &all, error);
     if (status)
         return status;
     if (options->dump)
@@ -361,6 +380,7 @@ int command_explain(int count, char **arguments)
          "plan CUDA kernels by this one, though another one is faster", 0, 0},
         {"--dump", OPTION_TEXT, &options.dump, "STAGE", "only the text of head, simplified, plan or source",
          0, 0},
+        {"--backward", OPTION_FLAG, &options.backward, NULL, "plan and source of the gradients", 0, 0},
         {"--length", OPTION_COUNT, &options.call.length, "N", "candidates of a call of N tokens", 1,
          (int64_t)1 << 32},
         {"--batch", OPTION_COUNT, &options.call.batch, "N", "--length: sequences (1)", 1, 1 << 20},
@@ -373,7 +393,7 @@ int command_explain(int count, char **arguments)
     };
     const fpa_syntax syntax = {
         "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
-        "[--length N] [--batch N] [--heads N] [--form FORM] [--json] [--verbose]",
+        "[--backward] [--length N] [--batch N] [--heads N] [--form FORM] [--json] [--verbose]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
         "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
         "each form and the plan for a target. With --length: every way to carry out a call of that\n"

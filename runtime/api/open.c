@@ -279,10 +279,15 @@ fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kern
     return open_parsed_head_as(head, NULL, options, kernel, error);
 }
 
-fpa_status open_remember(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
-                         const fpa_object *object, const char *verdict, char **folder, fpa_error *error)
+static fpa_status remember(const fpa_head *head, const fpa_options *options, bool backward,
+                           const fpa_facts *facts, const fpa_object *object, const char *verdict,
+                           char **folder, fpa_error *error)
 {
-    opening o = {.options = options, .head = (fpa_head *)(uintptr_t)head, .facts = *facts, .object = *object};
+    opening o = {.backward = backward,
+                 .options = options,
+                 .head = (fpa_head *)(uintptr_t)head,
+                 .facts = *facts,
+                 .object = *object};
     const locale_t before = locale_plain();
     *folder = NULL;
     fpa_status status = choose_target(&o, error);
@@ -298,6 +303,19 @@ fpa_status open_remember(const fpa_head *head, const fpa_options *options, const
     cache_close(&o.cache);
     locale_restore(before);
     return status;
+}
+
+fpa_status open_remember(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
+                         const fpa_object *object, const char *verdict, char **folder, fpa_error *error)
+{
+    return remember(head, options, false, facts, object, verdict, folder, error);
+}
+
+fpa_status open_remember_backward(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
+                                  const fpa_object *object, const char *verdict, char **folder,
+                                  fpa_error *error)
+{
+    return remember(head, options, true, facts, object, verdict, folder, error);
 }
 
 static fpa_status open_head(fpa_head_list *list, const char *where, const char *name,
