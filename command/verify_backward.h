@@ -3,7 +3,7 @@
 #define FPAC_COMMAND_VERIFY_BACKWARD_H
 
 #include "runtime/backend.h"
-#include "runtime/verify/gradient.h"
+#include "runtime/verify/verify.h"
 
 /* forward: the head's own module, which makes states. What passes is kept in the cache. UNSUPPORTED, with what is
  * missing, where there are none yet. */

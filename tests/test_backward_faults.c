@@ -8,7 +8,7 @@
 
 #include "faults_backward.h"
 #include "runtime/builder.h"
-#include "runtime/verify/gradient.h"
+#include "runtime/verify/verify.h"
 
 #include <cmocka.h> /* last: it defines fail() */
 

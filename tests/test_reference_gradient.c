@@ -9,7 +9,6 @@
 
 #include "random_head.h"
 #include "reference_bench.h"
-#include "runtime/reference/gradient.h"
 
 #include <cmocka.h> /* last: it defines fail() */
 

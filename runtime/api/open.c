@@ -8,7 +8,6 @@
 #include "runtime/store/lock.h"
 #include "runtime/kernel.h"
 #include "runtime/store/manifest.h"
-#include "runtime/verify/gradient.h"
 #include "runtime/verify/verify.h"
 
 #include <stdio.h>

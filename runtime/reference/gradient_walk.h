@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gradient.h"
 #include "rows.h"
 
 typedef struct walk {

@@ -1,4 +1,4 @@
-#include "gradient.h"
+#include "verify.h"
 
 #include <math.h>
 #include <stdio.h>

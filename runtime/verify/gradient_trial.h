@@ -2,7 +2,7 @@
 #ifndef FPAC_RUNTIME_VERIFY_GRADIENT_TRIAL_H
 #define FPAC_RUNTIME_VERIFY_GRADIENT_TRIAL_H
 
-#include "runtime/reference/gradient.h"
+#include "runtime/reference/reference.h"
 #include "trial.h"
 
 /* What is gradient of what; matrices come behind. */

@@ -196,6 +196,27 @@ struct fpa_launch {
     size_t workspace_size;         /* bytes */
     int64_t recent; /* recurrent form, length 1: tokens of k, v, log_gate, positions and key_mask before
                        q's own that the state has not seen; it then stays as it is (state_out is NULL) */
+    float *den;     /* normalised heads: where the sum of each output's scores goes, which its normaliser is
+                              made of; NULL: not wanted */
+    int64_t den_stride[3]; /* batch, token, head */
+};
+
+/* The arguments of a backward pass. What is NULL is not wanted, and not computed. */
+struct fpa_backward_launch {
+    struct fpa_launch
+        forward;     /* the operands of the forward pass; o and den are what it wrote, and are read; its
+                                  final state is no operand */
+    const void *d_o; /* the gradient of o */
+    int64_t d_o_stride[3];
+    const void *d_state_out; /* the gradient of the final state; NULL: zero */
+    int64_t d_state_out_stride[2];
+    void *d_q, *d_k, *d_v; /* gradients, each in the type of its operand */
+    int64_t d_q_stride[3], d_k_stride[3], d_v_stride[3];
+    float *d_log_gate;
+    int64_t d_log_gate_stride[3];
+    void *d_state_in;
+    int64_t d_state_in_stride[2];
+    float *const *d_weights; /* as weights, entries may be NULL; NULL: none is wanted */
 };
 
 #endif
@@ -2505,6 +2526,13 @@ static inline float divisor(float den)
     return den + 0.001f;
 }
 
+/* The sum of an output's scores, where it is wanted. */
+static void store_den(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, float den)
+{
+    if (a->den)
+        a->den[b * a->den_stride[0] + token * a->den_stride[1] + query_head * a->den_stride[2]] = den;
+}
+
 /* One token's output. */
 static void store_token(const float *restrict o, float den, stored *restrict to)
 {
@@ -2988,6 +3016,8 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
     stored *to = (stored *)token_at(a->o, a->o_stride, b, token, query_head);
     for (int t = 0; t < tokens; t++)
         store_token(out + t * DV, out[VALUES + t], to + t * a->o_stride[1]);
+    for (int t = 0; t < tokens; t++)
+        store_den(a, b, token + t, query_head, out[VALUES + t]);
 }
 
 /* What the chunk's own keys add to block `block` of its queries. */
@@ -3308,6 +3338,7 @@ static void token_store(const struct fpa_launch *a, int64_t b, int64_t token, in
     for (int g = 0; g < queries; g++) {
         stored *to = (stored *)token_at(a->o, a->o_stride, b, token, first_query + g);
         store_token(out + g * DV, out[queries * DV + 1 + g], to);
+        store_den(a, b, token, first_query + g, out[queries * DV + 1 + g]);
     }
 }
 
@@ -3387,6 +3418,7 @@ static void recall_store(const struct fpa_launch *a, int64_t b, int64_t h, int64
         float *den = partial + queries * DV + 1 + g;
         *den = *den + out[VALUES + 1 + g];
         store_token(to, *den, (stored *)token_at(a->o, a->o_stride, b, 0, first_query + g));
+        store_den(a, b, 0, first_query + g, *den);
     }
 }
 
