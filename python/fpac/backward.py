@@ -77,7 +77,7 @@ def _new(kind: Kind, like: Array, dtype: str, shape: tuple[int, ...]) -> Array:
     return kind.empty(in_c_order(kind.layout("k", like), dtype, shape), like)
 
 
-def run_saving(calls: Calls, kind: Kind, operands: Operands, normalized: bool, with_state: bool) -> Any:
+def run_saving(calls: Calls, kind: Kind, operands: Operands, with_state: bool) -> Any:
     """Compute o; gives a Saved, and the new state or None."""
     _check_dtypes(calls, kind, operands)
     widths, k, call = calls.widths, operands.k, _Call(kind, abi.Tensors())
@@ -85,7 +85,7 @@ def run_saving(calls: Calls, kind: Kind, operands: Operands, normalized: bool, w
     if len(q_shape) != 4 or len(k_shape) != 4:
         raise InvalidError("q" if len(q_shape) != 4 else "k", "has another number of axes than 4")
     o = _new(kind, k, widths.dtype, (*q_shape[:3], widths.dv))
-    den = _new(kind, k, "f32", q_shape[:3]) if normalized else None
+    den = _new(kind, k, "f32", q_shape[:3]) if widths.normalized else None
     state = None
     if with_state:
         given = operands.state

@@ -28,11 +28,21 @@ _NAMES = ("q", "k", "v", "log_gate", "state")
 class Widths:
     """What results and checks need to know of a head."""
 
-    __slots__ = ("name", "dtype", "state_dtype", "dv", "state_elements")
+    __slots__ = ("name", "dtype", "state_dtype", "dv", "state_elements", "normalized", "backward")
 
-    def __init__(self, name: str, dtype: str, state_dtype: str, dv: int, state_elements: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        dtype: str,
+        state_dtype: str,
+        dv: int,
+        state_elements: int,
+        normalized: bool = False,
+        backward: bool = False,
+    ) -> None:
         self.name, self.dtype, self.state_dtype = name, dtype, state_dtype
         self.dv, self.state_elements = dv, state_elements
+        self.normalized, self.backward = normalized, backward  # backward: it was opened with gradients
 
 
 class Operands(NamedTuple):

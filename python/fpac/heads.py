@@ -37,7 +37,15 @@ class Head:
 
     def __init__(self, kernel: Kernel) -> None:
         about = explain(library().fpa_describe(kernel.address).contents)
-        widths = Widths(about.name, about.dtype, about.state_dtype, about.dv, about.state_elements)
+        widths = Widths(
+            about.name,
+            about.dtype,
+            about.state_dtype,
+            about.dv,
+            about.state_elements,
+            about.normalized,
+            about.backward_verdict is not None,
+        )
         self._about = about
         self._calls = Calls(kernel, widths)
 
@@ -192,7 +200,7 @@ class Head:
             raise UnsupportedError(self.name, "was opened without gradients: open it with backward=True")
         kind = kind_of("k", k)
         taken = self._take(kind, q, k, v, log_gate, weights, state, form, 0, STATE_DROPPED)
-        saved, new = run_saving(self._calls, kind, taken, self._about.normalized, return_state)
+        saved, new = run_saving(self._calls, kind, taken, return_state)
         o = kind.give(saved.o, k)
         return (o, kind.give(new, k), saved) if return_state else (o, saved)
 
