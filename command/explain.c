@@ -205,20 +205,22 @@ static void print_plan(const char *text)
     }
 }
 
-/* What gradients cost, where there are any. */
-static void print_backward(const stages *all)
+/* What gradients cost, or why there are none. */
+static fpa_status print_backward(const stages *all, fpa_error *error)
 {
     fpa_plan plan;
-    fpa_error reason;
     if (all->plan.backward)
-        return;
-    if (plan_choose_backward(&all->simple, all->written, all->plan.target, &plan, &reason)) {
-        printf("  %-15s %12s   it %s\n", "gradients", "none", reason.message);
-        return;
-    }
+        return FPA_OK;
+    const fpa_status status =
+        plan_choose_backward(&all->simple, all->written, all->plan.target, &plan, error);
+    if (status == FPA_UNSUPPORTED)
+        printf("  %-15s %12s   it %s\n", "gradients", "none", error->message);
+    if (status)
+        return status == FPA_UNSUPPORTED ? FPA_OK : status;
     printf("  %-15s %12.0f   FLOP per token, chunked; %.0f per visible pair, parallel\n", "gradients",
            plan.facts.flop[FORM_CHUNKED], plan.facts.flop[FORM_PARALLEL]);
     plan_free(&plan);
+    return FPA_OK;
 }
 
 static fpa_status print_explanation(const stages *all, const explain_options *options, fpa_error *error)
@@ -230,12 +232,12 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_notes(&all->simple);
     print_features(all->written, &all->plan.facts);
     print_costs(&all->plan.facts);
-    print_backward(all);
+    const fpa_status status = print_backward(all, error);
     print_plan(plan);
     free(plan);
-    return options->call.length
+    return options->call.length && !status
                ? explain_candidates(&all->plan, &all->simple, all->written, &options->call, NULL, error)
-               : FPA_OK;
+               : status;
 }
 
 static void write_costs(fpa_json *json, const fpa_facts *facts)
