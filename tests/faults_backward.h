@@ -38,7 +38,7 @@ static const struct fault backward_matrix_faults[] = {
      "set${VL}(dx + ${w.from} * T + t, get${VL}(dx + ${w.from} * T + t) + get${VL}(dx + ${w.row} * T + t));"},
     {"a matrix whose gradient is a query's alone", "d_weights[0] ... but the formula gives",
      "backward_matrix",
-     "rows_back(x, dx, lanes(tokens), key, c->a->forward.weights, c->h, key[0] ? NULL : "
+     "rows_back(x, c->w->coordinates, dx, tokens, key, c->a->forward.weights, c->h, key[0] ? NULL : "
      "c->matrices);"},
     {"heads that have one part of the gradients", "d_weights[0] ... but the formula gives", "backward_parts",
      "add_matrices(a, 0, matrices + (i - first) * MATRICES);"},

@@ -67,12 +67,13 @@ void plan_facts(fpa_plan *plan)
 
 /* Of a pair dots and gradients of scores twice, on the way forth and back, once of each what queries, keys and values
  * get; of a token two states' updates, three products with them and what is formed in between (DESIGN 11). Pairs inside
- * a chunk grow with it, and are worked out twice: two panels are enough for products of the state. */
+ * a chunk grow with it, and are worked out twice: one panel is enough for products of a state that is near, two for
+ * others. */
 void plan_backward_facts(fpa_plan *plan)
 {
-    enum { PANELS = 2 };
+    enum { NEAR = 64 << 10 }; /* bytes */
     const fpa_head *head = plan->head;
-    const int most = PANELS * plan->c.tokens;
+    const int most = (4 * plan->features * head->dv > NEAR ? 2 : 1) * plan->c.tokens;
     fpa_facts *facts = &plan->facts;
     const double dots = pair_flop(plan) - 2.0 * head->dv;
     plan->chunk = plan->chunk < most ? plan->chunk : most;

@@ -262,7 +262,8 @@ static fpa_status make_state(const fpa_gradient_trial *g, fpa_field *state, fpa_
                       g->inputs.shape.heads, g->inputs.facts->state_elements, error);
 }
 
-/* The second part of the tokens with the state of the first, then the first part with its gradient. */
+/* The second part of the tokens with the state of the first, then the first part with its gradient. The recurrent form
+ * makes that state: in float, also where the others round products. */
 static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_form_index form,
                                fpa_error *error)
 {
@@ -283,7 +284,7 @@ static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_
     if (status == FPA_OK)
         status = gradient_outputs_make(g, &outputs, error);
     if (status == FPA_OK)
-        status = trial_run(&g->inputs, x->forward, FORM_CHUNKED, 0, cut, NULL, NULL, &state, error);
+        status = trial_run(&g->inputs, x->forward, FORM_RECURRENT, 0, cut, NULL, NULL, &state, error);
     if (status == FPA_OK)
         status = gradient_run(g, x->backward, &second, &outputs, error);
     if (status == FPA_OK && field_scan(&gradient).poison)
