@@ -415,6 +415,8 @@ int command_explain(int count, char **arguments)
         fputs(" is no stage; there are head, simplified, plan, source\n", stderr);
         return EXIT_USAGE;
     }
+    if (options.backward && (options.mechanism || options.call.length))
+        return option_conflict(&syntax, "--backward", options.mechanism ? "--mechanism" : "--length");
     int form;
     if (select_form(options.call.form, &form, &error))
         return report(&error);
