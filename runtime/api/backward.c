@@ -282,7 +282,7 @@ static void fill(call *c, float **matrices)
 static fpa_status resolve_form(const fpa_kernel *kernel, int64_t length, fpa_form *form, fpa_error *error)
 {
     if (*form == FPA_FORM_AUTO)
-        *form = length < kernel->facts.crossover ? FPA_FORM_PARALLEL : FPA_FORM_CHUNKED;
+        *form = length < kernel->backward_facts.crossover ? FPA_FORM_PARALLEL : FPA_FORM_CHUNKED;
     if (*form == FPA_FORM_PARALLEL || *form == FPA_FORM_CHUNKED)
         return FPA_OK;
     return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
