@@ -1,6 +1,7 @@
 /* bench: measure heads on this machine, in one form at one size. */
 #include "head/lift.h"
 #include "bench.h"
+#include "bench_backward.h"
 #include "bench_candidates.h"
 
 #include <inttypes.h>
@@ -154,6 +155,24 @@ static fpa_status bench_all_candidates(const bench *b, fpa_head *const *heads, i
     return status;
 }
 
+/* Takes the heads. */
+static fpa_status bench_all_gradients(const bench *b, fpa_head **heads, int count, int *code,
+                                      fpa_error *error)
+{
+    const bench_job job = {b->options, &b->open_options, b->target, &b->load, b->json, b->tsv};
+    fpa_status status = FPA_OK;
+    if (!b->options->json)
+        bench_backward_title(b->options);
+    for (int i = 0; i < count && !status; i++) {
+        char name[HEAD_MAX_NAME + 1];
+        fpa_head *head = heads[i];
+        snprintf(name, sizeof name, "%s", head->name);
+        heads[i] = NULL;
+        status = pass_over(b, name, bench_backward(&job, head, error), error, code);
+    }
+    return status;
+}
+
 static fpa_status bench_spec(bench *b, const char *spec, int *code, fpa_error *error)
 {
     fpa_head_list list = {0};
@@ -161,8 +180,12 @@ static fpa_status bench_spec(bench *b, const char *spec, int *code, fpa_error *e
     fpa_status status = select_heads(spec, b->options->head, b->options->dtype, &list, &first, &end, error);
     if (status)
         return status;
-    status = b->options->candidates ? bench_all_candidates(b, list.heads + first, end - first, code, error)
-                                    : bench_heads(b, list.heads + first, end - first, code, error);
+    if (b->options->backward)
+        status = bench_all_gradients(b, list.heads + first, end - first, code, error);
+    else
+        status = b->options->candidates
+                     ? bench_all_candidates(b, list.heads + first, end - first, code, error)
+                     : bench_heads(b, list.heads + first, end - first, code, error);
     head_list_free(&list);
     return status;
 }
@@ -195,6 +218,11 @@ static fpa_status check_options(const bench_options *options, bool on_device, fp
     if (options->recent && options->candidates)
         return fail(error, FPA_INVALID, "--recent",
                     "is a cycle of several calls, but --candidates times one");
+    if (options->backward && on_device)
+        return fail(error, FPA_UNSUPPORTED, "--backward",
+                    "times gradients, which CUDA kernels do not have yet");
+    if (options->backward && (options->candidates || options->tsv))
+        return fail(error, FPA_INVALID, "--backward", "prints a line a head: no --candidates, no --tsv");
     return options->dtype ? select_dtype(options->dtype, &dtype, error) : FPA_OK;
 }
 
@@ -289,6 +317,7 @@ int command_bench(int count, char **arguments)
          256},
         {"--candidates", OPTION_FLAG, &options.candidates, NULL,
          "time each way to carry the call out, beside its prediction", 0, 0},
+        {"--backward", OPTION_FLAG, &options.backward, NULL, "time gradients, beside the forward pass", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array", 0, 0},
@@ -312,7 +341,11 @@ int command_bench(int count, char **arguments)
         "\n"
         "--candidates forces each candidate that fpac explain --length lists, and says how much longer what\n"
         "the model chooses takes than the fastest: its regret. Kernels by other mechanisms of the plan are\n"
-        "opened and timed too. --tsv then adds a line a candidate."};
+        "opened and timed too. --tsv then adds a line a candidate.\n"
+        "\n"
+        "--backward times a forward pass and a backward one, of all gradients, and says which share their\n"
+        "products take of both at the rate of a large product: 14 D dv FLOP a token, or L times 4 and 10 of\n"
+        "the widths of pairs where that is less, and projections."};
     fpa_texts operands;
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))

@@ -14,7 +14,7 @@ typedef struct bench_options {
     const char *head, *form, *target, *dtype, *tsv;         /* tsv: append lines there, or NULL */
     int64_t recent, layers;                                 /* 0: not given */
     int64_t length, batch, heads, repeats, threads, device; /* repeats, threads 0: not given */
-    bool graph, candidates, json;
+    bool graph, candidates, json, backward;
 } bench_options;
 
 /* A head that was timed. */

@@ -20,7 +20,7 @@
 typedef struct explain_options {
     const char *head, *target, *dtype, *mechanism, *dump;
     explain_call call; /* whose candidates are wanted; length 0: none are */
-    bool json;
+    bool json, backward;
 } explain_options;
 
 /* All stages of one head. */
@@ -30,7 +30,7 @@ typedef struct stages {
     fpa_plan plan;
 } stages;
 
-static fpa_status make_stages(const fpa_head *head, const fpa_target *target, const char *mechanism,
+static fpa_status make_stages(const fpa_head *head, const fpa_target *target, const explain_options *options,
                               stages *all, fpa_error *error)
 {
     const double begin = clock_seconds();
@@ -41,7 +41,9 @@ static fpa_status make_stages(const fpa_head *head, const fpa_target *target, co
         return status;
     const double simplified = clock_seconds();
     progress("planning %s for %s", head->name, target->name);
-    status = plan_choose_as(&all->simple, head, target, mechanism, &all->plan, error);
+    status = options->backward
+                 ? plan_choose_backward(&all->simple, head, target, &all->plan, error)
+                 : plan_choose_as(&all->simple, head, target, options->mechanism, &all->plan, error);
     if (status)
         simplified_free(&all->simple);
     progress_end();
@@ -226,6 +228,24 @@ static void print_plan(const char *text)
     }
 }
 
+/* What gradients cost, or why there are none. */
+static fpa_status print_backward(const stages *all, fpa_error *error)
+{
+    fpa_plan plan;
+    if (all->plan.backward)
+        return FPA_OK;
+    const fpa_status status =
+        plan_choose_backward(&all->simple, all->written, all->plan.target, &plan, error);
+    if (status == FPA_UNSUPPORTED)
+        printf("  %-15s %12s   it %s\n", "gradients", "none", error->message);
+    if (status)
+        return status == FPA_UNSUPPORTED ? FPA_OK : status;
+    printf("  %-15s %12.0f   FLOP per token, chunked; %.0f per visible pair, parallel\n", "gradients",
+           plan.facts.flop[FORM_CHUNKED], plan.facts.flop[FORM_PARALLEL]);
+    plan_free(&plan);
+    return FPA_OK;
+}
+
 static fpa_status print_explanation(const stages *all, const explain_options *options, fpa_error *error)
 {
     char *plan = plan_print(&all->plan);
@@ -234,8 +254,10 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_head(all->written);
     print_notes(&all->simple);
     print_features(all->written, &all->plan.facts);
-    const fpa_status status = explain_symmetry(all->written, &all->simple, NULL, error);
+    fpa_status status = explain_symmetry(all->written, &all->simple, NULL, error);
     print_costs(&all->plan.facts);
+    if (!status)
+        status = print_backward(all, error);
     print_plan(plan);
     free(plan);
     return !status && options->call.length
@@ -347,7 +369,7 @@ static fpa_status explain_head(const fpa_head *head, const fpa_target *target, c
                                fpa_json *json, fpa_error *error)
 {
     stages all;
-    fpa_status status = make_stages(head, target, options->mechanism, &all, error);
+    fpa_status status = make_stages(head, target, options, &all, error);
     if (status)
         return status;
     if (options->dump)
@@ -396,6 +418,7 @@ int command_explain(int count, char **arguments)
          "plan CUDA kernels by this one, though another one is faster", 0, 0},
         {"--dump", OPTION_TEXT, &options.dump, "STAGE", "only the text of head, simplified, plan or source",
          0, 0},
+        {"--backward", OPTION_FLAG, &options.backward, NULL, "plan and source of the gradients", 0, 0},
         {"--length", OPTION_COUNT, &options.call.length, "N", "candidates of a call of N tokens", 1,
          (int64_t)1 << 32},
         {"--batch", OPTION_COUNT, &options.call.batch, "N", "--length: sequences (1)", 1, 1 << 20},
@@ -408,7 +431,7 @@ int command_explain(int count, char **arguments)
     };
     const fpa_syntax syntax = {
         "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
-        "[--length N] [--batch N] [--heads N] [--form FORM] [--json] [--verbose]",
+        "[--backward] [--length N] [--batch N] [--heads N] [--form FORM] [--json] [--verbose]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
         "features D beside the exact minimum and beside TPOW, the state's size, the rotations of q\n"
         "and k that leave it as it is, the cost of each form and the plan for a target. With --length: every "
@@ -429,6 +452,8 @@ int command_explain(int count, char **arguments)
         fputs(" is no stage; there are head, simplified, plan, source\n", stderr);
         return EXIT_USAGE;
     }
+    if (options.backward && (options.mechanism || options.call.length))
+        return option_conflict(&syntax, "--backward", options.mechanism ? "--mechanism" : "--length");
     int form;
     if (select_form(options.call.form, &form, &error))
         return report(&error);

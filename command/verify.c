@@ -17,11 +17,12 @@
 #include "json.h"
 #include "options.h"
 #include "timing.h"
+#include "verify_backward.h"
 
 typedef struct verify_options {
     const char *head, *target, *dtype;
     int64_t jobs, device;
-    bool json, time;
+    bool json, time, backward;
 } verify_options;
 
 /* One head on its way through compiler and check. */
@@ -31,9 +32,10 @@ typedef struct verify_job {
     char name[HEAD_MAX_NAME + 1];
     fpa_facts facts;
     fpa_verdict verdict;
-    fpa_object object;  /* as compiled; freed once it is kept */
-    char *cache;        /* the folder where it was kept; NULL: nowhere */
-    fpa_kernel *kernel; /* with --time: what was verified, for the clock */
+    char gradients[GRADIENT_TEXT]; /* with --backward: their verdict */
+    fpa_object object;             /* as compiled; freed once it is kept */
+    char *cache;                   /* the folder where it was kept; NULL: nowhere */
+    fpa_kernel *kernel;            /* with --time: what was verified, for the clock */
     fpa_timing timing[FORMS];
     fpa_status status;
     fpa_error error;
@@ -94,6 +96,16 @@ static fpa_status keep_kernel(verify_job *job, fpa_module *module, bool keep, fp
     return verify_kernel(head, &job->facts, module, job->verdict.text, false, &job->kernel, error);
 }
 
+static fpa_status check_gradients(verify_work *work, verify_job *job, const fpa_module *forward,
+                                  fpa_error *error)
+{
+    pthread_mutex_lock(&work->measuring);
+    fpa_status status = verify_gradients(job->head, work->target->name, &work->backend_options, forward,
+                                         job->gradients, error);
+    pthread_mutex_unlock(&work->measuring);
+    return status;
+}
+
 static fpa_status check_head(verify_work *work, verify_job *job, fpa_error *error)
 {
     fpa_module module = {0};
@@ -106,6 +118,8 @@ static fpa_status check_head(verify_work *work, verify_job *job, fpa_error *erro
     if (!status)
         status = open_remember(job->head, &work->backend_options, &job->facts, &job->object,
                                job->verdict.text, &job->cache, error);
+    if (!status && work->options->backward)
+        status = check_gradients(work, job, &module, error);
     if (status) {
         module.backend->unload(&module);
         return status;
@@ -208,6 +222,8 @@ static void print_job(const verify_options *options, const verify_job *job)
             printf(" %14.1f", job->timing[form].nanoseconds);
         printf("  verified\n");
     }
+    if (*job->gradients)
+        printf("%-28s %s\n", job->name, job->gradients);
 }
 
 static void write_form(fpa_json *json, const verify_options *options, const verify_job *job, int form)
@@ -232,6 +248,8 @@ static void write_job(fpa_json *json, const verify_options *options, const verif
     json_integer(json, "features", job->facts.features);
     json_text(json, "verdict", job->status ? fpa_status_name(job->status) : "verified");
     json_text(json, "message", job->status ? job->error.message : job->verdict.text);
+    if (options->backward && !job->status)
+        json_text(json, "gradients", job->gradients);
     json_text(json, "cache", job->cache);
     json_array(json, "forms");
     for (int form = 0; form < FORMS && !job->status; form++) {
@@ -390,19 +408,21 @@ int command_verify(int count, char **arguments)
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
         {"--jobs", OPTION_COUNT, &options.jobs, "N", "compilers at once (one a core)", 1, 256},
+        {"--backward", OPTION_FLAG, &options.backward, NULL, "gradients too", 0, 0},
         {"--time", OPTION_FLAG, &options.time, NULL, "and measure each form, with one head a core (GPU: 128)",
          0, 0},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
-        "verify SPEC... [--head NAME] [--target TARGET] [--dtype DTYPE] [--jobs N] [--time] [--json] "
-        "[--verbose]",
+        "verify SPEC... [--head NAME] [--target TARGET] [--dtype DTYPE] [--jobs N] [--backward] [--time] "
+        "[--json] [--verbose]",
         "Generate and compile every head afresh, run it on random inputs and compare it, in every\n"
         "form, with the formula in double precision. One row a form: the largest error relative to\n"
         "the largest result; the largest share of the error bound that any element takes (above 1 is\n"
         "refused); the RMS error over that of a plain evaluation of the same precision (above 2 is\n"
-        "refused). What passes is kept in the cache, so that fpac run does not compile it again.",
+        "refused). With --backward a line more: gradients beside those of the formula. What passes is\n"
+        "kept in the cache, so that fpac run does not compile it again.",
         OPTION_TABLE(table),
         1,
         -1,

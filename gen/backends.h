@@ -17,6 +17,7 @@ typedef struct fpa_generator {
     bool (*fields)(const fpa_plan *plan, int i, fpa_field_set *set);
     void (*push)(struct lua_State *L, const fpa_plan *plan);
     const char *code, *header; /* templates of NAME.c or NAME.cu, and of NAME.h; NULL: there is none */
+    const char *backward;      /* template of the gradients' own text; NULL: there are none */
 } fpa_generator;
 
 const fpa_generator *generator_of(const fpa_target *target);

@@ -10,6 +10,7 @@
 typedef struct fpa_fault {
     const char *point; /* name of template lines */
     const char *wrong; /* template lines in their place; NULL: none */
+    bool backward;     /* in the text of the gradients */
 } fpa_fault;
 
 /* As source_generate, with the fault. FPA_INVALID when no template has such a point, or when what is emitted

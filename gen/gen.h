@@ -16,6 +16,11 @@ fpa_status source_generate(const fpa_head *head, const char *target, fpa_source 
  * reason when it does not suit the head, INVALID with all names when there is none of that name. */
 fpa_status source_generate_as(const fpa_head *head, const char *target, const char *mechanism,
                               fpa_source *source, fpa_error *error);
+/* Whether there are gradients of the head for a target: UNSUPPORTED, with what is missing. And their text, a module of its
+ * own. */
+fpa_status source_check_backward(const fpa_head *head, const char *target, fpa_error *error);
+fpa_status source_generate_backward(const fpa_head *head, const char *target, fpa_source *source,
+                                    fpa_error *error);
 void source_free(fpa_source *source);
 
 /* SHA-256 of the generator's own files, templates included. A head as written, a target and this decide

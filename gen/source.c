@@ -12,10 +12,17 @@
 #include "fault.h"
 #include "gen/emit/template.h"
 
+/* Which text of a head. */
+typedef struct request {
+    const char *target, *mechanism; /* mechanism NULL: what is fastest */
+    bool backward;                  /* of its gradients */
+} request;
+
 /* head -> simplify -> plan -> emit */
-static fpa_status generate_plainly(const fpa_head *head, const char *target_name, const char *mechanism,
-                                   const fpa_fault *fault, fpa_source *source, fpa_error *error)
+static fpa_status generate_plainly(const fpa_head *head, const request *wanted, const fpa_fault *fault,
+                                   fpa_source *source, fpa_error *error)
 {
+    const char *target_name = wanted->target;
     const fpa_target *target = target_find(target_name);
     fpa_simplified simple = {0};
     fpa_plan plan = {0};
@@ -25,7 +32,9 @@ static fpa_status generate_plainly(const fpa_head *head, const char *target_name
     fpa_status status = simplify(head, &simple, error);
     if (status)
         return status;
-    if ((status = plan_choose_as(&simple, head, target, mechanism, &plan, error)))
+    status = wanted->backward ? plan_choose_backward(&simple, head, target, &plan, error)
+                              : plan_choose_as(&simple, head, target, wanted->mechanism, &plan, error);
+    if (status)
         goto out;
     if ((status = emit_faulty(&plan, head, fault, &source->code, &source->header, error)))
         goto out;
@@ -36,11 +45,11 @@ out:
     return status;
 }
 
-static fpa_status generate(const fpa_head *head, const char *target_name, const char *mechanism,
-                           const fpa_fault *fault, fpa_source *source, fpa_error *error)
+static fpa_status generate(const fpa_head *head, request wanted, const fpa_fault *fault, fpa_source *source,
+                           fpa_error *error)
 {
     const locale_t before = locale_plain();
-    const fpa_status status = generate_plainly(head, target_name, mechanism, fault, source, error);
+    const fpa_status status = generate_plainly(head, &wanted, fault, source, error);
     locale_restore(before);
     return status;
 }
@@ -48,13 +57,27 @@ static fpa_status generate(const fpa_head *head, const char *target_name, const 
 fpa_status source_generate(const fpa_head *head, const char *target_name, fpa_source *source,
                            fpa_error *error)
 {
-    return generate(head, target_name, NULL, NULL, source, error);
+    return generate(head, (request){.target = target_name}, NULL, source, error);
 }
 
 fpa_status source_generate_as(const fpa_head *head, const char *target_name, const char *mechanism,
                               fpa_source *source, fpa_error *error)
 {
-    return generate(head, target_name, mechanism, NULL, source, error);
+    return generate(head, (request){.target = target_name, .mechanism = mechanism}, NULL, source, error);
+}
+
+fpa_status source_check_backward(const fpa_head *head, const char *target_name, fpa_error *error)
+{
+    const fpa_target *target = target_find(target_name);
+    if (!target)
+        return fail(error, FPA_UNSUPPORTED, target_name, "no such target; `fpac gen --help` lists them");
+    return plan_check_backward(head, target, error);
+}
+
+fpa_status source_generate_backward(const fpa_head *head, const char *target_name, fpa_source *source,
+                                    fpa_error *error)
+{
+    return generate(head, (request){.target = target_name, .backward = true}, NULL, source, error);
 }
 
 /* ---- with a fault ---- */
@@ -74,13 +97,14 @@ static bool is_point(const char *name)
 fpa_status source_generate_faulty(const fpa_head *head, const char *target_name, const fpa_fault *fault,
                                   fpa_source *source, fpa_error *error)
 {
+    const request wanted = {.target = target_name, .backward = fault->backward};
     fpa_source right = {0};
     *source = (fpa_source){0};
     if (!is_point(fault->point))
         return fail(error, FPA_INVALID, fault->point, "no line of the templates is a point of that name");
-    fpa_status status = generate(head, target_name, NULL, NULL, &right, error);
+    fpa_status status = generate(head, wanted, NULL, &right, error);
     if (!status)
-        status = generate(head, target_name, NULL, fault, source, error);
+        status = generate(head, wanted, fault, source, error);
     if (!status && !strcmp(right.code, source->code)) {
         source_free(source);
         status = fail(error, FPA_INVALID, fault->point,

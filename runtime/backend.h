@@ -24,6 +24,7 @@ typedef struct fpa_module {
     void *handle;        /* the back end's own */
     int device;          /* which of the back end's devices it was loaded on; 0: its only one */
     bool decodes_recent; /* it takes recent tokens beside the state, and keys without queries */
+    bool saves_den;      /* it stores the sums that normalisers are made of */
     /* The ways to carry out a call of that size: the first `most` of them in out; returns how many there are.
      * NULL: there is one, which has no name. */
     int (*candidates)(const struct fpa_module *module, const fpa_call_size *size, fpa_candidate *out,
@@ -35,6 +36,11 @@ typedef struct fpa_module {
      * workspace is too small, or the candidate cannot carry the call out. DEVICE: the driver refused. */
     fpa_status (*forward)(const struct fpa_module *module, int form, const struct fpa_launch *launch,
                           const fpa_candidate *candidate, void *stream, fpa_error *error);
+    /* Gradients, of a module that was made for them; NULL: it has none. Such a module has no forward. */
+    size_t (*backward_workspace)(const struct fpa_module *module, int form,
+                                 const struct fpa_backward_launch *launch);
+    fpa_status (*backward)(const struct fpa_module *module, int form,
+                           const struct fpa_backward_launch *launch, void *stream, fpa_error *error);
 } fpa_module;
 
 /* What a launch asks for. */

@@ -9,6 +9,9 @@ struct fpa_kernel {
     fpa_head *head; /* as written */
     fpa_facts facts;
     fpa_module module;
+    fpa_module backward; /* of gradients; without a back end: opened without them */
+    fpa_facts backward_facts;
+    char backward_verdict[512];
     fpa_verdict verdict;         /* figures are those of this process; of a stored verdict only the text */
     const char **weight_names;   /* [description.weight_count], texts of the head */
     fpa_description description; /* its texts are the head's, the facts' and the verdict's */

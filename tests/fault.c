@@ -9,15 +9,25 @@
 
 #include <cmocka.h>
 
-char *fault_make(const struct fault *fault, const fpa_head *head, const char *target)
+static char *make(const struct fault *fault, const fpa_head *head, const char *target, bool backward)
 {
-    const fpa_fault made = {fault->point, fault->wrong};
+    const fpa_fault made = {fault->point, fault->wrong, backward};
     fpa_source source;
     fpa_error error;
     if (source_generate_faulty(head, target, &made, &source, &error))
         fail_msg("%s: %s: %s", fault->what, error.where, error.message);
     free(source.header);
     return source.code;
+}
+
+char *fault_make(const struct fault *fault, const fpa_head *head, const char *target)
+{
+    return make(fault, head, target, false);
+}
+
+char *fault_make_backward(const struct fault *fault, const fpa_head *head, const char *target)
+{
+    return make(fault, head, target, true);
 }
 
 /* Whether the parts of `words`, between which stands " ... ", come in a message one after the other. */

@@ -50,7 +50,8 @@ static const place_of soversion_0[] = {
     AT(fpa_options, compiler, 24),
     AT(fpa_options, log, 32),
     AT(fpa_options, log_user, 40),
-    SIZE(fpa_options, 48),
+    AT(fpa_options, backward, 48),
+    SIZE(fpa_options, 56),
     AT(fpa_tensors, q, 0),
     AT(fpa_tensors, k, 8),
     AT(fpa_tensors, v, 16),
@@ -63,7 +64,26 @@ static const place_of soversion_0[] = {
     AT(fpa_tensors, recent, 72),
     AT(fpa_tensors, positions, 80),
     AT(fpa_tensors, key_mask, 88),
-    SIZE(fpa_tensors, 96),
+    AT(fpa_tensors, den, 96),
+    SIZE(fpa_tensors, 104),
+    AT(fpa_gradient_tensors, q, 0),
+    AT(fpa_gradient_tensors, k, 8),
+    AT(fpa_gradient_tensors, v, 16),
+    AT(fpa_gradient_tensors, log_gate, 24),
+    AT(fpa_gradient_tensors, state_in, 32),
+    AT(fpa_gradient_tensors, weights, 40),
+    AT(fpa_gradient_tensors, o, 48),
+    AT(fpa_gradient_tensors, den, 56),
+    AT(fpa_gradient_tensors, d_o, 64),
+    AT(fpa_gradient_tensors, d_state_out, 72),
+    AT(fpa_gradient_tensors, d_q, 80),
+    AT(fpa_gradient_tensors, d_k, 88),
+    AT(fpa_gradient_tensors, d_v, 96),
+    AT(fpa_gradient_tensors, d_log_gate, 104),
+    AT(fpa_gradient_tensors, d_state_in, 112),
+    AT(fpa_gradient_tensors, d_weights, 120),
+    AT(fpa_gradient_tensors, stream, 128),
+    SIZE(fpa_gradient_tensors, 136),
     AT(fpa_error, code, 0),
     AT(fpa_error, where, 4),
     AT(fpa_error, message, 260),
@@ -93,6 +113,7 @@ static const place_of soversion_0[] = {
     AT(fpa_description, key_mask, 152),
     AT(fpa_description, heads, 156),
     AT(fpa_description, window, 160),
+    AT(fpa_description, backward_verdict, 168),
     NUMBER(FPA_FORM_AUTO, -1),
     NUMBER(FPA_FORM_PARALLEL, 0),
     NUMBER(FPA_FORM_CHUNKED, 1),
@@ -109,8 +130,8 @@ static const place_of soversion_0[] = {
 };
 
 /* What modules of bundles are called with, as it is for this first line of a manifest. */
-static const char bundle_format[] = "fpac-bundle 5";
-static const place_of bundle_5[] = {
+static const char bundle_format[] = "fpac-bundle 6";
+static const place_of bundle_6[] = {
     AT(struct fpa_launch, batch, 0),
     AT(struct fpa_launch, length, 8),
     AT(struct fpa_launch, query_heads, 16),
@@ -137,7 +158,9 @@ static const place_of bundle_5[] = {
     AT(struct fpa_launch, workspace, 304),
     AT(struct fpa_launch, workspace_size, 312),
     AT(struct fpa_launch, recent, 320),
-    SIZE(struct fpa_launch, 328),
+    AT(struct fpa_launch, den, 328),
+    AT(struct fpa_launch, den_stride, 336),
+    SIZE(struct fpa_launch, 360),
 };
 
 static int compare(const place_of table[], size_t count, const char *remedy)
@@ -175,7 +198,7 @@ static void a_launch_is_that_of_the_format_of_bundles(void **state)
     assert_int_equal(strncmp(manifest, bundle_format, strlen(bundle_format)), 0);
     free(manifest);
     assert_int_equal(
-        compare(bundle_5, sizeof bundle_5 / sizeof *bundle_5,
+        compare(bundle_6, sizeof bundle_6 / sizeof *bundle_6,
                 "raise the number of fpac-bundle in runtime/store/manifest.c; then record both here"),
         0);
 }

@@ -3,6 +3,7 @@
 #include "gen/embedded.h"
 #include "gen/emit/template.h"
 #include "emulate/faults.h"
+#include "faults_backward.h"
 #include "faults_c.h"
 #include "faults_cuda.h"
 
@@ -23,8 +24,10 @@ enum {
     LIFT_FAULTS = sizeof lift_faults / sizeof *lift_faults,
     CUDA_FAULTS = sizeof cuda_faults / sizeof *cuda_faults,
     EMULATED_FAULTS = sizeof emulated_faults / sizeof *emulated_faults,
-    FAULTS =
-        C_FAULTS + WINDOW_FAULTS + PAIR_FAULTS + OPEN_FAULTS + LIFT_FAULTS + CUDA_FAULTS + EMULATED_FAULTS
+    BACKWARD_FAULTS = sizeof backward_faults / sizeof *backward_faults,
+    BACKWARD_MATRIX_FAULTS = sizeof backward_matrix_faults / sizeof *backward_matrix_faults,
+    FAULTS = C_FAULTS + WINDOW_FAULTS + PAIR_FAULTS + OPEN_FAULTS + LIFT_FAULTS + CUDA_FAULTS + EMULATED_FAULTS +
+             BACKWARD_FAULTS + BACKWARD_MATRIX_FAULTS
 };
 
 /* Of all tables. */
@@ -42,7 +45,11 @@ static const struct fault *fault_at(int i)
         return &lift_faults[i];
     if ((i -= LIFT_FAULTS) < CUDA_FAULTS)
         return &cuda_faults[i];
-    return &emulated_faults[i - CUDA_FAULTS].fault;
+    if ((i -= CUDA_FAULTS) < EMULATED_FAULTS)
+        return &emulated_faults[i].fault;
+    if ((i -= EMULATED_FAULTS) < BACKWARD_FAULTS)
+        return &backward_faults[i];
+    return &backward_matrix_faults[i - BACKWARD_FAULTS];
 }
 
 /* A line that is a point. */
@@ -129,7 +136,7 @@ static const char spec[] = "return head { name = 'small', d = 16, dv = 16, terms
 
 static void refuse(const char *point, const char *wrong, const char *target, const char *words)
 {
-    const fpa_fault fault = {point, wrong};
+    const fpa_fault fault = {.point = point, .wrong = wrong};
     fpa_head_list list;
     fpa_source source;
     fpa_error error = {0};

@@ -257,8 +257,10 @@ static fpa_status run_templates(const struct emission *e, char **code, char **he
         status = fail_memory(error);
     else if (prepared != LUA_OK)
         status = fail(error, FPA_INVALID, "emit", "%s", lua_tostring(L, -1));
-    else if (!(status = template_run(L, find_template, generator->code, e->fault, code, error)) &&
-             generator->header)
+    else if (!(status =
+                   template_run(L, find_template, e->plan->backward ? generator->backward : generator->code,
+                                e->fault, code, error)) &&
+             generator->header && !e->plan->backward)
         status = template_run(L, find_template, generator->header, e->fault, header, error);
     lua_close(L);
     return status;

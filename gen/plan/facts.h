@@ -9,6 +9,8 @@
 
 /* Fills plan->facts and plan->bytes once the back end has set all sizes. */
 void plan_facts(fpa_plan *plan);
+/* The same of the gradients: a chunk of their own, float32. */
+void plan_backward_facts(fpa_plan *plan);
 
 void plan_print_costs(FILE *out, const fpa_plan *plan);
 void plan_print_score(FILE *out, const fpa_plan *plan);

@@ -105,6 +105,36 @@ fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written,
     return status;
 }
 
+fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target, fpa_error *error)
+{
+    const char *missing = NULL;
+    if (!generator_of(target)->backward)
+        return fail(error, FPA_UNSUPPORTED, written->name,
+                    "has no gradients for %s yet: kernels of C targets have them", target->name);
+    if (written->lift)
+        missing = "maps, positions, sketches or a mask of keys";
+    else if (!written->causal)
+        missing = "no mask (causal = false)";
+    else if (written->window)
+        missing = "a window";
+    return missing ? fail(error, FPA_UNSUPPORTED, written->name,
+                          "has %s, of which there are no gradients yet", missing)
+                   : FPA_OK;
+}
+
+fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *written,
+                                const fpa_target *target, fpa_plan *plan, fpa_error *error)
+{
+    fpa_status status = plan_check_backward(written, target, error);
+    if (!status)
+        status = plan_choose_as(simple, written, target, NULL, plan, error);
+    if (status)
+        return status;
+    plan->backward = true;
+    plan_backward_facts(plan);
+    return FPA_OK;
+}
+
 fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                        fpa_plan *plan, fpa_error *error)
 {

@@ -48,7 +48,8 @@ typedef struct fpa_plan {
     const fpa_head *written; /* as written, which has the lift; not owned */
     const fpa_score *score;
     const fpa_target *target;
-    int forced; /* mechanism that was asked for, as the back end counts them; -1: none */
+    bool backward; /* gradients are printed, not the forward pass */
+    int forced;    /* mechanism that was asked for, as the back end counts them; -1: none */
     /* the packed input: x[row][token] */
     int row_count;
     int ones_row; /* 1 for every token, 0 behind the last one */
@@ -82,6 +83,12 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
  * INVALID with all names when there is none of that name. */
 fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                           const char *mechanism, fpa_plan *plan, fpa_error *error);
+/* What has no gradients yet. */
+fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target, fpa_error *error);
+/* Of the gradients: chunk, facts and templates are theirs. UNSUPPORTED, with what is missing: of heads without a mask or
+ * with a lift, and of targets whose kernels have none. */
+fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *written,
+                                const fpa_target *target, fpa_plan *plan, fpa_error *error);
 void plan_free(fpa_plan *plan);
 
 /* The plan for a person (--dump=plan), malloc'ed. */

@@ -65,6 +65,31 @@ class Tensors(Structure):
         ("recent", c_int64),
         ("positions", c_void_p),
         ("key_mask", c_void_p),
+        ("den", c_void_p),
+    ]
+
+
+class GradientTensors(Structure):
+    """fpa_gradient_tensors."""
+
+    _fields_ = [
+        ("q", c_void_p),
+        ("k", c_void_p),
+        ("v", c_void_p),
+        ("log_gate", c_void_p),
+        ("state_in", c_void_p),
+        ("weights", c_void_p),
+        ("o", c_void_p),
+        ("den", c_void_p),
+        ("d_o", c_void_p),
+        ("d_state_out", c_void_p),
+        ("d_q", c_void_p),
+        ("d_k", c_void_p),
+        ("d_v", c_void_p),
+        ("d_log_gate", c_void_p),
+        ("d_state_in", c_void_p),
+        ("d_weights", c_void_p),
+        ("stream", c_void_p),
     ]
 
 
@@ -78,6 +103,7 @@ class Options(Structure):
         ("compiler", c_char_p),
         ("log", LogFunction),
         ("log_user", c_void_p),
+        ("backward", c_int),
     ]
 
 
@@ -110,6 +136,7 @@ class Description(Structure):
         ("key_mask", c_int),
         ("heads", c_int),
         ("window", c_int),
+        ("backward_verdict", c_char_p),
     ]
 
 

@@ -28,11 +28,21 @@ _NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask")
 class Widths:
     """What results and checks need to know of a head."""
 
-    __slots__ = ("name", "dtype", "state_dtype", "dv", "state_elements")
+    __slots__ = ("name", "dtype", "state_dtype", "dv", "state_elements", "normalized", "backward")
 
-    def __init__(self, name: str, dtype: str, state_dtype: str, dv: int, state_elements: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        dtype: str,
+        state_dtype: str,
+        dv: int,
+        state_elements: int,
+        normalized: bool = False,
+        backward: bool = False,
+    ) -> None:
         self.name, self.dtype, self.state_dtype = name, dtype, state_dtype
         self.dv, self.state_elements = dv, state_elements
+        self.normalized, self.backward = normalized, backward  # backward: it was opened with gradients
 
 
 class Operands(NamedTuple):
@@ -56,7 +66,7 @@ class Operands(NamedTuple):
         return given + [(f"weights[{i}]", weight) for i, weight in enumerate(self.weights)]
 
 
-def _tensor(layout: Layout) -> abi.DLTensor:
+def make_tensor(layout: Layout) -> abi.DLTensor:
     """A DLTensor without an address. ctypes keeps the arrays that its pointers were set from."""
     axes = len(layout.shape)
     code, bits = abi.DTYPES[layout.dtype]
@@ -111,7 +121,7 @@ class Prepared:
         layouts = {name: kind.layout(name, array) for name, array in operands.arrays()}
         self._check_dtypes(layouts)
         self.on_device = layouts["k"].device_type != abi.CPU
-        tensors = {name: _tensor(layout) for name, layout in layouts.items()}
+        tensors = {name: make_tensor(layout) for name, layout in layouts.items()}
         # DLTensors; None: not given
         self.q: Any = tensors.get("q")
         self.k, self.v = tensors["k"], tensors["v"]
@@ -147,12 +157,12 @@ class Prepared:
         widths, k = self.widths, layouts["k"]
         if self.q is not None:
             self.o_layout = in_c_order(k, widths.dtype, (*layouts["q"].shape[:3], widths.dv))
-            self.o = _tensor(self.o_layout)
+            self.o = make_tensor(self.o_layout)
         if with_state:
             given = layouts.get("state")
             shape = given.shape if given else (k.shape[0], k.shape[2], widths.state_elements)
             self.state_layout = in_c_order(k, widths.state_dtype, shape)
-            self.state_out = _tensor(self.state_layout)
+            self.state_out = make_tensor(self.state_layout)
         self._point()
         if with_state:
             self.ask_size()  # the form of one token depends on whether there is a state

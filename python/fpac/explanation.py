@@ -30,6 +30,7 @@ class Explanation:
     flop: dict[str, float]  # of one head: parallel for a visible pair of tokens, chunked and recurrent for a token
     weight_names: tuple[str, ...]  # run-time matrices
     verdict: str  # what the kernel was checked on, and its largest error
+    backward_verdict: str | None  # the same of its gradients; None: opened without them
     from_cache: bool  # loaded from the cache or a bundle, not compiled
     positions: int  # numbers of a token's position that calls give; 0: they give none
     key_mask: bool  # calls give a mask of keys
@@ -64,6 +65,7 @@ def explain(about: abi.Description) -> Explanation:
         flop=dict(zip(abi.FORMS, about.flop)),
         weight_names=tuple(about.weight_names[i].decode() for i in range(about.weight_count)),
         verdict=about.verdict.decode(),
+        backward_verdict=about.backward_verdict.decode() if about.backward_verdict else None,
         from_cache=bool(about.from_cache),
         positions=about.positions,
         key_mask=bool(about.key_mask),

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import abi
+from .backward import NAMES, Saved, run_backward, run_saving
 from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Calls, Operands, Widths
-from .errors import InvalidError
+from .errors import InvalidError, UnsupportedError
 from .explanation import Explanation, explain
 from .kinds import Array, Kind, kind_of
 from .library import Kernel, library
@@ -36,7 +37,15 @@ class Head:
 
     def __init__(self, kernel: Kernel) -> None:
         about = explain(library().fpa_describe(kernel.address).contents)
-        widths = Widths(about.name, about.dtype, about.state_dtype, about.dv, about.state_elements)
+        widths = Widths(
+            about.name,
+            about.dtype,
+            about.state_dtype,
+            about.dv,
+            about.state_elements,
+            about.normalized,
+            about.backward_verdict is not None,
+        )
         self._about = about
         self._calls = Calls(kernel, widths)
 
@@ -92,8 +101,9 @@ class Head:
         recent: int = 0,
         positions: Array | None = None,
         key_mask: Array | None = None,
+        return_saved: bool = False,
     ) -> Any:
-        """o, or (o, state) with return_state.
+        """o, or (o, state) with return_state; with return_saved one thing more at the end, for `backward`.
 
         q [B, L, Hq, d]; k [B, L, H, d]; v [B, L, H, dv]; o [B, L, Hq, dv], in C order.
         log_gate [B, L, H] float32, of gated heads: natural logarithms; that of step t multiplies what came before t.
@@ -107,10 +117,43 @@ class Head:
         key_mask [B, L] bool or uint8, of heads that take one: True where the key takes part; of others nothing counts
         but their log-gate.
         """
+        if return_saved:
+            return self._run_saving(q, k, v, log_gate, weights, state, return_state, _form_number(form), recent)
         keeps = STATE_NEW if return_state else STATE_DROPPED
         tokens = (positions, key_mask)
         o, state = self._run(q, k, v, log_gate, weights, state, _form_number(form), recent, keeps, tokens)
         return (o, state) if return_state else o
+
+    def backward(
+        self,
+        saved: Saved,
+        d_o: Array,
+        d_state: Array | None = None,
+        wanted: Sequence[str] | None = None,
+    ) -> dict[str, Any]:
+        """Gradients of a loss, by the names of what they are of, given its gradient in o and in the new state.
+
+        saved: of a call with return_saved. The head was opened with backward=True.
+        wanted: some of q, k, v, log_gate, state, and names of matrices; None: of all that the call was given. What is
+        not wanted is not computed.
+        """
+        given = [name for name in NAMES if getattr(saved.operands, name) is not None] + list(self.weight_names)
+        names = given if wanted is None else list(wanted)
+        for name in names:
+            if name not in NAMES and name not in self.weight_names:
+                raise InvalidError("wanted", f"names {name!r}, but there are {_list((*NAMES, *self.weight_names))}")
+        kind = kind_of("k", saved.operands.k)
+        gradients, matrices = run_backward(
+            self._calls,
+            kind,
+            saved,
+            kind.take("d_o", d_o),
+            None if d_state is None else kind.take("d_state", d_state),
+            frozenset(names),
+            [name in names for name in self.weight_names],
+        )
+        found = {name: matrix for name, matrix in zip(self.weight_names, matrices) if matrix is not None}
+        return {name: kind.give(array, d_o) for name, array in {**gradients, **found}.items()}
 
     def step(
         self,
@@ -156,6 +199,28 @@ class Head:
         shape = (taken.shape[0], taken.shape[2], about.state_elements)
         return kind.give(kind.zeros(shape, about.state_dtype, taken), k)
 
+    def _run_saving(
+        self,
+        q: Array,
+        k: Array,
+        v: Array,
+        log_gate: Array | None,
+        weights: Weights,
+        state: Array | None,
+        return_state: bool,
+        form: int,
+        recent: int,
+    ) -> tuple[Any, ...]:
+        if recent:
+            raise InvalidError("recent", "is for decoding, which has no gradients")
+        if self._about.backward_verdict is None:
+            raise UnsupportedError(self.name, "was opened without gradients: open it with backward=True")
+        kind = kind_of("k", k)
+        taken = self._take(kind, q, k, v, log_gate, weights, state, form, 0, STATE_DROPPED, (None, None))
+        saved, new = run_saving(self._calls, kind, taken, return_state)
+        o = kind.give(saved.o, k)
+        return (o, kind.give(new, k), saved) if return_state else (o, saved)
+
     def _run(
         self,
         q: Array | None,
@@ -170,8 +235,26 @@ class Head:
         tokens: tuple[Array | None, Array | None],
     ) -> tuple[Any, Any]:
         kind = kind_of("k", k)
+        taken = self._take(kind, q, k, v, log_gate, weights, state, form, recent, keeps, tokens)
+        o, new = kind.run(self._calls, taken)
+        return o if o is None else kind.give(o, k), new if new is None else kind.give(new, k)
+
+    def _take(
+        self,
+        kind: Kind,
+        q: Array | None,
+        k: Array,
+        v: Array,
+        log_gate: Array | None,
+        weights: Weights,
+        state: Array | None,
+        form: int,
+        recent: int,
+        keeps: int,
+        tokens: tuple[Array | None, Array | None],
+    ) -> Operands:
         positions, key_mask = tokens
-        taken = Operands(
+        return Operands(
             None if q is None else kind.take("q", q),
             kind.take("k", k),
             kind.take("v", v),
@@ -184,8 +267,6 @@ class Head:
             None if positions is None else kind.take("positions", positions),
             None if key_mask is None else kind.take("key_mask", key_mask),
         )
-        o, new = kind.run(self._calls, taken)
-        return o if o is None else kind.give(o, k), new if new is None else kind.give(new, k)
 
     def _take_weights(self, kind: Kind, weights: Mapping[str, Array] | Sequence[Array]) -> tuple[Array, ...]:
         names = self._about.weight_names

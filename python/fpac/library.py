@@ -50,6 +50,8 @@ def _prototype(library: ctypes.CDLL) -> None:
         "fpa_choose_form": (c_int, [c_void_p, c_int64, c_int]),
         "fpa_workspace_size": (status, [c_void_p, c_int, c_void_p, POINTER(c_size_t), error]),
         "fpa_forward": (status, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p]),
+        "fpa_backward_workspace": (status, [c_void_p, c_int, c_void_p, POINTER(c_size_t), error]),
+        "fpa_backward": (status, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p]),
         "fpa_close": (None, [c_void_p]),
     }
     for name, (result, arguments) in table.items():

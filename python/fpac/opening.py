@@ -42,6 +42,7 @@ def _open(
     cache_dir: Path | None,
     compiler: Path | None,
     log: Log | None,
+    backward: bool = False,
 ) -> Head:
     options = abi.Options(
         target=_text("target", target),
@@ -49,6 +50,7 @@ def _open(
         cache_dir=_text("cache_dir", cache_dir),
         compiler=_text("compiler", compiler),
         log=_log_function(log),
+        backward=backward,
     )
     if target is not None and target.startswith("cuda"):
         nvrtc.preload()
@@ -67,15 +69,17 @@ def load(
     cache_dir: Path | None = None,
     compiler: Path | None = None,
     log: Log | None = None,
+    backward: bool = False,
 ) -> Head:
     """Open one head of a spec file: generate, compile (or take from the cache), load, verify.
 
     name: which head; None: the file's only one. target: "c" (None) for the best that this machine runs, "cuda" for
     the best of GPU `device`, or one of `fpac list`. cache_dir: None for the usual place, "" for none. compiler: None
-    for $FPA_CC, cc, gcc or clang. log: is called with lines about what is compiled and verified.
+    for $FPA_CC, cc, gcc or clang. log: is called with lines about what is compiled and verified. backward: with
+    gradients, a second module of the head (Head.backward).
     """
     arguments = [_text("spec", spec), _text("name", name)]
-    return _open("fpa_open", arguments, target, device, cache_dir, compiler, log)
+    return _open("fpa_open", arguments, target, device, cache_dir, compiler, log, backward)
 
 
 def head(
@@ -88,10 +92,11 @@ def head(
     cache_dir: Path | None = None,
     compiler: Path | None = None,
     log: Log | None = None,
+    backward: bool = False,
 ) -> Head:
     """Open one head of a spec that is a text in Lua; messages call it `file`. The rest is as in load."""
     arguments = [_text("file", file), _text("text", text), _text("name", name)]
-    return _open("fpa_open_text", arguments, target, device, cache_dir, compiler, log)
+    return _open("fpa_open_text", arguments, target, device, cache_dir, compiler, log, backward)
 
 
 def load_bundle(

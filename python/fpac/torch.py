@@ -4,6 +4,11 @@
     torch.ops.fpac.forward_state(...)                                                  -> (o, state)
     torch.ops.fpac.step(key, q, k, v, state, log_gate, weights, positions, key_mask)   -> o; state is updated
     torch.ops.fpac.update(key, k, v, state, log_gate, weights, positions, key_mask)    state is updated
+    torch.ops.fpac.forward_saving(key, q, k, v, log_gate, weights, state, form, with_state) -> (o, den, state)
+    torch.ops.fpac.backward(key, q, k, v, log_gate, weights, state, o, den, d_o, d_state, form, needs) -> Tensor[]
+
+The last two are of heads opened with gradients: autograd knows the one as the other's backward pass. What is not there
+(den of a head without a normaliser, a state that is not wanted) is an empty tensor.
 
 A Head that is called while torch traces calls these; one that is called with plain tensors goes to C directly, which
 takes a tenth of the time that an operator in Python does. `key` names an open head of this process (head.key).
@@ -18,7 +23,9 @@ import torch
 from torch import Tensor
 
 from . import abi
+from .backward import NAMES, Saved, run_backward, run_saving
 from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Calls, Operands, find_calls
+from .errors import UnsupportedError
 from .torch_tensors import DTYPES, TORCH, check_gradients
 
 Results = tuple[Tensor | None, Tensor | None]
@@ -98,6 +105,126 @@ _define(
     ),
     lambda results: None,
 )
+
+
+# ---- gradients ----
+
+_saving = (
+    "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, bool with_state)"
+    " -> (Tensor, Tensor, Tensor)"
+)
+_backward = (
+    "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, Tensor o, Tensor den,"
+    " Tensor d_o, Tensor? d_state, int form, bool[] needs) -> Tensor[]"
+)
+
+
+def _empty(like: Tensor) -> Tensor:
+    return like.new_empty(0, dtype=torch.float32)
+
+
+def _operands(q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int) -> Operands:
+    return Operands(q, k, v, log_gate, state, tuple(weights), form, 0, STATE_DROPPED)
+
+
+def _forward_saving(
+    key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int, with_state: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    given = _operands(q, k, v, log_gate, weights, state, form)
+    saved, new = run_saving(find_calls(key), TORCH, given, with_state)
+    return saved.o, _empty(k) if saved.den is None else saved.den, _empty(k) if new is None else new
+
+
+def _fake_saving(
+    key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int, with_state: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    o, new = _like(key, _operands(q, k, v, log_gate, weights, state, form))
+    den = q.new_empty(q.shape[:3], dtype=torch.float32) if find_calls(key).widths.normalized else _empty(k)
+    return o, den, new if with_state else _empty(k)
+
+
+def _asked(needs: Any) -> tuple[frozenset[str], list[bool]]:
+    """needs: of q, k, v, log_gate, state, then of the matrices."""
+    count = len(NAMES)
+    return frozenset(name for name, need in zip(NAMES, needs) if need), list(needs[count:])
+
+
+def _run_backward(
+    key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any,
+    o: Tensor, den: Tensor, d_o: Tensor, d_state: Any, form: int, needs: Any,
+) -> list[Tensor]:  # fmt: skip
+    calls = find_calls(key)
+    saved = Saved(
+        _operands(q, k, v, log_gate, weights, state, form), o, den if calls.widths.normalized else None
+    )
+    names, matrices = _asked(needs)
+    found, of_matrices = run_backward(calls, TORCH, saved, d_o, d_state, names, matrices)
+    return [found[name] for name in NAMES if name in names] + [x for x in of_matrices if x is not None]
+
+
+def _fake_backward(
+    key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any,
+    o: Tensor, den: Tensor, d_o: Tensor, d_state: Any, form: int, needs: Any,
+) -> list[Tensor]:  # fmt: skip
+    names, matrices = _asked(needs)
+    given = dict(zip(NAMES, (q, k, v, log_gate, state)))
+    like = [given[name] for name in NAMES if name in names] + [x for x, need in zip(weights, matrices) if need]
+    return [x.new_empty(x.shape) for x in like]
+
+
+def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    key, q, k, v, log_gate, weights, state, form, with_state = inputs
+    ctx.key, ctx.form, ctx.with_state, ctx.count = key, form, with_state, len(weights)
+    ctx.has = (log_gate is not None, state is not None)
+    kept = [x for x in (log_gate, state) if x is not None]
+    ctx.save_for_backward(q, k, v, *kept, *weights, output[0], output[1])
+
+
+def _differentiate(ctx: Any, d_o: Any, d_den: Any, d_state: Any) -> tuple[Any, ...]:
+    kept = list(ctx.saved_tensors)
+    q, k, v = kept[:3]
+    rest = kept[3:]
+    log_gate = rest.pop(0) if ctx.has[0] else None
+    state = rest.pop(0) if ctx.has[1] else None
+    weights, (o, den) = rest[: ctx.count], rest[ctx.count :]
+    of = ctx.needs_input_grad
+    # those of a list come as one, or as one each
+    needs_weights = list(of[5]) if isinstance(of[5], (list, tuple)) else [bool(of[5])] * ctx.count
+    needs = [bool(of[1]), bool(of[2]), bool(of[3]), bool(of[4]), bool(of[6]), *needs_weights]
+    d_o = torch.zeros_like(o) if d_o is None else d_o.contiguous()
+    given = d_state.contiguous() if ctx.with_state and d_state is not None else None
+    found = iter(
+        torch.ops.fpac.backward(
+            ctx.key, q, k, v, log_gate, list(weights), state, o, den, d_o, given, ctx.form, needs
+        )
+    )
+    d_q, d_k, d_v, d_gate, d_given = [next(found) if need else None for need in needs[: len(NAMES)]]
+    d_weights = [next(found) if need else None for need in needs_weights]
+    return None, d_q, d_k, d_v, d_gate, d_weights, d_given, None, None
+
+
+def _refuse_second(ctx: Any, *gradients: Any) -> None:
+    raise UnsupportedError("backward", "has no gradients of its own: a second derivative cannot be had")
+
+
+for _name, _schema, _compute, _fake in (
+    ("forward_saving", _saving, _forward_saving, _fake_saving),
+    ("backward", _backward, _run_backward, _fake_backward),
+):
+    _library.define(f"{_name}(str key, {_schema}", tags=[_STRIDES])
+    _library.impl(_name, _compute, "CPU")
+    torch.library.register_fake(f"fpac::{_name}", _fake, lib=_library)
+torch.library.register_autograd("fpac::forward_saving", _differentiate, setup_context=_setup_context, lib=_library)
+torch.library.register_autograd("fpac::backward", _refuse_second, lib=_library)
+
+
+def run_saving_operator(calls: Calls, operands: Operands) -> Results:
+    """Compute where gradients may be asked for."""
+    o, with_state = operands, operands.keeps == STATE_NEW
+    result, _, state = torch.ops.fpac.forward_saving(
+        calls.key, o.q, o.k, o.v, o.log_gate, list(o.weights), o.state, o.form, with_state
+    )
+    return result, state if with_state else None
 
 
 def run_operator(calls: Calls, operands: Operands) -> Results:

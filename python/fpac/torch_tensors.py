@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import abi
+from .call import STATE_UPDATED
 from .errors import ArgumentTypeError, UnsupportedError
 from .kinds import MASK, Layout, mask_name, refuse_kind
 
@@ -38,24 +39,36 @@ def _enter(index: int) -> None:
     _entered.devices = getattr(_entered, "devices", frozenset()) | {index}
 
 
-def check_gradients(operands: Operands) -> None:
-    """A kernel has no backward: rather refuse than detach in silence."""
-    q, k, v, log_gate, state, weights = operands[:6]
-    if not torch.is_grad_enabled():
-        return
-    if (
+def wants_gradients(operands: Operands) -> bool:
+    """Whether a gradient of an operand may be asked for later."""
+    q, k, v, weights = operands.q, operands.k, operands.v, operands.weights
+    log_gate, state = operands.log_gate, operands.state
+    return torch.is_grad_enabled() and (
         k.requires_grad
         or v.requires_grad
         or (q is not None and q.requires_grad)
         or (log_gate is not None and log_gate.requires_grad)
         or (state is not None and state.requires_grad)
         or (operands.positions is not None and operands.positions.requires_grad)
-        or (weights and any([weight.requires_grad for weight in weights]))
-    ):
+        or any([weight.requires_grad for weight in weights])
+    )
+
+
+def check_gradients(operands: Operands, why: str = "this operator has no gradients") -> None:
+    """Rather refuse than detach in silence."""
+    if wants_gradients(operands):
         name = next(name for name, tensor in operands.arrays() if tensor.requires_grad)
-        raise UnsupportedError(
-            name, "requires grad, but gradients are not supported yet: detach the inputs or use torch.no_grad()"
-        )
+        raise UnsupportedError(name, f"requires grad, but {why}: detach the inputs or use torch.no_grad()")
+
+
+def check_trains(calls: Calls, operands: Operands) -> None:
+    """The head has gradients of such a call. UnsupportedError, in words: it has none."""
+    if not calls.widths.backward:
+        check_gradients(operands, f"{calls.widths.name} was opened without gradients (backward=True opens it with them)")
+    if operands.keeps == STATE_UPDATED:
+        check_gradients(operands, "a state that is updated in place has no gradients")
+    if operands.recent or operands.form == abi.RECURRENT:
+        check_gradients(operands, "decoding has no gradients")
 
 
 class Torch:
@@ -70,12 +83,16 @@ class Torch:
         return array
 
     def run(self, calls: Calls, operands: Operands) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        if wants_gradients(operands):
+            from .torch import run_saving_operator
+
+            check_trains(calls, operands)
+            return run_saving_operator(calls, operands)
         # Fake tensors have no memory; a mode wants to see every operator.
         if torch.compiler.is_compiling() or type(operands.k) not in _PLAIN or _modes():
             from .torch import run_operator  # which needs this module
 
             return run_operator(calls, operands)
-        check_gradients(operands)
         return calls.run(self, operands)
 
     def signature(self, array: torch.Tensor) -> Hashable:

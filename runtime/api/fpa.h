@@ -56,6 +56,8 @@ typedef struct fpa_options {
     const char *compiler;  /* NULL: $FPA_CC, else cc, gcc or clang on the PATH */
     void (*log)(void *user, const char *line); /* what was compiled, verified, rebuilt; may be NULL */
     void *log_user;
+    int backward; /* 1: gradients too (fpa_backward): a second module of the head, compiled and verified with the
+                     first. Which heads and targets have them: docs/c-api.md */
 } fpa_options;
 
 /* What a kernel is; valid until fpa_close. */
@@ -81,6 +83,7 @@ typedef struct fpa_description {
     int key_mask;        /* 1: calls give a mask of keys */
     int heads;           /* key/value heads that calls have, as the head's constants do; 0: any number */
     int window;          /* newest keys that have the weight exp(scale q.k); 0: none */
+    const char *backward_verdict; /* of the gradients, as verdict; NULL: opened without them */
 } fpa_description;
 
 /* Operands of one call. Axes: B batch, L tokens, Hq query heads, H key/value heads (Hq a multiple
@@ -110,7 +113,26 @@ typedef struct fpa_tensors {
     const DLTensor *key_mask; /* [B, L], bool or uint8; only for heads that take one. Nonzero (true): the
                                        key takes part; 0: it contributes nothing, whatever its k and v are (its
                                        log-gate still counts). With `recent`, recent + 1 tokens as k has */
+    DLTensor *
+        den; /* [B, L, Hq] float32, written; only for normalised heads: the sum of each output's scores (the same
+                      sum with v = 1, before eps, 1 or a maximum make the normaliser of it), as fpa_backward takes it.
+                      NULL: not wanted */
 } fpa_tensors;
+
+/* Operands of one backward pass, for a loss whose gradient in o is d_o: axes as in fpa_tensors, each gradient in shape and
+ * type as its operand. Gradients that are NULL are not wanted, and not computed. */
+typedef struct fpa_gradient_tensors {
+    const DLTensor *q, *k, *v, *log_gate, *state_in, *const *weights; /* as the forward pass took them */
+    const DLTensor *o;                                                /* what it wrote */
+    const DLTensor *den;         /* [B, L, Hq] float32: likewise, of normalised heads; else NULL */
+    const DLTensor *d_o;         /* as o */
+    const DLTensor *d_state_out; /* as a state: the gradient of the final state; NULL: zero */
+    DLTensor *d_q, *d_k, *d_v;   /* sums over the query heads of a key head are taken in their order */
+    DLTensor *d_log_gate;        /* [B, L, H] float32 */
+    DLTensor *d_state_in;        /* as a state; also where none was given, which is zero */
+    DLTensor *const *d_weights;  /* [weight_count], entries may be NULL: float32, as weights; or NULL */
+    void *stream;                /* C: NULL */
+} fpa_gradient_tensors;
 
 /* The library's own version, "0.1.0": a program may run with another one than it was compiled with. */
 FPA_API const char *fpa_version(void);
@@ -151,6 +173,16 @@ FPA_API fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, c
  * current context has to be the device's primary one (DEVICE: the driver refused the launch). */
 FPA_API fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
                                void *workspace, size_t workspace_size, fpa_error *error);
+
+/* Gradients, of a kernel opened with options.backward. Forms: parallel, chunked, or AUTO. The workspace is what
+ * fpa_forward's is; beside two states for every thread it takes at most 1 GiB where the form is AUTO, and grows with the
+ * length in the parallel form. Nothing is written before every tensor was checked. Bits do not depend on the number of
+ * threads. UNSUPPORTED: opened without gradients. */
+FPA_API fpa_status fpa_backward_workspace(const fpa_kernel *kernel, fpa_form form,
+                                          const fpa_gradient_tensors *tensors, size_t *bytes,
+                                          fpa_error *error);
+FPA_API fpa_status fpa_backward(const fpa_kernel *kernel, fpa_form form, const fpa_gradient_tensors *tensors,
+                                void *workspace, size_t workspace_size, fpa_error *error);
 
 /* Two ways to decode. A step updates the state at every token, which reads and writes all of it. Or the
  * newest r keys, values and log-gates are kept, and the state is only read (recent = 0, 1 .. r - 1: about

@@ -17,6 +17,7 @@
 /* What one opening has made so far. */
 typedef struct opening {
     const fpa_options *options;
+    bool backward;         /* the module of gradients is opened, for a kernel that is there */
     const char *mechanism; /* that kernels are planned by; NULL: what is fastest */
     const fpa_target *target;
     const fpa_backend *backend;
@@ -72,8 +73,8 @@ static fpa_status make_key(opening *o, fpa_error *error)
                                       identity,
                                       device,
                                       verifier_digest,
-                                      o->mechanism};
-        cache_key(fields, sizeof fields / sizeof *fields - !o->mechanism, o->key);
+                                      o->backward ? "gradients" : o->mechanism};
+        cache_key(fields, sizeof fields / sizeof *fields - !(o->backward || o->mechanism), o->key);
     }
     free(identity);
     free(device);
@@ -84,8 +85,11 @@ static fpa_status compile(opening *o, fpa_error *error)
 {
     const double begin = clock_seconds();
     fpa_source source;
-    log_line(o->options, "%s: compiling for %s", o->head->name, o->target->name);
-    fpa_status status = source_generate_as(o->head, o->target->name, o->mechanism, &source, error);
+    log_line(o->options, "%s: compiling%s for %s", o->head->name, o->backward ? " gradients" : "",
+             o->target->name);
+    fpa_status status = o->backward
+                            ? source_generate_backward(o->head, o->target->name, &source, error)
+                            : source_generate_as(o->head, o->target->name, o->mechanism, &source, error);
     if (!status)
         status = builder_of(o->target)->compile(o->options, &source, &o->object, error);
     o->facts = source.facts;
@@ -204,6 +208,44 @@ static void finish(opening *o)
     cache_close(&o->cache);
 }
 
+static void store_gradients(const opening *o, const fpa_kernel *kernel)
+{
+    const char *verdict = fpa_describe(kernel)->backward_verdict;
+    if (o->cached)
+        return;
+    log_line(o->options, "%s: verified: %s", o->facts.name, verdict);
+    store(o, verdict);
+}
+
+/* The second module of a kernel that was opened with options->backward. On failure there is no kernel. */
+static fpa_status open_backward(const opening *first, fpa_kernel **kernel, fpa_error *error)
+{
+    opening o = {.options = first->options,
+                 .backward = true,
+                 .target = first->target,
+                 .backend = first->backend,
+                 .head = (*kernel)->head};
+    fpa_status status = open_cache(&o, error);
+    if (!status)
+        status = make_key(&o, error);
+    if (!status)
+        status = load(&o, error);
+    if (!status) {
+        fpa_module module = o.module;
+        o.module = (fpa_module){0};
+        status = verify_add_backward(*kernel, &o.facts, &module, o.verdict, error);
+    }
+    if (!status)
+        store_gradients(&o, *kernel);
+    o.head = NULL; /* the kernel's */
+    finish(&o);
+    if (status) {
+        fpa_close(*kernel);
+        *kernel = NULL;
+    }
+    return status;
+}
+
 /* The pipeline. */
 fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_options *options,
                                fpa_kernel **kernel, fpa_error *error)
@@ -212,6 +254,8 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
     const locale_t before = locale_plain();
     *kernel = NULL;
     fpa_status status = choose_target(&o, error);
+    if (!status && options && options->backward)
+        status = source_check_backward(o.head, o.target->name, error);
     if (!status)
         status = open_cache(&o, error);
     if (!status)
@@ -222,6 +266,8 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
         status = verify(&o, kernel, error);
     if (!status)
         store_new(&o, *kernel);
+    if (!status && options && options->backward)
+        status = open_backward(&o, kernel, error);
     finish(&o);
     locale_restore(before);
     return status;
@@ -232,10 +278,15 @@ fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kern
     return open_parsed_head_as(head, NULL, options, kernel, error);
 }
 
-fpa_status open_remember(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
-                         const fpa_object *object, const char *verdict, char **folder, fpa_error *error)
+static fpa_status remember(const fpa_head *head, const fpa_options *options, bool backward,
+                           const fpa_facts *facts, const fpa_object *object, const char *verdict,
+                           char **folder, fpa_error *error)
 {
-    opening o = {.options = options, .head = (fpa_head *)(uintptr_t)head, .facts = *facts, .object = *object};
+    opening o = {.backward = backward,
+                 .options = options,
+                 .head = (fpa_head *)(uintptr_t)head,
+                 .facts = *facts,
+                 .object = *object};
     const locale_t before = locale_plain();
     *folder = NULL;
     fpa_status status = choose_target(&o, error);
@@ -251,6 +302,19 @@ fpa_status open_remember(const fpa_head *head, const fpa_options *options, const
     cache_close(&o.cache);
     locale_restore(before);
     return status;
+}
+
+fpa_status open_remember(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
+                         const fpa_object *object, const char *verdict, char **folder, fpa_error *error)
+{
+    return remember(head, options, false, facts, object, verdict, folder, error);
+}
+
+fpa_status open_remember_backward(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
+                                  const fpa_object *object, const char *verdict, char **folder,
+                                  fpa_error *error)
+{
+    return remember(head, options, true, facts, object, verdict, folder, error);
 }
 
 static fpa_status open_head(fpa_head_list *list, const char *where, const char *name,

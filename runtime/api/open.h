@@ -20,5 +20,9 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
  * be written is no error either; NO_MEMORY, and what identifies compiler or device, is. */
 fpa_status open_remember(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
                          const fpa_object *object, const char *verdict, char **folder, fpa_error *error);
+/* The same of the head's gradients. */
+fpa_status open_remember_backward(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
+                                  const fpa_object *object, const char *verdict, char **folder,
+                                  fpa_error *error);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct operands {
     bool with_data;
     bool keys_only; /* neither q nor o: only the state is wanted */
     /* of those not given, tensor is NULL */
-    fpa_view q, k, v, o, log_gate, positions, key_mask, state_in, state_out;
+    fpa_view q, k, v, o, log_gate, positions, key_mask, state_in, state_out, den;
 } operands;
 
 static fpa_status take(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
@@ -161,6 +161,25 @@ static fpa_status check_output(operands *all, fpa_error *error)
     return status ? status : view_distinct(&all->o, error);
 }
 
+/* [B, L, Hq], of outputs that are divided. */
+static fpa_status check_den(operands *all, fpa_error *error)
+{
+    const DLTensor *den = all->tensors->den;
+    if (!den)
+        return FPA_OK;
+    if (all->head->normalize == FPA_NORMALIZE_NONE || all->keys_only || all->head->window)
+        return fail(error, FPA_INVALID, "den", "is given, but %s",
+                    all->keys_only      ? "there is no q"
+                    : all->head->window ? "a head with a window has no gradients yet"
+                                        : "the head has no normaliser");
+    fpa_status status = take(all, &all->den, "den", den, FPA_F32, 3, error);
+    if (!status)
+        status = match_queries(all, &all->den, error);
+    if (!status)
+        status = view_axis(&all->den, 2, all->q.shape[2], "heads", "q has", error);
+    return status ? status : view_distinct(&all->den, error);
+}
+
 static fpa_status check_gate(operands *all, fpa_error *error)
 {
     const DLTensor *gate = all->tensors->log_gate;
@@ -260,8 +279,8 @@ static fpa_status check_states(operands *all, fpa_error *error)
 
 static fpa_status keep_apart(const operands *all, const fpa_view *output, fpa_error *error)
 {
-    const fpa_view *others[] = {&all->q,        &all->k,         &all->v,        &all->o,
-                                &all->log_gate, &all->positions, &all->key_mask, &all->state_in};
+    const fpa_view *others[] = {&all->q,         &all->k,        &all->v,        &all->o,  &all->log_gate,
+                                &all->positions, &all->key_mask, &all->state_in, &all->den};
     fpa_status status = FPA_OK;
     for (size_t i = 0; !status && i < sizeof others / sizeof *others; i++) {
         bool updated_in_place =
@@ -277,6 +296,8 @@ static fpa_status check_overlaps(const operands *all, fpa_error *error)
     if (!all->with_data)
         return FPA_OK;
     fpa_status status = all->keys_only ? FPA_OK : keep_apart(all, &all->o, error);
+    if (!status && all->tensors->den)
+        status = keep_apart(all, &all->den, error);
     return status ? status : keep_apart(all, &all->state_out, error);
 }
 
@@ -305,6 +326,8 @@ static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, in
         status = view_apart(&all->o, &view, error);
     if (!status && all->with_data)
         status = view_apart(&all->state_out, &view, error);
+    if (!status && all->with_data)
+        status = view_apart(&all->den, &view, error);
     if (!status)
         *weight = (const float *)(const void *)view.data;
     return status;
@@ -362,6 +385,7 @@ static void fill_launch(const operands *all, const float **weights, struct fpa_l
         .key_mask = address(&all->key_mask),
         .state_in = address(&all->state_in),
         .state_out = address(&all->state_out),
+        .den = address(&all->den),
         .weights = weights,
     };
     memcpy(launch->q_stride, all->q.stride, sizeof launch->q_stride);
@@ -373,6 +397,7 @@ static void fill_launch(const operands *all, const float **weights, struct fpa_l
     memcpy(launch->key_mask_stride, all->key_mask.stride, sizeof launch->key_mask_stride);
     memcpy(launch->state_in_stride, all->state_in.stride, sizeof launch->state_in_stride);
     memcpy(launch->state_out_stride, all->state_out.stride, sizeof launch->state_out_stride);
+    memcpy(launch->den_stride, all->den.stride, sizeof launch->den_stride);
 }
 
 static fpa_status check_stream(const operands *all, fpa_error *error)
@@ -402,6 +427,7 @@ fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, v
         {"key_mask", tensors->key_mask, FPA_F32, true},
         {"state_in", tensors->state_in, state, false},
         {"state_out", tensors->state_out, state, false},
+        {"den", tensors->den, FPA_F32, false},
     };
     const size_t count = sizeof all / sizeof *all, weights = (size_t)tensors_weights(head);
     fpa_status status = FPA_OK;
@@ -438,6 +464,8 @@ fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, DLDevice 
         status = check_inputs(&all, error);
     if (!status)
         status = check_output(&all, error);
+    if (!status)
+        status = check_den(&all, error);
     if (!status)
         status = check_gate(&all, error);
     if (!status)

@@ -17,6 +17,8 @@ typedef struct loaded {
     int fd;     /* memory file that the code was loaded from; -1: a file on disk, gone by now */
     size_t (*workspace)(int form, const struct fpa_launch *launch);
     int (*forward)(int form, const struct fpa_launch *launch); /* 0; 1: the workspace is too small */
+    size_t (*backward_workspace)(int form, const struct fpa_backward_launch *launch);
+    int (*backward)(int form, const struct fpa_backward_launch *launch);
 } loaded;
 
 static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *launch,
@@ -27,18 +29,37 @@ static size_t workspace_of(const fpa_module *module, int form, const struct fpa_
     return l->workspace(form, launch);
 }
 
-static fpa_status forward(const fpa_module *module, int form, const struct fpa_launch *launch,
-                          const fpa_candidate *candidate, void *stream, fpa_error *error)
+static size_t backward_workspace_of(const fpa_module *module, int form,
+                                    const struct fpa_backward_launch *launch)
 {
     const loaded *l = module->handle;
-    (void)candidate, (void)stream;
-    int code = l->forward(form, launch);
+    return l->backward_workspace(form, launch);
+}
+
+static fpa_status outcome(int code, fpa_error *error)
+{
     if (code == 0)
         return FPA_OK;
     if (code == 1)
         return fail(error, FPA_INVALID, "workspace",
                     "became too small: more threads than it was measured for");
     return fail(error, FPA_LOAD, "", "the module returned %d, which no emitted code does", code);
+}
+
+static fpa_status forward(const fpa_module *module, int form, const struct fpa_launch *launch,
+                          const fpa_candidate *candidate, void *stream, fpa_error *error)
+{
+    const loaded *l = module->handle;
+    (void)candidate, (void)stream;
+    return outcome(l->forward(form, launch), error);
+}
+
+static fpa_status backward(const fpa_module *module, int form, const struct fpa_backward_launch *launch,
+                           void *stream, fpa_error *error)
+{
+    const loaded *l = module->handle;
+    (void)stream;
+    return outcome(l->backward(form, launch), error);
 }
 
 /* The loader trusts the program headers: it would crash on a file that ends before they say. */
@@ -152,14 +173,31 @@ static bool keep_openmp(void *code)
 
 static void *find_symbol(const loaded *l, const char *name, const char *suffix)
 {
-    char symbol[HEAD_MAX_NAME + 16];
+    char symbol[HEAD_MAX_NAME + 24];
     snprintf(symbol, sizeof symbol, "%.63s%s", name, suffix);
     return dlsym(l->code, symbol);
+}
+
+/* A module of gradients. False: it is none. */
+static bool bind_backward(const char *name, fpa_module *module)
+{
+    loaded *l = module->handle;
+    void *workspace = find_symbol(l, name, "_backward_workspace"),
+         *compute = find_symbol(l, name, "_backward");
+    if (!workspace || !compute)
+        return false;
+    memcpy(&l->backward_workspace, &workspace, sizeof workspace);
+    memcpy(&l->backward, &compute, sizeof compute);
+    module->backward_workspace = backward_workspace_of;
+    module->backward = backward;
+    return true;
 }
 
 static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
 {
     loaded *l = module->handle;
+    if (bind_backward(name, module))
+        return FPA_OK;
     dlerror();
     void *workspace = find_symbol(l, name, "_workspace"), *compute = find_symbol(l, name, "_forward");
     if ((!workspace || !compute) && is_out_of_memory(dlerror()))
@@ -174,6 +212,7 @@ static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
     module->workspace = workspace_of;
     module->forward = forward;
     module->decodes_recent = true;
+    module->saves_den = true;
     return FPA_OK;
 }
 

@@ -265,6 +265,9 @@ fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_optio
         *kernel = NULL;
     if (!kernel || !folder)
         return fail(error, FPA_INVALID, kernel ? "folder" : "kernel", "is NULL");
+    if (options && options->backward)
+        return fail(error, FPA_UNSUPPORTED, folder,
+                    "bundles have no gradients yet: fpa_open, from the spec, has them");
     const locale_t before = locale_plain();
     fpa_status status = read_manifest(&o, error);
     if (!status)

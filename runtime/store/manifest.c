@@ -37,7 +37,7 @@ static const struct field {
 static const char *const file_words[MANIFEST_FILES] = {"head", "code", "header", "object", "ptx"};
 
 static const char last_word[] = "sha256";
-static const char first_line[] = "fpac-bundle 5";
+static const char first_line[] = "fpac-bundle 6";
 
 enum { FIELDS = sizeof fields / sizeof *fields, MAX_LINE = 512, MAX_ENTRIES = 1 << 16 };
 

@@ -468,6 +468,8 @@ void kernel_free(fpa_kernel *kernel)
         return;
     if (kernel->module.backend)
         kernel->module.backend->unload(&kernel->module);
+    if (kernel->backward.backend)
+        kernel->backward.backend->unload(&kernel->backward);
     head_free(kernel->head);
     free(kernel->weight_names);
     free(kernel);

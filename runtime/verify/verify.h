@@ -38,4 +38,18 @@ fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa
 fpa_status verify_kernel(fpa_head *head, const fpa_facts *facts, fpa_module *module, const char *stored,
                          bool from_cache, fpa_kernel **kernel, fpa_error *error);
 
+/* ---- gradients: a module of its own, which belongs to a kernel only after it agreed with the formula ---- */
+
+enum { GRADIENT_TEXT = 512 };
+
+/* Both are of the head as written; forward makes states. text: what was found, one line. REFUSED names form, shape,
+ * gradient, element and figures. */
+fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
+                           const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error);
+
+/* Take ownership of the module (also on failure) and make it the kernel's. stored: the text of a verdict that holds for
+ * these very bytes on this very device, or NULL: then it is verified now. */
+fpa_status verify_add_backward(fpa_kernel *kernel, const fpa_facts *facts, fpa_module *module,
+                               const char *stored, fpa_error *error);
+
 #endif

@@ -1,4 +1,4 @@
-"""torch's tensors on the CPU, operators, torch.compile, and gradients, which are refused."""
+"""torch's tensors on the CPU, operators, torch.compile, and gradients where a head has none."""
 
 from __future__ import annotations
 
@@ -71,18 +71,24 @@ class Tensors(unittest.TestCase):
                 mine(*arrays)
             self.assertIn(words, str(caught.exception))
 
-    def test_gradients_are_refused(self):
+    def test_gradients_of_a_head_without_them_are_refused(self):
         mine = head("mean")
         q, k, v = tensors(mine, 6)
         expected = mine(q, k, v)
         leaf = q.clone().requires_grad_()
         for wanting in (leaf, leaf * 1):
-            for call in (mine, lambda *t: torch.ops.fpac.forward(mine.key, *t, None, [], None, -1, 0)):
+            for call, why in (
+                (mine, "mean was opened without gradients (backward=True opens it with them)"),
+                (
+                    lambda *t: torch.ops.fpac.forward(mine.key, *t, None, [], None, -1, 0),
+                    "this operator has no gradients",
+                ),
+            ):
                 with self.assertRaises(NotImplementedError) as caught:
                     call(wanting, k, v)
                 self.assertEqual(
                     str(caught.exception),
-                    "q: requires grad, but gradients are not supported yet: detach the inputs or use torch.no_grad()",
+                    f"q: requires grad, but {why}: detach the inputs or use torch.no_grad()",
                 )
                 with torch.no_grad():
                     self.assertTrue(torch.equal(call(wanting, k, v), expected))
@@ -254,14 +260,14 @@ class Compiled(unittest.TestCase):
             expected = model(x)
             compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
             self.assertTrue(torch.equal(compiled(x), expected))
-        with self.assertRaisesRegex(NotImplementedError, "gradients are not supported yet"):
+        with self.assertRaisesRegex(NotImplementedError, "was opened without gradients"):
             model(x)
 
     def test_gradients_are_refused_while_compiling(self):
         mine = head("mean")
         q, k, v = tensors(mine, 6)
         compiled = torch.compile(lambda q, k, v: mine(q * 2, k, v), fullgraph=True, backend="aot_eager")
-        with self.assertRaisesRegex(Exception, "gradients are not supported yet: detach the inputs"):
+        with self.assertRaisesRegex(Exception, "was opened without gradients .*: detach the inputs"):
             compiled(q.requires_grad_(), k, v)
 
 

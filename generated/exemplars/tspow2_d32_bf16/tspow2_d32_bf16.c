@@ -198,6 +198,27 @@ struct fpa_launch {
                        seen: of heads with a window in every form, whose state_out then has all keys that are
                        older than the next token's window; else in the recurrent form, of length 1, while the
                        state stays as it is (state_out is NULL) */
+    float *den;     /* normalised heads: where the sum of each output's scores goes, which its normaliser is
+                              made of; NULL: not wanted */
+    int64_t den_stride[3]; /* batch, token, head */
+};
+
+/* The arguments of a backward pass. What is NULL is not wanted, and not computed. */
+struct fpa_backward_launch {
+    struct fpa_launch
+        forward;     /* the operands of the forward pass; o and den are what it wrote, and are read; its
+                                  final state is no operand */
+    const void *d_o; /* the gradient of o */
+    int64_t d_o_stride[3];
+    const void *d_state_out; /* the gradient of the final state; NULL: zero */
+    int64_t d_state_out_stride[2];
+    void *d_q, *d_k, *d_v; /* gradients, each in the type of its operand */
+    int64_t d_q_stride[3], d_k_stride[3], d_v_stride[3];
+    float *d_log_gate;
+    int64_t d_log_gate_stride[3];
+    void *d_state_in;
+    int64_t d_state_in_stride[2];
+    float *const *d_weights; /* as weights, entries may be NULL; NULL: none is wanted */
 };
 
 #endif
@@ -2507,6 +2528,13 @@ static inline float divisor(float den)
     return den + 0.001f;
 }
 
+/* The sum of an output's scores, where it is wanted. */
+static void store_den(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, float den)
+{
+    if (a->den)
+        a->den[b * a->den_stride[0] + token * a->den_stride[1] + query_head * a->den_stride[2]] = den;
+}
+
 /* One token's output. */
 static void store_token(const float *restrict o, float den, stored *restrict to)
 {
@@ -2990,6 +3018,8 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
     stored *to = (stored *)token_at(a->o, a->o_stride, b, token, query_head);
     for (int t = 0; t < tokens; t++)
         store_token(out + t * DV, out[VALUES + t], to + t * a->o_stride[1]);
+    for (int t = 0; t < tokens; t++)
+        store_den(a, b, token + t, query_head, out[VALUES + t]);
 }
 
 /* What the chunk's own keys add to block `block` of its queries. */
@@ -3310,6 +3340,7 @@ static void token_store(const struct fpa_launch *a, int64_t b, int64_t token, in
     for (int g = 0; g < queries; g++) {
         stored *to = (stored *)token_at(a->o, a->o_stride, b, token, first_query + g);
         store_token(out + g * DV, out[queries * DV + 1 + g], to);
+        store_den(a, b, token, first_query + g, out[queries * DV + 1 + g]);
     }
 }
 
@@ -3389,6 +3420,7 @@ static void recall_store(const struct fpa_launch *a, int64_t b, int64_t h, int64
         float *den = partial + queries * DV + 1 + g;
         *den = *den + out[VALUES + 1 + g];
         store_token(to, *den, (stored *)token_at(a->o, a->o_stride, b, 0, first_query + g));
+        store_den(a, b, 0, first_query + g, *den);
     }
 }
 

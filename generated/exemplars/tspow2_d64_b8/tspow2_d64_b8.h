@@ -41,6 +41,27 @@ struct fpa_launch {
                        seen: of heads with a window in every form, whose state_out then has all keys that are
                        older than the next token's window; else in the recurrent form, of length 1, while the
                        state stays as it is (state_out is NULL) */
+    float *den;     /* normalised heads: where the sum of each output's scores goes, which its normaliser is
+                              made of; NULL: not wanted */
+    int64_t den_stride[3]; /* batch, token, head */
+};
+
+/* The arguments of a backward pass. What is NULL is not wanted, and not computed. */
+struct fpa_backward_launch {
+    struct fpa_launch
+        forward;     /* the operands of the forward pass; o and den are what it wrote, and are read; its
+                                  final state is no operand */
+    const void *d_o; /* the gradient of o */
+    int64_t d_o_stride[3];
+    const void *d_state_out; /* the gradient of the final state; NULL: zero */
+    int64_t d_state_out_stride[2];
+    void *d_q, *d_k, *d_v; /* gradients, each in the type of its operand */
+    int64_t d_q_stride[3], d_k_stride[3], d_v_stride[3];
+    float *d_log_gate;
+    int64_t d_log_gate_stride[3];
+    void *d_state_in;
+    int64_t d_state_in_stride[2];
+    float *const *d_weights; /* as weights, entries may be NULL; NULL: none is wanted */
 };
 
 #endif

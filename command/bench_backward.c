@@ -1,0 +1,253 @@
+#include "bench_backward.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "command.h"
+#include "median.h"
+#include "operand.h"
+#include "runtime/api/open.h"
+#include "runtime/kernel.h"
+
+enum { MOST_REPEATS = 1024, Q = 0, K, V, O, DEN, GATE, D_O, D_Q, D_K, D_V, D_GATE, ARRAYS };
+
+/* One call of both. */
+typedef struct passes {
+    fpa_operand array[ARRAYS];
+    fpa_operand *weights, *d_weights; /* [weight_count] */
+    const DLTensor **weight_list;
+    DLTensor **d_weight_list;
+    fpa_tensors forward;
+    fpa_gradient_tensors backward;
+    void *workspace[2];
+    size_t size[2];
+} passes;
+
+/* Uniform in low..high. */
+static fpa_status make(fpa_operand *operand, int axes, const int64_t *shape, fpa_dtype dtype, float low,
+                       float high, fpa_error *error)
+{
+    fpa_status status = operand_new(axes, shape, operand, error);
+    if (status)
+        return status;
+    fill_stored(FPA_F32, operand->array.data, operand->array.count, 1 + (uint64_t)axes, low, high);
+    return operand_bind(operand, dtype, error);
+}
+
+/* Keys and queries are positive, so that no normaliser comes near zero. */
+static fpa_status make_arrays(passes *p, const fpa_head *head, const fpa_load *load, fpa_error *error)
+{
+    const struct {
+        int axes, width;
+        fpa_dtype dtype;
+        float low, high;
+    } all[ARRAYS] = {
+        [Q] = {4, head->d, head->dtype, 0.05f, 0.5f},
+        [K] = {4, head->d, head->dtype, 0.05f, 0.5f},
+        [V] = {4, head->dv, head->dtype, -1, 1},
+        [O] = {4, head->dv, head->dtype, 0, 0},
+        [DEN] = {3, 1, FPA_F32, 0, 0},
+        [GATE] = {3, 1, FPA_F32, -0.05f, 0},
+        [D_O] = {4, head->dv, head->dtype, -1, 1},
+        [D_Q] = {4, head->d, head->dtype, 0, 0},
+        [D_K] = {4, head->d, head->dtype, 0, 0},
+        [D_V] = {4, head->dv, head->dtype, 0, 0},
+        [D_GATE] = {3, 1, FPA_F32, 0, 0},
+    };
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < ARRAYS && !status; i++) {
+        const int64_t shape[4] = {load->batch, load->length, load->heads, all[i].width};
+        status = make(&p->array[i], all[i].axes, shape, all[i].dtype, all[i].low, all[i].high, error);
+    }
+    return status;
+}
+
+static fpa_status make_weights(passes *p, const fpa_head *head, const fpa_load *load, fpa_error *error)
+{
+    const size_t room = (size_t)head->matrix_count + 1;
+    fpa_status status = FPA_OK;
+    int count = 0;
+    p->weights = calloc(room, sizeof *p->weights);
+    p->d_weights = calloc(room, sizeof *p->d_weights);
+    p->weight_list = calloc(room, sizeof *p->weight_list);
+    p->d_weight_list = calloc(room, sizeof *p->d_weight_list);
+    if (!p->weights || !p->d_weights || !p->weight_list || !p->d_weight_list)
+        return fail_memory(error);
+    for (int m = 0; m < head->matrix_count && !status; m++) {
+        int64_t shape[3];
+        if (head->matrices[m].kind == FPA_MATRIX_CONSTANT)
+            continue;
+        const int axes = weight_shape(&head->matrices[m], load->heads, shape);
+        status = make(&p->weights[count], axes, shape, FPA_F32, -1, 1, error);
+        if (!status)
+            status = make(&p->d_weights[count], axes, shape, FPA_F32, 0, 0, error);
+        p->weight_list[count] = &p->weights[count].tensor;
+        p->d_weight_list[count] = &p->d_weights[count].tensor;
+        count++;
+    }
+    return status;
+}
+
+static void set_tensors(passes *p, const fpa_head *head)
+{
+    const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
+    fpa_operand *a = p->array;
+    p->forward = (fpa_tensors){.q = &a[Q].tensor,
+                               .k = &a[K].tensor,
+                               .v = &a[V].tensor,
+                               .o = &a[O].tensor,
+                               .log_gate = head->gate ? &a[GATE].tensor : NULL,
+                               .den = normalized ? &a[DEN].tensor : NULL,
+                               .weights = p->weight_list};
+    p->backward = (fpa_gradient_tensors){.q = &a[Q].tensor,
+                                         .k = &a[K].tensor,
+                                         .v = &a[V].tensor,
+                                         .o = &a[O].tensor,
+                                         .log_gate = p->forward.log_gate,
+                                         .den = p->forward.den,
+                                         .weights = p->weight_list,
+                                         .d_o = &a[D_O].tensor,
+                                         .d_q = &a[D_Q].tensor,
+                                         .d_k = &a[D_K].tensor,
+                                         .d_v = &a[D_V].tensor,
+                                         .d_log_gate = head->gate ? &a[D_GATE].tensor : NULL,
+                                         .d_weights = p->d_weight_list};
+}
+
+static fpa_status make_workspaces(passes *p, const fpa_kernel *kernel, fpa_form form, fpa_error *error)
+{
+    fpa_status status = fpa_workspace_size(kernel, form, &p->forward, &p->size[0], error);
+    if (!status)
+        status = fpa_backward_workspace(kernel, form, &p->backward, &p->size[1], error);
+    for (int i = 0; i < 2 && !status; i++) {
+        p->workspace[i] = aligned_alloc(64, (p->size[i] + 64) / 64 * 64);
+        if (!p->workspace[i])
+            status = fail_memory(error);
+    }
+    return status;
+}
+
+static fpa_status run(const passes *p, const fpa_kernel *kernel, fpa_form form, int which, fpa_error *error)
+{
+    return which ? fpa_backward(kernel, form, &p->backward, p->workspace[1], p->size[1], error)
+                 : fpa_forward(kernel, form, &p->forward, p->workspace[0], p->size[0], error);
+}
+
+/* Medians of both, in turn; the first ones are not counted. */
+static fpa_status repeat(const passes *p, const fpa_kernel *kernel, const fpa_load *load, double seconds[2],
+                         fpa_error *error)
+{
+    double taken[2][MOST_REPEATS];
+    const int most = load->repeats < MOST_REPEATS ? load->repeats : MOST_REPEATS;
+    int repeats = 0;
+    fpa_status status = run(p, kernel, load->form, 0, error);
+    if (!status)
+        status = run(p, kernel, load->form, 1, error);
+    for (const double start = clock_seconds(); !status && repeats < most; repeats++) {
+        if (repeats > 0 && clock_seconds() - start > load->seconds)
+            break;
+        for (int which = 0; which < 2 && !status; which++) {
+            const double begin = clock_seconds();
+            status = run(p, kernel, load->form, which, error);
+            taken[which][repeats] = clock_seconds() - begin;
+        }
+    }
+    for (int which = 0; which < 2 && !status; which++)
+        seconds[which] = median_of(taken[which], repeats);
+    return status;
+}
+
+static void release(passes *p, int weights)
+{
+    for (int i = 0; i < ARRAYS; i++)
+        operand_free(&p->array[i]);
+    for (int i = 0; i < weights; i++) {
+        if (p->weights)
+            operand_free(&p->weights[i]);
+        if (p->d_weights)
+            operand_free(&p->d_weights[i]);
+    }
+    free(p->weights);
+    free(p->d_weights);
+    free(p->weight_list);
+    free(p->d_weight_list);
+    free(p->workspace[0]);
+    free(p->workspace[1]);
+}
+
+/* Seconds of the products of both passes at the machine's rate: of the fewest features, or pair by pair. */
+static double bound_of(const bench_job *job, const fpa_kernel *kernel)
+{
+    const fpa_facts *facts = &kernel->facts;
+    const double length = (double)job->load->length, dv = kernel->head->dv;
+    const double sequences = (double)job->load->batch * (double)job->load->heads;
+    const double projections = facts->flop[FORM_RECURRENT] - 4 * (double)facts->features * dv;
+    const double features = 14 * fmin((double)facts->features, (double)facts->features_minimum) * dv;
+    const double dots = facts->flop[FORM_PARALLEL] - 2 * dv;
+    const double pairs = (length + 1) / 2 * (4 * dots + 6 * dv);
+    double product, copy;
+    bound_cpu_rates(job->target, FPA_F32, bench_threads(), &product, &copy);
+    return product > 0 ? sequences * length * (fmin(features, pairs) + 4 * projections) / product : 0;
+}
+
+void bench_backward_title(const bench_options *options)
+{
+    printf("%" PRId64 " x %" PRId64 " tokens, %" PRId64 " heads\n", options->batch, options->length,
+           options->heads);
+    printf("%-28s %-10s %14s %14s %14s %9s\n", "head", "form", "forward ns", "backward ns", "both ns",
+           "of bound");
+}
+
+static void show(const bench_job *job, const fpa_kernel *kernel, const double seconds[2])
+{
+    const double tokens =
+        (double)job->load->batch * (double)job->load->heads * (double)job->load->length / 1e9;
+    const double both = seconds[0] + seconds[1], share = bound_of(job, kernel) / both;
+    const char *form = job->load->form == FPA_FORM_AUTO ? "auto" : form_name((fpa_form_index)job->load->form);
+    if (!job->options->json) {
+        printf("%-28s %-10s %14.1f %14.1f %14.1f %9.2f\n", kernel->facts.name, form, seconds[0] / tokens,
+               seconds[1] / tokens, both / tokens, share);
+        fflush(stdout);
+        return;
+    }
+    json_object(job->json, NULL);
+    json_text(job->json, "head", kernel->facts.name);
+    json_text(job->json, "target", kernel->facts.target);
+    json_text(job->json, "form", form);
+    json_number(job->json, "forward_ns_per_token_and_head", seconds[0] / tokens);
+    json_number(job->json, "backward_ns_per_token_and_head", seconds[1] / tokens);
+    json_number(job->json, "share_of_bound", share);
+    json_close(job->json);
+}
+
+fpa_status bench_backward(const bench_job *job, fpa_head *head, fpa_error *error)
+{
+    fpa_options options = *job->open_options;
+    fpa_kernel *kernel = NULL;
+    passes p = {0};
+    double seconds[2];
+    options.backward = 1;
+    progress("opening %s", head->name);
+    fpa_status status = open_parsed_head(head, &options, &kernel, error);
+    if (!status)
+        status = make_arrays(&p, kernel->head, job->load, error);
+    if (!status)
+        status = make_weights(&p, kernel->head, job->load, error);
+    if (!status) {
+        set_tensors(&p, kernel->head);
+        status = make_workspaces(&p, kernel, job->load->form, error);
+    }
+    if (!status) {
+        progress("measuring %s", kernel->facts.name);
+        status = repeat(&p, kernel, job->load, seconds, error);
+    }
+    progress_end();
+    if (!status)
+        show(job, kernel, seconds);
+    release(&p, kernel ? kernel->description.weight_count : 0);
+    fpa_close(kernel);
+    return status;
+}

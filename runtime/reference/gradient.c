@@ -1,0 +1,55 @@
+/* reference_gradient: gradients in double, pair by pair. */
+typedef double real;
+
+#include "gradient_walk.h"
+
+/* Of magnitudes: with it, what rounding leaves of the parts of other tokens that a running sum adds and takes off up to
+ * the end of the token's span. Their errors are random: the root of their squares. */
+static real gate_of(const walk *w, int64_t t, real *running)
+{
+    const real part = w->read[t] + w->written[t];
+
+    if (!w->absolute)
+        return w->crossing[t];
+    if ((t + 1) % w->given->span == 0)
+        *running = 0;
+    *running += part * part;
+    return w->crossing[t] + sqrt(*running);
+}
+
+/* Magnitudes are relative to o and den as they are, which sums without signs would not give. */
+static fpa_status measure(const fpa_problem *problem, fpa_saved given, const fpa_gradients *magnitude,
+                          fpa_error *error)
+{
+    const size_t outputs = (size_t)(problem->batch * problem->length * problem->query_heads);
+    double *o = NULL, *den = NULL;
+    fpa_problem bare = *problem;
+    fpa_head plain = *problem->head;
+    fpa_status status = FPA_OK;
+
+    if (!given.o && problem->head->normalize != FPA_NORMALIZE_NONE) {
+        o = calloc(outputs * (size_t)problem->head->dv + 1, sizeof *o);
+        den = calloc(outputs + 1, sizeof *den);
+        status = o && den ? reference_forward(problem, o, NULL, error) : fail_memory(error);
+        plain.normalize = FPA_NORMALIZE_SUM; /* whose normaliser is the sum itself without an eps */
+        plain.eps = 0;
+        bare.head = &plain;
+        if (status == FPA_OK)
+            status = reference_normalizer(&bare, den, NULL, error);
+        given.o = o;
+        given.den = den;
+    }
+    if (status == FPA_OK)
+        status = walk_all(problem, &given, magnitude, true, error);
+    free(o);
+    free(den);
+    return status;
+}
+
+fpa_status reference_gradient(const fpa_problem *problem, const fpa_saved *backward,
+                              const fpa_gradients *gradient, const fpa_gradients *magnitude, fpa_error *error)
+{
+    fpa_status status = walk_all(problem, backward, gradient, false, error);
+
+    return status == FPA_OK && magnitude ? measure(problem, *backward, magnitude, error) : status;
+}

@@ -1,0 +1,23 @@
+/* reference_gradient_plain: gradients in float, pair by pair, rounded at every operation. */
+typedef float real;
+
+#include "gradient_walk.h"
+
+/* A running sum of what each token's query reads less what its key gives, begun anew behind every span. */
+static real gate_of(const walk *w, int64_t t, real *running)
+{
+    const bool last = t + 1 == w->problem->length;
+
+    if (last)
+        *running = 0;
+    else if ((t + 1) % w->given->span == 0)
+        *running = w->crossing[t + 1];
+    *running += w->read[t] - w->written[t];
+    return *running;
+}
+
+fpa_status reference_gradient_plain(const fpa_problem *problem, const fpa_saved *backward,
+                                    const fpa_gradients *gradient, fpa_error *error)
+{
+    return walk_all(problem, backward, gradient, false, error);
+}

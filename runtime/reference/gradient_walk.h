@@ -1,0 +1,386 @@
+/* gradient_walk: the walk over pairs of tokens that gradient.c makes in double and gradient_plain.c in float, with
+ * `real` for the type of all numbers. Included once in each of them, nowhere else.
+ *
+ * Of one pair (t, j) that decays by w, with s = k(q_t, k_j) and ds = d_o'.v', where v' = [v, 1] and
+ * d_o' = [d_o / n, -(o.d_o) n'(den) / n]: v_j gets w s d_o', and each dot of the score w ds times its derivative. */
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rows.h"
+
+typedef struct walk {
+    const fpa_problem *problem;
+    const fpa_saved *given;
+    fpa_gradients to;
+    bool absolute; /* magnitudes: nothing cancels */
+    fpa_rows rows;
+    real *matrix;         /* [total - d][d] of one key/value head */
+    real *q, *k;          /* [total], [length][total] projected tokens of one (batch, head) */
+    real *dq, *dk;        /* the same, gradients of the rows */
+    real *value, *slope;  /* [dots] of one pair, and gradients of them */
+    real *out;            /* [dv + 1] the last one of ones */
+    real *sum;            /* [dv + 1] what o is made of */
+    real *v, *dv;         /* [length][dv] */
+    real *read, *written; /* [length] score times its gradient, summed over a query's keys, a key's queries */
+    real *crossing;       /* [length] the same over pairs on both sides of a token's gate */
+} walk;
+
+static real size_of(const walk *w, real x)
+{
+    return w->absolute && x < 0 ? -x : x;
+}
+
+static void walk_free(walk *w)
+{
+    real *const all[] = {w->matrix, w->q,   w->k, w->dq, w->dk,   w->value,   w->slope,
+                         w->out,    w->sum, w->v, w->dv, w->read, w->written, w->crossing};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    rows_free(&w->rows);
+}
+
+static fpa_status walk_make(walk *w, fpa_error *error)
+{
+    const fpa_problem *p = w->problem;
+    fpa_status status = rows_make(p->head, &w->rows, error);
+    const size_t tokens = (size_t)p->length + 1, total = (size_t)w->rows.total;
+    const size_t dv = (size_t)p->head->dv, dots = (size_t)w->rows.dot_count + 1;
+
+    if (status != FPA_OK)
+        return status;
+    struct {
+        real **array;
+        size_t count;
+    } const all[] = {{&w->matrix, total * (size_t)p->head->d + 1},
+                     {&w->q, total},
+                     {&w->k, tokens * total},
+                     {&w->dq, total},
+                     {&w->dk, tokens * total},
+                     {&w->value, dots},
+                     {&w->slope, dots},
+                     {&w->out, dv + 1},
+                     {&w->sum, dv + 1},
+                     {&w->v, tokens * dv},
+                     {&w->dv, tokens * dv},
+                     {&w->read, tokens},
+                     {&w->written, tokens},
+                     {&w->crossing, tokens}};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        *all[i].array = calloc(all[i].count, sizeof(real));
+        if (!*all[i].array) {
+            walk_free(w);
+            return fail_memory(error);
+        }
+    }
+    return FPA_OK;
+}
+
+/* ---- rows of a token, and back ---- */
+
+static void load_matrices(walk *w, int64_t head)
+{
+    const fpa_head *shape = w->problem->head;
+    real *to = w->matrix;
+
+    for (int m = 0; m < shape->matrix_count; m++)
+        for (int r = 0; r < shape->matrices[m].rows; r++)
+            for (int c = 0; c < shape->d; c++)
+                *to++ = (real)rows_entry(w->problem, m, head, r, c);
+}
+
+/* Of magnitudes what a rounding error of the row is relative to: the root of its products' squares where they cancel. */
+static void project_token(const walk *w, real scale, const double *x, real *row)
+{
+    const int d = w->problem->head->d;
+
+    for (int c = 0; c < d; c++)
+        row[c] = scale * (real)x[c];
+    for (int64_t r = d; r < w->rows.total; r++) {
+        const real *entries = w->matrix + (r - d) * d;
+        real sum = 0, squares = 0;
+
+        for (int c = 0; c < d; c++) {
+            sum += entries[c] * row[c];
+            squares += entries[c] * row[c] * entries[c] * row[c];
+        }
+        row[r] = w->absolute ? (real)fmax(fabs((double)sum), sqrt((double)squares)) : sum;
+    }
+    for (int c = 0; w->absolute && c < d; c++)
+        row[c] = size_of(w, row[c]);
+}
+
+/* Gradients of a token's rows become those of its coordinates; and of the matrices. */
+static void project_back(const walk *w, int64_t head, real scale, const real *row, const real *gradient,
+                         double *dx)
+{
+    const fpa_head *shape = w->problem->head;
+    const int d = shape->d;
+    int64_t r = d;
+
+    for (int c = 0; dx && c < d; c++) {
+        real sum = gradient[c];
+
+        for (int64_t at = d; at < w->rows.total; at++)
+            sum += size_of(w, w->matrix[(at - d) * d + c]) * gradient[at];
+        dx[c] = (double)(size_of(w, scale) * sum);
+    }
+    for (int m = 0; m < shape->matrix_count; r += shape->matrices[m++].rows) {
+        const fpa_matrix *matrix = &shape->matrices[m];
+        const bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
+        double *to = w->to.weights ? w->to.weights[m] : NULL;
+
+        if (!to)
+            continue;
+        to += matrix->per_head ? head * d * (diagonal ? 1 : matrix->rows) : 0;
+        for (int i = 0; i < matrix->rows; i++)
+            for (int c = diagonal ? i : 0; c < (diagonal ? i + 1 : d); c++) {
+                double *entry = to + (diagonal ? c : i * d + c);
+
+                *entry = (double)((real)*entry + gradient[r + i] * row[c]);
+            }
+    }
+}
+
+/* ---- one pair ---- */
+
+static real score_of(walk *w, const real *q, const real *k)
+{
+    real sum = 0;
+
+    for (int i = 0; i < w->rows.dot_count; i++) {
+        const fpa_rows_dot *dot = &w->rows.dots[i];
+
+        w->value[i] = 0;
+        for (int n = 0; n < dot->count; n++)
+            w->value[i] += (dot->weight ? (real)dot->weight[n] : 1) * q[dot->at[n]] * k[dot->at[n]];
+    }
+    for (int t = 0; t < w->rows.term_count; t++) {
+        const fpa_rows_term *term = &w->rows.terms[t];
+        real product = size_of(w, (real)term->weight);
+
+        for (int l = 0; l < term->count; l++)
+            product *= w->value[term->dot[l]];
+        sum += product;
+    }
+    return sum;
+}
+
+/* slope: of the score in each dot, times `gradient`. */
+static void score_slopes(walk *w, real gradient)
+{
+    memset(w->slope, 0, sizeof(real) * (size_t)w->rows.dot_count);
+    for (int t = 0; t < w->rows.term_count; t++) {
+        const fpa_rows_term *term = &w->rows.terms[t];
+
+        for (int l = 0; l < term->count; l++) {
+            real product = size_of(w, (real)term->weight) * gradient;
+
+            for (int other = 0; other < term->count; other++)
+                product *= other == l ? 1 : w->value[term->dot[other]];
+            w->slope[term->dot[l]] += product;
+        }
+    }
+}
+
+static void add_pair(walk *w, int64_t t, int64_t j, real decay)
+{
+    const int dv = w->problem->head->dv;
+    const real *k = w->k + j * w->rows.total, *v = w->v + j * dv;
+    real *dk = w->dk + j * w->rows.total;
+    const real score = score_of(w, w->q, k);
+    real gradient = w->out[dv];
+
+    for (int c = 0; c < dv; c++) {
+        gradient += w->out[c] * v[c];
+        w->dv[j * dv + c] += decay * score * w->out[c];
+    }
+    score_slopes(w, decay * gradient);
+    for (int i = 0; i < w->rows.dot_count; i++) {
+        const fpa_rows_dot *dot = &w->rows.dots[i];
+
+        for (int n = 0; n < dot->count; n++) {
+            const real slope = (dot->weight ? (real)dot->weight[n] : 1) * w->slope[i];
+
+            w->dq[dot->at[n]] += slope * k[dot->at[n]];
+            dk[dot->at[n]] += slope * w->q[dot->at[n]];
+        }
+    }
+    w->read[t] += decay * score * gradient;
+    w->written[j] += decay * score * gradient;
+    for (int64_t u = j + 1; w->problem->log_gate && u <= t; u++)
+        w->crossing[u] += decay * score * gradient;
+}
+
+/* ---- one query ---- */
+
+static real log_gate_of(const fpa_problem *p, int64_t b, int64_t t, int64_t h)
+{
+    return p->log_gate ? (real)p->log_gate[(b * p->length + t) * p->heads + h] : 0;
+}
+
+/* The sum of scores and values that o is made of, for what was not saved. */
+static void gather_output(walk *w, int64_t b, int64_t t, int64_t h)
+{
+    const fpa_problem *p = w->problem;
+    const int dv = p->head->dv;
+    real log_decay = 0;
+
+    memset(w->sum, 0, sizeof(real) * ((size_t)dv + 1));
+    for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
+        const real score = (real)exp((double)log_decay) * score_of(w, w->q, w->k + j * w->rows.total);
+
+        for (int c = 0; c < dv; c++)
+            w->sum[c] += score * w->v[j * dv + c];
+        w->sum[dv] += score;
+        log_decay += log_gate_of(p, b, j, h);
+    }
+}
+
+/* The divisor of a sum of scores, and how it changes with that. */
+static real divisor(const fpa_head *head, real den, real *slope)
+{
+    *slope = 1;
+    switch (head->normalize) {
+    case FPA_NORMALIZE_SUM:
+        return den + (real)head->eps;
+    case FPA_NORMALIZE_MAX:
+        *slope = den > (real)head->eps;
+        return *slope > 0 ? den : (real)head->eps;
+    case FPA_NORMALIZE_ONE_PLUS_SUM:
+        return 1 + den;
+    default:
+        *slope = 0;
+        return 1;
+    }
+}
+
+/* d_o' of a query. Magnitudes take the saved o and den: those have signs. */
+static void set_output(walk *w, int64_t b, int64_t t, int64_t hq)
+{
+    const fpa_problem *p = w->problem;
+    const int64_t token = (b * p->length + t) * p->query_heads + hq;
+    const int dv = p->head->dv;
+    const double *d_o = w->given->d_o + token * dv;
+    real slope, n, product = 0;
+
+    if (p->head->normalize != FPA_NORMALIZE_NONE && !w->given->o)
+        gather_output(w, b, t, hq / (p->query_heads / p->heads));
+    n = divisor(p->head, w->given->den ? (real)w->given->den[token] : w->sum[dv], &slope);
+    for (int c = 0; c < dv; c++) {
+        const real o = w->given->o ? (real)w->given->o[token * dv + c] : w->sum[c] / n;
+
+        w->out[c] = size_of(w, (real)d_o[c] / n);
+        product += size_of(w, slope > 0 ? o * (real)d_o[c] / n : 0);
+    }
+    w->out[dv] = w->absolute ? slope * product : -slope * product;
+}
+
+static void walk_query(walk *w, int64_t b, int64_t t, int64_t hq)
+{
+    const fpa_problem *p = w->problem;
+    const int64_t h = hq / (p->query_heads / p->heads), token = (b * p->length + t) * p->query_heads + hq;
+    const int d = p->head->d;
+    real log_decay = 0;
+
+    project_token(w, (real)p->head->scale, p->q + token * d, w->q);
+    set_output(w, b, t, hq);
+    memset(w->dq, 0, sizeof(real) * (size_t)w->rows.total);
+    for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
+        const real decay = (real)exp((double)log_decay);
+
+        if (decay == 0)
+            break;
+        add_pair(w, t, j, decay);
+        log_decay += log_gate_of(p, b, j, h);
+    }
+    for (int c = 0; w->absolute && c < d; c++)
+        w->q[c] = size_of(w, (real)(p->head->scale * p->q[token * d + c]));
+    project_back(w, h, (real)p->head->scale, w->q, w->dq, w->to.q ? w->to.q + token * d : NULL);
+}
+
+/* ---- one key/value head ---- */
+
+static void walk_keys(walk *w, int64_t b, int64_t h)
+{
+    const fpa_problem *p = w->problem;
+    const int d = p->head->d, dv = p->head->dv;
+
+    load_matrices(w, h);
+    for (int64_t j = 0; j < p->length; j++) {
+        const int64_t token = (b * p->length + j) * p->heads + h;
+
+        project_token(w, 1, p->k + token * d, w->k + j * w->rows.total);
+        for (int c = 0; c < dv; c++)
+            w->v[j * dv + c] = size_of(w, (real)p->v[token * dv + c]);
+    }
+    memset(w->dk, 0, sizeof(real) * (size_t)(p->length * w->rows.total));
+    memset(w->dv, 0, sizeof(real) * (size_t)(p->length * dv));
+    memset(w->read, 0, sizeof(real) * (size_t)p->length);
+    memset(w->written, 0, sizeof(real) * (size_t)p->length);
+    memset(w->crossing, 0, sizeof(real) * (size_t)p->length);
+}
+
+/* The gradient of log-gate t is w->crossing[t]; what the two ways make of it is told by their files. */
+static real gate_of(const walk *w, int64_t t, real *running);
+
+static void store_keys(walk *w, int64_t b, int64_t h)
+{
+    const fpa_problem *p = w->problem;
+    const int d = p->head->d, dv = p->head->dv;
+    real running = 0;
+
+    for (int64_t j = p->length - 1; j >= 0; j--) {
+        const int64_t token = (b * p->length + j) * p->heads + h;
+
+        project_back(w, h, 1, w->k + j * w->rows.total, w->dk + j * w->rows.total,
+                     w->to.k ? w->to.k + token * d : NULL);
+        for (int c = 0; w->to.v && c < dv; c++)
+            w->to.v[token * dv + c] = (double)w->dv[j * dv + c];
+        if (w->to.log_gate)
+            w->to.log_gate[token] = (double)gate_of(w, j, &running);
+    }
+}
+
+static void clear_weights(const walk *w)
+{
+    const fpa_problem *p = w->problem;
+
+    for (int m = 0; w->to.weights && m < p->head->matrix_count; m++) {
+        const fpa_matrix *matrix = &p->head->matrices[m];
+        const int64_t entries = (int64_t)(matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->rows) *
+                                p->head->d * (matrix->per_head ? p->heads : 1);
+
+        if (w->to.weights[m])
+            memset(w->to.weights[m], 0, sizeof(double) * (size_t)entries);
+    }
+}
+
+static fpa_status walk_all(const fpa_problem *p, const fpa_saved *given, const fpa_gradients *to,
+                           bool absolute, fpa_error *error)
+{
+    walk w = {.problem = p, .given = given, .to = *to, .absolute = absolute};
+    fpa_status status;
+
+    if (p->head->lift)
+        return fail(error, FPA_UNSUPPORTED, p->head->name,
+                    "has maps, positions, sketches or a mask of keys: the reference has no gradients of "
+                    "them yet");
+    status = walk_make(&w, error);
+    if (status != FPA_OK)
+        return status;
+    clear_weights(&w);
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t h = 0; h < p->heads; h++) {
+            walk_keys(&w, b, h);
+            for (int64_t g = 0; g < p->query_heads / p->heads; g++)
+                for (int64_t t = 0; t < p->length; t++)
+                    walk_query(&w, b, t, h * (p->query_heads / p->heads) + g);
+            store_keys(&w, b, h);
+        }
+    walk_free(&w);
+    return FPA_OK;
+}

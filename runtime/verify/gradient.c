@@ -1,0 +1,470 @@
+#include "verify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "base/parallel.h"
+#include "base/plain_locale.h"
+#include "gradient_trial.h"
+#include "runtime/kernel.h"
+
+/* Operations of the reference on one trial: above, it is cut to one key head, ten times above to one query head;
+ * thirty times above it is left out. */
+static const double reference_budget = 4e7;
+/* FLOP of a run of the long gated sequence; it has as many tokens as that allows. */
+static const double long_budget = 4e9;
+
+enum { SEED = 20261123, LONGEST = 1 << 16, PERIOD = 128, TEXT = 384 };
+
+enum {             /* what a trial checks besides the gradients */
+       REPEAT = 1, /* the same call twice gives the same bits */
+       SOME = 2,   /* and one that wants less gives these bits of what it wants */
+       STATES = 4, /* two runs with a state between them, and its gradient, are one */
+       LONG = 8,   /* a long gated sequence */
+};
+
+/* Lengths are times * chunk + more. */
+typedef struct row {
+    int times, more;
+    int batch, heads, query_heads;
+    fpa_layout layout;
+    fpa_inputs inputs;
+    int checks;
+} row;
+
+static const row rows[] = {
+    {0, 1, 1, 2, 4, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, REPEAT},
+    {0, 5, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, REPEAT | SOME | STATES},
+    {1, -1, 1, 1, 2, LAYOUT_PADDED, INPUTS_DENSE, 0},
+    {1, 0, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, SOME},
+    {1, 1, 1, 1, 2, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, STATES},
+    {1, 2, 1, 1, 1, LAYOUT_PADDED, INPUTS_EXTREME_GATE, STATES},
+    {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, 0},
+    {3, 7, 1, 1, 2, LAYOUT_PADDED, INPUTS_DENSE, REPEAT | SOME | STATES},
+    {0, LONGEST, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, LONG},
+};
+
+enum { ROWS = sizeof rows / sizeof *rows };
+
+typedef struct problem {
+    bool posed;
+    fpa_gradient_trial trial;
+    fpa_status status;
+    fpa_error error;
+} problem;
+
+/* Sums of squares of errors over magnitudes. */
+typedef struct squares {
+    double found, plain;
+    int64_t count;
+} squares;
+
+typedef struct examination {
+    const fpa_head *head;
+    const fpa_facts *facts;
+    const fpa_module *backward, *forward;
+    fpa_reference_size size;
+    problem problems[ROWS];
+    squares squares[FORMS][GRADIENT_KINDS + 1]; /* of all trials; of matrices last */
+    /* found so far */
+    int trials;
+    int64_t longest, judged;
+    double worst, ratio; /* of the bound; RMS error over the plain evaluation's */
+} examination;
+
+/* ---- bounds ---- */
+
+/* A gradient is a product of scores, or of their derivatives, and sums of what outputs have: twice the roundings of an
+ * output, and those of dots over dv. What is stored is rounded once more. */
+static fpa_bound bound(const examination *x, const fpa_gradient_trial *g, int kind, int resumes)
+{
+    const fpa_head *head = x->head;
+    const double stored = head->dtype == FPA_F32 ? 0 : dtype_roundoff(head->dtype);
+    fpa_bound b = bound_of(head, x->facts, FORM_CHUNKED, g->known, resumes);
+
+    b.tau = 2 * (b.tau - stored) + (8 * sqrt(head->dv) + 16) * dtype_roundoff(FPA_F32);
+    b.rounding = kind < OF_GATE ? stored : 0;
+    return b;
+}
+
+/* ---- comparing ---- */
+
+typedef struct comparison {
+    examination *x;
+    const fpa_gradient_trial *g;
+    fpa_form_index form;
+    const char *how;
+    fpa_bound bound;
+    squares *squares; /* added to */
+} comparison;
+
+/* One number; what: names it. stored: the type that it was rounded to. */
+static fpa_status compare(comparison *c, double value, const double *const evaluations[EVALUATIONS],
+                          int64_t at, fpa_dtype stored, const char *what, fpa_error *error)
+{
+    const double exact = evaluations[EXACT][at], magnitude = evaluations[MAGNITUDE][at];
+    const double allowed = bound_allows(&c->bound, magnitude, exact), off = fabs(value - exact);
+    char text[TEXT];
+
+    if (stored == FPA_F16 && magnitude > 30000) /* where half precision ends */
+        return FPA_OK;
+    if (!isfinite(value)) {
+        snprintf(text, sizeof text, "%s is %s", what, isnan(value) ? "not a number" : "infinite");
+        return gradient_refuse(c->g, c->form, c->how, text, error);
+    }
+    if (!(off <= allowed)) {
+        snprintf(text, sizeof text, "%s is %.9g, but the formula gives %.9g: off by %.3g, allowed is %.3g",
+                 what, value, exact, off, allowed);
+        return gradient_refuse(c->g, c->form, c->how, text, error);
+    }
+    c->x->judged++;
+    c->x->worst = fmax(c->x->worst, off / allowed);
+    if (!(magnitude > 1e-30))
+        return FPA_OK;
+    const double plain = (dtype_round(stored, evaluations[PLAIN][at]) - exact) / magnitude;
+    c->squares->found += off / magnitude * (off / magnitude);
+    c->squares->plain += plain * plain;
+    c->squares->count++;
+    return FPA_OK;
+}
+
+/* RMS of errors: not above twice the plain evaluation's, or half of a float's last place. Of one trial few errors are
+ * independent of each other, so all trials are judged together, and the long one, whose errors are its own, alone. */
+static fpa_status check_rms(examination *x, fpa_form_index form, const squares *s, const char *name,
+                            fpa_error *error)
+{
+    const double count = (double)s->count, found = sqrt(s->found / count);
+    const double plain = fmax(sqrt(s->plain / count), dtype_roundoff(FPA_F32) / 2);
+
+    if (!s->count)
+        return FPA_OK;
+    x->ratio = fmax(x->ratio, found / plain);
+    if (found <= 2 * plain)
+        return FPA_OK;
+    return fail(error, FPA_REFUSED, x->head->name,
+                "gradients, %s form: the RMS error of %s is %.3g of its magnitude, more than twice the plain "
+                "evaluation's %.3g",
+                form_name(form), name, found, plain);
+}
+
+static const double *evaluated(const fpa_gradient_trial *g, int kind, int evaluation)
+{
+    const fpa_gradients *to = &g->to[evaluation];
+
+    return kind == OF_Q ? to->q : kind == OF_K ? to->k : kind == OF_V ? to->v : to->log_gate;
+}
+
+static fpa_status compare_field(comparison *c, int kind, const fpa_field *field, fpa_error *error)
+{
+    const fpa_gradient_trial *g = c->g;
+    const double *all[EVALUATIONS];
+    char what[160];
+    fpa_status status = FPA_OK;
+
+    for (int i = 0; i < EVALUATIONS; i++)
+        all[i] = evaluated(g, kind, i);
+    for (int64_t b = 0; b < field->batch; b++)
+        for (int64_t t = 0; t < g->judged; t++)
+            for (int64_t h = 0; h < field->heads; h++)
+                for (int64_t e = 0; e < field->entries && status == FPA_OK; e++) {
+                    const int64_t at = ((b * g->known + t) * field->heads + h) * field->entries + e;
+
+                    snprintf(what, sizeof what, "%s at batch %lld, token %lld, head %lld, column %lld",
+                             gradient_name(kind), (long long)b + 1, (long long)t + 1, (long long)h + 1,
+                             (long long)e + 1);
+                    if (field_is_poison(field, b, t, h, e)) {
+                        strncat(what, " was not written", sizeof what - strlen(what) - 1);
+                        return gradient_refuse(g, c->form, c->how, what, error);
+                    }
+                    status = compare(c, field_get(field, b, t, h, e), all, at, field->dtype, what, error);
+                }
+    return status;
+}
+
+static fpa_status compare_matrix(comparison *c, int index, const float *matrix, fpa_error *error)
+{
+    const fpa_head *head = c->x->head;
+    const double *all[EVALUATIONS];
+    char what[160];
+    fpa_status status = FPA_OK;
+    int m = 0;
+
+    for (int left = index; left > 0 || head->matrices[m].kind == FPA_MATRIX_CONSTANT; m++)
+        left -= head->matrices[m].kind != FPA_MATRIX_CONSTANT;
+    for (int i = 0; i < EVALUATIONS; i++)
+        all[i] = c->g->weights[i][m];
+    for (int64_t i = 0; i < gradient_entries(c->g, index) && status == FPA_OK; i++) {
+        snprintf(what, sizeof what, "d_weights[%d] (%.40s), entry %lld", index, head->matrices[m].name,
+                 (long long)i + 1);
+        status = compare(c, (double)matrix[i], all, i, FPA_F32, what, error);
+    }
+    return status;
+}
+
+/* Gradients of the kinds, and of matrices if so, against the formula's. */
+static fpa_status judge(examination *x, const fpa_gradient_trial *g, const fpa_gradient_run *run,
+                        const char *how, const fpa_gradient_outputs *outputs, int resumes, squares *sums,
+                        fpa_error *error)
+{
+    comparison c = {.x = x, .g = g, .form = run->form, .how = how};
+    char text[TEXT];
+    fpa_status status = FPA_OK;
+
+    for (int kind = 0; kind < GRADIENT_KINDS && status == FPA_OK; kind++) {
+        if (!(run->kinds & 1 << kind) || (kind == OF_GATE && !x->head->gate))
+            continue;
+        c.bound = bound(x, g, kind, resumes);
+        c.squares = &sums[kind];
+        status = compare_field(&c, kind, &outputs->field[kind], error);
+        if (status == FPA_OK && !field_guards_hold(&outputs->field[kind])) {
+            snprintf(text, sizeof text, "the module wrote outside the elements of %s", gradient_name(kind));
+            status = gradient_refuse(g, run->form, how, text, error);
+        }
+    }
+    for (int i = 0; run->matrices && i < gradient_matrices(x->head) && status == FPA_OK; i++) {
+        c.bound = bound(x, g, GRADIENT_KINDS, resumes);
+        c.squares = &sums[GRADIENT_KINDS];
+        status = compare_matrix(&c, i, outputs->matrices[i], error);
+    }
+    return status;
+}
+
+/* ---- checks of one trial ---- */
+
+enum { ALL_KINDS = (1 << GRADIENT_KINDS) - 1 };
+
+/* Another call that wants some of it has the bits of the first. */
+static fpa_status check_bits(examination *x, const fpa_gradient_trial *g, const fpa_gradient_run *run,
+                             const fpa_gradient_outputs *first, const char *what, fpa_error *error)
+{
+    fpa_gradient_outputs again;
+    fpa_status status = gradient_outputs_make(g, &again, error);
+    bool same = true;
+
+    if (status == FPA_OK)
+        status = gradient_run(g, x->backward, run, &again, error);
+    for (int kind = 0; kind < GRADIENT_KINDS && status == FPA_OK; kind++)
+        if (run->kinds & 1 << kind && (kind != OF_GATE || x->head->gate))
+            same = same && field_equal(&first->field[kind], &again.field[kind], run->from, run->to);
+    for (int i = 0; run->matrices && i < gradient_matrices(x->head) && status == FPA_OK; i++)
+        same = same && memcmp(first->matrices[i], again.matrices[i],
+                              (size_t)gradient_entries(g, i) * sizeof(float)) == 0;
+    gradient_outputs_free(g, &again);
+    return status == FPA_OK && !same ? gradient_refuse(g, run->form, "", what, error) : status;
+}
+
+static fpa_status make_state(const fpa_gradient_trial *g, fpa_field *state, fpa_error *error)
+{
+    return field_make(state, NULL, g->inputs.head->state_dtype, LAYOUT_PADDED, g->inputs.shape.batch, 1,
+                      g->inputs.shape.heads, g->inputs.facts->state_elements, error);
+}
+
+/* The second part of the tokens with the state of the first, then the first part with its gradient. The recurrent form
+ * makes that state: in float, also where the others round products. */
+static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_form_index form,
+                               fpa_error *error)
+{
+    const int64_t length = g->inputs.shape.length, cut = (2 * length + 2) / 5;
+    fpa_field state = {0}, gradient = {0};
+    fpa_gradient_outputs outputs = {0};
+    squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
+    char how[64];
+    fpa_gradient_run second = {
+        .form = form, .from = cut, .to = length, .state_in = &state, .d_state_in = &gradient};
+    fpa_gradient_run first = {.form = form, .to = cut, .d_state_out = &gradient, .kinds = ALL_KINDS};
+    fpa_status status = make_state(g, &state, error);
+
+    second.kinds = ALL_KINDS;
+    snprintf(how, sizeof how, ", cut after %lld tokens", (long long)cut);
+    if (status == FPA_OK)
+        status = make_state(g, &gradient, error);
+    if (status == FPA_OK)
+        status = gradient_outputs_make(g, &outputs, error);
+    if (status == FPA_OK)
+        status = trial_run(&g->inputs, x->forward, FORM_RECURRENT, 0, cut, NULL, NULL, &state, error);
+    if (status == FPA_OK)
+        status = gradient_run(g, x->backward, &second, &outputs, error);
+    if (status == FPA_OK && field_scan(&gradient).poison)
+        status = gradient_refuse(g, form, how, "an element of d_state_in was not written", error);
+    if (status == FPA_OK)
+        status = gradient_run(g, x->backward, &first, &outputs, error);
+    if (status == FPA_OK)
+        status = judge(x, g, &first, how, &outputs, 2, sums, error);
+    if (status == FPA_OK && !(field_guards_hold(&gradient) && field_guards_hold(&state)))
+        status = gradient_refuse(g, form, how, "the module wrote outside the elements of a state", error);
+    gradient_outputs_free(g, &outputs);
+    field_free(&gradient);
+    field_free(&state);
+    return status;
+}
+
+static fpa_status check_form(examination *x, const fpa_gradient_trial *g, fpa_form_index form, int checks,
+                             fpa_error *error)
+{
+    const fpa_gradient_run all = {
+        .form = form, .to = g->inputs.shape.length, .kinds = ALL_KINDS, .matrices = !(checks & LONG)};
+    squares alone[GRADIENT_KINDS + 1] = {0};
+    fpa_gradient_outputs outputs;
+    fpa_status status = gradient_outputs_make(g, &outputs, error);
+
+    if (status == FPA_OK)
+        status = gradient_run(g, x->backward, &all, &outputs, error);
+    if (status == FPA_OK)
+        status = judge(x, g, &all, "", &outputs, 0, checks & LONG ? alone : x->squares[form], error);
+    if (status == FPA_OK && checks & LONG)
+        status = check_rms(x, form, &alone[OF_GATE], gradient_name(OF_GATE), error);
+    if (status == FPA_OK && checks & REPEAT)
+        status = check_bits(x, g, &all, &outputs, "the same call twice gave different bits", error);
+    for (int kind = 0; kind < OF_GATE && status == FPA_OK && checks & SOME; kind++) {
+        fpa_gradient_run some = all;
+
+        some.kinds = 1 << kind;
+        some.matrices = false;
+        status = check_bits(x, g, &some, &outputs,
+                            "a call that wants one gradient gave other bits than one that wants all", error);
+    }
+    gradient_outputs_free(g, &outputs);
+    return status == FPA_OK && checks & STATES ? check_states(x, g, form, error) : status;
+}
+
+/* ---- all of them ---- */
+
+/* Operations of the reference: exact, absolute and plain. */
+static double reference_cost(const examination *x, const fpa_shape *s)
+{
+    const double pair = 3 * x->size.score + 6.0 * x->head->dv + 40;
+
+    return 3 * pair * (double)(s->batch * s->query_heads) * (double)s->length * (double)s->length / 2;
+}
+
+/* False: this row says nothing of the head, or is too dear. */
+static bool make_shape(const examination *x, const row *r, fpa_shape *s)
+{
+    const fpa_head *head = x->head;
+    const bool normalized = head->normalize != FPA_NORMALIZE_NONE, is_long = r->checks & LONG;
+    const double token = fmax(x->facts->flop[FORM_CHUNKED], 1);
+
+    if ((r->inputs == INPUTS_EXTREME_GATE || is_long) && !head->gate)
+        return false;
+    *s = (fpa_shape){.batch = r->batch,
+                     .length = (int64_t)r->times * x->facts->chunk + r->more,
+                     .heads = r->heads,
+                     .query_heads = r->query_heads,
+                     .layout = r->layout,
+                     .inputs = normalized && r->inputs != INPUTS_EXTREME_GATE ? INPUTS_POSITIVE : r->inputs};
+    if (is_long) {
+        s->length = (int64_t)fmin(LONGEST, long_budget / token);
+        return s->length > 2 * PERIOD + 8 * x->facts->chunk;
+    }
+    if (reference_cost(x, s) > reference_budget) {
+        s->batch = s->heads = 1;
+        s->query_heads = s->query_heads > r->heads ? 2 : 1;
+    }
+    if (reference_cost(x, s) > 10 * reference_budget)
+        s->query_heads = 1;
+    return s->length > 0 && reference_cost(x, s) <= 30 * reference_budget;
+}
+
+static void pose(int index, void *user)
+{
+    examination *x = user;
+    problem *p = &x->problems[index];
+    const row *r = &rows[index];
+    fpa_shape shape;
+
+    p->posed = make_shape(x, r, &shape);
+    if (p->posed)
+        p->status = gradient_trial_make(&p->trial, x->head, x->facts, shape, r->checks & LONG ? PERIOD : 0,
+                                        SEED + (uint64_t)index, &p->error);
+}
+
+static fpa_status answer(examination *x, int index, fpa_error *error)
+{
+    problem *p = &x->problems[index];
+    const int checks = rows[index].checks;
+    fpa_status status = p->status;
+
+    if (status != FPA_OK && error)
+        *error = p->error;
+    if (status == FPA_OK && !(checks & LONG))
+        status = check_form(x, &p->trial, FORM_PARALLEL, checks, error);
+    if (status == FPA_OK)
+        status = check_form(x, &p->trial, FORM_CHUNKED, checks, error);
+    x->trials++;
+    if (p->trial.inputs.shape.length > x->longest)
+        x->longest = p->trial.inputs.shape.length;
+    return status;
+}
+
+static fpa_status conclude(examination *x, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+
+    if (!x->judged)
+        return fail(error, FPA_REFUSED, x->head->name, "gradients: none could be compared with the formula");
+    for (int form = FORM_PARALLEL; form <= FORM_CHUNKED; form++)
+        for (int kind = 0; kind <= GRADIENT_KINDS && status == FPA_OK; kind++)
+            status = check_rms(x, (fpa_form_index)form, &x->squares[form][kind],
+                               kind < GRADIENT_KINDS ? gradient_name(kind) : "d_weights", error);
+    return status;
+}
+
+fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
+                           const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error)
+{
+    examination *x = calloc(1, sizeof *x);
+    const locale_t before = locale_plain();
+    fpa_status status;
+
+    *text = 0;
+    if (!x) {
+        locale_restore(before);
+        return fail_memory(error);
+    }
+    x->head = head;
+    x->facts = facts;
+    x->backward = backward;
+    x->forward = forward;
+    status = reference_size(head, &x->size, error);
+    if (status == FPA_OK)
+        parallel_run(ROWS, pose, x);
+    for (int i = 0; i < ROWS; i++) {
+        if (x->problems[i].posed && status == FPA_OK)
+            status = answer(x, i, error);
+        if (x->problems[i].posed)
+            gradient_trial_free(&x->problems[i].trial);
+    }
+    if (status == FPA_OK)
+        status = conclude(x, error);
+    if (status == FPA_OK)
+        snprintf(text, GRADIENT_TEXT,
+                 "gradients: %d shapes to %lld tokens, %lld values, worst %.2g of the bound, RMS %.2g of "
+                 "plain",
+                 x->trials, (long long)x->longest, (long long)x->judged, x->worst, x->ratio);
+    free(x);
+    locale_restore(before);
+    return status;
+}
+
+fpa_status verify_add_backward(fpa_kernel *kernel, const fpa_facts *facts, fpa_module *module,
+                               const char *stored, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+
+    if (stored)
+        snprintf(kernel->backward_verdict, sizeof kernel->backward_verdict, "%s", stored);
+    else
+        status =
+            verify_backward(kernel->head, facts, module, &kernel->module, kernel->backward_verdict, error);
+    if (status != FPA_OK) {
+        module->backend->unload(module);
+        return status;
+    }
+    kernel->backward = *module;
+    kernel->backward_facts = *facts;
+    kernel->description.backward_verdict = kernel->backward_verdict;
+    return FPA_OK;
+}

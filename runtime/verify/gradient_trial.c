@@ -1,0 +1,384 @@
+#include "gradient_trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "base/splitmix.h"
+#include "inputs.h"
+
+enum { GUARD = 256, ALIGNMENT = 64, POISON = 0xff };
+
+int gradient_matrices(const fpa_head *head)
+{
+    int count = 0;
+
+    for (int m = 0; m < head->matrix_count; m++)
+        count += head->matrices[m].kind != FPA_MATRIX_CONSTANT;
+    return count;
+}
+
+static int64_t matrix_entries(const fpa_matrix *matrix, int64_t heads)
+{
+    return (int64_t)(matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->rows) * matrix->cols *
+           (matrix->per_head ? heads : 1);
+}
+
+int64_t gradient_entries(const fpa_gradient_trial *trial, int index)
+{
+    const fpa_head *head = trial->inputs.head;
+    int m = 0;
+
+    for (int left = index; left > 0 || head->matrices[m].kind == FPA_MATRIX_CONSTANT; m++)
+        left -= head->matrices[m].kind != FPA_MATRIX_CONSTANT;
+    return matrix_entries(&head->matrices[m], trial->inputs.shape.heads);
+}
+
+const char *gradient_name(int kind)
+{
+    static const char *const names[GRADIENT_KINDS] = {"d_q", "d_k", "d_v", "d_log_gate"};
+
+    return names[kind];
+}
+
+fpa_status gradient_refuse(const fpa_gradient_trial *trial, fpa_form_index form, const char *how,
+                           const char *what, fpa_error *error)
+{
+    char text[TRIAL_TEXT];
+
+    trial_describe(&trial->inputs, form, text);
+    return fail(error, FPA_REFUSED, trial->inputs.head->name, "gradients, %s%s: %s", text, how, what);
+}
+
+/* ---- making ---- */
+
+/* Of the tokens that the formula is evaluated for. */
+static fpa_problem problem_of(const fpa_gradient_trial *g)
+{
+    const fpa_trial *t = &g->inputs;
+
+    return (fpa_problem){
+        .head = t->head,
+        .batch = t->shape.batch,
+        .length = g->known,
+        .query_heads = t->shape.query_heads,
+        .heads = t->shape.heads,
+        .q = t->q,
+        .k = t->k,
+        .v = t->v,
+        .log_gate = t->gate,
+        .weights = (const double *const *)t->weights,
+    };
+}
+
+/* A period of constant gates twice, for the formula; the tensors go on like that. */
+static void repeat(fpa_gradient_trial *g, int64_t period)
+{
+    const fpa_trial *t = &g->inputs;
+    const size_t q = (size_t)(period * t->shape.query_heads * t->head->d),
+                 k = (size_t)(period * t->shape.heads * t->head->d),
+                 v = (size_t)(period * t->shape.heads * t->head->dv);
+
+    memcpy(t->q + q, t->q, q * sizeof *t->q);
+    memcpy(t->k + k, t->k, k * sizeof *t->k);
+    memcpy(t->v + v, t->v, v * sizeof *t->v);
+    for (int64_t i = 0; i < 2 * period * t->shape.heads; i++)
+        t->gate[i] = -0.5;
+}
+
+static fpa_status draw(fpa_gradient_trial *g, int64_t period, uint64_t seed, fpa_error *error)
+{
+    fpa_trial *t = &g->inputs;
+    const int64_t length = t->shape.length, outputs = t->shape.batch * g->known * t->shape.query_heads;
+    const int dv = t->head->dv;
+    uint64_t state = seed + 1;
+    fpa_status status;
+
+    t->shape.length = g->known;
+    status = inputs_draw(t, seed, error);
+    t->shape.length = length;
+    if (status == FPA_OK && period)
+        repeat(g, period);
+    g->d_o = calloc((size_t)(outputs * dv) + 1, sizeof *g->d_o);
+    g->o = calloc((size_t)(outputs * dv) + 1, sizeof *g->o);
+    g->den = calloc((size_t)outputs + 1, sizeof *g->den);
+    if (status == FPA_OK && !(g->d_o && g->o && g->den))
+        status = fail_memory(error);
+    const int64_t drawn = period ? period * t->shape.query_heads * dv : outputs * dv;
+    for (int64_t i = 0; status == FPA_OK && i < outputs * dv; i++)
+        g->d_o[i] = i < drawn
+                        ? dtype_round(t->head->dtype, (double)(splitmix_bits(&state) >> 11) * 0x1p-52 - 1)
+                        : g->d_o[i - drawn];
+    return status;
+}
+
+/* o and den as a forward pass would have stored them. */
+static fpa_status save_outputs(fpa_gradient_trial *g, fpa_error *error)
+{
+    fpa_problem problem = problem_of(g);
+    fpa_head plain = *g->inputs.head;
+    const int64_t outputs = problem.batch * problem.length * problem.query_heads;
+    fpa_status status = reference_forward(&problem, g->o, NULL, error);
+
+    plain.normalize = FPA_NORMALIZE_SUM;
+    plain.eps = 0;
+    problem.head = &plain;
+    if (status == FPA_OK)
+        status = reference_normalizer(&problem, g->den, NULL, error);
+    for (int64_t i = 0; i < outputs * plain.dv; i++)
+        g->o[i] = dtype_round(plain.dtype, g->o[i]);
+    for (int64_t i = 0; i < outputs; i++)
+        g->den[i] = (double)(float)g->den[i];
+    return status;
+}
+
+static fpa_status make_gradients(fpa_gradient_trial *g, fpa_gradients *to, double ***weights,
+                                 fpa_error *error)
+{
+    const fpa_trial *t = &g->inputs;
+    const int64_t tokens = t->shape.batch * g->known;
+
+    *weights = calloc((size_t)t->head->matrix_count + 1, sizeof **weights);
+    to->q = calloc((size_t)(tokens * t->shape.query_heads * t->head->d) + 1, sizeof *to->q);
+    to->k = calloc((size_t)(tokens * t->shape.heads * t->head->d) + 1, sizeof *to->k);
+    to->v = calloc((size_t)(tokens * t->shape.heads * t->head->dv) + 1, sizeof *to->v);
+    to->log_gate = calloc((size_t)(tokens * t->shape.heads) + 1, sizeof *to->log_gate);
+    if (!*weights || !to->q || !to->k || !to->v || !to->log_gate)
+        return fail_memory(error);
+    for (int m = 0; m < t->head->matrix_count; m++) {
+        if (t->head->matrices[m].kind == FPA_MATRIX_CONSTANT)
+            continue;
+        (*weights)[m] = calloc((size_t)matrix_entries(&t->head->matrices[m], t->shape.heads), sizeof(double));
+        if (!(*weights)[m])
+            return fail_memory(error);
+    }
+    to->weights = *weights;
+    return FPA_OK;
+}
+
+static fpa_status evaluate(fpa_gradient_trial *g, fpa_error *error)
+{
+    const fpa_problem problem = problem_of(g);
+    const bool normalized = g->inputs.head->normalize != FPA_NORMALIZE_NONE;
+    const fpa_saved given = {.d_o = g->d_o,
+                             .o = normalized ? g->o : NULL,
+                             .den = normalized ? g->den : NULL,
+                             .span = g->inputs.facts->chunk};
+    fpa_status status = FPA_OK;
+
+    for (int i = 0; i < EVALUATIONS && status == FPA_OK; i++)
+        status = make_gradients(g, &g->to[i], &g->weights[i], error);
+    if (status == FPA_OK)
+        status = reference_gradient(&problem, &given, &g->to[EXACT], &g->to[MAGNITUDE], error);
+    return status == FPA_OK ? reference_gradient_plain(&problem, &given, &g->to[PLAIN], error) : status;
+}
+
+/* A field of all tokens; those behind the known ones are those of the second period again. */
+static fpa_status place(const fpa_gradient_trial *g, fpa_field *field, fpa_dtype dtype, int64_t heads,
+                        int64_t entries, const double *values, fpa_error *error)
+{
+    const fpa_shape *s = &g->inputs.shape;
+    const int64_t period = g->known / 2;
+    fpa_status status = field_make(field, NULL, dtype, s->layout, s->batch, s->length, heads, entries, error);
+
+    for (int64_t b = 0; b < s->batch && status == FPA_OK; b++)
+        for (int64_t t = 0; t < s->length; t++) {
+            const int64_t from = t < g->known ? t : period + t % period;
+
+            for (int64_t h = 0; h < heads; h++)
+                for (int64_t e = 0; e < entries; e++)
+                    field_put(field, b, t, h, e, values[((b * g->known + from) * heads + h) * entries + e]);
+        }
+    return status;
+}
+
+static fpa_status place_all(fpa_gradient_trial *g, fpa_error *error)
+{
+    fpa_trial *t = &g->inputs;
+    const fpa_shape *s = &t->shape;
+    const fpa_head *head = t->head;
+    fpa_status status = place(g, &t->q_field, head->dtype, s->query_heads, head->d, t->q, error);
+
+    if (status == FPA_OK)
+        status = place(g, &t->k_field, head->dtype, s->heads, head->d, t->k, error);
+    if (status == FPA_OK)
+        status = place(g, &t->v_field, head->dtype, s->heads, head->dv, t->v, error);
+    if (status == FPA_OK && head->gate)
+        status = place(g, &t->gate_field, FPA_F32, s->heads, 1, t->gate, error);
+    if (status == FPA_OK)
+        status = place(g, &g->o_field, head->dtype, s->query_heads, head->dv, g->o, error);
+    if (status == FPA_OK)
+        status = place(g, &g->den_field, FPA_F32, s->query_heads, 1, g->den, error);
+    return status == FPA_OK ? place(g, &g->d_o_field, head->dtype, s->query_heads, head->dv, g->d_o, error)
+                            : status;
+}
+
+fpa_status gradient_trial_make(fpa_gradient_trial *g, const fpa_head *head, const fpa_facts *facts,
+                               fpa_shape shape, int64_t period, uint64_t seed, fpa_error *error)
+{
+    fpa_status status;
+
+    *g = (fpa_gradient_trial){.inputs = {.head = head, .facts = facts, .shape = shape}};
+    g->known = period ? 2 * period : shape.length;
+    g->judged = period ? period : shape.length;
+    status = draw(g, period, seed, error);
+    if (status == FPA_OK)
+        status = save_outputs(g, error);
+    if (status == FPA_OK)
+        status = evaluate(g, error);
+    return status == FPA_OK ? place_all(g, error) : status;
+}
+
+void gradient_trial_free(fpa_gradient_trial *g)
+{
+    for (int i = 0; i < EVALUATIONS; i++) {
+        for (int m = 0; g->weights[i] && m < g->inputs.head->matrix_count; m++)
+            free(g->weights[i][m]);
+        free(g->weights[i]);
+        free(g->to[i].q);
+        free(g->to[i].k);
+        free(g->to[i].v);
+        free(g->to[i].log_gate);
+    }
+    free(g->d_o);
+    free(g->o);
+    free(g->den);
+    field_free(&g->o_field);
+    field_free(&g->den_field);
+    field_free(&g->d_o_field);
+    trial_free(&g->inputs);
+    *g = (fpa_gradient_trial){0};
+}
+
+/* ---- running ---- */
+
+fpa_status gradient_outputs_make(const fpa_gradient_trial *g, fpa_gradient_outputs *outputs, fpa_error *error)
+{
+    const fpa_trial *t = &g->inputs;
+    const fpa_shape *s = &t->shape;
+    const int count = gradient_matrices(t->head);
+    const int64_t heads[] = {s->query_heads, s->heads, s->heads, s->heads};
+    const int64_t entries[] = {t->head->d, t->head->d, t->head->dv, 1};
+    fpa_status status = FPA_OK;
+
+    *outputs = (fpa_gradient_outputs){0};
+    for (int i = 0; i < GRADIENT_KINDS && status == FPA_OK; i++)
+        status = field_make(&outputs->field[i], NULL, i == OF_GATE ? FPA_F32 : t->head->dtype, s->layout,
+                            s->batch, s->length, heads[i], entries[i], error);
+    outputs->matrices = calloc((size_t)count + 1, sizeof *outputs->matrices);
+    if (status == FPA_OK && !outputs->matrices)
+        status = fail_memory(error);
+    for (int i = 0; i < count && status == FPA_OK; i++) {
+        const size_t size = (size_t)gradient_entries(g, i) * sizeof(float);
+
+        outputs->matrices[i] = malloc(size);
+        if (!outputs->matrices[i])
+            return fail_memory(error);
+        memset(outputs->matrices[i], POISON, size);
+    }
+    return status;
+}
+
+void gradient_outputs_free(const fpa_gradient_trial *g, fpa_gradient_outputs *outputs)
+{
+    for (int i = 0; i < GRADIENT_KINDS; i++)
+        field_free(&outputs->field[i]);
+    for (int i = 0; outputs->matrices && i < gradient_matrices(g->inputs.head); i++)
+        free(outputs->matrices[i]);
+    free(outputs->matrices);
+    *outputs = (fpa_gradient_outputs){0};
+}
+
+static void *address(const fpa_field *field, int64_t from, int64_t stride[3])
+{
+    memcpy(stride, field->stride, 3 * sizeof *stride);
+    return field_at(field, 0, from, 0, 0);
+}
+
+static void *state_address(const fpa_field *state, int64_t stride[2])
+{
+    if (!state)
+        return NULL;
+    stride[0] = state->stride[0];
+    stride[1] = state->stride[2];
+    return state->first;
+}
+
+static void set_operands(const fpa_gradient_trial *g, const fpa_gradient_run *run, struct fpa_launch *a)
+{
+    const fpa_trial *t = &g->inputs;
+
+    *a = (struct fpa_launch){.batch = t->shape.batch,
+                             .length = run->to - run->from,
+                             .query_heads = t->shape.query_heads,
+                             .heads = t->shape.heads,
+                             .weights = t->launch_weights};
+    a->q = address(&t->q_field, run->from, a->q_stride);
+    a->k = address(&t->k_field, run->from, a->k_stride);
+    a->v = address(&t->v_field, run->from, a->v_stride);
+    a->o = address(&g->o_field, run->from, a->o_stride);
+    if (t->head->normalize != FPA_NORMALIZE_NONE)
+        a->den = address(&g->den_field, run->from, a->den_stride);
+    if (t->head->gate)
+        a->log_gate = address(&t->gate_field, run->from, a->gate_stride);
+    a->state_in = state_address(run->state_in, a->state_in_stride);
+}
+
+static struct fpa_backward_launch launch_of(const fpa_gradient_trial *g, const fpa_gradient_run *run,
+                                            const fpa_gradient_outputs *outputs)
+{
+    struct fpa_backward_launch a = {0};
+
+    set_operands(g, run, &a.forward);
+    a.d_o = address(&g->d_o_field, run->from, a.d_o_stride);
+    a.d_state_out = state_address(run->d_state_out, a.d_state_out_stride);
+    a.d_state_in = state_address(run->d_state_in, a.d_state_in_stride);
+    if (run->kinds & 1 << OF_Q)
+        a.d_q = address(&outputs->field[OF_Q], run->from, a.d_q_stride);
+    if (run->kinds & 1 << OF_K)
+        a.d_k = address(&outputs->field[OF_K], run->from, a.d_k_stride);
+    if (run->kinds & 1 << OF_V)
+        a.d_v = address(&outputs->field[OF_V], run->from, a.d_v_stride);
+    if (run->kinds & 1 << OF_GATE && g->inputs.head->gate)
+        a.d_log_gate = address(&outputs->field[OF_GATE], run->from, a.d_log_gate_stride);
+    if (run->matrices && gradient_matrices(g->inputs.head))
+        a.d_weights = outputs->matrices;
+    return a;
+}
+
+static bool all_poison(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != POISON)
+            return false;
+    return true;
+}
+
+fpa_status gradient_run(const fpa_gradient_trial *g, const fpa_module *module, const fpa_gradient_run *run,
+                        fpa_gradient_outputs *outputs, fpa_error *error)
+{
+    struct fpa_backward_launch a = launch_of(g, run, outputs);
+    const size_t size = module->backward_workspace(module, (int)run->form, &a);
+    const size_t all = (size + 2 * GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    unsigned char *memory = aligned_alloc(ALIGNMENT, all);
+    fpa_error reason = {0};
+    fpa_status status;
+
+    if (!memory)
+        return fail_memory(error);
+    memset(memory, POISON, all);
+    a.forward.workspace = memory + GUARD;
+    a.forward.workspace_size = size;
+    status = module->backward(module, (int)run->form, &a, NULL, &reason);
+    if (status == FPA_INVALID)
+        status = gradient_refuse(g, run->form, "",
+                                 "the module finds the workspace that it asked for too small", error);
+    else if (status != FPA_OK)
+        status = fail(error, status, g->inputs.head->name, "gradients: %s", reason.message);
+    else if (!all_poison(memory, GUARD) || !all_poison(memory + GUARD + size, all - GUARD - size))
+        status = gradient_refuse(g, run->form, "", "the module wrote outside its workspace", error);
+    free(memory);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* faults_backward: mistakes in emitted gradients of C kernels, each of which verification has to refuse. */
+#ifndef FPAC_TESTS_FAULTS_BACKWARD_H
+#define FPAC_TESTS_FAULTS_BACKWARD_H
+
+#include "fault.h"
+
+/* Of a power 3, gated and normalised. */
+static const struct fault backward_faults[] = {
+    {"a power's derivative without its exponent", "d_q at batch ... but the formula gives", "backward_slope",
+     "return d0 * d0;"},
+    {"features whose first factors get no gradient", "d_q at batch ... but the formula gives",
+     "backward_factors", "for (int j = 1; j < piece->factors; j++) {"},
+    {"a last factor without what it is multiplied with", "d_q at batch ... but the formula gives",
+     "backward_last_factor", "set${VL}(to + f * T, get${VL}(to + f * T) + gradient);"},
+    {"factors without the weight of their features", "d_k at batch ... but the formula gives",
+     "backward_weight", NULL},
+    {"a reversed state that has the chunk's own queries",
+     "cut after ... d_k at batch ... but the formula gives", "backward_reversed",
+     "chunk_keys(c, 1);\nif (chunk + 1 == c->cut->chunks)\nadd_queries(c);"},
+    {"a reversed state of the chunk before", "d_v at batch ... but the formula gives", "backward_reversed",
+     "add_queries(c);\nchunk_keys(c, 1);\ncontinue;"},
+    {"a query head that the reversed state has lost", "cut after ... d_k at batch ... but the formula gives",
+     "backward_group", "for (int64_t g = 0; g + (c->cut->queries > 1) < c->cut->queries; g++)"},
+    {"a key that its own query misses", "d_q at batch ... but the formula gives", "backward_own_keys",
+     "for (int j = 0; j < block; j++) {"},
+    {"a normaliser that does not change", "d_q at batch ... but the formula gives", "backward_normaliser",
+     "last[t] = 0;"},
+    {"a gate's sum that is shifted by one", "d_log_gate at batch ... but the formula gives",
+     "backward_gate_sum",
+     "const float part = *gate - c->w->sum[t];\n*gate = (float)*running;\n*running += part;"},
+    {"a gate's sum over the whole sequence", "the RMS error of d_log_gate ... more than twice",
+     "backward_begin_anew", NULL},
+};
+
+/* Of run-time matrices with weights. */
+static const struct fault backward_matrix_faults[] = {
+    {"rows without their weight", "d_k at batch ... but the formula gives", "backward_weighted",
+     "set${VL}(dx + ${w.from} * T + t, get${VL}(dx + ${w.from} * T + t) + get${VL}(dx + ${w.row} * T + t));"},
+    {"a matrix whose gradient is a query's alone", "d_weights[0] ... but the formula gives",
+     "backward_matrix",
+     "rows_back(x, c->w->coordinates, dx, tokens, key, c->a->forward.weights, c->h, key[0] ? NULL : "
+     "c->matrices);"},
+    {"heads that have one part of the gradients", "d_weights[0] ... but the formula gives", "backward_parts",
+     "add_matrices(a, 0, matrices + (i - first) * MATRICES);"},
+};
+
+#endif

@@ -1,0 +1,94 @@
+"""Gradients by NumPy's arrays: slopes of forward passes, what is wanted, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+import unittest
+
+from support import SPEC, fpac, head, log_gates, np, numbers, operands, same_bits
+
+
+@functools.cache
+def trained(name: str) -> fpac.Head:
+    """One head of SPEC with its gradients."""
+    return fpac.head(SPEC, name, file="tests.lua", backward=True)
+
+
+def slope(loss, x, gradient):
+    """Of a loss along a direction: by the gradient, and by differences."""
+    direction = numbers(9, *x.shape)
+    step = np.float32(1e-3)
+    change = (loss(x + step * direction) - loss(x - step * direction)) / (2 * float(step))
+    return float((gradient.astype("float64") * direction).sum()), change
+
+
+class Backward(unittest.TestCase):
+    def compare(self, mine, arrays, d_state=None):
+        """arrays: by name."""
+        matrices = [name for name in mine.weight_names if name in arrays]
+        d_o = numbers(7, *arrays["q"].shape[:3], mine.explain().dv)
+
+        def run(given):
+            plain = {name: array for name, array in given.items() if name not in matrices}
+            return mine(**plain, weights=[given[name] for name in matrices] or None, return_state=True, return_saved=True)
+
+        def loss(name, x):
+            o, state, _ = run({**arrays, name: x.astype("float32")})
+            return float((o.astype("float64") * d_o).sum() + (0 if d_state is None else (state * d_state).sum()))
+
+        gradients = mine.backward(run(arrays)[2], d_o, d_state)
+        self.assertEqual(set(gradients), set(arrays))
+        for name, x in arrays.items():
+            self.assertEqual((gradients[name].shape, gradients[name].dtype), (x.shape, x.dtype))
+            by_gradient, by_difference = slope(lambda y, name=name: loss(name, y), x, gradients[name])
+            self.assertAlmostEqual(by_gradient, by_difference, delta=0.01 * (1 + abs(by_difference)), msg=name)
+
+    def test_slopes_with_a_normaliser_and_a_state(self):
+        mine = trained("mean")
+        q, k, v = operands(mine.explain(), 70, query_heads=4)
+        state = 0 * mine.new_state(k) + 1
+        self.compare(mine, {"q": q, "k": k, "v": v, "state": state}, 1e-2 * numbers(8, *state.shape))
+
+    def test_slopes_with_gates(self):
+        mine = trained("gated")
+        q, k, v = operands(mine.explain(), 70)
+        self.compare(mine, {"q": q, "k": k, "v": v, "log_gate": log_gates(70)})
+
+    def test_slopes_with_matrices(self):
+        mine = trained("trained")
+        q, k, v = (np.abs(x) for x in operands(mine.explain(), 20))
+        matrices = {"A": np.abs(numbers(5, 2, 3, 8)), "B": np.abs(numbers(6, 5, 8))}
+        self.compare(mine, {"q": q, "k": k, "v": v, **matrices})
+
+    def test_what_is_not_wanted_is_not_there(self):
+        mine = trained("gated")
+        q, k, v = operands(mine.explain(), 12)
+        o, saved = mine(q, k, v, log_gates(12), return_saved=True)
+        self.assertTrue(same_bits(o, mine(q, k, v, log_gates(12))))
+        every = mine.backward(saved, o)
+        some = mine.backward(saved, o, wanted=["v", "state"])
+        self.assertEqual(set(some), {"v", "state"})
+        self.assertTrue(same_bits(some["v"], every["v"]))
+
+    def test_what_is_refused(self):
+        q, k, v = operands(head("mean").explain(), 6)
+        with self.assertRaises(fpac.UnsupportedError) as caught:
+            head("mean")(q, k, v, return_saved=True)
+        self.assertIn("open it with backward=True", str(caught.exception))
+        mine = trained("mean")
+        o, saved = mine(q, k, v, return_saved=True)
+        for words, call in (
+            ("names 'w', but there are q", lambda: mine.backward(saved, o, wanted=["w"])),
+            ("log_gate, which was not given", lambda: mine.backward(saved, o, wanted=["log_gate"])),
+            ("axis 1 has 5 elements", lambda: mine.backward(saved, o[:, :5])),
+        ):
+            with self.assertRaises(fpac.InvalidError) as caught:
+                call()
+            self.assertIn(words, str(caught.exception))
+        with self.assertRaises(fpac.UnsupportedError) as caught:
+            fpac.head(SPEC, "full", file="tests.lua", backward=True)
+        self.assertIn("no mask (causal = false)", str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,154 @@
+/* test_backward_faults: mistakes in emitted gradients, each refused in its words; without a mistake they are accepted. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faults_backward.h"
+#include "runtime/builder.h"
+#include "runtime/verify/verify.h"
+
+#include <cmocka.h> /* last: it defines fail() */
+
+static const char spec[] =
+    "return head { name = 'cube', d = 6, dv = 8, gate = true, normalize = 'sum', terms = power { degree = 3 "
+    "} },\n"
+    "  head { name = 'learned', d = 10, dv = 6, terms = term { trainable { name = 'W', rows = 5 },\n"
+    "         diagonal { [range(1, 4)] = 1, [range(5, 10)] = sqrt2 } } }\n";
+
+enum { CUBE, LEARNED, HEADS };
+
+/* A head's own modules: forward, and what is said of gradients is asked of another text. */
+struct subject {
+    const fpa_head *head;
+    fpa_source source;
+    fpa_module forward;
+};
+
+struct fixture {
+    const char *target;
+    fpa_head_list list;
+    struct subject subjects[HEADS];
+};
+
+/* Vectors of 8 floats where the machine has them: what is long in it is dear. */
+static const char *some_target(void)
+{
+    return target_runs(target_find("c:neon"))   ? "c:neon"
+           : target_runs(target_find("c:avx2")) ? "c:avx2"
+                                                : "c:sse2";
+}
+
+static void load(const struct subject *s, const fpa_source *source, const char *code, fpa_module *module)
+{
+    fpa_source text = *source;
+    fpa_object object = {0};
+    fpa_error error = {0};
+
+    text.code = (char *)(uintptr_t)code;
+    if (builder_c.compile(NULL, &text, &object, &error) ||
+        backend_c.load(NULL, &object, s->head->name, module, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    free(object.bytes);
+}
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    fpa_error error = {0};
+
+    *state = &f;
+    f.target = some_target();
+    setenv("FPA_CFLAGS", "-O1", 0);
+    if (spec_load_text("faults.lua", NULL, spec, strlen(spec), &f.list, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    for (int i = 0; i < HEADS; i++) {
+        struct subject *s = &f.subjects[i];
+        fpa_source forward;
+
+        s->head = f.list.heads[i];
+        if (source_generate(s->head, f.target, &forward, &error) ||
+            source_generate_backward(s->head, f.target, &s->source, &error))
+            fail_msg("%s: %s", error.where, error.message);
+        load(s, &forward, forward.code, &s->forward);
+        source_free(&forward);
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < HEADS; i++) {
+        backend_c.unload(&f->subjects[i].forward);
+        source_free(&f->subjects[i].source);
+    }
+    head_list_free(&f->list);
+    return 0;
+}
+
+static fpa_status verdict_of(const struct subject *s, const char *code, char text[GRADIENT_TEXT],
+                             fpa_error *error)
+{
+    fpa_module module = {0};
+    fpa_status status;
+
+    load(s, &s->source, code, &module);
+    status = verify_backward(s->head, &s->source.facts, &module, &s->forward, text, error);
+    backend_c.unload(&module);
+    return status;
+}
+
+static void gradients_as_emitted_are_accepted(void **state)
+{
+    const struct fixture *f = *state;
+
+    for (int i = 0; i < HEADS; i++) {
+        char text[GRADIENT_TEXT];
+        fpa_error error = {0};
+
+        if (verdict_of(&f->subjects[i], f->subjects[i].source.code, text, &error))
+            fail_msg("%s: %s", error.where, error.message);
+        assert_non_null(strstr(text, i == CUBE ? "to 65536 tokens" : "to 151 tokens"));
+    }
+}
+
+static int survivors(const struct fixture *f, int subject, const struct fault *list, size_t count)
+{
+    const struct subject *s = &f->subjects[subject];
+    int survived = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        char text[GRADIENT_TEXT];
+        fpa_error error = {0};
+        char *code = fault_make_backward(&list[i], s->head, f->target);
+        const fpa_status status = verdict_of(s, code, text, &error);
+
+        survived += !fault_refused(&list[i], s->head->name, status, error.message);
+        free(code);
+    }
+    return survived;
+}
+
+static void every_fault_is_refused_in_its_words(void **state)
+{
+    const struct fixture *f = *state;
+
+    assert_int_equal(survivors(f, CUBE, backward_faults, sizeof backward_faults / sizeof *backward_faults) +
+                         survivors(f, LEARNED, backward_matrix_faults,
+                                   sizeof backward_matrix_faults / sizeof *backward_matrix_faults),
+                     0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_as_emitted_are_accepted),
+        cmocka_unit_test(every_fault_is_refused_in_its_words),
+    };
+
+    return cmocka_run_group_tests_name("backward faults", tests, setup, teardown);
+}

@@ -1,0 +1,266 @@
+/* test_reference_gradient: the reference's gradients against differences of the reference itself. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random_head.h"
+#include "reference_bench.h"
+
+#include <cmocka.h> /* last: it defines fail() */
+
+enum { SEED = 41, SPAN = 3, QUERIES = BATCH * LENGTH * QUERY_HEADS, KEYS = BATCH * LENGTH * HEADS };
+
+/* Gradients of a bench, and what they are of. */
+typedef struct slopes {
+    bench b;
+    double *d_o;
+    fpa_saved backward;
+    fpa_gradients exact, sizes, plain;
+    double **weights[3];
+} slopes;
+
+static double *zeros(int64_t count)
+{
+    double *x = calloc((size_t)count + 1, sizeof *x);
+
+    assert_non_null(x);
+    return x;
+}
+
+static int64_t entries_of(const fpa_matrix *matrix)
+{
+    return (int64_t)HEADS * matrix->rows * matrix->cols;
+}
+
+static fpa_gradients room_for(const fpa_head *head, double ***weights)
+{
+    *weights = calloc((size_t)head->matrix_count + 1, sizeof **weights);
+    assert_non_null(*weights);
+    for (int m = 0; m < head->matrix_count; m++)
+        if (head->matrices[m].kind != FPA_MATRIX_CONSTANT)
+            (*weights)[m] = zeros(entries_of(&head->matrices[m]));
+    return (fpa_gradients){.q = zeros(QUERIES * head->d),
+                           .k = zeros(KEYS * head->d),
+                           .v = zeros(KEYS * head->dv),
+                           .log_gate = zeros(KEYS),
+                           .weights = *weights};
+}
+
+static void slopes_setup(slopes *s, const fpa_head *head, uint64_t seed, bool positive)
+{
+    random_source random = {seed};
+    fpa_error error = {0};
+
+    bench_setup(&s->b, head, seed, positive);
+    s->d_o = zeros(QUERIES * head->dv);
+    for (int64_t i = 0; i < QUERIES * head->dv; i++)
+        s->d_o[i] = random_normal(&random);
+    s->backward = (fpa_saved){.d_o = s->d_o, .span = SPAN};
+    s->exact = room_for(head, &s->weights[0]);
+    s->sizes = room_for(head, &s->weights[1]);
+    s->plain = room_for(head, &s->weights[2]);
+    if (reference_gradient(&s->b.problem, &s->backward, &s->exact, &s->sizes, &error) ||
+        reference_gradient_plain(&s->b.problem, &s->backward, &s->plain, &error))
+        fail_msg("%s: %s", error.where, error.message);
+}
+
+static void slopes_free(slopes *s)
+{
+    const fpa_gradients *all[] = {&s->exact, &s->sizes, &s->plain};
+
+    for (int i = 0; i < 3; i++) {
+        for (int m = 0; m < s->b.problem.head->matrix_count; m++)
+            free(s->weights[i][m]);
+        free(s->weights[i]);
+        free(all[i]->q);
+        free(all[i]->k);
+        free(all[i]->v);
+        free(all[i]->log_gate);
+    }
+    free(s->d_o);
+    bench_free(&s->b);
+}
+
+static double loss(slopes *s)
+{
+    double sum = 0;
+
+    bench_run(&s->b);
+    for (int64_t i = 0; i < QUERIES * s->b.problem.head->dv; i++)
+        sum += s->d_o[i] * s->b.o[i];
+    return sum;
+}
+
+/* Of the loss in one number, by four values of it. */
+static double difference(slopes *s, double *x)
+{
+    const double before = *x, step = 1e-4;
+    double sum = 0;
+
+    for (int side = -1; side <= 1; side += 2) {
+        *x = before + side * step;
+        sum += side * 8 * loss(s);
+        *x = before + 2 * side * step;
+        sum -= side * loss(s);
+    }
+    *x = before;
+    return sum / (12 * step);
+}
+
+/* Every third element or so of an operand: in double near the differences, in float near the double, both in relation to
+ * the magnitude. */
+static void compare(slopes *s, const char *what, double *x, int64_t count, const double *exact,
+                    const double *sizes, const double *plain)
+{
+    const int64_t step = count > 60 ? 7 : 1;
+
+    for (int64_t i = 0; i < count; i++) {
+        if (!(fabs(exact[i]) <= sizes[i] * (1 + 1e-12)) ||
+            !(fabs(plain[i] - exact[i]) <= 1e-5 * sizes[i] + 1e-20))
+            fail_msg("%s %d: %g, in float %g, magnitude %g", what, (int)i, exact[i], plain[i], sizes[i]);
+        if (i % step == 0) {
+            const double found = difference(s, &x[i]);
+
+            if (!(fabs(exact[i] - found) <= 1e-7 * (1 + sizes[i])))
+                fail_msg("%s %d: %.12g, but the difference is %.12g", what, (int)i, exact[i], found);
+        }
+    }
+}
+
+static void check(fpa_head *head, uint64_t seed, bool positive)
+{
+    slopes s;
+
+    slopes_setup(&s, head, seed, positive);
+    compare(&s, "dq", s.b.q, QUERIES * head->d, s.exact.q, s.sizes.q, s.plain.q);
+    compare(&s, "dk", s.b.k, KEYS * head->d, s.exact.k, s.sizes.k, s.plain.k);
+    compare(&s, "dv", s.b.v, KEYS * head->dv, s.exact.v, s.sizes.v, s.plain.v);
+    if (head->gate)
+        compare(&s, "dlog_gate", s.b.gate, KEYS, s.exact.log_gate, s.sizes.log_gate, s.plain.log_gate);
+    for (int m = 0; m < head->matrix_count; m++)
+        if (s.weights[0][m])
+            compare(&s, "dW", s.b.weights[m], entries_of(&head->matrices[m]), s.weights[0][m],
+                    s.weights[1][m], s.weights[2][m]);
+    slopes_free(&s);
+    head_free(head);
+}
+
+static void powers_and_constants_with_every_normaliser(void **state)
+{
+    (void)state;
+    for (int degree = 0; degree <= 3; degree++)
+        for (int kind = 0; kind < FPA_NORMALIZE_KINDS; kind++) {
+            fpa_head *head = power_head(degree);
+
+            head->normalize = (fpa_normalize)kind;
+            head->eps = 0.25;
+            head->scale = 0.5;
+            head->gate = degree % 2;
+            check(head, SEED + (uint64_t)(4 * degree + kind), true);
+        }
+}
+
+/* All sums of scores are below eps: the divisor is eps, whatever the scores. */
+static void a_normaliser_where_eps_wins(void **state)
+{
+    fpa_head *head = power_head(2);
+
+    (void)state;
+    head->normalize = FPA_NORMALIZE_MAX;
+    head->eps = 1e6;
+    check(head, SEED + 20, false);
+}
+
+static void all_keys_without_a_mask(void **state)
+{
+    fpa_head *head = power_head(2);
+
+    (void)state;
+    head->causal = false;
+    head->normalize = FPA_NORMALIZE_SUM;
+    check(head, SEED + 21, true);
+}
+
+/* A product of a run-time matrix, a diagonal and the input, and a constant. */
+static void run_time_matrices_shared_and_of_each_head(void **state)
+{
+    (void)state;
+    for (int per_head = 0; per_head < 2; per_head++) {
+        fpa_head *head = bench_head(3);
+
+        head->gate = per_head;
+        head->scale = 0.7;
+        head->matrix_count = 2;
+        head->matrices = arena_array(&head->memory, 2, sizeof *head->matrices);
+        head->matrices[0] =
+            (fpa_matrix){.kind = FPA_MATRIX_TRAINABLE, .rows = 3, .cols = D, .per_head = per_head};
+        head->matrices[1] =
+            (fpa_matrix){.kind = FPA_MATRIX_TRAINABLE_DIAGONAL, .rows = D, .cols = D, .per_head = per_head};
+        bench_branch(head, 0, 0, 0, 3);
+        bench_branch(head, 0, 1, 1, 3);
+        bench_branch(head, 0, FPA_INPUT, 0, D);
+        bench_branch(head, 1, 1, 0, D);
+        head->terms[1].weight = number_ratio(-1, 2);
+        check(head, SEED + 30 + (uint64_t)per_head, false);
+    }
+}
+
+static void random_heads(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        random_limits limits = random_all;
+        fpa_head *head;
+
+        limits.d = D;
+        limits.normalize = false;
+        head = random_head(seed, &limits);
+        assert_non_null(head);
+        check(head, SEED + 40 + seed, false);
+    }
+}
+
+/* What was saved is taken as it is: another o and den give another gradient, the right ones the same. */
+static void saved_outputs_are_taken_as_they_are(void **state)
+{
+    fpa_head *head = power_head(2);
+    double den[QUERIES], *k;
+    slopes s;
+
+    (void)state;
+    head->normalize = FPA_NORMALIZE_ONE_PLUS_SUM;
+    slopes_setup(&s, head, SEED + 50, true);
+    bench_run(&s.b);
+    assert_int_equal(reference_normalizer(&s.b.problem, den, NULL, NULL), FPA_OK);
+    for (int i = 0; i < QUERIES; i++)
+        den[i] -= 1;
+    s.backward.o = s.b.o;
+    s.backward.den = den;
+    k = s.plain.k;
+    assert_int_equal(reference_gradient(&s.b.problem, &s.backward, &s.plain, NULL, NULL), FPA_OK);
+    for (int i = 0; i < KEYS * D; i++)
+        assert_true(fabs(k[i] - s.exact.k[i]) <= 1e-12 * s.sizes.k[i]);
+    den[QUERIES - 1] *= 2;
+    assert_int_equal(reference_gradient(&s.b.problem, &s.backward, &s.plain, NULL, NULL), FPA_OK);
+    assert_true(fabs(k[(KEYS - 1) * D] - s.exact.k[(KEYS - 1) * D]) > 1e-3 * s.sizes.k[(KEYS - 1) * D]);
+    slopes_free(&s);
+    head_free(head);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(powers_and_constants_with_every_normaliser),
+        cmocka_unit_test(a_normaliser_where_eps_wins),
+        cmocka_unit_test(all_keys_without_a_mask),
+        cmocka_unit_test(run_time_matrices_shared_and_of_each_head),
+        cmocka_unit_test(random_heads),
+        cmocka_unit_test(saved_outputs_are_taken_as_they_are),
+    };
+
+    return cmocka_run_group_tests_name("reference_gradient", tests, NULL, NULL);
+}
