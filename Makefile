@@ -5,7 +5,7 @@
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   results gallery docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench generated tidy
+#   results gallery experiments docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench generated tidy
 #   format format-check smoke coverage clean: docs/command.md, "make"
 #   install uninstall install-check dist wheel wheel-check fresh-check: docs/install.md
 
@@ -76,9 +76,10 @@ library_sources := $(sort $(wildcard $(addsuffix /*.c,$(rooms))))
 command_sources := $(sort $(wildcard command/*.c))
 template_files  := $(sort $(wildcard templates/*/*.in))
 generator_rooms := $(filter base head machine gen gen/%,$(rooms)) abi
-generator_files := $(sort $(wildcard $(addsuffix /*.[ch],$(generator_rooms)))) gen/spec/prelude.lua $(template_files)
+vocabulary_files := gen/spec/prelude.lua gen/spec/sketches.lua
+generator_files := $(sort $(wildcard $(addsuffix /*.[ch],$(generator_rooms)))) $(vocabulary_files) $(template_files)
 verifier_files  := $(sort $(wildcard $(foreach room,base head abi runtime/reference runtime/verify,$(room)/*.[ch])))
-embedded_files  := gen/spec/prelude.lua abi/launch.h abi/cuda_call.h $(template_files)
+embedded_files  := $(vocabulary_files) abi/launch.h abi/cuda_call.h $(template_files)
 test_sources    := $(sort $(wildcard tests/test_*.c))
 fuzz_sources    := $(sort $(wildcard tests/fuzz_*.c))
 helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcard tests/*.c tests/emulate/*.c)))
@@ -92,10 +93,11 @@ builders        := gen/% runtime/api/open.c runtime/builder.c $(addprefix runtim
 run_objects     := $(call objects,$(filter-out $(builders),$(library_sources))) $(BUILD)/obj/verifier.o
 libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources) $(openmp_sources))
+experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover variance fourier)
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
 long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper cuda_compile cuda_emulated \
-                   shipped cuda_emulated_fused emit parity cuda_accepted bundle_cuda random mutation command_cuda properties)
+                   shipped cuda_emulated_fused cuda_emulated_lift emit parity cuda_accepted bundle_cuda random mutation command_cuda properties)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 # Python cannot load a library that wants a sanitizer of its program.
@@ -108,7 +110,7 @@ comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
 .PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
-        gpu-bench gpu-table results gallery asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
+        gpu-bench gpu-table results gallery experiments asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
         generated tidy format clean install uninstall install-check dist wheel wheel-check \
         fresh-check
 .DELETE_ON_ERROR:
@@ -337,6 +339,21 @@ $(BUILD)/machine_cpu: bench/machine_cpu.c
 	$(call say,cc)
 	$(quiet)$(CC) -O2 -march=native -fopenmp -o $@ $< -lm
 
+# Experiments that anyone can repeat, into docs/experiments (its README tells of each): SVG and table.
+experiments: $(experiment_programs)
+	$(BUILD)/experiments/recall experiments/recall.lua docs/experiments
+	$(BUILD)/experiments/crossover experiments/crossover.lua docs/experiments
+	$(BUILD)/experiments/variance docs/experiments
+	$(BUILD)/experiments/fourier experiments/fourier.lua docs/experiments
+
+$(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(call objects,experiments/call.c experiments/output.c) $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
+# The nearest of many codes is what counting recall costs.
+$(BUILD)/obj/experiments/recall.o: speed := -O3 -ffast-math
+$(BUILD)/tests/test_experiments: | $(experiment_programs)
+
 bench_c_objects := $(BUILD)/obj/bench/bench_c.o $(BUILD)/obj/bench/measure_c.o
 $(bench_c_objects): cppflags += -Iruntime/api
 $(bench_c_objects): cflags += -fopenmp
@@ -358,13 +375,13 @@ docs-check: $(BUILD)/fpac $(BUILD)/libfpa-run.a
 	@tools/docs-check.sh $<
 
 # What clang-tidy reads, a process a file. Its findings are errors; .clang-tidy says which it looks for.
-tidy_sources := $(library_sources) $(command_sources) $(sort $(wildcard examples/*.c examples/embed/*.c bench/*.c))
+tidy_sources := $(library_sources) $(command_sources) $(sort $(wildcard examples/*.c examples/embed/*.c experiments/*.c bench/*.c))
 tidy: $(BUILD)/embedded.c
 	@tools/install-deps.sh --check clang-tidy libopenblas-dev
 	@printf '%s\n' $(tidy_sources) | xargs -P $$(nproc) -I{} tools/tidy.sh {} -std=gnu11 $(cppflags) -Iruntime/api
 	@echo "clang-tidy: $(words $(tidy_sources)) files"
 
-formatted := $(sort $(shell find base head machine abi gen runtime command tools tests examples bench -name "*.[ch]"))
+formatted := $(sort $(shell find base head machine abi gen runtime command tools tests examples experiments bench -name "*.[ch]"))
 format:
 	clang-format -i $(formatted)
 

@@ -7,6 +7,7 @@
 
 typedef enum cuda_kernel {
     CUDA_GATE_SCAN,
+    CUDA_LIFT_ROWS,
     CUDA_PAD_ROWS,
     CUDA_PACK_ROWS,
     CUDA_CHUNK_STATE,
@@ -24,6 +25,7 @@ typedef enum cuda_kernel {
 
 static const char *const cuda_kernel_names[FPA_CUDA_KERNELS] = {
     [CUDA_GATE_SCAN] = "gate_scan",
+    [CUDA_LIFT_ROWS] = "lift_rows",
     [CUDA_PAD_ROWS] = "pad_rows",
     [CUDA_PACK_ROWS] = "pack_rows",
     [CUDA_CHUNK_STATE] = "chunk_state",

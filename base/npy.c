@@ -1,6 +1,6 @@
 #include "npy.h"
 #include "dtype.h"
-#include "output.h"
+#include "npy_header.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,189 +18,13 @@
 enum {
     MAGIC_SIZE = 8, /* "\x93NUMPY", major, minor */
     MAX_HEADER = 64 * 1024,
-    ALIGNMENT = 64, /* of the data in the file */
 };
 
 static const char magic[] = "\x93NUMPY";
 
-/* What a file's header says. */
-typedef struct npy_layout {
-    int item;      /* bytes a number: 2, 4 or 8 */
-    bool reversed; /* Fortran order: the first axis is the fastest */
-    int axes;
-    int64_t shape[NPY_MAX_AXES];
-    int64_t count;
-} npy_layout;
-
 static fpa_status fail_file(const char *path, const char *what, fpa_error *error)
 {
     return errno == ENOMEM ? fail_memory(error) : fail(error, FPA_IO, path, "%s: %s", what, strerror(errno));
-}
-
-/* ---- the header: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } ---- */
-
-static const char *skip_blanks(const char *text)
-{
-    return text + strspn(text, " \t\n");
-}
-
-/* Each parser below begins at *at and leaves it behind what it has read. */
-
-/* A string without escapes, as Python quotes it: its first character and its length. */
-static bool parse_string(const char **at, const char **text, size_t *length)
-{
-    const char quote = **at;
-    if (quote != '\'' && quote != '"')
-        return false;
-    *text = *at + 1;
-    *length = strcspn(*text, quote == '\'' ? "'\\\n" : "\"\\\n");
-    if ((*text)[*length] != quote)
-        return false;
-    *at = *text + *length + 1;
-    return true;
-}
-
-static bool is_word(const char *text, size_t length, const char *word)
-{
-    return length == strlen(word) && memcmp(text, word, length) == 0;
-}
-
-static fpa_status parse_type(const char *path, const char **at, npy_layout *layout, fpa_error *error)
-{
-    const char *value = *at, *type;
-    size_t length;
-    if (*value == '[')
-        return fail(error, FPA_INVALID, path,
-                    "holds %.*s, but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed",
-                    (int)strcspn(value + 1, "'\n") + 2, value);
-    if (!parse_string(at, &type, &length))
-        return fail(error, FPA_INVALID, path, "has a header without a type");
-    if (is_word(type, length, "<f2"))
-        layout->item = 2;
-    else if (is_word(type, length, "<f4"))
-        layout->item = 4;
-    else if (is_word(type, length, "<f8"))
-        layout->item = 8;
-    else
-        return fail(error, FPA_INVALID, path,
-                    "holds %.*s, but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed", (int)(*at - value),
-                    value);
-    return FPA_OK;
-}
-
-static fpa_status parse_order(const char *path, const char **at, npy_layout *layout, fpa_error *error)
-{
-    size_t length = strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
-    const char *value = *at;
-    *at += length;
-    layout->reversed = is_word(value, length, "True");
-    if (layout->reversed || is_word(value, length, "False"))
-        return FPA_OK;
-    return fail(error, FPA_INVALID, path, "has a header without fortran_order");
-}
-
-static fpa_status add_axis(const char *path, const char **at, npy_layout *layout, fpa_error *error)
-{
-    char *end = NULL;
-    errno = 0;
-    int64_t size = **at >= '0' && **at <= '9' ? strtoll(*at, &end, 10) : -1;
-    if (size < 0 || errno)
-        return fail(error, FPA_INVALID, path, "has a shape that cannot be read");
-    if (layout->axes == NPY_MAX_AXES)
-        return fail(error, FPA_INVALID, path, "has more than %d axes", NPY_MAX_AXES);
-    layout->shape[layout->axes++] = size;
-    if (__builtin_mul_overflow(layout->count, size, &layout->count) ||
-        layout->count > INT64_MAX / (int64_t)sizeof(double))
-        return fail(error, FPA_INVALID, path, "has a shape too large for any memory");
-    *at = skip_blanks(end);
-    return FPA_OK;
-}
-
-/* (), (3,) or (3, 4): (3) is no tuple. */
-static fpa_status parse_shape(const char *path, const char **at, npy_layout *layout, fpa_error *error)
-{
-    bool comma = false;
-    layout->axes = 0;
-    layout->count = 1;
-    if (**at != '(')
-        return fail(error, FPA_INVALID, path, "has a header without a shape");
-    *at = skip_blanks(*at + 1);
-    while (**at != ')') {
-        if (layout->axes > 0 && !comma)
-            return fail(error, FPA_INVALID, path, "has a shape that cannot be read");
-        fpa_status status = add_axis(path, at, layout, error);
-        if (status)
-            return status;
-        comma = **at == ',';
-        if (comma)
-            *at = skip_blanks(*at + 1);
-    }
-    if (layout->axes == 1 && !comma)
-        return fail(error, FPA_INVALID, path, "has a shape that cannot be read");
-    ++*at;
-    return FPA_OK;
-}
-
-enum { KEY_TYPE = 1, KEY_ORDER = 2, KEY_SHAPE = 4, ALL_KEYS = 7 };
-
-static fpa_status parse_value(int key, const char *path, const char **at, npy_layout *layout,
-                              fpa_error *error)
-{
-    if (key == KEY_TYPE)
-        return parse_type(path, at, layout, error);
-    return key == KEY_ORDER ? parse_order(path, at, layout, error) : parse_shape(path, at, layout, error);
-}
-
-/* "'descr':", and which key it is; 0: none of ours, or no key. */
-static int parse_key(const char **at)
-{
-    const char *name;
-    size_t length;
-    if (!parse_string(at, &name, &length))
-        return 0;
-    *at = skip_blanks(*at);
-    if (**at != ':')
-        return 0;
-    *at = skip_blanks(*at + 1);
-    return is_word(name, length, "descr")           ? KEY_TYPE
-           : is_word(name, length, "fortran_order") ? KEY_ORDER
-           : is_word(name, length, "shape")         ? KEY_SHAPE
-                                                    : 0;
-}
-
-static fpa_status fail_missing(const char *path, int seen, fpa_error *error)
-{
-    return fail(error, FPA_INVALID, path, "has a header without %s",
-                !(seen & KEY_TYPE)    ? "a type"
-                : !(seen & KEY_ORDER) ? "fortran_order"
-                                      : "a shape");
-}
-
-/* The three keys, each once, in any order, and nothing else: what Python would evaluate further
- * ('<f4'*2) is no header. */
-static fpa_status parse_header(const char *path, const char *header, npy_layout *layout, fpa_error *error)
-{
-    const char *at = skip_blanks(header);
-    int seen = 0;
-    bool more = *at == '{';
-    at = more ? skip_blanks(at + 1) : at;
-    while (more && *at != '}') {
-        int key = parse_key(&at);
-        if (!key || (seen & key))
-            return fail(error, FPA_INVALID, path, "has a header that cannot be read: %.40s", at);
-        fpa_status status = parse_value(key, path, &at, layout, error);
-        if (status)
-            return status;
-        seen |= key;
-        at = skip_blanks(at);
-        more = *at == ',';
-        at = more ? skip_blanks(at + 1) : at;
-    }
-    if (*at == '}' && seen != ALL_KEYS)
-        return fail_missing(path, seen, error);
-    if (*at != '}' || *skip_blanks(at + 1))
-        return fail(error, FPA_INVALID, path, "has a header that cannot be read: %.40s", at);
-    return FPA_OK;
 }
 
 /* Read the length of the header and the header; header has room for MAX_HEADER + 1 bytes. */
@@ -248,7 +72,7 @@ static fpa_status read_layout(FILE *file, const char *path, npy_layout *layout, 
     fpa_status status = header ? read_header(file, path, header, error) : fail_memory(error);
 
     if (status == FPA_OK)
-        status = parse_header(path, header, layout, error);
+        status = npy_header_parse(path, header, layout, error);
     if (status == FPA_OK)
         status = check_size(file, path, layout, error);
     free(header);
@@ -296,11 +120,12 @@ static fpa_status open_file(const char *path, FILE **file, fpa_error *error)
 static fpa_status check_limit(const char *path, const npy_layout *layout, const npy_limit *limit,
                               fpa_error *error)
 {
-    if (!limit || layout->axes != 2)
+    const int64_t *shape = layout->shape + (layout->axes == 3);
+    if (!limit || layout->axes < 2 || layout->axes > 3)
         return FPA_OK;
-    if (layout->shape[0] > limit->rows || layout->shape[1] > limit->columns)
+    if (shape[0] > limit->rows || shape[1] > limit->columns)
         return fail(error, FPA_INVALID, path, "is %lld x %lld, but at most %lld x %lld is allowed",
-                    (long long)layout->shape[0], (long long)layout->shape[1], (long long)limit->rows,
+                    (long long)shape[0], (long long)shape[1], (long long)limit->rows,
                     (long long)limit->columns);
     if (layout->count > limit->numbers)
         return fail(error, FPA_INVALID, path, "has %lld numbers, more than there is memory for (%lld)",
@@ -339,31 +164,61 @@ static int64_t place_of(const npy_layout *layout, int64_t i)
     return place;
 }
 
+static double integer_at(const npy_layout *layout, const void *items, int64_t place)
+{
+    const char *at = (const char *)items + place * layout->item;
+    uint64_t bits = 0;
+    memcpy(&bits, at, (size_t)layout->item);
+    if (layout->kind != 'i')
+        return (double)bits;
+    const int above = 64 - 8 * layout->item; /* the sign goes to the top, and comes down again */
+    return (double)((int64_t)(bits << above) >> above);
+}
+
 static double item_at(const npy_layout *layout, const void *items, int64_t i)
 {
     const int64_t place = place_of(layout, i);
+    if (layout->kind != 'f')
+        return integer_at(layout, items, place);
     if (layout->item == 2)
         return (double)f16_to_float(((const uint16_t *)items)[place]);
     return layout->item == 4 ? (double)((const float *)items)[place] : ((const double *)items)[place];
 }
 
-fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
+/* As float, in C order; an integer beyond 2^24 is exact as it is, or an error. */
+static fpa_status convert(const char *path, const npy_layout *layout, const void *items, float *to,
+                          fpa_error *error)
 {
-    npy_layout layout = {0};
+    const double most = 0x1p53; /* what is larger was rounded to double already */
+    for (int64_t i = 0; i < layout->count; i++) {
+        const double value = item_at(layout, items, i);
+        to[i] = (float)value;
+        if (layout->kind != 'f' && ((double)to[i] != value || value > most || value < -most))
+            return fail(error, FPA_INVALID, path,
+                        "holds the integer %.0f, number %lld of the array, which float32 does not have",
+                        value, (long long)i + 1);
+    }
+    return FPA_OK;
+}
+
+static fpa_status read_array(const char *path, npy_wanted wanted, fpa_array *array, fpa_error *error)
+{
+    npy_layout layout = {.wanted = wanted};
     void *items;
 
     *array = (fpa_array){0};
     fpa_status status = read_file(path, NULL, &layout, &items, error);
     if (status != FPA_OK)
         return status;
-    if (layout.item != (int)sizeof(float) || layout.reversed) {
+    if (layout.kind != 'f' || layout.item != (int)sizeof(float) || layout.reversed) {
         float *converted = malloc(layout.count ? (size_t)layout.count * sizeof(float) : 1);
-        for (int64_t i = 0; converted && i < layout.count; i++)
-            converted[i] = (float)item_at(&layout, items, i);
+        status = converted ? convert(path, &layout, items, converted, error) : fail_memory(error);
         free(items);
         items = converted;
-        if (!converted)
-            return fail_memory(error);
+        if (status != FPA_OK) {
+            free(converted);
+            return status;
+        }
     }
     array->axes = layout.axes;
     memcpy(array->shape, layout.shape, sizeof array->shape);
@@ -374,36 +229,76 @@ fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
     return FPA_OK;
 }
 
-fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error)
+fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error)
 {
-    return npy_read_matrix_within(path, NULL, rows, cols, data, error);
+    return read_array(path, WANT_FLOATS, array, error);
 }
 
-fpa_status npy_read_matrix_within(const char *path, const npy_limit *limit, int64_t *rows, int64_t *cols,
-                                  double **data, fpa_error *error)
+fpa_status npy_read_numbers(const char *path, fpa_array *array, fpa_error *error)
+{
+    return read_array(path, WANT_NUMBERS, array, error);
+}
+
+fpa_status npy_read_mask(const char *path, fpa_array *array, fpa_error *error)
+{
+    return read_array(path, WANT_MASK, array, error);
+}
+
+/* The numbers of a file, in double and C order, malloc'ed. */
+static fpa_status read_doubles(const char *path, const npy_limit *limit, npy_layout *layout, double **data,
+                               fpa_error *error)
+{
+    void *items;
+    fpa_status status = read_file(path, limit, layout, &items, error);
+    if (status != FPA_OK)
+        return status;
+    if (layout->kind == 'f' && layout->item == (int)sizeof(double) && !layout->reversed) {
+        *data = items;
+        return FPA_OK;
+    }
+    *data = malloc(layout->count ? (size_t)layout->count * sizeof(double) : 1);
+    for (int64_t i = 0; *data && i < layout->count; i++)
+        (*data)[i] = item_at(layout, items, i);
+    free(items);
+    return *data ? FPA_OK : fail_memory(error);
+}
+
+fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error)
 {
     npy_layout layout = {0};
-    void *items;
-
-    fpa_status status = read_file(path, limit, &layout, &items, error);
+    double *values;
+    fpa_status status = read_doubles(path, NULL, &layout, &values, error);
     if (status != FPA_OK)
         return status;
     if (layout.axes != 2) {
-        free(items);
+        free(values);
         return fail(error, FPA_INVALID, path, "has %d axes, but a matrix has 2", layout.axes);
-    }
-    if (layout.item != (int)sizeof(double) || layout.reversed) {
-        double *wide = malloc(layout.count ? (size_t)layout.count * sizeof(double) : 1);
-        for (int64_t i = 0; wide && i < layout.count; i++)
-            wide[i] = item_at(&layout, items, i);
-        free(items);
-        items = wide;
-        if (!wide)
-            return fail_memory(error);
     }
     *rows = layout.shape[0];
     *cols = layout.shape[1];
-    *data = items;
+    *data = values;
+    return FPA_OK;
+}
+
+fpa_status npy_read_matrices(const char *path, const npy_limit *limit, npy_matrices *matrices,
+                             fpa_error *error)
+{
+    npy_layout layout = {.wanted = WANT_NUMBERS};
+    double *values;
+    fpa_status status = read_doubles(path, limit, &layout, &values, error);
+    if (status != FPA_OK)
+        return status;
+    if (layout.axes != 2 && layout.axes != 3) {
+        free(values);
+        return fail(error, FPA_INVALID, path, "has %d axes, but a matrix has 2, several of one shape have 3",
+                    layout.axes);
+    }
+    const int stacked = layout.axes == 3;
+    *matrices = (npy_matrices){.several = stacked,
+                               .count = stacked ? layout.shape[0] : 1,
+                               .rows = layout.shape[stacked],
+                               .columns = layout.shape[stacked + 1],
+                               .data = values};
     return FPA_OK;
 }
 
@@ -411,63 +306,4 @@ void npy_free(fpa_array *array)
 {
     free(array->data);
     *array = (fpa_array){0};
-}
-
-/* ---- writing ---- */
-
-/* "(3, 4)", and "(3,)" for one axis, as Python has it. */
-static void format_shape(char *text, size_t size, const fpa_array *array)
-{
-    size_t used = (size_t)snprintf(text, size, "(");
-    for (int i = 0; i < array->axes; i++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%lld", i ? ", " : "", (long long)array->shape[i]);
-    snprintf(text + used, size - used, "%s)", array->axes == 1 ? "," : "");
-}
-
-/* Version 1.0; the data begin at a multiple of ALIGNMENT. */
-enum { WRITTEN_HEADER = 512 };
-_Static_assert(WRITTEN_HEADER % ALIGNMENT == 0 && WRITTEN_HEADER > NPY_MAX_AXES * 24 + 128, "too short");
-
-/* The number of bytes. */
-static size_t format_header(char header[WRITTEN_HEADER], const fpa_array *array)
-{
-    enum { START = MAGIC_SIZE + 2 };
-    char shape[NPY_MAX_AXES * 24 + 8];
-    format_shape(shape, sizeof shape, array);
-    size_t text = (size_t)snprintf(header + START, WRITTEN_HEADER - START,
-                                   "{'descr': '<f%d', 'fortran_order': False, 'shape': %s, }",
-                                   array->item == 2 ? 2 : 4, shape);
-    size_t length = (START + text + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - START;
-    memset(header + START + text, ' ', length - text - 1);
-    header[START + length - 1] = '\n';
-    memcpy(header, magic, 6);
-    header[6] = 1;
-    header[7] = 0;
-    header[8] = (char)(length & 255);
-    header[9] = (char)(length >> 8);
-    return START + length;
-}
-
-static fpa_status write_parts(const char *path, const fpa_array *array, const void *items, size_t item,
-                              fpa_error *error)
-{
-    char header[WRITTEN_HEADER];
-    size_t size = format_header(header, array);
-    const fpa_bytes parts[] = {{header, size}, {items, (size_t)array->count * item}};
-    return output_write(path, 0666, parts, 2, error);
-}
-
-fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error)
-{
-    if (array->item != 2)
-        return write_parts(path, array, array->data, sizeof(float), error);
-    uint16_t *halves = malloc(array->count ? (size_t)array->count * sizeof *halves : 1);
-    if (!halves)
-        return fail_memory(error);
-    for (int64_t i = 0; i < array->count; i++)
-        halves[i] = f16_from_float(array->data[i]);
-    fpa_status status = write_parts(path, array, halves, sizeof *halves, error);
-    free(halves);
-    return status;
 }

@@ -14,13 +14,17 @@ typedef struct fpa_array {
     int64_t shape[NPY_MAX_AXES];
     int64_t count; /* product of shape */
     float *data;   /* [count], C order, malloc'ed */
-    int item;      /* bytes of a number in its file: 2 (float16), 4 or 8; 0 stands for 4 */
+    int item;      /* bytes of a number in its file: 1, 2 (float16), 4 or 8; 0 stands for 4 */
     bool reversed; /* the file has it in Fortran order: it was copied */
 } fpa_array;
 
 /* Read float16 or float32, or float64 rounded to float32; Fortran order is copied to C order. The message names the file
  * and what it holds. */
 fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error);
+/* The same, or integers of any type: INVALID where float32 does not have one of them. */
+fpa_status npy_read_numbers(const char *path, fpa_array *array, fpa_error *error);
+/* A mask, bool or uint8: its numbers as they are. */
+fpa_status npy_read_mask(const char *path, fpa_array *array, fpa_error *error);
 /* Write float32, or float16 (item 2), to where path leads (output.h): a file appears whole or not at all. */
 fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error);
 void npy_free(fpa_array *array);
@@ -28,12 +32,19 @@ void npy_free(fpa_array *array);
 /* A matrix for a spec: exactly two axes, in double; malloc'ed. */
 fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error);
 
-/* The same of at most so many rows, columns and numbers: what has more is INVALID before it is read. */
+/* What a spec may be given: a matrix, two axes, or several of one shape, three; floats, or integers of any type. */
+typedef struct npy_matrices {
+    bool several; /* three axes; else count is 1 */
+    int64_t count, rows, columns;
+    double *data; /* [count][rows][columns], malloc'ed */
+} npy_matrices;
+
+/* Of each matrix at most so many rows and columns, of all so many numbers: what has more is INVALID before it is read. */
 typedef struct npy_limit {
     int64_t rows, columns, numbers;
 } npy_limit;
 
-fpa_status npy_read_matrix_within(const char *path, const npy_limit *limit, int64_t *rows, int64_t *cols,
-                                  double **data, fpa_error *error);
+fpa_status npy_read_matrices(const char *path, const npy_limit *limit, npy_matrices *matrices,
+                             fpa_error *error);
 
 #endif

@@ -1,4 +1,5 @@
 /* bench: measure heads on this machine, in one form at one size. */
+#include "head/lift.h"
 #include "bench.h"
 #include "bench_backward.h"
 #include "bench_candidates.h"
@@ -45,14 +46,16 @@ static void show(const bench *b, const bench_row *row)
         bench_print(row);
 }
 
-/* Of q, k, v, o and gates, and of a state that is read and written, once each. */
+/* Of q, k, v, o, gates, positions and masks, and of a state that is read and written, once each. */
 static double least_bytes(const bench *b, const fpa_kernel *kernel, fpa_form form)
 {
     const fpa_head *head = kernel->head;
     const double sequences = (double)b->load.batch * (double)b->load.heads;
-    const double token = 2.0 * dtype_size(head->dtype) * (head->d + head->dv) + (head->gate ? 4 : 0);
+    const double token = 2.0 * dtype_size(head->dtype) * (head_width(head) + head->dv) + (head->gate ? 4 : 0);
     const double states = form == FPA_FORM_RECURRENT ? 2 * kernel->facts.state_bytes : 0;
-    return sequences * ((double)b->load.length * token + states);
+    const double positions = head->lift ? 4.0 * head->lift->positions + head->lift->key_mask : 0;
+    return sequences * ((double)b->load.length * token + states) +
+           (double)b->load.batch * (double)b->load.length * positions;
 }
 
 /* The bound and the prediction of what was timed. */

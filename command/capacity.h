@@ -30,6 +30,7 @@ typedef struct kernel_moments {
 /* Keys are random directions of length sqrt(d), as a norm in front of attention makes them: k(scale q, k) of a
  * head with scale = 1 / sqrt(d) has arguments of size 1, as softmax's. Of a power of q.k, or a polynomial in it, by
  * formula; of others from pairs of 256 keys of a fixed seed, rows that are given at run time taken orthonormal.
+ * Not for heads with a lift, as rows of `fpac design` never have: simple knows only the polynomial of their coordinates.
  * NO_MEMORY; UNSUPPORTED: k(x, x) is 0 on average, and nothing comes back. */
 fpa_status kernel_measure(const fpa_simplified *simple, double scale, kernel_moments *moments,
                           fpa_error *error);

@@ -8,7 +8,7 @@
 enum { CHART_LABEL = 320 };
 
 typedef struct fpa_point {
-    double x, y; /* above 0 */
+    double x, y; /* above 0; y 0 or more where it is linear */
 } fpa_point;
 
 typedef struct fpa_series {

@@ -31,7 +31,7 @@ _fpac_values() {
     --dtype) printf 'f32\nbf16\nf16\n' ;;
     --dump) printf 'head\nsimplified\nplan\nsource\n' ;;
     --normalize) printf 'none\nsum\nmax\none_plus_sum\n' ;;
-    --family) printf 'tspow\nlinear\ngated\npower\nspow\ntaylor\ninhomogeneous\nproduct\n' ;;
+    --family) printf 'tspow\nlinear\ngated\npower\nspow\ntaylor\ninhomogeneous\nproduct\nelu\nfourier\n' ;;
     --kind) printf 'time\nshare\ndecode\n' ;;
     *) return 1 ;;
     esac

@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "head/lift.h"
 #include "base/clock.h"
 #include "gen/emit/emit.h"
 #include "gen/plan/plan.h"
 #include "gen/simplify/simplify.h"
 #include "command.h"
 #include "explain_candidates.h"
+#include "explain_symmetry.h"
+#include "explain_lift.h"
 #include "json.h"
 #include "options.h"
 #include "plain_text.h"
@@ -61,7 +64,10 @@ static bool same_shape(const fpa_term *a, const fpa_term *b)
     if (a->branch_count != b->branch_count)
         return false;
     for (int i = 0; i < a->branch_count; i++) {
-        if (a->branches[i].kind != b->branches[i].kind || a->branches[i].width != b->branches[i].width)
+        const fpa_branch *left = &a->branches[i], *right = &b->branches[i];
+        if (left->kind != right->kind || left->width != right->width)
+            return false;
+        if (left->kind == FPA_BRANCH_COORDINATES && left->row[0] != right->row[0])
             return false;
     }
     return true;
@@ -73,7 +79,13 @@ static void print_branches(const fpa_term *term)
         printf("the constant 1");
     for (int i = 0; i < term->branch_count; i++) {
         const fpa_branch *branch = &term->branches[i];
-        printf("%s%s %d", i ? " x " : "", branch_kind_name(branch->kind), branch->width);
+        const char *name = branch_kind_name(branch->kind), *between = i ? " x " : "";
+        if (branch->kind == FPA_BRANCH_COORDINATES && branch->width > 1)
+            printf("%s%s %d..%d", between, name, branch->row[0] + 1, branch->row[branch->width - 1] + 1);
+        else if (branch->kind == FPA_BRANCH_COORDINATES)
+            printf("%scoordinate %d", between, branch->row[0] + 1);
+        else
+            printf("%s%s %d", between, name, branch->width);
     }
 }
 
@@ -118,20 +130,31 @@ static void print_head(const fpa_head *head)
     printf("head %s (", head->name);
     print_escaped(stdout, head->origin ? head->origin : "no file");
     puts(")");
-    printf("  d = %d, dv = %d, degree %d, %s", head->d, head->dv, head_degree(head),
+    printf("  d = %d, dv = %d, degree %d, %s", head_width(head), head->dv, head_degree(head),
            head->causal ? "causal" : "not causal");
     if (head->scale != 1)
         printf(", scale %.9g", head->scale);
     printf(", normaliser %s", normalize_name(head->normalize));
     if (head->normalize == FPA_NORMALIZE_SUM || head->normalize == FPA_NORMALIZE_MAX)
         printf(" (eps %g)", head->eps);
+    if (head->window)
+        printf(", window %d", head->window);
     printf("%s, %s, state %s", head->gate ? ", gated" : "", dtype_name(head->dtype),
            dtype_name(head->state_dtype));
     if (head->products != FPA_PRODUCTS_PLAIN)
         printf(", products %s", products_name(head->products));
     printf("\n\n%d term%s as written\n", head->term_count, head->term_count == 1 ? "" : "s");
     print_terms(head);
+    if (head->window)
+        printf("  the newest %d key%s: exp(scale q.k) instead, of q and k as given\n", head->window,
+               head->window == 1 ? "" : "s");
     print_matrices(head);
+    explain_lift_print(head);
+    for (int i = 0; i < head->note_count; i++) {
+        fputs(i ? "  " : "\n  ", stdout);
+        print_escaped(stdout, head->notes[i]);
+        putchar('\n');
+    }
 }
 
 static void print_notes(const fpa_simplified *simple)
@@ -231,11 +254,13 @@ static fpa_status print_explanation(const stages *all, const explain_options *op
     print_head(all->written);
     print_notes(&all->simple);
     print_features(all->written, &all->plan.facts);
+    fpa_status status = explain_symmetry(all->written, &all->simple, NULL, error);
     print_costs(&all->plan.facts);
-    const fpa_status status = print_backward(all, error);
+    if (!status)
+        status = print_backward(all, error);
     print_plan(plan);
     free(plan);
-    return options->call.length && !status
+    return !status && options->call.length
                ? explain_candidates(&all->plan, &all->simple, all->written, &options->call, NULL, error)
                : status;
 }
@@ -260,7 +285,10 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     json_text(json, "head", all->written->name);
     json_text(json, "origin", all->written->origin);
     json_text(json, "target", facts->target);
-    json_integer(json, "d", all->written->d);
+    json_integer(json, "d", head_width(all->written));
+    json_integer(json, "coordinates", all->written->d);
+    json_integer(json, "positions", all->written->lift ? all->written->lift->positions : 0);
+    json_bool(json, "key_mask", all->written->lift && all->written->lift->key_mask);
     json_integer(json, "dv", all->written->dv);
     json_integer(json, "degree", head_degree(all->written));
     json_integer(json, "terms", all->written->term_count);
@@ -272,7 +300,14 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     json_number(json, "state_bytes", facts->state_bytes);
     json_integer(json, "block", facts->block);
     json_integer(json, "chunk", facts->chunk);
+    if (all->written->window)
+        json_integer(json, "window", all->written->window);
     write_costs(json, facts);
+    explain_lift_write(json, all->written);
+    json_array(json, "notes");
+    for (int i = 0; i < all->written->note_count; i++)
+        json_text(json, NULL, all->written->notes[i]);
+    json_close(json);
     json_array(json, "simplifications");
     for (int i = 0; i < all->simple.note_count; i++)
         json_text(json, NULL, all->simple.notes[i]);
@@ -281,7 +316,8 @@ static fpa_status write_json(fpa_json *json, const stages *all, const explain_op
     for (int i = 0; i < all->simple.warning_count; i++)
         json_text(json, NULL, all->simple.warnings[i]);
     json_close(json);
-    if (options->call.length) {
+    status = explain_symmetry(all->written, &all->simple, json, error);
+    if (!status && options->call.length) {
         json_array(json, "calls");
         status = explain_candidates(&all->plan, &all->simple, all->written, &options->call, json, error);
         json_close(json);
@@ -397,8 +433,9 @@ int command_explain(int count, char **arguments)
         "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
         "[--backward] [--length N] [--batch N] [--heads N] [--form FORM] [--json] [--verbose]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
-        "features D beside the exact minimum and beside TPOW, the state's size, the cost of\n"
-        "each form and the plan for a target. With --length: every way to carry out a call of that\n"
+        "features D beside the exact minimum and beside TPOW, the state's size, the rotations of q\n"
+        "and k that leave it as it is, the cost of each form and the plan for a target. With --length: every "
+        "way to carry out a call of that\n"
         "size, its seconds by the model of the machine and what limits it, or why it does not suit.",
         OPTION_TABLE(table),
         1,

@@ -7,6 +7,7 @@
 #include "runtime/c/compiler.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/nvrtc_library.h"
+#include "head/lift.h"
 #include "command.h"
 #include "json.h"
 #include "options.h"
@@ -140,7 +141,7 @@ static fpa_status measure_head(const fpa_head *head, head_size *size, fpa_error 
         return status == FPA_NO_MEMORY ? status : FPA_OK;
     const double columns = head->dv + (head->normalize != FPA_NORMALIZE_NONE);
     size->features = head_features(simple.head);
-    size->state_bytes = !head->causal ? 0 : size->features * columns * (double)dtype_size(head->state_dtype);
+    size->state_bytes = size->features * columns * (double)dtype_size(head->state_dtype);
     simplified_free(&simple);
     return FPA_OK;
 }
@@ -150,13 +151,17 @@ static void print_head(const fpa_head *head, const head_size *size)
     char features[32] = "-", state[SIZE_TEXT] = "-";
     if (size->features > 0) {
         snprintf(features, sizeof features, "%.0f", size->features);
-        if (head->causal) /* the parallel form has none */
-            size_text(state, size->state_bytes);
+        size_text(state, size->state_bytes);
     }
-    printf("%-28s d %4d  dv %4d  degree %d  terms %6d  D %10.0f -> %8s  state %10s%s%s%s%s\n", head->name,
-           head->d, head->dv, head_degree(head), head->term_count, head_features(head), features, state,
-           head->causal ? "" : "  not causal", head->normalize ? "  normaliser " : "",
-           head->normalize ? normalize_name(head->normalize) : "", head->gate ? "  gated" : "");
+    printf("%-28s d %4d  dv %4d  degree %d  terms %6d  D %10.0f -> %8s  state %10s%s%s%s%s%s%s", head->name,
+           head_width(head), head->dv, head_degree(head), head->term_count, head_features(head), features,
+           state, head->causal ? "" : "  not causal", head->normalize ? "  normaliser " : "",
+           head->normalize ? normalize_name(head->normalize) : "", head->gate ? "  gated" : "",
+           head->lift && head->lift->positions ? "  positions" : "",
+           head->lift && head->lift->key_mask ? "  key mask" : "");
+    if (head->window)
+        printf("  window %d", head->window);
+    putchar('\n');
 }
 
 static void write_head(fpa_json *json, const char *spec, const fpa_head *head, const head_size *size)
@@ -165,7 +170,7 @@ static void write_head(fpa_json *json, const char *spec, const fpa_head *head, c
     json_text(json, "spec", spec);
     json_text(json, "head", head->name);
     json_text(json, "origin", head->origin);
-    json_integer(json, "d", head->d);
+    json_integer(json, "d", head_width(head));
     json_integer(json, "dv", head->dv);
     json_integer(json, "degree", head_degree(head));
     json_integer(json, "terms", head->term_count);
@@ -175,6 +180,9 @@ static void write_head(fpa_json *json, const char *spec, const fpa_head *head, c
     json_bool(json, "causal", head->causal);
     json_text(json, "normalize", normalize_name(head->normalize));
     json_bool(json, "gate", head->gate);
+    json_integer(json, "positions", head->lift ? head->lift->positions : 0);
+    json_bool(json, "key_mask", head->lift && head->lift->key_mask);
+    json_integer(json, "window", head->window);
     json_text(json, "dtype", dtype_name(head->dtype));
     json_close(json);
 }

@@ -23,10 +23,11 @@ typedef struct sample {
     int axes;
     int64_t shape[4];
     float low, high; /* of its numbers */
+    bool counted;    /* instead: the tokens, from 0 on */
 } sample;
 
 /* What is written: the arrays, then the spec. */
-enum { MOST_SAMPLES = 4 + STARTER_WEIGHTS, MOST_FILES = MOST_SAMPLES + 1 };
+enum { MOST_SAMPLES = 5 + STARTER_WEIGHTS, MOST_FILES = MOST_SAMPLES + 1 };
 typedef struct beginning {
     const starter_family *family;
     const char *folder, *name;
@@ -68,9 +69,14 @@ static void choose_samples(beginning *all)
     add_sample(all, "v", 4, wide, -1, 1);
     if (family->gate)
         add_sample(all, "log_gate", 3, narrow, -0.07f, 0);
+    if (family->positions) {
+        const int64_t tokens[] = {SEQUENCES, TOKENS, family->positions};
+        add_sample(all, "positions", 3, tokens, 0, 0);
+        all->sample[all->samples - 1].counted = true;
+    }
     for (int i = 0; i < STARTER_WEIGHTS && family->weight[i].name; i++) {
-        const int64_t shape[] = {HEADS, family->weight[i].rows, family->d};
-        const float most = 1.7f / sqrtf((float)family->d);
+        const int64_t shape[] = {HEADS, family->weight[i].rows, family->weight[i].cols};
+        const float most = 1.7f / sqrtf((float)family->weight[i].cols);
         add_sample(all, family->weight[i].name, 3, shape, -most, most);
     }
 }
@@ -96,6 +102,8 @@ static fpa_status write_array(const char *path, const sample *of, uint64_t seed,
     if (!array.data)
         return fail_memory(error);
     fill_numbers(&array, of, seed);
+    for (int64_t i = 0; of->counted && i < array.count; i++)
+        array.data[i] = (float)(i / of->shape[2]);
     fpa_status status = npy_write(path, &array, error);
     npy_free(&array);
     return status;
@@ -221,7 +229,7 @@ int command_new(int count, char **arguments)
     bool sampled = false, bare = false;
     const fpa_option table[] = {
         {"--family", OPTION_TEXT, &family, "FAMILY",
-         "tspow, linear, gated, power, spow, taylor, inhomogeneous, product (tspow)", 0, 0},
+         "tspow, linear, gated, power, spow, taylor, inhomogeneous, product, elu, fourier (tspow)", 0, 0},
         {"--sample", OPTION_FLAG, &sampled, NULL, "the spec and arrays to apply it to (without options, too)",
          0, 0},
         {"--no-sample", OPTION_FLAG, &bare, NULL, "the spec alone", 0, 0},
@@ -230,8 +238,9 @@ int command_new(int count, char **arguments)
     const fpa_syntax syntax = {
         "new NAME [--family FAMILY] [--sample | --no-sample] [-o DIR]",
         "Write NAME.lua, the spec of a head to begin with, and NAME.q.npy, NAME.k.npy, NAME.v.npy\n"
-        "(of gated: NAME.log_gate.npy; of product: NAME.W1.npy, NAME.W2.npy), arrays that fpac run\n"
-        "applies it to. A file that is there is never overwritten.",
+        "(of gated: NAME.log_gate.npy; of product: NAME.W1.npy, NAME.W2.npy; of fourier:\n"
+        "NAME.positions.npy, NAME.a.npy, NAME.b.npy, NAME.c.npy), arrays that fpac run applies it to. A file "
+        "that is there is never overwritten.",
         OPTION_TABLE(table),
         1,
         1,

@@ -24,14 +24,22 @@ fpa_status operand_new(int axes, const int64_t *shape, fpa_operand *operand, fpa
     return array->data ? FPA_OK : fail_memory(error);
 }
 
+static size_t item_of(const fpa_operand *operand)
+{
+    return operand->is_mask ? 1 : dtype_size(operand->dtype);
+}
+
 static fpa_status convert(fpa_operand *operand, fpa_error *error)
 {
-    size_t size = dtype_size(operand->dtype);
+    size_t size = item_of(operand);
     char *stored = calloc((size_t)operand->array.count + 1, size);
     if (!stored)
         return fail_memory(error);
     for (int64_t i = 0; i < operand->array.count; i++)
-        dtype_store(operand->dtype, stored + (size_t)i * size, (double)operand->array.data[i]);
+        if (operand->is_mask)
+            stored[i] = operand->array.data[i] != 0;
+        else
+            dtype_store(operand->dtype, stored + (size_t)i * size, (double)operand->array.data[i]);
     operand->stored = stored;
     return FPA_OK;
 }
@@ -51,7 +59,7 @@ static void *own_values(const fpa_operand *operand)
 
 static size_t operand_bytes(const fpa_operand *operand)
 {
-    return (size_t)operand->array.count * dtype_size(operand->dtype);
+    return (size_t)operand->array.count * item_of(operand);
 }
 
 fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error)
@@ -63,6 +71,20 @@ fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error)
         .device = {kDLCPU, 0},
         .ndim = operand->array.axes,
         .dtype = dtype_describe(dtype),
+        .shape = operand->array.shape,
+    };
+    return status;
+}
+
+fpa_status operand_bind_mask(fpa_operand *operand, fpa_error *error)
+{
+    operand->is_mask = true;
+    fpa_status status = convert(operand, error);
+    operand->tensor = (DLTensor){
+        .data = operand->stored,
+        .device = {kDLCPU, 0},
+        .ndim = operand->array.axes,
+        .dtype = {kDLUInt, 8, 1},
         .shape = operand->array.shape,
     };
     return status;

@@ -10,7 +10,8 @@
 typedef struct fpa_operand {
     fpa_array array;
     fpa_dtype dtype;
-    void *stored;           /* the same values in dtype; NULL: they are the array's own */
+    bool is_mask;           /* bytes of 0 and 1 instead of dtype */
+    void *stored;           /* the same values in dtype, or those bytes; NULL: they are the array's own */
     const fpa_kernel *home; /* whose device holds the tensor; NULL: it is on the CPU */
     DLTensor tensor;        /* contiguous */
 } fpa_operand;
@@ -21,6 +22,9 @@ fpa_status operand_new(int axes, const int64_t *shape, fpa_operand *operand, fpa
 /* Make the tensor, converting values when dtype is not float32. The operand stays where it is from
  * now on: its tensor points into it. */
 fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error);
+
+/* The tensor of a mask, a byte for each number: 1 where it is not 0. */
+fpa_status operand_bind_mask(fpa_operand *operand, fpa_error *error);
 
 /* Copy a bound tensor to where the kernel computes; nothing to do when that is the CPU. The kernel
  * outlives the operand. */

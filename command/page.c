@@ -11,10 +11,12 @@
 static void write_kind(const page *p)
 {
     const fpa_head *head = p->head;
-    fprintf(p->out, "<p class=\"kind\">d = %d, dv = %d, degree %d, %s", head->d, head->dv, head_degree(head),
-            head->causal ? "causal" : "not causal");
+    fprintf(p->out, "<p class=\"kind\">d = %d, dv = %d, degree %d, %s", head_width(head), head->dv,
+            head_degree(head), head->causal ? "causal" : "not causal");
     if (head->normalize != FPA_NORMALIZE_NONE)
         fprintf(p->out, ", normalised (%s)", normalize_name(head->normalize));
+    if (head->window)
+        fprintf(p->out, ", window %d", head->window);
     fprintf(p->out, "%s, stored as %s, state as %s</p>\n", head->gate ? ", gated" : "",
             dtype_name(head->dtype), dtype_name(head->state_dtype));
 }

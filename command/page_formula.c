@@ -204,6 +204,12 @@ static void write_output(const page *p)
         fputs("<li><var>G</var><sub>t</sub>: the running sum of the log-gates, one a token and head, given "
               "at run time</li>\n",
               p->out);
+    if (p->head->window)
+        fprintf(p->out,
+                "<li>of the newest %d keys, the token's own among them, <var>k</var> is "
+                "e<sup>%s<var>q</var>·<var>k</var></sup> "
+                "of the vectors as they are given</li>\n",
+                p->head->window, p->head->scale != 1 ? "<var>σ</var>&#8201;" : "");
     fputs("</ul>\n", p->out);
 }
 

@@ -60,13 +60,22 @@ void page_visible(const page *p)
               "<b>recurrent</b> form is a chunk of one token.</p>\n",
               p->out);
     else
-        fputs("<p>Every query sees every key, before it and behind it: there is the parallel form alone, "
-              "with a score a pair.</p>\n",
+        fputs("<p>Every query sees every key, before it and behind it. In the <b>parallel</b> form every "
+              "pair has "
+              "a score. In the <b>chunked</b> form keys have none: chunk by chunk they go into the state, "
+              "which "
+              "every query reads when all are in it.</p>\n",
               p->out);
     if (p->head->gate)
         fputs("<p>The gate lets what was seen fade: a key counts e<sup>G<sub>t</sub> − G<sub>j</sub></sup> "
               "as much, in every form alike.</p>\n",
               p->out);
+    if (p->head->window)
+        fprintf(p->out,
+                "<p>The newest %d keys have softmax's weights, and are not in the state: it lags behind "
+                "them, in every "
+                "form alike.</p>\n",
+                p->head->window);
     fputs("<ul class=\"notes\">\n", p->out);
     for (int i = 0; i < PAGE_MACHINES; i++)
         write_chunk(p, &p->machine[i]);

@@ -19,6 +19,7 @@ int command_prelude(int count, char **arguments)
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))
         return code;
-    fputs(spec_prelude(), stdout);
+    for (const char *const *text = spec_preludes(); *text; text++)
+        printf(*text == *spec_preludes() ? "%s" : "\n%s", *text);
     return finish_output(EXIT_OK);
 }

@@ -40,7 +40,7 @@ void index_add(const page *p)
             "</span><span class=\"small\">D = %s, state %s</span><span class=\"small\">d = %d, dv = %d, "
             "degree %d%s%s</span>",
             markup_number(features, (double)p->facts.features), size_text(size, p->facts.state_bytes),
-            p->head->d, p->head->dv, head_degree(p->head),
+            head_width(p->head), p->head->dv, head_degree(p->head),
             p->head->normalize == FPA_NORMALIZE_NONE ? "" : ", normalised", p->head->gate ? ", gated" : "");
     fputs("</a></li>\n", p->out);
 }

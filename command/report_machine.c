@@ -1,4 +1,5 @@
 /* report_machine: one head on one machine: its plan, its verdict, its times. */
+#include "head/lift.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -110,7 +111,8 @@ static fpa_status measure(const fpa_kernel *kernel, page_machine *made, fpa_erro
     for (int form = 0; form < FORM_RECURRENT; form++) {
         for (int64_t length = 256; length <= 65536 && !status; length *= 4) {
             const fpa_call_size size = page_call(made, form, length);
-            const fpa_load load = {(fpa_form)form, size.batch, length, size.heads, 5, 1, 0, 0, NULL};
+            const int64_t heads = lift_heads(kernel->head) ? lift_heads(kernel->head) : size.heads;
+            const fpa_load load = {(fpa_form)form, size.batch, length, heads, 5, 1, 0, 0, NULL};
             fpa_timing timing;
             if (!(kernel->facts.forms & 1 << form) || !is_short(kernel, form, length))
                 continue;

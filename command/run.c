@@ -12,7 +12,7 @@
 #include "operand.h"
 #include "options.h"
 
-enum { INPUT_Q, INPUT_K, INPUT_V, INPUT_GATE, INPUT_STATE, INPUTS };
+enum { INPUT_Q, INPUT_K, INPUT_V, INPUT_GATE, INPUT_STATE, INPUT_POSITIONS, INPUT_MASK, INPUTS };
 
 typedef struct run_options {
     const char *head, *form, *target, *dtype;
@@ -34,7 +34,8 @@ typedef struct run_data {
     size_t workspace_size;
 } run_data;
 
-static const char *const input_names[INPUTS] = {"q", "k", "v", "log_gate", "state_in"};
+static const char *const input_names[INPUTS] = {"q",        "k",         "v",       "log_gate",
+                                                "state_in", "positions", "key_mask"};
 
 static fpa_status check_axes(const char *path, const fpa_operand *operand, const char *form, fpa_error *error)
 {
@@ -43,11 +44,19 @@ static fpa_status check_axes(const char *path, const fpa_operand *operand, const
     return fail(error, FPA_INVALID, path, "has %d axes, but %s are needed", operand->array.axes, form);
 }
 
+/* Positions are often counted, and a mask has no fractions. */
+static fpa_status read_input(int input, const char *path, fpa_array *array, fpa_error *error)
+{
+    return input == INPUT_POSITIONS ? npy_read_numbers(path, array, error)
+           : input == INPUT_MASK    ? npy_read_mask(path, array, error)
+                                    : npy_read(path, array, error);
+}
+
 static fpa_status read_inputs(const run_options *options, run_data *data, fpa_error *error)
 {
     for (int i = 0; i < INPUTS; i++) {
         fpa_status status =
-            options->input[i] ? npy_read(options->input[i], &data->input[i].array, error) : FPA_OK;
+            options->input[i] ? read_input(i, options->input[i], &data->input[i].array, error) : FPA_OK;
         if (status)
             return status;
         note_order(options->input[i], &data->input[i].array);
@@ -61,10 +70,11 @@ static fpa_status bind_inputs(run_data *data, fpa_error *error)
 {
     const fpa_description *about = fpa_describe(data->kernel);
     const fpa_dtype dtype = dtype_find(about->dtype);
-    const fpa_dtype dtypes[INPUTS] = {dtype, dtype, dtype, FPA_F32, dtype_find(about->state_dtype)};
+    const fpa_dtype dtypes[INPUTS] = {dtype, dtype, dtype, FPA_F32, dtype_find(about->state_dtype), FPA_F32};
     fpa_status status = FPA_OK;
     for (int i = 0; i < INPUTS && !status; i++)
-        status = operand_bind(&data->input[i], dtypes[i], error);
+        status = i == INPUT_MASK ? operand_bind_mask(&data->input[i], error)
+                                 : operand_bind(&data->input[i], dtypes[i], error);
     return status;
 }
 
@@ -116,6 +126,28 @@ static fpa_status check_gate_given(const run_options *options, const run_data *d
     return FPA_OK;
 }
 
+/* Positions and a mask, which heads take or not. */
+static fpa_status check_tokens_given(const run_options *options, const run_data *data, fpa_error *error)
+{
+    const fpa_description *about = fpa_describe(data->kernel);
+    const bool positions = options->input[INPUT_POSITIONS], mask = options->input[INPUT_MASK];
+    if (about->positions && !positions)
+        return fail(error, FPA_INVALID, "--positions",
+                    "is needed: %s takes positions of %d number%s; give [B, L%s], a token's own", about->name,
+                    about->positions, about->positions == 1 ? "" : "s", about->positions == 1 ? "" : ", n");
+    if (!about->positions && positions)
+        return fail(error, FPA_INVALID, "--positions", "is given, but %s takes no positions", about->name);
+    if (about->key_mask && !mask)
+        return fail(
+            error, FPA_INVALID, "--key-mask",
+            "is needed: %s takes a mask of keys; give [B, L] of bool or uint8, true where a key takes "
+            "part",
+            about->name);
+    if (!about->key_mask && mask)
+        return fail(error, FPA_INVALID, "--key-mask", "is given, but %s takes no mask of keys", about->name);
+    return FPA_OK;
+}
+
 static fpa_status read_weights(const fpa_texts *texts, run_data *data, fpa_error *error)
 {
     const fpa_description *about = fpa_describe(data->kernel);
@@ -162,6 +194,23 @@ static fpa_status make_outputs(const run_options *options, run_data *data, fpa_e
     return status ? status : operand_bind(&data->state_out, dtype_find(about->state_dtype), error);
 }
 
+/* Of a head with a window k and v begin with the window's tokens before q's, which a state that is given lacks. */
+static fpa_status set_recent(const run_options *options, run_data *data, fpa_error *error)
+{
+    const int64_t more = data->input[INPUT_K].array.shape[1] - data->input[INPUT_Q].array.shape[1];
+    const int window = fpa_describe(data->kernel)->window;
+    if (!window)
+        return FPA_OK;
+    if (options->input[INPUT_STATE] && window > 1 && more <= 0)
+        return fail(
+            error, FPA_INVALID, "--state-in",
+            "lacks the window's keys: k and v need the %d tokens before q's first, or as many as there are, "
+            "in front",
+            window - 1);
+    data->tensors.recent = more > 0 ? more : 0;
+    return FPA_OK;
+}
+
 static void set_tensors(const run_options *options, run_data *data)
 {
     fpa_tensors *tensors = &data->tensors;
@@ -170,6 +219,8 @@ static void set_tensors(const run_options *options, run_data *data)
     tensors->v = &data->input[INPUT_V].tensor;
     tensors->o = &data->o.tensor;
     tensors->log_gate = options->input[INPUT_GATE] ? &data->input[INPUT_GATE].tensor : NULL;
+    tensors->positions = options->input[INPUT_POSITIONS] ? &data->input[INPUT_POSITIONS].tensor : NULL;
+    tensors->key_mask = options->input[INPUT_MASK] ? &data->input[INPUT_MASK].tensor : NULL;
     tensors->state_in = options->input[INPUT_STATE] ? &data->input[INPUT_STATE].tensor : NULL;
     tensors->state_out = options->state_output ? &data->state_out.tensor : NULL;
 }
@@ -235,7 +286,9 @@ static fpa_status forward(int form, const run_data *data, fpa_error *error)
 static fpa_status compute(const run_options *options, int form, run_data *data, fpa_error *error)
 {
     set_tensors(options, data);
-    fpa_status status = place_operands(options, data, error);
+    fpa_status status = set_recent(options, data, error);
+    if (!status)
+        status = place_operands(options, data, error);
     if (!status)
         status = workspace_new(data->kernel, NULL, form, &data->tensors, &data->workspace,
                                &data->workspace_size, error);
@@ -381,6 +434,8 @@ static fpa_status run_head(const char *spec, const run_options *options, fpa_err
     if (!status)
         status = check_gate_given(options, &data, error);
     if (!status)
+        status = check_tokens_given(options, &data, error);
+    if (!status)
         status = bind_inputs(&data, error);
     if (!status)
         status = read_weights(&options->weights, &data, error);
@@ -419,6 +474,10 @@ int command_run(int count, char **arguments)
         {"--v", OPTION_TEXT, &options.input[INPUT_V], "FILE", "[B, L, H, dv]", 0, 0},
         {"--log-gate", OPTION_TEXT, &options.input[INPUT_GATE], "FILE",
          "[B, L, H], natural logarithm, a step", 0, 0},
+        {"--positions", OPTION_TEXT, &options.input[INPUT_POSITIONS], "FILE",
+         "[B, L, n], or [B, L] when n is 1; floats or integers", 0, 0},
+        {"--key-mask", OPTION_TEXT, &options.input[INPUT_MASK], "FILE",
+         "[B, L], bool or uint8; true: the key takes part", 0, 0},
         {"--weights", OPTION_MANY, &options.weights, "NAME=FILE", "a trainable matrix; once for each", 0, 0},
         {"--state-in", OPTION_TEXT, &options.input[INPUT_STATE], "FILE",
          "[B, H, N], or [B, H, D, dv]; else zero", 0, 0},

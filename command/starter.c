@@ -78,7 +78,26 @@ static const starter_family families[] = {
      .d = 64,
      .dv = 64,
      .features = 192,
-     .weight = {{"W1", 12}, {"W2", 16}}},
+     .weight = {{"W1", 12, 64}, {"W2", 16, 64}}},
+    {.name = "elu",
+     .kernel = "(elu(q) + 1) . (elu(k) + 1), linear attention with a map: never negative",
+     .terms = "{ term { identity():map(elu_plus_one) } }",
+     .why = "the map is one of relu, elu_plus_one, softplus, exp, silu; q and k may have different ones",
+     .scale = "1 / 8",
+     .d = 64,
+     .dv = 64,
+     .features = 64,
+     .normalized = true},
+    {.name = "fourier",
+     .kernel = "the sum over r of s(q_r) s(k_r) c_r cos(b_r + a_r (p - p')), s softplus: p, p' are positions",
+     .terms = "fourier { map = softplus }",
+     .why = "a, b and c are given at run time, and a position for each token",
+     .scale = "1 / 8",
+     .d = 32,
+     .dv = 64,
+     .features = 64,
+     .positions = 1,
+     .weight = {{"a", 32, 1}, {"b", 32, 1}, {"c", 32, 1}}},
 };
 
 enum { FAMILIES = sizeof families / sizeof *families };
@@ -101,6 +120,8 @@ static void write_call(FILE *out, const starter_family *family, const char *name
     fprintf(out, "--   fpac run %s.lua --q %s.q.npy --k %s.k.npy --v %s.v.npy", name, name, name, name);
     if (family->gate)
         fprintf(out, " --log-gate %s.log_gate.npy", name);
+    if (family->positions)
+        fprintf(out, " --positions %s.positions.npy", name);
     for (int i = 0; i < STARTER_WEIGHTS && family->weight[i].name; i++)
         fprintf(out, " --weights %s=%s.%s.npy", family->weight[i].name, name, family->weight[i].name);
     fprintf(out, " -o %s.o.npy\n", name);
@@ -140,6 +161,9 @@ static void write_head(FILE *out, const starter_family *family, const char *name
     fprintf(out, "  -- Here %s.\n  terms = %s,\n", family->why, family->terms);
     fprintf(out, "  %sgate = true,     -- a log-gate a step: fpac run --log-gate FILE\n",
             family->gate ? "" : "-- ");
+    if (family->positions)
+        fprintf(out, "  positions = %d,      -- numbers of a token's position: fpac run --positions FILE\n",
+                family->positions);
     fputs("  -- dtype = \"bf16\",  -- how q, k, v and o are stored\n"
           "}\n",
           out);

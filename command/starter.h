@@ -4,11 +4,11 @@
 
 #include <stdbool.h>
 
-/* Run-time matrices of a starter: trainable { name =, rows = }, one a key/value head. */
-enum { STARTER_WEIGHTS = 2 };
+/* Run-time matrices of a starter, one a key/value head. */
+enum { STARTER_WEIGHTS = 3 };
 typedef struct starter_weight {
     const char *name; /* NULL: there is none */
-    int rows;
+    int rows, cols;
 } starter_weight;
 
 typedef struct starter_family {
@@ -19,6 +19,7 @@ typedef struct starter_family {
     const char *why;     /* half a sentence, above the terms */
     int d, dv, features; /* D after simplification */
     bool normalized, gate;
+    int positions; /* numbers of a token's position; 0: none is given */
     starter_weight weight[STARTER_WEIGHTS];
 } starter_family;
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "head/lift.h"
 #include "device.h"
 #include "median.h"
 #include "operand.h"
@@ -10,7 +11,7 @@
 enum { MANY_REPEATS = 1024 };
 
 typedef struct operands {
-    fpa_operand q, k, v, o, gate;
+    fpa_operand q, k, v, o, gate, positions, key_mask;
     int weight_count;
     fpa_operand *weight; /* [weight_count] */
     const DLTensor **weight_list;
@@ -61,27 +62,59 @@ static fpa_status make_weights(const fpa_head *head, int64_t heads, operands *al
     return status;
 }
 
+/* Tokens before the queries' own: a token that is decoded has its whole window. */
+static int64_t tokens_before(const fpa_head *head, const fpa_load *load)
+{
+    return head->window && load->length == 1 ? head->window - 1 : 0;
+}
+
+/* Positions count tokens, and no key is masked: all are work. */
+static fpa_status make_tokens(const fpa_head *head, const fpa_load *load, operands *all, fpa_error *error)
+{
+    const fpa_lift *lift = head->lift;
+    const int64_t tokens = tokens_before(head, load) + load->length;
+    const int64_t shape[3] = {load->batch, tokens, lift->positions};
+    fpa_status status = operand_new(3, shape, &all->positions, error);
+    for (int64_t i = 0; !status && i < all->positions.array.count; i++)
+        all->positions.array.data[i] = (float)(i / lift->positions % tokens);
+    if (!status)
+        status = operand_bind(&all->positions, FPA_F32, error);
+    if (!status)
+        status = operand_new(2, shape, &all->key_mask, error);
+    for (int64_t i = 0; !status && i < all->key_mask.array.count; i++)
+        all->key_mask.array.data[i] = 1;
+    return status ? status : operand_bind_mask(&all->key_mask, error);
+}
+
 /* Keys and queries are positive, so that no normaliser comes near zero. */
 static fpa_status make_operands(const fpa_head *head, const fpa_load *load, operands *all, fpa_error *error)
 {
-    const int64_t keys[4] = {load->batch, load->length, load->heads, head->d};
-    const int64_t values[4] = {load->batch, load->length, load->heads, head->dv};
-    fpa_status status = make_operand(&all->q, (recipe){4, keys, head->dtype, 1, 0.05f, 0.5f}, error);
+    const int64_t before = tokens_before(head, load);
+    const int64_t queries[4] = {load->batch, load->length, load->heads, head_width(head)};
+    const int64_t outputs[4] = {load->batch, load->length, load->heads, head->dv};
+    const int64_t keys[4] = {load->batch, before + load->length, load->heads, head_width(head)};
+    const int64_t values[4] = {load->batch, before + load->length, load->heads, head->dv};
+    fpa_status status = make_operand(&all->q, (recipe){4, queries, head->dtype, 1, 0.05f, 0.5f}, error);
     if (!status)
         status = make_operand(&all->k, (recipe){4, keys, head->dtype, 2, 0.05f, 0.5f}, error);
     if (!status)
         status = make_operand(&all->v, (recipe){4, values, head->dtype, 3, -1, 1}, error);
     if (!status)
-        status = make_operand(&all->o, (recipe){4, values, head->dtype, 4, 0, 0}, error);
+        status = make_operand(&all->o, (recipe){4, outputs, head->dtype, 4, 0, 0}, error);
     if (!status && head->gate)
         status = make_operand(&all->gate, (recipe){3, keys, FPA_F32, 5, -0.05f, 0}, error);
+    if (!status && head->lift)
+        status = make_tokens(head, load, all, error);
     if (!status)
         status = make_weights(head, load->heads, all, error);
+    all->tensors.recent = before;
     all->tensors.q = &all->q.tensor;
     all->tensors.k = &all->k.tensor;
     all->tensors.v = &all->v.tensor;
     all->tensors.o = &all->o.tensor;
     all->tensors.log_gate = head->gate ? &all->gate.tensor : NULL;
+    all->tensors.positions = head->lift && head->lift->positions ? &all->positions.tensor : NULL;
+    all->tensors.key_mask = head->lift && head->lift->key_mask ? &all->key_mask.tensor : NULL;
     return status;
 }
 
@@ -94,6 +127,8 @@ static void free_operands(operands *all)
     operand_free(&all->v);
     operand_free(&all->o);
     operand_free(&all->gate);
+    operand_free(&all->positions);
+    operand_free(&all->key_mask);
     free(all->weight);
     free(all->weight_list);
 }
@@ -145,8 +180,12 @@ static double count_flop(const fpa_description *about, fpa_form form, double len
 fpa_status time_forward(const fpa_kernel *kernel, const fpa_head *head, const fpa_load *load,
                         fpa_timing *timing, fpa_error *error)
 {
-    bool remote = device_is_remote(kernel);
+    const bool remote = device_is_remote(kernel);
+    const int heads = lift_heads(head);
     *timing = (fpa_timing){.form = load->form};
+    if (heads && load->heads != heads)
+        return fail(error, FPA_INVALID, head->name, "has constants of %d key/value heads: give --heads %d",
+                    heads, heads);
     if (load->form == FPA_FORM_AUTO)
         timing->form = fpa_choose_form(kernel, load->length, remote && load->length == 1);
     fpa_status status = remote ? time_on_device(kernel, head, load, timing, error)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "head/lift.h"
 #include "device.h"
 #include "operand.h"
 #include "timing.h"
@@ -14,11 +15,12 @@ enum {
     PATTERN = 262139, /* numbers made on the CPU, repeated along an operand; prime: rows differ */
 };
 
-enum { PART_Q, PART_K, PART_V, PART_O, PART_GATE, PART_STATE, PARTS };
+enum { PART_Q, PART_K, PART_V, PART_O, PART_GATE, PART_POSITIONS, PART_MASK, PART_STATE, PARTS };
 
 /* One operand in a set: what it is and where it lies. */
 typedef struct part {
     bool given;
+    bool is_mask; /* bytes of 1, whatever dtype says */
     fpa_dtype dtype;
     float low, high; /* values: low..high */
     int64_t shape[4], stride[4];
@@ -48,6 +50,11 @@ typedef struct stage {
 
 /* ---- what a set holds ---- */
 
+static size_t item_of(const part *of)
+{
+    return of->is_mask ? 1 : dtype_size(of->dtype);
+}
+
 static int64_t count_elements(const part *of)
 {
     int64_t count = 1;
@@ -65,10 +72,10 @@ static void describe_part(stage *s, part *of, int axes, const int64_t *shape)
         of->stride[a] = step;
     of->tensor = (DLTensor){.device = device_of(s->kernel),
                             .ndim = axes,
-                            .dtype = dtype_describe(of->dtype),
+                            .dtype = of->is_mask ? (DLDataType){kDLUInt, 8, 1} : dtype_describe(of->dtype),
                             .shape = of->shape,
                             .strides = of->stride};
-    of->size = (size_t)count_elements(of) * dtype_size(of->dtype);
+    of->size = (size_t)count_elements(of) * item_of(of);
     of->offset = s->set_bytes;
     s->set_bytes += (of->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
@@ -88,14 +95,29 @@ static void describe_weights(stage *s, const fpa_head *head, int64_t heads)
     }
 }
 
+/* Positions as far as tokens are, and a mask that lets all keys take part. */
+static void describe_tokens(stage *s, const fpa_lift *lift, int64_t batch, int64_t kept)
+{
+    if (lift && lift->positions) {
+        const int64_t shape[3] = {batch, kept, lift->positions};
+        s->part[PART_POSITIONS] = (part){.dtype = FPA_F32, .high = (float)kept};
+        describe_part(s, &s->part[PART_POSITIONS], 3, shape);
+    }
+    if (lift && lift->key_mask) {
+        const int64_t shape[2] = {batch, kept};
+        s->part[PART_MASK] = (part){.is_mask = true};
+        describe_part(s, &s->part[PART_MASK], 2, shape);
+    }
+}
+
 /* Keys and queries are positive, so that no normaliser comes near zero. The recurrent form carries a
  * state on, as decoding does. */
 static fpa_status describe_set(stage *s, const fpa_head *head, const fpa_load *load, fpa_error *error)
 {
     const int64_t kept = load->recent ? load->recent : load->length;
-    const int64_t queries[4] = {load->batch, load->length, load->heads, head->d};
+    const int64_t queries[4] = {load->batch, load->length, load->heads, head_width(head)};
     const int64_t outputs[4] = {load->batch, load->length, load->heads, head->dv};
-    const int64_t keys[4] = {load->batch, kept, load->heads, head->d};
+    const int64_t keys[4] = {load->batch, kept, load->heads, head_width(head)};
     const int64_t values[4] = {load->batch, kept, load->heads, head->dv};
     const int64_t state[3] = {load->batch, load->heads, fpa_describe(s->kernel)->state_elements};
     size_t size = (size_t)head->matrix_count + 1;
@@ -115,6 +137,7 @@ static fpa_status describe_set(stage *s, const fpa_head *head, const fpa_load *l
     describe_part(s, &s->part[PART_O], 4, outputs);
     if (head->gate)
         describe_part(s, &s->part[PART_GATE], 3, keys);
+    describe_tokens(s, head->lift, load->batch, kept);
     if (s->form == FPA_FORM_RECURRENT)
         describe_part(s, &s->part[PART_STATE], 3, state);
     describe_weights(s, head, load->heads);
@@ -129,6 +152,8 @@ static void set_tensors(stage *s)
     tensors->v = &s->part[PART_V].tensor;
     tensors->o = &s->part[PART_O].tensor;
     tensors->log_gate = s->part[PART_GATE].given ? &s->part[PART_GATE].tensor : NULL;
+    tensors->positions = s->part[PART_POSITIONS].given ? &s->part[PART_POSITIONS].tensor : NULL;
+    tensors->key_mask = s->part[PART_MASK].given ? &s->part[PART_MASK].tensor : NULL;
     tensors->state_in = s->part[PART_STATE].given ? &s->part[PART_STATE].tensor : NULL;
     tensors->state_out = s->part[PART_STATE].given ? &s->part[PART_STATE].tensor : NULL;
     tensors->weights = s->weight_list;
@@ -175,6 +200,9 @@ static fpa_status fill_part(const stage *s, const part *of, uint64_t seed, fpa_e
     int64_t count = count_elements(of) < PATTERN ? count_elements(of) : PATTERN;
     size_t known = (size_t)count * dtype_size(of->dtype);
     char *to = s->operands + of->offset, *pattern;
+    if (of->is_mask && of->given)
+        return device_check(s->device, s->device->driver->cuMemsetD8(address_of(to), 1, of->size),
+                            "writing a mask", error);
     if (!of->given || (of->low == 0 && of->high == 0) || known == 0)
         return FPA_OK; /* zero already */
     pattern = malloc(known);
@@ -222,6 +250,7 @@ static fpa_tensors cycle_call(stage *s, int64_t number)
     const bool last = number == s->recent;
     const int64_t tokens = last ? number : number + 1;
     s->part[PART_K].shape[1] = s->part[PART_V].shape[1] = s->part[PART_GATE].shape[1] = tokens;
+    s->part[PART_POSITIONS].shape[1] = s->part[PART_MASK].shape[1] = tokens;
     call.recent = last ? 0 : number;
     call.q = last ? NULL : call.q;
     call.o = last ? NULL : call.o;

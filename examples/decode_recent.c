@@ -70,8 +70,8 @@ int main(int count, char **arguments)
         stop(error.where, error.message);
     const fpa_description *head = fpa_describe(kernel);
     if (strcmp(head->dtype, "f32") != 0 || strcmp(head->state_dtype, "f32") != 0 || head->gate ||
-        head->weight_count)
-        stop(head->name, "this example wants a head of float32 without gate and run-time matrices");
+        head->weight_count || head->window)
+        stop(head->name, "this example wants a head of float32 without gate, window and run-time matrices");
 
     int64_t query[4] = {BATCH, 1, HEADS, head->d}, output[4] = {BATCH, 1, HEADS, head->dv};
     int64_t keys[4] = {BATCH, KEPT, HEADS, head->d}, values[4] = {BATCH, KEPT, HEADS, head->dv};

@@ -7,6 +7,8 @@
 
 extern const char fpa_embedded_prelude_lua[];
 extern const size_t fpa_embedded_prelude_lua_size; /* without the NUL */
+extern const char fpa_embedded_sketches_lua[];
+extern const size_t fpa_embedded_sketches_lua_size;
 
 extern const char fpa_embedded_launch_h[]; /* abi/launch.h, copied into generated headers */
 

@@ -105,10 +105,29 @@ static fpa_status check_products(const fpa_head *head, fpa_error *error)
     return FPA_OK;
 }
 
-static fpa_status check_scalars(const fpa_head *head, fpa_error *error)
+/* What leaves the window enters the state: later tokens only see it there, and one normaliser makes the two one sum. */
+static fpa_status check_window(const fpa_head *head, fpa_error *error)
 {
-    fpa_status status =
-        check_range(head, "d", head->d, 1, head->lift ? HEAD_MAX_COORDINATES : HEAD_MAX_WIDTH, error);
+    if (head->window == 0)
+        return FPA_OK;
+    if (!head->causal)
+        return fail(error, FPA_INVALID, place(head),
+                    "a window needs a causal head: remove window = %d, or set causal = true", head->window);
+    if (head->normalize == FPA_NORMALIZE_NONE)
+        return fail(
+            error, FPA_INVALID, place(head),
+            "a window needs a normaliser, which its exponentials share with the kernel: remove window = "
+            "%d, or set normalize = \"sum\"",
+            head->window);
+    if (head->gate)
+        return fail(error, FPA_INVALID, place(head),
+                    "a head has a window or a gate, not both: remove window = %d, or the gate", head->window);
+    return check_range(head, "window", head->window, 1, HEAD_MAX_WINDOW, error);
+}
+
+static fpa_status check_scalars(const fpa_head *head, int most, fpa_error *error)
+{
+    fpa_status status = check_range(head, "d", head->d, 1, most, error);
 
     if (status == FPA_OK)
         status = check_range(head, "dv", head->dv, 1, HEAD_MAX_WIDTH, error);
@@ -130,7 +149,7 @@ static fpa_status check_scalars(const fpa_head *head, fpa_error *error)
     if (head->gate && !head->causal)
         return fail(error, FPA_INVALID, place(head),
                     "a gate needs a causal head: remove the gate, or set causal = true");
-    return FPA_OK;
+    return check_window(head, error);
 }
 
 static fpa_status check_constant(const fpa_head *head, int index, fpa_error *error)
@@ -357,12 +376,13 @@ static fpa_status check_terms(const fpa_head *head, fpa_error *error)
     return status == FPA_OK ? check_kernel(head, error) : status;
 }
 
-fpa_status head_validate(const fpa_head *head, fpa_error *error)
+/* most: coordinates that there may be. */
+static fpa_status validate(const fpa_head *head, int most, fpa_error *error)
 {
     fpa_status status = check_name(head, head->name, "the head", error);
 
     if (status == FPA_OK)
-        status = check_scalars(head, error);
+        status = check_scalars(head, most, error);
     if (status == FPA_OK && (head->matrix_count < 0 || head->matrix_count > HEAD_MAX_MATRICES))
         status = fail(error, FPA_INVALID, place(head), "the head has %d matrices (allowed are 0..%d)",
                       head->matrix_count, HEAD_MAX_MATRICES);
@@ -371,6 +391,16 @@ fpa_status head_validate(const fpa_head *head, fpa_error *error)
     if (status == FPA_OK && head->lift)
         status = lift_validate(head, error);
     return status == FPA_OK ? check_terms(head, error) : status;
+}
+
+fpa_status head_validate(const fpa_head *head, fpa_error *error)
+{
+    return validate(head, head->lift ? HEAD_MAX_COORDINATES : HEAD_MAX_WIDTH, error);
+}
+
+fpa_status head_validate_polynomial(const fpa_head *head, fpa_error *error)
+{
+    return validate(head, HEAD_MAX_COORDINATES, error);
 }
 
 int head_width(const fpa_head *head)

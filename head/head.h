@@ -3,6 +3,8 @@
  *   k(q,k) = sum over terms  weight * prod over branches (W q).(W k)
  *   o_t    = sum over j of  exp(G_t - G_j) k(scale q_t, k_j) v_j   [/ normaliser]
  *
+ * and with a window of w the newest w keys, the token's own among them, have the weight exp(scale q_t . k_j) instead.
+ *
  * (seeds/000, "The FPA Kernel"; terms are the Appendix's "heads", which are summed.)
  * Given: terms, branches and matrices, by whoever builds a head, or its canonical text. Gives: the rules that
  * a head must obey, its canonical text and digest, and its figures. Knows no target and no kernel.
@@ -88,7 +90,10 @@ typedef struct fpa_head {
     arena memory; /* owns everything below */
     char *name;   /* [A-Za-z_][A-Za-z0-9_]*, at most 63 bytes: a C identifier */
     char *origin; /* "specs/mine.lua:12", for messages; not part of the digest */
-    int d, dv; /* coordinates that branches take, mostly q and k themselves (head_width); width of v and o */
+    int note_count;
+    const char *
+        *notes; /* [note_count] what its families say of themselves, for explain; not part of the digest */
+    int d, dv;  /* coordinates that branches take, mostly q and k themselves (head_width); width of v and o */
     fpa_lift *lift; /* how coordinates are made of q and k; NULL: they are q and k */
     int matrix_count;
     fpa_matrix *matrices; /* [matrix_count] */
@@ -104,6 +109,7 @@ typedef struct fpa_head {
     fpa_dtype dtype;       /* of q, k, v, o */
     fpa_dtype state_dtype; /* of the state given in and out; it runs in fp32 */
     fpa_products products;
+    int window; /* newest keys that have the weight exp(scale q.k), of q and k as given; 0: none has */
 } fpa_head;
 
 enum {
@@ -113,6 +119,7 @@ enum {
     HEAD_MAX_TERMS = 1 << 17,
     HEAD_MAX_MATRICES = 4096,
     HEAD_MAX_NAME = 63,
+    HEAD_MAX_WINDOW = 512,
     HEAD_MAX_ROWS = 1 << 16,   /* of one matrix */
     HEAD_MAX_LISTED = 1 << 22, /* rows that all branches list together */
 };
@@ -124,6 +131,8 @@ void head_free(fpa_head *head); /* NULL is fine */
 /* Every rule a head must obey, whoever built it; the message names term, branch
  * and row (1-based). Stages after this one rely on it. */
 fpa_status head_validate(const fpa_head *head, fpa_error *error);
+/* The same of a polynomial of coordinates that somebody has made: a lift makes more than q and k may have. */
+fpa_status head_validate_polynomial(const fpa_head *head, fpa_error *error);
 
 /* The canonical text: one field a line, the format's version on line 1, numbers exact
  * (matrices in hexadecimal floating point). Equal heads have equal bytes. It serves the dump,

@@ -54,6 +54,12 @@ static fpa_status read_products(reader *in)
     return status;
 }
 
+static fpa_status read_window(reader *in)
+{
+    return reader_sees(in, "window ") ? reader_field(in, "window", 0, HEAD_MAX_WINDOW, &in->head->window)
+                                      : FPA_OK;
+}
+
 static fpa_status read_fields(reader *in)
 {
     fpa_head *head = in->head;
@@ -78,7 +84,8 @@ static fpa_status read_fields(reader *in)
     head->normalize = (fpa_normalize)normalize;
     head->dtype = (fpa_dtype)dtype;
     head->state_dtype = (fpa_dtype)state_dtype;
-    return read_products(in);
+    status = read_products(in);
+    return status == FPA_OK ? read_window(in) : status;
 }
 
 /* A shape is believed only as far as the bytes that are left could fill it. */

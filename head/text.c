@@ -4,6 +4,7 @@
  *   name NAME                           then every field, one a line, in a fixed order
  *   ...
  *   products tf32x3                     only when it is not plain
+ *   window 64                           only when there is one
  *   matrices 2
  *   constant 2 3                        rows and columns, then one line a row
  *   0x1p+0 0x0p+0 0x3p-1                value = integer * 2^exponent: exact, free of locale
@@ -46,6 +47,8 @@ static void print_fields(FILE *out, const fpa_head *head)
             dtype_name(head->state_dtype));
     if (head->products != FPA_PRODUCTS_PLAIN) /* heads from before this field keep their digests */
         fprintf(out, "products %s\n", products_name(head->products));
+    if (head->window)
+        fprintf(out, "window %d\n", head->window);
 }
 
 static void print_matrix(FILE *out, const fpa_matrix *matrix)

@@ -12,10 +12,9 @@ static fpa_candidate split_candidate(int variant)
         .mechanism = cuda_mechanism_names[MECHANISM_SPLIT], .segments = 1, .variant = variant};
 }
 
-/* A final state needs all chunks; else the last one is read by queries only. */
 static int64_t most_segments(const cuda_task *task)
 {
-    const int64_t most = task->size->state_out ? task->chunks : task->chunks - 1;
+    const int64_t most = cuda_walked_chunks(task);
     return !task->walked || most < 1 ? 1 : most < MOST_SEGMENTS ? most : MOST_SEGMENTS;
 }
 
@@ -54,10 +53,11 @@ static void list_overlapped(const cuda_task *task, const cuda_split_common *comm
                             cuda_listing *l)
 {
     fpa_candidate candidate = split_candidate(small | SPLIT_OVERLAPPED);
-    const char *why = !task->room->overlaps ? "launches cannot overlap here"
-                      : task->queries == 0  ? "there are no queries to overlap with"
-                      : !task->walked       ? "no keys are walked for a state"
-                                            : NULL;
+    const char *why = task->summed            ? "no mask: every query waits for all keys"
+                      : !task->room->overlaps ? "launches cannot overlap here"
+                      : task->queries == 0    ? "there are no queries to overlap with"
+                      : !task->walked         ? "no keys are walked for a state"
+                                              : NULL;
     if (!why)
         candidate.blocks = cuda_overlapped_blocks(task, small);
     if (!why && candidate.blocks == 0)

@@ -15,7 +15,8 @@ cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
         .queries = size->batch * size->query_heads,
     };
     task.chunks = task.chunk ? divide_up(size->length, task.chunk) : 0;
-    task.walked = task.chunks > 1 || size->state_in || size->state_out;
+    task.summed = g->unmasked && size->form == FORM_CHUNKED;
+    task.walked = task.chunks > (task.summed ? 0 : 1) || size->state_in || size->state_out;
     return task;
 }
 

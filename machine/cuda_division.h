@@ -16,6 +16,7 @@ typedef struct cuda_task {
     int64_t sequences;     /* batch entries times heads of keys, */
     int64_t queries;       /* and of queries */
     bool walked;           /* by NAME_chunk_state, if at all: there is a state, or a chunk that needs one */
+    bool summed;           /* chunked without a mask: queries read the state of all keys, and no keys */
 } cuda_task;
 
 cuda_task cuda_task_of(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
@@ -29,6 +30,14 @@ typedef struct cuda_division {
 } cuda_division;
 
 cuda_division cuda_divide(int64_t chunks, int64_t segments);
+
+/* Chunks that NAME_chunk_state walks: a final state needs all, and so does a query that sees all keys; else the last
+ * one is read by queries only. */
+static inline int64_t cuda_walked_chunks(const cuda_task *task)
+{
+    const int64_t chunks = task->size->state_out || task->summed ? task->chunks : task->chunks - 1;
+    return chunks > 0 ? chunks : 0;
+}
 
 /* For NAME_fused_chunk: a first segment that has no totals to wait for may be longer. */
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments);

@@ -3,6 +3,7 @@
 
 #include "cuda_cost.h"
 #include "cuda_estimate.h"
+#include "cuda_launches.h"
 #include "cuda_slices.h"
 
 /* What is left unused of a multiprocessor's bandwidth from one block to the next, when another one is there: loads of
@@ -13,6 +14,15 @@ static const double BETWEEN = 0.15;
 static double parts_seconds(const fpa_gpu_room *room, const fpa_call_size *size, int64_t slices)
 {
     return slices == 1 ? 0 : cuda_joins(room, size, slices) ? 4 * GPU_HANDOVER : GPU_LAUNCH;
+}
+
+/* Coordinates, and values of masked keys, are made first. */
+static fpa_cost behind_others(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                              const fpa_call_size *size, const fpa_candidate *candidate, fpa_cost cost)
+{
+    const cuda_task task = cuda_task_of(g, room, size);
+    const fpa_cost before = before_cost(&task, cuda_mechanism_of(candidate));
+    return before.seconds > 0 ? cost_then(before, cost) : cost;
 }
 
 /* Blocks on a multiprocessor share its part of the memory's bandwidth; one by itself waits for memory. Where they come in
@@ -30,8 +40,9 @@ fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     const double alone = start + mine, shared = busy > 1 ? busy * mine + BETWEEN * start : 0;
     const double waves = blocks > busy ? blocks / busy + 0.5 : 1;
     const double step = waves * fmax(alone, shared) + parts_seconds(room, size, candidate->segments);
-    return (fpa_cost){step * (double)(size->length > 1 ? size->length : 1),
-                      shared > alone || mine > start ? "device memory" : "round trips to memory"};
+    const fpa_cost cost = {step * (double)(size->length > 1 ? size->length : 1),
+                           shared > alone || mine > start ? "device memory" : "round trips to memory"};
+    return behind_others(g, room, size, candidate, cost);
 }
 
 /* The copy engine asks for all of a block's rows at once, so that few blocks have the whole memory's rate, while threads
@@ -42,6 +53,7 @@ fpa_cost cuda_estimate_decode_resident(const struct fpa_cuda_geometry *g, const 
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_DECODE_RESIDENT];
     const double bytes = (double)(size->batch * size->heads) * work->copy.bytes;
     const double one_way = bytes / 2 / room->gpu->memory, start = work->trips * GPU_TRIP;
-    return (fpa_cost){fmax(start, one_way) + one_way + parts_seconds(room, size, candidate->segments),
-                      one_way > start ? "device memory" : "round trips to memory"};
+    const fpa_cost cost = {fmax(start, one_way) + one_way + parts_seconds(room, size, candidate->segments),
+                           one_way > start ? "device memory" : "round trips to memory"};
+    return behind_others(g, room, size, candidate, cost);
 }

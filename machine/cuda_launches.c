@@ -24,20 +24,13 @@ double launch_warps(const cuda_task *task, cuda_kernel kernel, double blocks)
 
 /* ---- chunk_state ---- */
 
-/* A final state needs all tokens; else the last chunk is read by queries only. */
-static double walked_chunks(const cuda_task *task)
-{
-    const int64_t chunks = task->size->state_out ? task->chunks : task->chunks - 1;
-    return (double)(chunks > 0 ? chunks : 0);
-}
-
 fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
 {
     const struct fpa_cuda_kernel_work *work = &task->geometry->work[kernel];
-    const double chunks = (double)task->sequences * walked_chunks(task);
+    const double chunks = (double)(task->sequences * cuda_walked_chunks(task));
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &work->step, chunks * (double)task->chunk / 16);
-    cuda_sum_add_copy(&sum, &work->copy, chunks);
+    cuda_sum_add_copy(&sum, &work->copy, task->summed ? (double)task->sequences : chunks);
     return sum;
 }
 
@@ -60,11 +53,14 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
 
 /* ---- chunk_output ---- */
 
-/* Tiles of 64 keys before a query in its own chunk, its own among them: half of them, where order counts. */
+/* Tiles of 64 keys before a query in its own chunk, its own among them: half of them, where order counts. None where
+ * all are in the state. */
 static double own_keys(const cuda_task *task)
 {
+    if (task->summed)
+        return 0;
     const double chunk = fmin((double)task->chunk, (double)(round_up(task->size->length, 64)));
-    return has(task, CUDA_DECODE) ? (chunk + 64) / 2 / 64 : chunk / 64;
+    return !task->geometry->unmasked ? (chunk + 64) / 2 / 64 : chunk / 64;
 }
 
 fpa_cuda_sum output_sum(const cuda_task *task)
@@ -72,14 +68,15 @@ fpa_cuda_sum output_sum(const cuda_task *task)
     const struct fpa_cuda_kernel_work *work = &task->geometry->work[CUDA_CHUNK_OUTPUT];
     const double tokens = (double)task->queries * (double)task->size->length,
                  length = (double)task->size->length;
-    const double first = task->size->state_in ? 0 : fmin((double)task->chunk / fmax(length, 1), 1);
+    const double first =
+        task->size->state_in || task->summed ? 0 : fmin((double)task->chunk / fmax(length, 1), 1);
+    const double read = task->summed ? 1 : (double)task->chunks * (1 - first);
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &work->step, tokens / 16);
     cuda_sum_add(&sum, &work->copy, tokens * (1 - first) / 16);
     cuda_sum_add(&sum, &work->keys, tokens * own_keys(task) / 16);
     /* a copy that was written is read once a chunk */
-    sum.copies += (double)task->queries * (double)task->chunks * (1 - first) *
-                  task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
+    sum.copies += (double)task->queries * read * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
     return sum;
 }
 
@@ -132,19 +129,43 @@ static fpa_cost pad_cost(const cuda_task *task, cuda_padding padding)
     const double length = (double)task->size->length / 16;
     fpa_cuda_sum sum = {0};
     if (padding.value)
-        cuda_sum_add(&sum, &work->step, (double)task->sequences * length);
+        cuda_sum_add(&sum, &work->step, (double)(cuda_key_tokens(task->size) * task->size->heads) / 16);
     if (padding.vector)
         cuda_sum_add(&sum, &work->copy, (double)(task->sequences + task->queries) * length);
     return even_cost(task, CUDA_PAD_ROWS, &sum);
+}
+
+/* Tokens fill blocks, or blocks share them. */
+static fpa_cost lift_cost(const cuda_task *task)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const struct fpa_cuda_kernel_work *work = &g->work[CUDA_LIFT_ROWS];
+    const int64_t tokens = cuda_lift_blocks(g, task->size),
+                  slices = cuda_lift_slices(g, task->room, task->size);
+    const double blocks = (double)(tokens * slices);
+    fpa_cuda_launch_load load = {
+        .share = cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[CUDA_LIFT_ROWS]),
+        .warps = launch_warps(task, CUDA_LIFT_ROWS, blocks),
+        .trips = work->trips};
+    cuda_sum_add(&load.all, &work->step, (double)(tokens * g->lift_tokens) / 16);
+    return blocks > 0 ? cuda_seconds(gpu_of(task), &load) : (fpa_cost){0, "nothing to do"};
+}
+
+/* In the recurrent form no more than these come before. */
+static bool decodes(cuda_mechanism mechanism)
+{
+    return mechanism >= MECHANISM_DECODE;
 }
 
 fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism)
 {
     const cuda_padding padding = cuda_padding_of(task->geometry, mechanism);
     fpa_cost cost = {0, "nothing to do"};
+    if (has(task, CUDA_LIFT_ROWS))
+        cost = cost_then(cost, lift_cost(task));
     if (padding.vector || padding.value)
         cost = cost_then(cost, pad_cost(task, padding));
-    if (has(task, CUDA_GATE_SCAN) && mechanism != MECHANISM_CLUSTER_SCAN)
+    if (has(task, CUDA_GATE_SCAN) && mechanism != MECHANISM_CLUSTER_SCAN && !decodes(mechanism))
         cost = cost_then(cost, gates_cost(task));
     if (mechanism == MECHANISM_SPLIT && has(task, CUDA_PACK_ROWS))
         cost = cost_then(cost, pack_cost(task));
@@ -155,7 +176,7 @@ fpa_cost copies_cost(const cuda_task *task)
 {
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &task->geometry->work[CUDA_SEGMENT_SCAN].copy,
-                 (double)(task->sequences * task->chunks));
+                 (double)(task->sequences * (task->summed ? 1 : task->chunks)));
     return even_cost(task, CUDA_SEGMENT_SCAN, &sum);
 }
 
@@ -163,7 +184,7 @@ fpa_cost copies_cost(const cuda_task *task)
 fpa_cost scan_cost(const cuda_task *task, fpa_cost copies, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
-    const double later = (double)(segments - 1) / (double)segments;
+    const double later = task->summed ? 1 : (double)(segments - 1) / (double)segments; /* copies */
     const double total = (double)g->features * g->columns * (double)sizeof(float);
     const double totals = 0.5 * (double)(task->sequences * segments * (segments - 1)) * total;
     return (fpa_cost){later * copies.seconds + GPU_LAUNCH + totals / gpu_of(task)->cache, copies.limit};

@@ -18,7 +18,7 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments);
 fpa_cuda_sum output_sum(const cuda_task *task);
 fpa_cost output_cost(const cuda_task *task);
 
-/* What comes before them: sums of gates, padded rows, packed rows. */
+/* What comes before them: sums of gates, coordinates, padded rows, packed rows. */
 fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism);
 
 /* What segments that were walked apart lack: a pass over all copies; of so many segments. */

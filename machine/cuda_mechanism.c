@@ -48,6 +48,8 @@ static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_cal
         return "the module has no such kernel";
     if (variant & SPLIT_SMALL && !has(g, CUDA_CHUNK_STATE_SMALL))
         return "the module has no kernel chunk_state_small";
+    if (variant & SPLIT_OVERLAPPED && g->unmasked && size->form == FORM_CHUNKED)
+        return "has queries wait beside the walk, and without a mask all wait for its end";
     if (variant & SPLIT_OVERLAPPED && !g->persistent)
         return "the module's chunk_output cannot wait for copies of the state";
     return NULL;

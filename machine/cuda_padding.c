@@ -1,7 +1,26 @@
 #include "cuda_padding.h"
 
+#include "base/round.h"
+
 cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *g, cuda_mechanism mechanism)
 {
     const bool packs = mechanism == MECHANISM_SPLIT && g->kernel[CUDA_PACK_ROWS].threads;
-    return (cuda_padding){packs ? 0 : g->padded_vector, g->padded_value};
+    const bool decodes = mechanism >= MECHANISM_DECODE;
+    return (cuda_padding){packs || decodes ? 0 : g->padded_vector,
+                          decodes && !g->key_mask ? 0 : g->padded_value};
+}
+
+int64_t cuda_lift_blocks(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
+{
+    return divide_up(size->batch * size->length, g->lift_tokens) * size->query_heads +
+           divide_up(cuda_key_tokens(size), g->lift_tokens) * size->heads;
+}
+
+int64_t cuda_lift_slices(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                         const fpa_call_size *size)
+{
+    const int64_t blocks = cuda_lift_blocks(g, size);
+    const int64_t fill =
+        blocks ? (int64_t)room->multiprocessors * room->occupancy[CUDA_LIFT_ROWS] / blocks : 1;
+    return fill < 1 ? 1 : fill < g->lift_steps ? fill : g->lift_steps;
 }

@@ -1,14 +1,26 @@
-/* cuda_padding: rows that are brought to whole pieces of 16 bytes before kernels fetch them. */
+/* cuda_padding: rows that are brought to whole pieces of 16 bytes before kernels fetch them, and coordinates. */
 #ifndef FPAC_MACHINE_CUDA_PADDING_H
 #define FPAC_MACHINE_CUDA_PADDING_H
 
 #include "cuda_mechanism.h"
+#include "gpu_room.h"
 
 /* Numbers that rows are brought to by NAME_pad_rows; 0: their widths are whole pieces of 16 bytes, or another kernel
- * packs them. */
+ * packs them, or fetches them number by number. Values are padded for every mechanism where keys may be masked. */
 typedef struct cuda_padding {
     int vector, value; /* of q and k, of v */
 } cuda_padding;
+
+/* Tokens of the keys, recent ones among them. */
+static inline int64_t cuda_key_tokens(const fpa_call_size *size)
+{
+    return size->batch * (size->length + size->recent);
+}
+
+/* NAME_lift_rows: blocks that have other tokens, and blocks that share each one's rows, so that few tokens fill the GPU. */
+int64_t cuda_lift_blocks(const struct fpa_cuda_geometry *geometry, const fpa_call_size *size);
+int64_t cuda_lift_slices(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
+                         const fpa_call_size *size);
 
 cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *geometry, cuda_mechanism mechanism);
 

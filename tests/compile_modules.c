@@ -46,6 +46,9 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"tspow4_d8", "f32", "cuda:sm_100"},
     {"trainable_diagonal", "f32", "cuda:sm_103"},
     {"tspow2_d32_bf16_state", "bf16", "cuda:sm_120"},
+    {"lift_all", "bf16", "cuda:sm_90a"}, /* coordinates of every kind */
+    {"lift_all", "f16", "cuda:sm_80"},
+    {"lift_all", "f32", "cuda:sm_80"},
 };
 
 static const char widths[] =
@@ -73,6 +76,24 @@ static const char states[] =
     "  head { name = 'half', d = 128, dv = 128, dtype = 'f16', gate = true, terms = linear {} },\n"
     "}";
 
+static const char lifts[] =
+    "local function some(rows, seed) return dense(orthogonal { rows = rows, d = 24, seed = seed }) end\n"
+    "return {\n"
+    "  head { name = 'lift_all', d = 24, dv = 32, positions = 2, key_mask = true, scale = 1 / 2, terms = {\n"
+    "    term { coordinates { identity(), angle = 'a', phase = 'b', amplitude = 'c', map_q = softplus, map_k "
+    "= "
+    "exp } },\n"
+    "    term { coordinates { some(16, 1), map = exp, square = 1 / 2, shift = 1 / 8, gain = 1 / 4 },\n"
+    "           select(range(1, 5)):map(silu) },\n"
+    "    term { coordinates { { some(8, 2), some(8, 3) }, { some(8, 4), some(8, 5) }, gain_k = 2 } },\n"
+    "    term { coordinates { trainable { name = 'w', rows = 9, bias = true }, trainable { name = 'u', rows "
+    "= 9 "
+    "},\n"
+    "           map_q = relu, map_k = elu_plus_one } } } },\n"
+    "  head { name = 'lift_linear', d = 64, dv = 64, normalize = 'sum', terms = term { "
+    "identity():map(elu_plus_one) } },\n"
+    "}";
+
 static void load_heads(const char *text, fpa_head_list *list)
 {
     fpa_error error;
@@ -90,6 +111,15 @@ static void load_narrow(compile_fixture *f)
             f->narrow[n].item[i].head->dtype = dtypes[n];
             f->narrow[n].item[i].head->products = FPA_PRODUCTS_PLAIN;
         }
+    }
+}
+
+static void load_lifts(compile_fixture *f)
+{
+    for (int t = 0; t < FPA_DTYPES; t++) {
+        load_heads(lifts, &f->lifts[t]);
+        for (int i = 0; i < f->lifts[t].count; i++)
+            f->lifts[t].heads[i]->dtype = (fpa_dtype)t;
     }
 }
 
@@ -177,12 +207,22 @@ static void add_states(compile_fixture *f)
         add_job(f, STATES, f->states.heads[i], "cuda:sm_90a");
 }
 
+static void add_lifts(compile_fixture *f)
+{
+    for (int t = 0; t < FPA_DTYPES; t++)
+        for (int i = 0; i < f->lifts[t].count; i++) {
+            add_job(f, LIFTS, f->lifts[t].heads[i], "cuda:sm_80");
+            add_job(f, LIFTS, f->lifts[t].heads[i], t == FPA_F32 ? "cuda:sm_90" : "cuda:sm_90a");
+        }
+}
+
 static const struct {
     void (*add)(compile_fixture *f);
     int too_large; /* so many may be refused as that */
 } groups[MODULE_GROUPS] = {
-    [STATES] = {add_states, 0},   [NARROW] = {add_narrow, 0},   [WARPGROUPS] = {add_warpgroups, 0},
-    [TARGETS] = {add_targets, 0}, [SHIPPED] = {add_shipped, 1}, [WIDTHS] = {add_widths, 1},
+    [STATES] = {add_states, 0},         [LIFTS] = {add_lifts, 0},     [NARROW] = {add_narrow, 0},
+    [WARPGROUPS] = {add_warpgroups, 0}, [TARGETS] = {add_targets, 0}, [SHIPPED] = {add_shipped, 1},
+    [WIDTHS] = {add_widths, 1},
 };
 
 /* Of kernels of warpgroups or of the others. Those that are to run to the front. */
@@ -225,6 +265,7 @@ int modules_setup(void **state)
     load_narrow(&f);
     load_heads(widths, &f.widths);
     load_heads(states, &f.states);
+    load_lifts(&f);
     for (int g = 0; g < MODULE_GROUPS; g++)
         groups[g].add(&f);
     *state = &f;
@@ -239,6 +280,8 @@ int modules_teardown(void **state)
         shipped_free(&f->narrow[n]);
     head_list_free(&f->widths);
     head_list_free(&f->states);
+    for (int t = 0; t < FPA_DTYPES; t++)
+        head_list_free(&f->lifts[t]);
     return 0;
 }
 

@@ -9,7 +9,7 @@
 #include "compile_job.h"
 #include "shipped_heads.h"
 
-enum { MOST_MODULES = 1024, MODULE_KINDS = 10, MODULE_FIXED = 21 };
+enum { MOST_MODULES = 1024, MODULE_KINDS = 10, MODULE_FIXED = 24 };
 
 extern const char *const module_kinds[MODULE_KINDS];
 
@@ -22,6 +22,7 @@ extern const module_name module_fixed[MODULE_FIXED];
 /* Tests that compile; modules that take long come first. */
 typedef enum module_group {
     STATES,
+    LIFTS,
     NARROW,
     WARPGROUPS,
     TARGETS,
@@ -33,8 +34,9 @@ typedef enum module_group {
 typedef struct compile_fixture {
     bool ready; /* there is an NVRTC */
     shipped_heads heads;
-    shipped_heads narrow[2];      /* the same as bf16 and f16 */
-    fpa_head_list widths, states; /* of this file */
+    shipped_heads narrow[2];         /* the same as bf16 and f16 */
+    fpa_head_list widths, states;    /* of this file */
+    fpa_head_list lifts[FPA_DTYPES]; /* so are these, in each type */
     int count, running;
     compile_job jobs[MOST_MODULES]; /* of all groups, those that run first */
 } compile_fixture;

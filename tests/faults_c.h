@@ -66,6 +66,98 @@ static const struct fault c_faults[] = {
     {"the wrong key head of a group", "but the formula gives", "key_head", "u.h = u.query_head % a->heads;"},
 };
 
+/* The same of a head with a window and a mask of keys: what is particular to windows. */
+static const struct fault window_faults[] = {
+    {"a window that is one key too long", SAYS_WRONG, "window_keys",
+     "return (distance >= 0) & (distance <= WINDOW) & kept;"},
+    {"a window that is one key too short", SAYS_WRONG, "window_keys",
+     "return (distance >= 0) & (distance < WINDOW - 1) & kept;"},
+    {"a window that shows the next token", "but the formula gives", "window_keys",
+     "return (distance >= -1) & (distance < WINDOW) & kept;"},
+    {"masked keys in the window", "is not a number", "window_keys",
+     "return (distance >= 0) & (distance < WINDOW) & (kept | -1);"},
+    {"a key between the window and the older ones", SAYS_WRONG, "window_older",
+     "weight = choose(distance > WINDOW, shrink * kernel_of(${arguments}), weight);"},
+    {"a largest exponent that is not subtracted", "large inputs ... o at batch", "window_largest",
+     "(void)raise_largest;"},
+    {"outputs that stay behind a larger exponent", SAYS_WRONG, "window_raised",
+     "set${VL}(factor, splat(1.0f) + 0 * (get${VL}(largest_of(out) + t) - m));"},
+    {"a sum of weights that stays behind", SAYS_WRONG, "window_raised_sum", "(void)out;"},
+    {"older keys whose weights do not shrink", SAYS_WRONG, "window_shrink",
+     "const vf m = get${VL}(out + VALUES + T + t), shrink = splat(1.0f);"},
+    {"a state that does not shrink", "parallel form ... cut after ... but the formula gives", "window_state",
+     "(void)scale_row;"},
+    {"a first panel of keys that never enters", "chunked form ... but the formula gives", "entering_keys",
+     "for (int b = c->read, at = c->read * c->lead; c->write && at < c->entering; at += key_tokens(c, at), "
+     "b++) {"},
+    {"a panel behind the state that is forgotten", "chunked form ... but the formula gives", "window_panels",
+     "for (int panel = 1, start = panel_start(k, 1); start <= first && panel < panel_count(k); start = "
+     "panel_start(k, ++panel)) {"},
+    {"a state that lacks one more key than it should", "with recent tokens ... but the formula gives",
+     "window_older_keys", "return larger(place - WINDOW, 0);"},
+    {"a state that has a key of the window", "with recent tokens ... but the formula gives",
+     "window_older_keys", "return larger(place - WINDOW + 2, 0);"},
+    {"keys that do not enter at last", "with recent tokens ... but the formula gives", "window_last_keys",
+     "(void)end;"},
+    {"a parallel form without the first keys", "parallel form ... but the formula gives", "window_all_keys",
+     "for (int64_t at = a->recent + u->first + (u->blocks - 1) * T; at > 0; at -= T) {"},
+    {"a leaving key that counts twice", "recurrent form ... but the formula gives", "window_leaving",
+     "o${j - 1} += p[1] * (s${j - 1} + p[0] * v${j - 1});"},
+    {"a leaving key that is lost", "recurrent form ... but the formula gives", "window_entering",
+     "token_queries(a, b, place, token, h, h * group + g, queries, mine, partial, s, enters && token < 0, "
+     "rank, "
+     "team);"},
+    {"a leaving key that enters with every part of the query heads",
+     "recurrent form ... 99 query heads ... but the formula gives", "window_entering",
+     "(void)last, token_queries(a, b, place, token, h, h * group + g, queries, mine, partial, s, enters, "
+     "rank, "
+     "team);"},
+    {"a decoded token without its own key", "recurrent form ... but the formula gives", "window_recalled",
+     "for (int64_t end = place; end > from; end -= T) {"},
+    {"values of the state that do not shrink", "recurrent form ... but the formula gives",
+     "window_recalled_values", "to[e] = to[e] + near[e];"},
+    {"a normaliser without the state", "recurrent form ... but the formula gives", "window_recalled_sum",
+     "const float den = out[VALUES + 1 + g];"},
+    {"a normaliser without the window", "recurrent form ... but the formula gives", "window_recalled_sum",
+     "const float den = shrink[1 + g] * partial[queries * DV + 1 + g];"},
+};
+
+/* The same of a head without a mask: its two walks over the chunks. */
+static const struct fault open_faults[] = {
+    {"a last key that no query sees", "chunked form ... but the formula gives", "walk_tokens",
+     "c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);\n"
+     "c.tokens -= c.write && first > 0 && c.tokens > 1;"},
+    {"queries that see the keys of the first chunk only", "chunked form ... but the formula gives",
+     "key_walk",
+     "struct fpa_launch one = *a;\n"
+     "one.length = a->length < CHUNK ? a->length : CHUNK;\n"
+     "chunked_walk(&one, index, c, rank, team);"},
+    {"queries that are walked before the keys", "chunked form ... but the formula gives", "key_walk",
+     "c.write = 0;\nc.read = 1;\nif (c.queries)\nchunked_walk(a, index, c, rank, team);\n"
+     "c.write = 1;\nc.read = 0;\nchunked_walk(a, index, c, rank, team);\nc.queries = 0;"},
+};
+
+/* The same of a head whose coordinates are made of q and k. */
+static const struct fault lift_faults[] = {
+    {"a product of which one factor is there", "but the formula gives", "lift_factor",
+     "set${VL}(x + ${at_r(part.first)} * T + t, get${VL}(x + (FACTOR + r) * T + t));"},
+    {"a conjugate in a product of complex rows", "but the formula gives", "lift_imaginary",
+     "set${VL}(im, a * d - b * c);"},
+    {"half of a norm", "but the formula gives", "lift_square",
+     "y -= ${flt(part.square / 2)} * get${VL}(x + NORM * T + t);"},
+    {"the keys' map of queries", "but the formula gives", "lift_map_of_queries",
+     "y = ${maps[part.key.map]};"},
+    {"a map that is not there", "but the formula gives", "lift_map", ";"},
+    {"the phase of keys", "but the formula gives", "lift_phase",
+     "double sum = keys[l] ? (double)phase[r] : 0;"},
+    {"an amplitude that is not there", "but the formula gives", "lift_amplitude", ";"},
+    {"coordinates of masked keys", "is not a number", "lift_kept",
+     "set${VL}(x + ${at_r(half == 0 and part.first or second)} * T + t, y);"},
+    {"a mask that nobody reads", "is not a number", "lift_mask",
+     "return a->key_mask != NULL && b >= 0 && token >= 0;"},
+    {"values of masked keys", "is not a number", "lift_values", ";"},
+};
+
 /* The same in pairs of bf16: what is particular to them. */
 static const struct fault pair_faults[] = {
     {"halves of pairs in the wrong order", "but the formula gives", "pair_order",

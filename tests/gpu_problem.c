@@ -161,9 +161,8 @@ void problem_make(gpu_problem *problem, const fpa_description *is, const problem
     make_operand(problem, OUT_O, dtype, 4, (const int64_t[]){b, l, hq, is->dv});
     if (is->gate)
         make_operand(problem, IN_GATE, FPA_F32, 3, (const int64_t[]){b, l, h});
-    if (is->causal)
-        make_operand(problem, OUT_STATE, dtype_named(is->state_dtype), 3,
-                     (const int64_t[]){b, h, is->state_elements});
+    make_operand(problem, OUT_STATE, dtype_named(is->state_dtype), 3,
+                 (const int64_t[]){b, h, is->state_elements});
     /* positive, where something is divided by: a normaliser near zero magnifies every rounding */
     fill(problem, &problem->operand[IN_Q], seed, is->normalized ? 0.1 : -1, 1);
     fill(problem, &problem->operand[IN_K], seed + 1, is->normalized ? 0.1 : -1, 1);

@@ -53,7 +53,7 @@ typedef struct gpu_problem {
     fpa_tensors tensors;
 } gpu_problem;
 
-/* Random inputs for a kernel without run-time matrices, a state wanted from causal ones; the same
+/* Random inputs for a kernel without run-time matrices, a state wanted; the same
  * values for the same shape and seed. gpu NULL: for a C kernel. The memory of outputs holds 0xa5. */
 void problem_make(gpu_problem *problem, const fpa_description *is, const problem_shape *shape, uint64_t seed,
                   const test_gpu *gpu);

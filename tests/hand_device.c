@@ -148,6 +148,8 @@ static fpa_status run_device_module(const fpa_module *module, int form, const st
     launch.v = bytes_at(a->v, 0);
     launch.o = bytes_at(a->o, 0);
     launch.log_gate = bytes_at(a->log_gate, 0);
+    launch.positions = bytes_at(a->positions, 0);
+    launch.key_mask = bytes_at(a->key_mask, 0);
     launch.state_in = bytes_at(a->state_in, 0);
     launch.state_out = bytes_at(a->state_out, 0);
     assert_int_equal((uintptr_t)a->workspace % 256, 0);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "hand_lift.h"
 
 #include <cmocka.h> /* last: it defines fail() */
 
@@ -79,23 +80,53 @@ static int64_t place(const int64_t stride[3], int64_t b, int64_t t, int64_t h)
     return b * stride[0] + t * stride[1] + h * stride[2];
 }
 
+enum { MOST_COORDINATES = 512 };
+
 /* The memory of one (batch, key head). */
 typedef struct memory {
     int64_t features;
     double *state; /* [features][dv + 1] */
     double *phi;   /* [features] */
-    double x[64], v[64];
+    double x[MOST_COORDINATES], v[64];
 } memory;
+
+/* The coordinates of a vector, in its place. */
+static void lift(const struct fpa_launch *a, fpa_side side, int64_t b, int64_t t, int64_t h, double *x)
+{
+    double coordinates[MOST_COORDINATES];
+    const hand_token token = {module_head, a, module_fault, side, b, t, h, x};
+
+    if (!module_head->lift)
+        return;
+    assert_true(module_head->d <= MOST_COORDINATES);
+    hand_lift(&token, coordinates);
+    memcpy(x, coordinates, (size_t)module_head->d * sizeof *x);
+}
+
+/* All that a masked key does: its gate. */
+static void pass_key(memory *m, double gate)
+{
+    for (int64_t i = 0; i < m->features * (module_head->dv + 1); i++)
+        m->state[i] *= module_fault == FAULT_MASKED_GATE ? 1 : gate;
+}
 
 static void add_key(const struct fpa_launch *a, memory *m, int64_t b, int64_t t, int64_t h)
 {
     int columns = module_head->dv + 1;
+    const bool kept = hand_keeps(a, b, t, module_fault);
     double gate = a->log_gate ? exp((double)a->log_gate[place(a->gate_stride, b, t, h)]) : 1;
     double own = module_fault == FAULT_GATE ? gate : 1;
 
-    read_vector(a->k, place(a->k_stride, b, t, h), module_head->d, 1, m->x);
+    if (!kept && module_fault != FAULT_MASKED_VALUE) {
+        pass_key(m, gate);
+        return;
+    }
+    read_vector(a->k, place(a->k_stride, b, t, h), head_width(module_head), 1, m->x);
     read_vector(a->v, place(a->v_stride, b, t, h), module_head->dv, 1, m->v);
     m->v[columns - 1] = 1;
+    lift(a, FPA_KEY, b, t, h, m->x);
+    for (int c = 0; c < module_head->d && !kept; c++)
+        m->x[c] = 0;
     features_of(a, h, m->x, true, m->phi);
     for (int64_t f = 0; f < m->features; f++)
         for (int c = 0; c < columns; c++)
@@ -144,8 +175,9 @@ static void write_output(const struct fpa_launch *a, memory *m, int64_t b, int64
     if (module_fault == FAULT_UNWRITTEN && t == a->length - 1)
         return;
     if (module_fault == FAULT_STRIDES)
-        q = ((b * a->length + t) * a->query_heads + hq) * module_head->d;
-    read_vector(a->q, q, module_head->d, module_head->scale, m->x);
+        q = ((b * a->length + t) * a->query_heads + hq) * head_width(module_head);
+    read_vector(a->q, q, head_width(module_head), module_head->scale, m->x);
+    lift(a, FPA_QUERY, b, a->recent + t, hq * a->heads / a->query_heads, m->x);
     features_of(a, hq * a->heads / a->query_heads, m->x, false, m->phi);
     for (int64_t f = 0; f < m->features; f++)
         for (int c = 0; c <= dv; c++)
@@ -283,8 +315,7 @@ fpa_facts hand_facts(const fpa_head *head)
 
     snprintf(facts.name, sizeof facts.name, "%s", head->name);
     facts.state_elements = facts.features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
-    facts.forms =
-        head->causal ? 1 << FORM_PARALLEL | 1 << FORM_CHUNKED | 1 << FORM_RECURRENT : 1 << FORM_PARALLEL;
+    facts.forms = 1 << FORM_PARALLEL | 1 << FORM_CHUNKED | (head->causal ? 1 << FORM_RECURRENT : 0);
     for (int form = 0; form < FORMS; form++)
         facts.flop[form] = 4 * features * head->dv;
     return facts;

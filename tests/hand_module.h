@@ -27,6 +27,20 @@ typedef enum fault {
     FAULT_NOISE,          /* within the bound, but far noisier than single precision */
     FAULT_LATE,           /* wrong from the third chunk on */
     FAULT_FORM,           /* only the chunked form is wrong */
+    /* Of heads with a lift (hand_lift.c) */
+    FAULT_MAP,             /* keys have the map of queries */
+    FAULT_AMPLITUDE,       /* keys have the amplitude of queries */
+    FAULT_CONJUGATE,       /* a key's complex coordinates are conjugate */
+    FAULT_CONSTANT_HEADS,  /* the first head's constants are every head's */
+    FAULT_POSITION,        /* the token's number stands for its position */
+    FAULT_PHASE,           /* phases are summed in float */
+    FAULT_POSITION_STRIDE, /* positions are read as if their numbers were contiguous */
+    FAULT_RECENT_POSITION, /* a query behind recent tokens has the first one's position */
+    FAULT_FUTURE_POSITION, /* queries have the next token's position */
+    FAULT_NO_KEY_MASK,     /* all keys take part */
+    FAULT_MASK_BIT,        /* one bit of the mask counts alone */
+    FAULT_MASKED_VALUE,    /* a masked key's coordinates are 0, and multiply its value */
+    FAULT_MASKED_GATE,     /* a masked key's gate does not count */
 } fault;
 
 /* How often the module ran since it was made, and how often it was unloaded in all. */

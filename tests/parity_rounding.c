@@ -24,7 +24,8 @@ typedef struct rounding_case {
     fpa_array q, k, v, gate, o, before, after; /* count 0: there is none */
     int64_t virtual;                           /* tokens before, and behind */
     int64_t length;                            /* of all tokens */
-    double *qs, *ks, *vs, *gates, **weights;
+    double *qs, *ks, *vs, *gates, *positions, **weights;
+    unsigned char *kept;
 } rounding_case;
 
 static fpa_array read_case(const parity_files *files, const char *name)
@@ -55,7 +56,7 @@ static double *round_tokens(const rounding_case *c, const fpa_array *x, fpa_dtyp
 
 static void add_virtual_tokens(const rounding_case *c)
 {
-    int64_t heads = c->k.shape[2], d = c->head->d, dv = c->head->dv;
+    int64_t heads = c->k.shape[2], d = head_width(c->head), dv = c->head->dv;
     for (int64_t i = 0; i < c->virtual; i++)
         for (int64_t at = 0; at < c->k.shape[0] * heads; at++) {
             int64_t b = at / heads, h = at % heads;
@@ -84,6 +85,27 @@ static void load_weights(rounding_case *c, const parity_files *files)
         }
 }
 
+/* Positions, and the keys that are not masked. */
+static void load_tokens(rounding_case *c, const parity_files *files)
+{
+    fpa_array positions = read_case(files, "positions"), mask = {0};
+    fpa_error error = {0};
+    char path[512];
+    c->positions = positions.count ? round_tokens(c, &positions, FPA_F32) : NULL;
+    npy_free(&positions);
+    snprintf(path, sizeof path, "%s/key_mask.npy", files->folder);
+    if (access(path, R_OK))
+        return;
+    if (npy_read_mask(path, &mask, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    assert_int_equal(c->virtual, 0);
+    c->kept = calloc((size_t)mask.count + 1, 1);
+    assert_non_null(c->kept);
+    for (int64_t i = 0; i < mask.count; i++)
+        c->kept[i] = mask.data[i] == 0;
+    npy_free(&mask);
+}
+
 static void case_load(rounding_case *c, const fpa_head *head, const parity_files *files)
 {
     *c = (rounding_case){.head = head};
@@ -105,6 +127,7 @@ static void case_load(rounding_case *c, const fpa_head *head, const parity_files
     c->vs = round_tokens(c, &c->v, head->dtype);
     c->gates = c->gate.count ? round_tokens(c, &c->gate, FPA_F32) : NULL;
     add_virtual_tokens(c);
+    load_tokens(c, files);
     load_weights(c, files);
 }
 
@@ -120,6 +143,8 @@ static void case_free(rounding_case *c)
     free(c->ks);
     free(c->vs);
     free(c->gates);
+    free(c->positions);
+    free(c->kept);
 }
 
 static double largest(const fpa_array *x)
@@ -170,8 +195,11 @@ parity_errors parity_rounding(const fpa_head *head, const parity_files *files)
         .k = c.ks,
         .v = c.vs,
         .log_gate = c.gates,
+        .positions = c.positions,
+        .key_mask = c.kept,
         .weights = (const double *const *)c.weights,
         .arithmetic = head->dtype,
+        .coordinates = head->dtype,
     };
     float *o = calloc((size_t)(c.q.shape[0] * c.length * c.q.shape[2] * head->dv), sizeof *o);
     assert_non_null(o);

@@ -14,7 +14,7 @@
 
 /* Where a case's arrays are. */
 typedef struct parity_files {
-    const char *folder;          /* q, k, v, log_g, o, initial_state, final_state, each .npy */
+    const char *folder; /* q, k, v, log_g, positions, key_mask, o, initial_state, final_state, each .npy */
     const char *weight_names[9]; /* of run-time matrices, up to NULL */
     const char *weights[8];      /* their files */
 } parity_files;

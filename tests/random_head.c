@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "head/lift.h"
+#include "random_lift.h"
+
 const random_limits random_all = {
     .d = 13,
     .dv = 9,
@@ -110,10 +113,12 @@ static bool choose_gram(random_source *random, fpa_head *head, fpa_branch *branc
     return branch->gram;
 }
 
-static fpa_branch_kind choose_kind(random_source *random, const random_limits *limits)
+/* Branches of a lift take its coordinates, and no matrices. */
+static fpa_branch_kind choose_kind(random_source *random, const random_limits *limits, const fpa_head *head)
 {
     for (;;) {
-        fpa_branch_kind kind = (fpa_branch_kind)random_between(random, 0, FPA_BRANCH_KINDS - 1);
+        fpa_branch_kind kind = (fpa_branch_kind)random_between(
+            random, 0, head->lift ? FPA_BRANCH_DIAGONAL : FPA_BRANCH_TRAINABLE_DIAGONAL);
 
         if (kind <= FPA_BRANCH_DIAGONAL || (kind == FPA_BRANCH_DENSE ? limits->dense : limits->trainable))
             return kind;
@@ -145,7 +150,7 @@ static bool fill_branch(random_source *random, const random_limits *limits, fpa_
 {
     int rows;
 
-    branch->kind = choose_kind(random, limits);
+    branch->kind = choose_kind(random, limits, head);
     if (!find_source(random, head, branch))
         return false;
     rows = branch->source == FPA_INPUT ? head->d : head->matrices[branch->source].rows;
@@ -158,6 +163,8 @@ static bool fill_branch(random_source *random, const random_limits *limits, fpa_
         branch->width = rows;
     if (!choose_rows(random, head, branch, rows))
         return false;
+    if (head->lift && branch->kind == FPA_BRANCH_IDENTITY)
+        branch->kind = FPA_BRANCH_COORDINATES;
     return branch->kind != FPA_BRANCH_DIAGONAL || choose_gram(random, head, branch);
 }
 
@@ -171,6 +178,8 @@ static bool fill_term(random_source *random, const random_limits *limits, fpa_he
     if (random_chance(random, 0.1))
         term->weight = number_double(&head->memory, random_normal(random));
     term->branch_count = random_between(random, random_chance(random, 0.9), limits->degree);
+    if (head->lift && head->lift->key_mask && !term->branch_count)
+        term->branch_count = 1; /* nothing of a constant term could be masked */
     term->branches = arena_array(&head->memory, (size_t)term->branch_count, sizeof *term->branches);
     for (int l = 0; term->branches && l < term->branch_count; l++) {
         if (!fill_branch(random, limits, head, &term->branches[l], room < 1 ? 1 : (int)room))
@@ -214,6 +223,8 @@ fpa_head *random_head(uint64_t seed, const random_limits *limits)
     head->matrices = arena_array(&head->memory, (size_t)limits->terms * (size_t)limits->degree + 1,
                                  sizeof *head->matrices);
     filled = head->name && head->terms && head->matrices;
+    if (filled && limits->lift && random_chance(&random, 0.5))
+        filled = random_lift(&random, head);
     for (int t = 0; filled && t < head->term_count; t++)
         filled = fill_term(&random, limits, head, &head->terms[t]);
     if (!filled) {

@@ -25,6 +25,7 @@ typedef struct random_limits {
     bool normalize;  /* a normaliser may occur */
     bool noncausal;  /* the head may see all keys */
     bool half;       /* dtypes other than f32 may occur */
+    bool lift;       /* half of the heads have coordinates of their own */
 } random_limits;
 
 /* Everything, small: d 13, dv 9, degree 3, 4 terms, 600 features. f32 only. */

@@ -233,11 +233,24 @@ static void copy_state(const unit *u)
     }
 }
 
+/* The keys of a chunk, after which gates have decayed by `sum`. */
+static void add_chunk(unit *u, int64_t first, int64_t end, float sum)
+{
+    float kept = 0;
+
+    decay_state(u, expf(sum));
+    for (int64_t j = end - 1; j >= first; j--) {
+        if (!(the_fault == ROUNDED_EDGE && j == end - 1))
+            add_key(u, j, expf(kept + (the_fault == ROUNDED_DECAY && j == first ? gate_of(u, j) : 0)));
+        kept += gate_of(u, j);
+    }
+}
+
 /* Queries of tokens [first, end), then their keys. */
 static void run_chunk(unit *u, int64_t first, int64_t end, bool stateful)
 {
     int64_t group = u->a->query_heads / u->a->heads;
-    float sum = 0, kept = 0;
+    float sum = 0;
 
     copy_state(u);
     for (int64_t t = first; t < end; t++) {
@@ -251,14 +264,25 @@ static void run_chunk(unit *u, int64_t first, int64_t end, bool stateful)
             write_output(u, t, hq);
         }
     }
-    if (!stateful && !u->a->state_out)
-        return;
-    decay_state(u, expf(sum));
-    for (int64_t j = end - 1; j >= first; j--) {
-        if (!(the_fault == ROUNDED_EDGE && j == end - 1))
-            add_key(u, j, expf(kept + (the_fault == ROUNDED_DECAY && j == first ? gate_of(u, j) : 0)));
-        kept += gate_of(u, j);
-    }
+    if (stateful || u->a->state_out)
+        add_chunk(u, first, end, sum);
+}
+
+/* Without a mask: the keys of all chunks, then all queries. */
+static void run_open(unit *u, int64_t chunk)
+{
+    const int64_t length = u->a->length, group = u->a->query_heads / u->a->heads;
+
+    for (int64_t first = 0; first < length; first += chunk)
+        add_chunk(u, first, first + chunk < length ? first + chunk : length, 0);
+    copy_state(u);
+    for (int64_t t = 0; t < length; t++)
+        for (int64_t hq = u->h * group; hq < (u->h + 1) * group; hq++) {
+            memset(u->sum, 0, sizeof u->sum);
+            load_query(u, t, hq);
+            add_state(u, 1);
+            write_output(u, t, hq);
+        }
 }
 
 static void run_tokens(unit *u)
@@ -305,9 +329,12 @@ static void run_unit(unit *u, int form)
     memset(u->state, 0, (size_t)u->features * (size_t)u->columns * sizeof(float));
     if (a->state_in)
         move_state(u, false);
+    const bool open = form == FORM_CHUNKED && !the_head->causal;
     if (form == FORM_RECURRENT)
         run_tokens(u);
-    for (int64_t first = 0; first < a->length && form != FORM_RECURRENT; first += chunk)
+    if (open)
+        run_open(u, chunk);
+    for (int64_t first = 0; first < a->length && form != FORM_RECURRENT && !open; first += chunk)
         run_chunk(u, first, first + chunk < a->length ? first + chunk : a->length,
                   a->state_in || form == FORM_CHUNKED);
     if (a->state_out)

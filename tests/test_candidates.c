@@ -44,6 +44,7 @@ static void add_chunked(uint64_t *seed, struct fpa_cuda_geometry *g)
     }
     if (g->fused_total)
         g->kernel[CUDA_CLUSTER_SCAN] = small_block;
+    g->unmasked = kind != 3 && !below(seed, 4);
 }
 
 static struct fpa_cuda_geometry random_geometry(uint64_t *seed)
@@ -151,6 +152,38 @@ static void every_mechanism_is_listed_or_says_why_not(void **state)
                       refused[m]);
         assert_true(suited[m] > 0 && refused[m] > 0);
     }
+}
+
+/* Queries wait for all keys: nothing overlaps, and every chunk but an empty one is walked. No pair is scored. */
+static void without_a_mask_all_keys_are_walked_first(void **state)
+{
+    uint64_t seed = SEED;
+    int chunked = 0;
+    (void)state;
+    for (int n = 0; n < RANDOM_MODULES; n++) {
+        struct fpa_cuda_geometry g = random_geometry(&seed);
+        const fpa_gpu_room room = room_for(&g);
+        fpa_call_size size = random_size(&seed);
+        fpa_candidate list[MANY];
+        size.form = FORM_CHUNKED;
+        if (!g.unmasked || size.length <= g.chunk || !size.batch || !size.query_heads)
+            continue;
+        const int count = cuda_candidates(&g, &room, &size, list, MANY);
+        for (int i = 0; i < count; i++)
+            assert_true(list[i].refused ||
+                        (is_of(&list[i], MECHANISM_SPLIT) && !(list[i].variant & SPLIT_OVERLAPPED)));
+        const fpa_candidate overlapped = {.mechanism = "split", .segments = 1, .variant = SPLIT_OVERLAPPED};
+        assert_non_null(cuda_refusal(&g, &size, &overlapped));
+        g.work[CUDA_CHUNK_OUTPUT].keys.products *= 1000;
+        fpa_candidate before = {0}, after;
+        assert_true(cuda_fastest(&g, &room, &size, &after));
+        for (int i = 0; i < count; i++)
+            if (!list[i].refused && (!before.mechanism || list[i].cost.seconds < before.cost.seconds))
+                before = list[i];
+        assert_true(after.cost.seconds == before.cost.seconds);
+        chunked++;
+    }
+    assert_true(chunked > 100);
 }
 
 static const fpa_candidate *least_of(const fpa_candidate *list, int count)
@@ -408,6 +441,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mechanism_is_listed_or_says_why_not),
+        cmocka_unit_test(without_a_mask_all_keys_are_walked_first),
         cmocka_unit_test(the_fastest_is_the_least_of_the_list),
         cmocka_unit_test(a_short_list_says_how_many_there_are),
         cmocka_unit_test(a_forced_candidate_launches_its_kernels),

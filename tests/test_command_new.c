@@ -45,7 +45,7 @@ static void a_new_head_is_verified_and_applied_to_its_arrays(void **state)
 static void every_family_runs_by_the_line_in_its_spec(void **state)
 {
     static const char *const families[] = {"linear", "gated",         "power",  "spow",
-                                           "taylor", "inhomogeneous", "product"};
+                                           "taylor", "inhomogeneous", "product", "elu", "fourier"};
     (void)state;
     for (unsigned i = 0; i < sizeof families / sizeof *families; i++) {
         beginning mine;

@@ -256,10 +256,11 @@ static void a_form_that_is_not_there_is_told_with_the_reason(void **state)
     place_begin(&here, "return head { name = 'all', d = 4, dv = 4, causal = false, terms = linear() }\n");
     arrays_make(&here, &paths);
     expect(APPLY(here, paths), 0, NULL, NULL);
-    expect(APPLY(here, paths, "--form", "chunked"), 1, NULL,
-           "all: has no chunked form (1): every token sees all keys, which no state has seen (causal = "
-           "false); it "
-           "has: parallel (0)");
+    expect(APPLY(here, paths, "--form", "chunked"), 0, NULL, NULL);
+    expect(
+        APPLY(here, paths, "--form", "recurrent"), 1, NULL,
+        "all: has no recurrent form (2): every token sees all keys, those after it as well, which no state "
+        "of a step has (causal = false); it has: parallel (0) chunked (1)");
     scratch_remove(here.folder);
 }
 

@@ -226,7 +226,28 @@ static void from_the_crossover_on_the_chunked_form_takes_fewer_seconds(void **st
     unmake(&m);
     make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2",
          &m);
-    assert_int_equal(m.plan.facts.crossover, 0);
+    const int64_t open = m.plan.facts.crossover;
+    assert_true(open > 1 && is_sooner_chunked(&m.plan, open) && !is_sooner_chunked(&m.plan, open - 1));
+    unmake(&m);
+}
+
+/* All queries and all keys go through the state, a chunk's own pairs nowhere; a team waits for each walk of a chunk. */
+static void without_a_mask_a_chunk_has_no_pairs(void **state)
+{
+    struct made m, causal;
+    fpa_cpu_work work, with;
+    (void)state;
+    make("return head { name = 'p', d = 32, dv = 32, causal = false, terms = power { degree = 2 } }",
+         "c:avx2", &m);
+    make("return head { name = 'p', d = 32, dv = 32, terms = power { degree = 2 } }", "c:avx2", &causal);
+    const fpa_call_size size = call_of(FORM_CHUNKED, 960);
+    work_of_call(&m.plan, 96, &size, 1, &work);
+    work_of_call(&causal.plan, 96, &size, 1, &with);
+    assert_true(multiply_adds(&work, "dots") == 0 && multiply_adds(&with, "dots") > 0);
+    /* the causal form's first chunk reads no state, its last one writes none */
+    assert_true(is_near(multiply_adds(&work, "state") * 9, multiply_adds(&with, "state") * 10));
+    assert_true(m.plan.facts.flop[FORM_CHUNKED] < causal.plan.facts.flop[FORM_CHUNKED]);
+    unmake(&causal);
     unmake(&m);
 }
 
@@ -281,9 +302,12 @@ static void each_mechanism_is_a_candidate_or_says_why_not(void **state)
     unmake(&m);
     make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2",
          &m);
-    const fpa_call_size size = call_of(FORM_CHUNKED, 512);
+    fpa_call_size size = call_of(FORM_CHUNKED, 512);
     plan_candidates_c(&m.plan, &size, rows, 8);
-    assert_string_equal(rows[FORM_CHUNKED].refused, "the head is not causal");
+    assert_null(rows[FORM_CHUNKED].refused);
+    size.form = FORM_RECURRENT;
+    plan_candidates_c(&m.plan, &size, rows, 8);
+    assert_string_equal(rows[FORM_RECURRENT].refused, "the head is not causal");
     unmake(&m);
 }
 
@@ -296,6 +320,7 @@ int main(void)
         cmocka_unit_test(every_call_of_every_kind_of_head_has_seconds),
         cmocka_unit_test(the_chunk_is_the_one_with_the_fewest_seconds_a_token),
         cmocka_unit_test(from_the_crossover_on_the_chunked_form_takes_fewer_seconds),
+        cmocka_unit_test(without_a_mask_a_chunk_has_no_pairs),
         cmocka_unit_test(teams_share_heads_whose_work_is_worth_it),
         cmocka_unit_test(recent_tokens_are_counted_as_keys_beside_a_state_that_is_read),
         cmocka_unit_test(each_mechanism_is_a_candidate_or_says_why_not),

@@ -43,6 +43,11 @@ static void the_largest_and_smallest_widths_compile(void **state)
     modules_expect(*state, WIDTHS); /* but d = 256 in f32 for sm_86 */
 }
 
+static void coordinates_compile_in_every_type(void **state)
+{
+    modules_expect(*state, LIFTS);
+}
+
 struct again {
     const fpa_head *head;
     fpa_object object;
@@ -112,6 +117,7 @@ int main(void)
         cmocka_unit_test(every_target_compiles_some_of_every_kind),
         cmocka_unit_test(every_kind_of_head_compiles_in_narrower_types),
         cmocka_unit_test(the_largest_and_smallest_widths_compile),
+        cmocka_unit_test(coordinates_compile_in_every_type),
         cmocka_unit_test(the_same_source_gives_the_same_cubin),
         cmocka_unit_test(a_mistake_in_the_source_is_named_with_its_line),
     };

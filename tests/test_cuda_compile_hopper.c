@@ -48,12 +48,18 @@ static void large_states_keep_their_sums_in_registers(void **state)
     modules_expect(*state, STATES);
 }
 
+static void coordinates_compile_in_every_type(void **state)
+{
+    modules_expect(*state, LIFTS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_second_kind_of_head_compiles_in_narrower_types),
         cmocka_unit_test(every_narrow_head_compiles_for_warpgroups),
         cmocka_unit_test(large_states_keep_their_sums_in_registers),
+        cmocka_unit_test(coordinates_compile_in_every_type),
     };
     return cmocka_run_group_tests_name("cuda compile hopper", tests, setup, modules_teardown);
 }

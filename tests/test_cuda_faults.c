@@ -32,6 +32,11 @@ static const struct {
     [IN_CLUSTER_SCAN] = {"clustered", CLUSTER_CALL, 5},
     [IN_WIDE_CLUSTER_SCAN] = {"clustereddeep", CLUSTER_CALL, 5},
     [IN_TOKEN] = {"plain", TOKEN_CALL, 5},
+    [WITHOUT_MASK] = {"openpacked", LONG_CALL, 2},
+    [WITHOUT_MASK_IN_PANELS] = {"opentrained", LONG_CALL, 2},
+    [IN_LIFT] = {"placed", LONG_CALL, 2},
+    [IN_LIFT_SUMS] = {"favor", LONG_CALL, 2},
+    [IN_PLAIN_LIFT] = {"lonely", LONG_CALL, 2},
 };
 
 /* The first of its place and kind. */

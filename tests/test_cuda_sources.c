@@ -161,6 +161,9 @@ static void a_head_that_is_too_large_for_cuda_is_refused_with_its_figure(void **
     expect_refused("d = 257, dv = 64, terms = linear {}", "257", "256");
     expect_refused("d = 64, dv = 257, terms = linear {}", "257", "256");
     expect_refused("d = 128, dv = 64, terms = power { degree = 3 }", "features", "262144");
+    expect_refused("d = 64, dv = 64, terms = term { trainable { name = 'w', rows = 1000 }:map(relu) }",
+                   "1000 coordinates", "shared memory");
+    expect_refused("d = 64, dv = 257, terms = term { identity():map(relu) }", "257", "256");
 }
 
 int main(void)

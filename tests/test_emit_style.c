@@ -465,6 +465,19 @@ static void c_code_reads_as_hand_written(void **state)
     check_target("c:avx512");
 }
 
+static void c_code_of_windows_reads_as_hand_written(void **state)
+{
+    fpa_head_list list = {0};
+    fpa_error error;
+    (void)state;
+    assert_int_equal(spec_load("specs/window.lua", &list, &error), FPA_OK);
+    for (int i = 0; i < list.count; i++) {
+        assert_int_equal(check_head(list.heads[i], "c:avx512", list.heads[i]->dtype), 0);
+        assert_int_equal(check_head(list.heads[i], "c:avx512bf16", FPA_BF16), 0);
+    }
+    head_list_free(&list);
+}
+
 static void cuda_code_reads_as_hand_written(void **state)
 {
     (void)state;
@@ -481,6 +494,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(c_code_reads_as_hand_written),
+        cmocka_unit_test(c_code_of_windows_reads_as_hand_written),
         cmocka_unit_test(cuda_code_reads_as_hand_written),
         cmocka_unit_test(hopper_code_reads_as_hand_written),
     };

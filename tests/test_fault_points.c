@@ -18,12 +18,16 @@
 
 enum {
     C_FAULTS = sizeof c_faults / sizeof *c_faults,
+    WINDOW_FAULTS = sizeof window_faults / sizeof *window_faults,
     PAIR_FAULTS = sizeof pair_faults / sizeof *pair_faults,
+    OPEN_FAULTS = sizeof open_faults / sizeof *open_faults,
+    LIFT_FAULTS = sizeof lift_faults / sizeof *lift_faults,
     CUDA_FAULTS = sizeof cuda_faults / sizeof *cuda_faults,
     EMULATED_FAULTS = sizeof emulated_faults / sizeof *emulated_faults,
     BACKWARD_FAULTS = sizeof backward_faults / sizeof *backward_faults,
     BACKWARD_MATRIX_FAULTS = sizeof backward_matrix_faults / sizeof *backward_matrix_faults,
-    FAULTS = C_FAULTS + PAIR_FAULTS + CUDA_FAULTS + EMULATED_FAULTS + BACKWARD_FAULTS + BACKWARD_MATRIX_FAULTS
+    FAULTS =
+        C_FAULTS + WINDOW_FAULTS + PAIR_FAULTS + OPEN_FAULTS + LIFT_FAULTS + CUDA_FAULTS + EMULATED_FAULTS + BACKWARD_FAULTS + BACKWARD_MATRIX_FAULTS
 };
 
 /* Of all tables. */
@@ -31,9 +35,15 @@ static const struct fault *fault_at(int i)
 {
     if (i < C_FAULTS)
         return &c_faults[i];
-    if ((i -= C_FAULTS) < PAIR_FAULTS)
+    if ((i -= C_FAULTS) < WINDOW_FAULTS)
+        return &window_faults[i];
+    if ((i -= WINDOW_FAULTS) < PAIR_FAULTS)
         return &pair_faults[i];
-    if ((i -= PAIR_FAULTS) < CUDA_FAULTS)
+    if ((i -= PAIR_FAULTS) < OPEN_FAULTS)
+        return &open_faults[i];
+    if ((i -= OPEN_FAULTS) < LIFT_FAULTS)
+        return &lift_faults[i];
+    if ((i -= LIFT_FAULTS) < CUDA_FAULTS)
         return &cuda_faults[i];
     if ((i -= CUDA_FAULTS) < EMULATED_FAULTS)
         return &emulated_faults[i].fault;

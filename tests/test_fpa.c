@@ -120,7 +120,7 @@ static void the_automatic_form_follows_length_and_state(void **state)
         assert_int_equal(fpa_choose_form(kernel, crossover, 0), FPA_FORM_CHUNKED);
 }
 
-static void a_head_without_a_causal_order_has_the_parallel_form_only(void **state)
+static void a_head_without_a_mask_has_no_recurrent_form(void **state)
 {
     (void)state;
     toy_call call;
@@ -131,9 +131,14 @@ static void a_head_without_a_causal_order_has_the_parallel_form_only(void **stat
         "return head { name = 'all', d = 4, dv = 4, causal = false, terms = linear() }";
     assert_int_equal(fpa_open_text("text.lua", text, NULL, &options, &kernel, &error), FPA_OK);
     toy_fill(&call);
-    assert_int_equal(fpa_choose_form(kernel, 100000, 0), FPA_FORM_PARALLEL);
-    assert_int_equal(toy_forward(kernel, FPA_FORM_CHUNKED, &call.operands, &error), FPA_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "parallel"));
+    const int64_t crossover = fpa_describe(kernel)->crossover;
+    assert_true(crossover > 1);
+    assert_int_equal(fpa_choose_form(kernel, crossover - 1, 0), FPA_FORM_PARALLEL);
+    assert_int_equal(fpa_choose_form(kernel, crossover, 0), FPA_FORM_CHUNKED);
+    assert_int_equal(fpa_choose_form(kernel, 1, 1), FPA_FORM_PARALLEL);
+    assert_int_equal(toy_forward(kernel, FPA_FORM_RECURRENT, &call.operands, &error), FPA_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "causal = false"));
+    assert_int_equal(toy_forward(kernel, FPA_FORM_CHUNKED, &call.operands, &error), FPA_OK);
     assert_int_equal(toy_forward(kernel, (fpa_form)7, &call.operands, &error), FPA_UNSUPPORTED);
     assert_int_equal(toy_forward(kernel, FPA_FORM_AUTO, &call.operands, &error), FPA_OK);
     fpa_close(kernel);
@@ -268,7 +273,7 @@ int main(void)
         cmocka_unit_test(a_wrong_workspace_is_refused_before_anything_is_written),
         cmocka_unit_test(steps_continue_what_a_prefill_began),
         cmocka_unit_test(the_automatic_form_follows_length_and_state),
-        cmocka_unit_test(a_head_without_a_causal_order_has_the_parallel_form_only),
+        cmocka_unit_test(a_head_without_a_mask_has_no_recurrent_form),
         cmocka_unit_test(nothing_to_compute_is_no_error),
         cmocka_unit_test(a_wrong_tensor_is_refused_in_every_call),
         cmocka_unit_test(a_workspace_that_overlaps_a_tensor_is_refused),

@@ -148,6 +148,30 @@ static void break_kind(fpa_head *head)
     head->normalize = FPA_NORMALIZE_KINDS;
 }
 
+static void break_window(fpa_head *head)
+{
+    head->window = 513;
+    head->normalize = FPA_NORMALIZE_SUM;
+}
+
+static void break_window_mask(fpa_head *head)
+{
+    head->window = 4;
+    head->causal = false;
+}
+
+static void break_window_sum(fpa_head *head)
+{
+    head->window = 4;
+}
+
+static void break_window_gate(fpa_head *head)
+{
+    head->window = 4;
+    head->normalize = FPA_NORMALIZE_MAX;
+    head->gate = true;
+}
+
 static const struct {
     void (*change)(fpa_head *);
     const char *message;
@@ -177,6 +201,10 @@ static const struct {
     {break_same_name, "two trainable matrices are named \"w\""},
     {break_zero, "the kernel is zero"},
     {break_kind, "normalize = 4"},
+    {break_window, "window = 513 is not allowed (window runs 1..512)"},
+    {break_window_mask, "a window needs a causal head"},
+    {break_window_sum, "a window needs a normaliser"},
+    {break_window_gate, "a head has a window or a gate, not both"},
 };
 
 static void a_broken_rule_is_refused_and_named(void **state)

@@ -58,7 +58,7 @@ static void every_random_head_is_valid_and_survives_its_text(void **state)
     random_limits limits = random_all;
 
     (void)state;
-    limits.half = true;
+    limits.half = limits.lift = true;
     print_message("seeds %d..%d\n", SEED, SEED + RANDOM_HEADS - 1);
     for (int i = 0; i < RANDOM_HEADS; i++) {
         fpa_head *head = random_head(SEED + i, &limits), *copy = NULL;
@@ -99,6 +99,26 @@ static void products_are_written_unless_they_are_plain(void **state)
     assert_int_equal(copy->products, FPA_PRODUCTS_TF32X3);
     assert_int_equal(head_digest(copy, again, NULL), FPA_OK);
     assert_string_equal(split, again);
+    free(text);
+    head_free(copy);
+    head_free(head);
+}
+
+static void a_window_is_written_where_there_is_one(void **state)
+{
+    fpa_head *head = example_head(), *copy = NULL;
+    char without[DIGEST_TEXT], with[DIGEST_TEXT], *text;
+
+    (void)state;
+    head->normalize = FPA_NORMALIZE_SUM;
+    assert_int_equal(head_digest(head, without, NULL), FPA_OK);
+    head->window = 64;
+    assert_int_equal(head_digest(head, with, NULL), FPA_OK);
+    assert_string_not_equal(without, with);
+    text = head_print(head);
+    assert_non_null(strstr(text, "state_dtype f32\nwindow 64\nmatrices 2\n"));
+    assert_int_equal(head_parse(text, strlen(text), &copy, NULL), FPA_OK);
+    assert_int_equal(copy->window, 64);
     free(text);
     head_free(copy);
     head_free(head);
@@ -169,6 +189,8 @@ static const struct {
     {"normalize none", "normalize mean", "head text:9"},
     {"matrices 2", "products plain\nmatrices 2", "head text:14"}, /* plain is not written */
     {"matrices 2", "products fp32\nmatrices 2", "head text:14"},
+    {"matrices 2", "window 0\nmatrices 2", "head text:14"}, /* none is not written */
+    {"normalize none", "normalize sum\nwindow 4", "head text:10"},
     {"matrices 2", "products tf32x3 \nmatrices 2", "head text:14"},
     {"dtype f32\nstate_dtype f32\n", "dtype bf16\nstate_dtype f32\nproducts tf32x3\n", "example"},
     {"matrices 2", "matrices 3", "head text:19"},
@@ -257,12 +279,14 @@ static size_t mutate(random_source *random, char *text, size_t size, size_t capa
 static void no_mutated_text_breaks_the_parser(void **state)
 {
     random_source random = {SEED};
+    random_limits limits = random_all;
     int accepted = 0, refused = 0;
 
     (void)state;
+    limits.lift = true;
     print_message("seed %d\n", SEED);
     for (int i = 0; i < 20000; i++) {
-        fpa_head *head = random_head(SEED + i % 50, NULL), *parsed = NULL;
+        fpa_head *head = random_head(SEED + i % 50, &limits), *parsed = NULL;
         char *text = head_print(head);
         size_t size = strlen(text), capacity = size + 64;
         char *bytes = malloc(capacity), *exact;
@@ -296,6 +320,7 @@ int main(void)
         cmocka_unit_test(the_text_is_as_documented),
         cmocka_unit_test(every_random_head_is_valid_and_survives_its_text),
         cmocka_unit_test(products_are_written_unless_they_are_plain),
+        cmocka_unit_test(a_window_is_written_where_there_is_one),
         cmocka_unit_test(the_text_does_not_follow_the_locale),
         cmocka_unit_test(the_origin_is_not_part_of_the_digest_and_everything_else_is),
         cmocka_unit_test(weights_of_one_written_or_not_are_the_same_head),

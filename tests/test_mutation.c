@@ -22,6 +22,25 @@ static const char pair_spec[] = "return head { name = 'small', d = 16, dv = 16, 
                                 "normalize = 'sum', dtype = 'bf16',\n"
                                 "  terms = tspow { d = 16, degree = 2, block = 4 } }\n";
 
+static const char window_spec[] =
+    "return head { name = 'small', d = 16, dv = 16, chunk = 64, normalize = 'sum', window = 20,\n"
+    "  key_mask = true, terms = term { identity():map(elu_plus_one) } }\n";
+
+static const char open_spec[] =
+    "return head { name = 'small', d = 16, dv = 16, chunk = 64, causal = false, normalize = 'sum',\n"
+    "  terms = tspow { d = 16, degree = 2, block = 4 } }\n";
+
+static const char lift_spec[] =
+    "return head { name = 'small', d = 4, dv = 4, chunk = 64, positions = 2, key_mask = true, terms = {\n"
+    "  term { coordinates { identity(), trainable { name = 'g', diagonal = true }, map_q = silu, map_k = "
+    "softplus,\n"
+    "                       angle = 'a', phase = 'b', amplitude = 'c' } },\n"
+    "  term { coordinates { { dense { { 1, 0, 2, 0 } }, dense { { 0, 1, 1, 0 } } },\n"
+    "                       { dense { { 1, 1, 0, 1 } }, dense { { 0, 1, 0, -1 } } } } },\n"
+    "  term { coordinates { dense { { 1, 1, 0, 0 }, { 0, 0, 1, -1 } }, map = elu_plus_one, square = 0.5 } "
+    "},\n"
+    "  term {} } }\n";
+
 struct fixture {
     const char *target;
     fpa_head_list list;
@@ -52,6 +71,27 @@ static int setup(void **state)
     static struct fixture f;
     *state = &f;
     return make_fixture(spec, narrow_target(), &f);
+}
+
+static int setup_window(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return make_fixture(window_spec, narrow_target(), &f);
+}
+
+static int setup_open(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return make_fixture(open_spec, narrow_target(), &f);
+}
+
+static int setup_lift(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return make_fixture(lift_spec, narrow_target(), &f);
 }
 
 static int setup_pairs(void **state)
@@ -115,6 +155,23 @@ static void every_fault_is_refused_in_its_words(void **state)
     refuse_all(*state, c_faults, sizeof c_faults / sizeof *c_faults);
 }
 
+static void every_fault_of_a_window_is_refused_in_its_words(void **state)
+{
+    refuse_all(*state, window_faults, sizeof window_faults / sizeof *window_faults);
+}
+
+static void every_fault_without_a_mask_is_refused_in_its_words(void **state)
+{
+    the_kernel_as_emitted_is_accepted(state);
+    refuse_all(*state, open_faults, sizeof open_faults / sizeof *open_faults);
+}
+
+static void every_fault_of_a_lift_is_refused_in_its_words(void **state)
+{
+    the_kernel_as_emitted_is_accepted(state);
+    refuse_all(*state, lift_faults, sizeof lift_faults / sizeof *lift_faults);
+}
+
 static void every_fault_in_pairs_is_refused_in_its_words(void **state)
 {
     if (!target_runs(target_find(PAIR_TARGET))) {
@@ -131,9 +188,22 @@ int main(void)
         cmocka_unit_test(the_kernel_as_emitted_is_accepted),
         cmocka_unit_test(every_fault_is_refused_in_its_words),
     };
+    const struct CMUnitTest of_windows[] = {
+        cmocka_unit_test(the_kernel_as_emitted_is_accepted),
+        cmocka_unit_test(every_fault_of_a_window_is_refused_in_its_words),
+    };
+    const struct CMUnitTest open[] = {
+        cmocka_unit_test(every_fault_without_a_mask_is_refused_in_its_words),
+    };
+    const struct CMUnitTest lifted[] = {
+        cmocka_unit_test(every_fault_of_a_lift_is_refused_in_its_words),
+    };
     const struct CMUnitTest in_pairs[] = {
         cmocka_unit_test(every_fault_in_pairs_is_refused_in_its_words),
     };
     int failed = cmocka_run_group_tests_name("mutation", tests, setup, teardown);
+    failed += cmocka_run_group_tests_name("mutation of windows", of_windows, setup_window, teardown);
+    failed += cmocka_run_group_tests_name("mutation without a mask", open, setup_open, teardown);
+    failed += cmocka_run_group_tests_name("mutation of a lift", lifted, setup_lift, teardown);
     return failed + cmocka_run_group_tests_name("mutation in pairs", in_pairs, setup_pairs, teardown);
 }

@@ -118,6 +118,91 @@ static void every_version_and_both_types_are_read(void **state)
     }
 }
 
+/* One array of each integer type, its largest number that float32 has included. */
+static void integers_are_read_where_numbers_are_asked_for(void **state)
+{
+    static const int8_t i1[] = {-128, 127, 3};
+    static const uint8_t u1[] = {0, 255, 3};
+    static const int16_t i2[] = {-32768, 32767, 3};
+    static const uint16_t u2[] = {0, 65535, 3};
+    static const int32_t i4[] = {INT32_MIN, 1 << 24, 3};
+    static const uint32_t u4[] = {0, UINT32_C(1) << 31, 3};
+    static const int64_t i8[] = {-((INT64_C(1) << 53)), INT64_C(1) << 40, 3};
+    static const uint64_t u8[] = {0, UINT64_C(1) << 53, 3};
+    static const float f4[] = {-1.5f, 1e30f, 3};
+    static const struct {
+        const char *type;
+        const void *data;
+        size_t item;
+        float first, second;
+    } kinds[] = {
+        {"|i1", i1, 1, -128, 127},         {"|u1", u1, 1, 0, 255},
+        {"<i2", i2, 2, -32768, 32767},     {"<u2", u2, 2, 0, 65535},
+        {"<i4", i4, 4, -0x1p31f, 0x1p24f}, {"<u4", u4, 4, 0, 0x1p31f},
+        {"<i8", i8, 8, -0x1p53f, 0x1p40f}, {"<u8", u8, 8, 0, 0x1p53f},
+        {"<f4", f4, 4, -1.5f, 1e30f},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char header[128];
+        fpa_array array;
+        fpa_error error = {0};
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (3,), }",
+                 kinds[i].type);
+        write_file(1, header, kinds[i].data, 3 * kinds[i].item);
+        if (npy_read_numbers(path, &array, &error))
+            fail_msg("%s: %s", kinds[i].type, error.message);
+        assert_true(array.data[0] == kinds[i].first && array.data[1] == kinds[i].second &&
+                    array.data[2] == 3);
+        npy_free(&array);
+        if (kinds[i].type[1] == 'f')
+            continue;
+        assert_int_equal(npy_read(path, &array, &error), FPA_INVALID);
+        assert_non_null(strstr(error.message, "but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed"));
+    }
+}
+
+static void integers_that_float32_does_not_have_are_refused(void **state)
+{
+    static const int32_t narrow[] = {5, (1 << 24) + 1};
+    static const int64_t wide[] = {5, (INT64_C(1) << 60) + 1};
+    fpa_array array;
+    fpa_error error = {0};
+    (void)state;
+    write_file(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }", narrow, sizeof narrow);
+    assert_int_equal(npy_read_numbers(path, &array, &error), FPA_INVALID);
+    assert_non_null(strstr(error.message, "the integer 16777217, number 2 of the array"));
+    assert_null(array.data);
+    write_file(1, "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", wide, sizeof wide);
+    assert_int_equal(npy_read_numbers(path, &array, &error), FPA_INVALID);
+}
+
+static void masks_are_bool_or_uint8(void **state)
+{
+    static const uint8_t bytes[] = {1, 0, 0, 1, 1, 255};
+    static const char *const types[] = {"|b1", "|u1"};
+    static const float floats[] = {1, 0};
+    fpa_array array;
+    fpa_error error = {0};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char header[128];
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': True, 'shape': (2, 3), }",
+                 types[i]);
+        write_file(1, header, bytes, sizeof bytes);
+        assert_int_equal(npy_read_mask(path, &array, &error), FPA_OK);
+        assert_true(array.data[0] == 1 && array.data[1] == 0 && array.data[2] == 1 && array.data[3] == 0 &&
+                    array.data[4] == 1 && array.data[5] == 255);
+        npy_free(&array);
+    }
+    write_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", floats, sizeof floats);
+    assert_int_equal(npy_read_mask(path, &array, &error), FPA_INVALID);
+    assert_non_null(strstr(error.message, "holds '<f4', but '|b1' or '|u1' (bool or uint8) is needed"));
+    write_file(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (6,), }", bytes, sizeof bytes);
+    assert_int_equal(npy_read_numbers(path, &array, &error), FPA_INVALID);
+    assert_non_null(strstr(error.message, "holds '|b1', but"));
+}
+
 static void fortran_order_is_copied(void **state)
 {
     static const float columns[] = {0, 100, 10, 110, 20, 120, 1, 101, 11, 111, 21, 121};
@@ -186,6 +271,37 @@ static void a_matrix_has_two_axes(void **state)
     write_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }", narrow, sizeof narrow);
     assert_int_equal(npy_read_matrix(path, &rows, &columns, &data, &error), FPA_INVALID);
     assert_string_equal(error.message, "has 1 axes, but a matrix has 2");
+}
+
+/* Of any kind of numbers, but integers are no tensors. */
+static void specs_read_several_matrices_and_integers(void **state)
+{
+    const int32_t whole[] = {1, -2, 3, 2000000000, 5, 6};
+    const npy_limit limit = {3, 3, 100}, narrow = {3, 2, 100}, few = {3, 3, 5};
+    npy_matrices read;
+    fpa_array array;
+    fpa_error error;
+
+    (void)state;
+    write_file(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 1, 3), }", whole, sizeof whole);
+    assert_int_equal(npy_read_matrices(path, &limit, &read, &error), FPA_OK);
+    assert_true(read.several && read.count == 2 && read.rows == 1 && read.columns == 3);
+    for (int i = 0; i < 6; i++)
+        assert_true(read.data[i] == whole[i]);
+    free(read.data);
+    assert_int_equal(npy_read_matrices(path, &narrow, &read, &error), FPA_INVALID);
+    assert_string_equal(error.message, "is 1 x 3, but at most 3 x 2 is allowed");
+    assert_int_equal(npy_read_matrices(path, &few, &read, &error), FPA_INVALID);
+    assert_int_equal(npy_read(path, &array, &error), FPA_INVALID);
+    assert_string_equal(error.message,
+                        "holds '<i4', but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed");
+    write_file(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }", whole, sizeof whole);
+    assert_int_equal(npy_read_matrices(path, &limit, &read, &error), FPA_OK);
+    assert_true(!read.several && read.count == 1 && read.rows == 2 && read.data[3] == 2e9);
+    free(read.data);
+    write_file(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (6,), }", whole, sizeof whole);
+    assert_int_equal(npy_read_matrices(path, &limit, &read, &error), FPA_INVALID);
+    assert_string_equal(error.message, "has 1 axes, but a matrix has 2, several of one shape have 3");
 }
 
 static const struct {
@@ -333,9 +449,13 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(the_data_begin_at_a_multiple_of_64),
         cmocka_unit_test(every_version_and_both_types_are_read),
+        cmocka_unit_test(integers_are_read_where_numbers_are_asked_for),
+        cmocka_unit_test(integers_that_float32_does_not_have_are_refused),
+        cmocka_unit_test(masks_are_bool_or_uint8),
         cmocka_unit_test(fortran_order_is_copied),
         cmocka_unit_test(float16_is_read_and_written),
         cmocka_unit_test(a_matrix_has_two_axes),
+        cmocka_unit_test(specs_read_several_matrices_and_integers),
         cmocka_unit_test(keys_come_in_any_order_and_either_quotes),
         cmocka_unit_test(a_fifo_does_not_hold_us_up),
         cmocka_unit_test(a_file_that_is_not_understood_is_refused_with_the_reason),

@@ -43,7 +43,7 @@ static const struct others {
     {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90a", "no rows of 16-bit numbers"},
     {"d = 16, dv = 64, terms = taylor { degree = 2 }", "cuda:sm_90", "no rows of 16-bit numbers"},
     {"d = 16, dv = 64, causal = false, terms = tspow { d = 16, degree = 2, block = 8 }", "cuda:sm_90a",
-     "no rows"},
+     "it is not causal"},
     {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", "cuda:sm_90a",
      "does not fit into the registers"},
     {"d = 64, dv = 64, normalize = 'sum', terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }",

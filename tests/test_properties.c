@@ -184,16 +184,17 @@ static void output_is_linear_in_v(void **state)
     fpa_close(kernel);
 }
 
-static void the_chunk_changes_nothing_but_rounding(void **state)
+/* `mask`: further fields. */
+static void check_chunks(const char *mask)
 {
     static const char *const chunks[] = {"chunk = 1,", "chunk = 47,", "chunk = 48,", "chunk = 150,",
                                          "chunk = 4096,"};
-    (void)state;
-    fpa_kernel *plain = open_head("power { degree = 2 }", "normalize = 'sum',");
+    char more[96];
+    snprintf(more, sizeof more, "normalize = 'sum', %s", mask);
+    fpa_kernel *plain = open_head("power { degree = 2 }", more);
     float *expected = run(plain, FPA_FORM_PARALLEL, q, k, v);
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
-        char more[64];
-        snprintf(more, sizeof more, "normalize = 'sum', %s", chunks[i]);
+        snprintf(more, sizeof more, "normalize = 'sum', %s %s", mask, chunks[i]);
         fpa_kernel *kernel = open_head("power { degree = 2 }", more);
         float *o = run(kernel, FPA_FORM_CHUNKED, q, k, v);
         assert_close(chunks[i], o, expected, 1);
@@ -204,16 +205,49 @@ static void the_chunk_changes_nothing_but_rounding(void **state)
     fpa_close(plain);
 }
 
-/* Slices are added in their own order, whoever computes them. */
-static void the_number_of_threads_changes_no_bit(void **state)
+static void the_chunk_changes_nothing_but_rounding(void **state)
 {
-    void *openmp = dlopen("libgomp.so.1", RTLD_NOW);
-    void (*set_threads)(int) = openmp ? (void (*)(int))dlsym(openmp, "omp_set_num_threads") : NULL;
     (void)state;
-    if (!set_threads)
-        skip();
-    fpa_kernel *kernel = open_head("tspow { d = 12, degree = 3, block = 1 }", "normalize = 'one_plus_sum',");
-    for (int form = 0; form < 3; form++) {
+    check_chunks("");
+    check_chunks("causal = false,");
+}
+
+/* Token L - 1 - t of every sequence is token t. */
+static float *turned(const float *x, int columns)
+{
+    float *y = malloc((size_t)(B * L * H * columns) * sizeof *y);
+    assert_non_null(y);
+    for (int t = 0; t < B * L; t++)
+        memcpy(y + t * H * columns, x + (t / L * L + L - 1 - t % L) * H * columns,
+               (size_t)(H * columns) * sizeof *y);
+    return y;
+}
+
+static void without_a_mask_the_order_of_keys_does_not_matter(void **state)
+{
+    (void)state;
+    fpa_kernel *kernel = open_head("taylor { degree = 2 }", "causal = false, normalize = 'sum', chunk = 48,");
+    float *turned_q = turned(q, D), *turned_k = turned(k, D), *turned_v = turned(v, DV);
+    for (fpa_form form = FPA_FORM_PARALLEL; form <= FPA_FORM_CHUNKED; form++) {
+        float *o = run(kernel, form, q, k, v), *keys = run(kernel, form, q, turned_k, turned_v);
+        assert_close("keys in the other order", keys, o, 1);
+        float *queries = run(kernel, form, turned_q, k, v), *back = turned(queries, DV);
+        assert_close("queries in the other order", back, o, 1);
+        free(back);
+        free(queries);
+        free(keys);
+        free(o);
+    }
+    free(turned_v);
+    free(turned_k);
+    free(turned_q);
+    fpa_close(kernel);
+}
+
+static void check_threads(const char *more, fpa_form last, void (*set_threads)(int))
+{
+    fpa_kernel *kernel = open_head("tspow { d = 12, degree = 3, block = 1 }", more);
+    for (fpa_form form = FPA_FORM_PARALLEL; form <= last; form++) {
         set_threads(1);
         float *one = run(kernel, form, q, k, v);
         for (int threads = 2; threads <= 7; threads++) {
@@ -225,6 +259,18 @@ static void the_number_of_threads_changes_no_bit(void **state)
         free(one);
     }
     fpa_close(kernel);
+}
+
+/* Slices are added in their own order, whoever computes them. */
+static void the_number_of_threads_changes_no_bit(void **state)
+{
+    void *openmp = dlopen("libgomp.so.1", RTLD_NOW);
+    void (*set_threads)(int) = openmp ? (void (*)(int))dlsym(openmp, "omp_set_num_threads") : NULL;
+    (void)state;
+    if (!set_threads)
+        skip();
+    check_threads("normalize = 'one_plus_sum',", FPA_FORM_RECURRENT, set_threads);
+    check_threads("normalize = 'one_plus_sum', causal = false, chunk = 48,", FPA_FORM_CHUNKED, set_threads);
     dlclose(openmp);
 }
 
@@ -279,6 +325,7 @@ int main(void)
         cmocka_unit_test(a_rotation_of_q_and_k_together_leaves_an_isotropic_kernel_alone),
         cmocka_unit_test(output_is_linear_in_v),
         cmocka_unit_test(the_chunk_changes_nothing_but_rounding),
+        cmocka_unit_test(without_a_mask_the_order_of_keys_does_not_matter),
         cmocka_unit_test(the_number_of_threads_changes_no_bit),
         cmocka_unit_test(a_log_gate_of_minus_200_separates_packed_sequences),
     };

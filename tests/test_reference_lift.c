@@ -9,73 +9,12 @@
 #include <string.h>
 
 #include "head/lift.h"
+#include "lifted_heads.h"
 #include "reference_bench.h"
 
 #include <cmocka.h> /* last: it defines fail() */
 
-enum { SEED = 11, WIDTH = 4, SPACE = 2 /* numbers of a position */ };
-
-/* ---- heads, as their texts ---- */
-
-typedef struct text {
-    char all[8192];
-    size_t used;
-} text;
-
-static void add(text *to, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    const int more = vsnprintf(to->all + to->used, sizeof to->all - to->used, format, list);
-    va_end(list);
-    assert_true(more >= 0 && (size_t)more < sizeof to->all - to->used);
-    to->used += (size_t)more;
-}
-
-/* As heads write their numbers: an integer and a power of two. */
-static void add_number(text *to, double value)
-{
-    int exponent = 0;
-    long long integer = (long long)ldexp(frexp(fabs(value), &exponent), 53);
-    for (exponent -= 53; integer != 0 && integer % 2 == 0; exponent++)
-        integer /= 2;
-    add(to, "%s0x%llxp%+d", signbit(value) ? "-" : "", integer, integer ? exponent : 0);
-}
-
-/* The lines up to the matrices; options: any of "causal", "gate", "sum". */
-static void begin(text *to, int d, const char *options)
-{
-    *to = (text){0};
-    add(to, "fpac head 1\nname lifted\nd %d\ndv %d\nblock 0\nchunk 0\ncausal %d\nscale 0x3p-2\n", d, DV,
-        strstr(options, "causal") != NULL);
-    add(to, "normalize %s\neps %s\n", strstr(options, "sum") ? "sum" : "none",
-        strstr(options, "sum") ? "0x1p-20" : "0x0p+0");
-    add(to, "gate %d\ndtype f32\nstate_dtype f32\n", strstr(options, "gate") != NULL);
-}
-
-/* One factor a part: its maps, inner, square, shift, gains, and position line. */
-static void part(text *to, int rows, const char *maps, const char *inner, const char *gain,
-                 const char *position, const char *factor)
-{
-    add(to, "part real %d factors 1\nmap %s\ninner %s\ngain %s\nposition %s\nfactor %s\n", rows, maps, inner,
-        gain, position, factor);
-}
-
-static const char as_is[] = "0x1p+0 0x0p+0 0x0p+0", ones[] = "0x1p+0 0x1p+0";
-
-/* The sum over all coordinates, to the power of the number of branches. */
-static fpa_head *finish(text *to, int d, int power)
-{
-    fpa_head *head = NULL;
-    fpa_error error = {0};
-    add(to, "terms 1\nterm 1 branches %d\n", power);
-    for (int l = 0; l < power; l++)
-        add(to, d > 1 ? "branch coordinates input 1-%d\n" : "branch coordinates input %d\n", d);
-    add(to, "end\n");
-    if (head_parse(to->all, to->used, &head, &error))
-        fail_msg("%s: %s\n%s", error.where, error.message, to->all);
-    return head;
-}
+enum { SEED = 11 };
 
 /* ---- formulas over all pairs ---- */
 
@@ -184,22 +123,12 @@ static double elu_formula(const pair *x)
     return sum;
 }
 
-static fpa_head *elu_head(const char *options)
-{
-    text to;
-    begin(&to, WIDTH, options);
-    add(&to, "matrices 0\nlift width %d positions 0 key_mask %d parts 1\n", WIDTH,
-        strstr(options, "mask") != NULL);
-    part(&to, WIDTH, "elu_plus_one elu_plus_one", as_is, ones, "0 0 0", "input 1-4");
-    return finish(&to, WIDTH, 1);
-}
-
 static void linear_attention_with_elu(void **state)
 {
     (void)state;
-    compare(elu_head("causal sum"), elu_formula);
-    compare(elu_head("sum"), elu_formula);
-    compare(elu_head("causal gate"), elu_formula);
+    compare(lifted_elu("causal sum"), elu_formula);
+    compare(lifted_elu("sum"), elu_formula);
+    compare(lifted_elu("causal gate"), elu_formula);
 }
 
 /* Another map of q than of k, of rows in another order, squared. */
@@ -214,12 +143,12 @@ static double mixed_formula(const pair *x)
 
 static void maps_of_q_and_k_may_differ(void **state)
 {
-    text to;
+    lifted_text to;
     (void)state;
-    begin(&to, 2, "causal");
-    add(&to, "matrices 0\nlift width %d positions 0 key_mask 0 parts 1\n", WIDTH);
-    part(&to, 2, "relu softplus", "0x3p-1 0x0p+0 0x1p-2", "0x1p+1 0x1p-1", "0 0 0", "input 4,1");
-    compare(finish(&to, 2, 2), mixed_formula);
+    lifted_begin(&to, 2, "causal");
+    lifted_add(&to, "matrices 0\nlift width %d positions 0 key_mask 0 parts 1\n", WIDTH);
+    lifted_part(&to, 2, "relu softplus", "0x3p-1 0x0p+0 0x1p-2", "0x1p+1 0x1p-1", "0 0 0", "input 4,1");
+    compare(lifted_finish(&to, 2, 2), mixed_formula);
 }
 
 /* ---- functions of the position ---- */
@@ -253,45 +182,23 @@ static double one_plus_cosine(const pair *x)
     return fourier(x, exp, true);
 }
 
-static fpa_head *fourier_head(bool with_one, const char *options)
-{
-    const int d = (with_one ? 3 : 2) * WIDTH;
-    const char *maps = with_one ? "exp exp" : "softplus softplus";
-    text to;
-    begin(&to, d, options);
-    add(&to, "matrices %d\ntrainable a %d %d per_head\ntrainable b %d 1 per_head\n", with_one ? 2 : 3, WIDTH,
-        SPACE, WIDTH);
-    if (!with_one)
-        add(&to, "trainable c %d 1 per_head\n", WIDTH);
-    add(&to, "lift width %d positions %d key_mask %d parts %d\n", WIDTH, SPACE,
-        strstr(options, "mask") != NULL, with_one ? 2 : 1);
-    part(&to, WIDTH, maps, as_is, ones, with_one ? "1 2 0" : "1 2 3", "input 1-4");
-    if (with_one)
-        part(&to, WIDTH, maps, as_is, ones, "0 0 0", "input 1-4");
-    return finish(&to, d, 1);
-}
-
 static void fourier_kernels_of_positions(void **state)
 {
     (void)state;
-    compare(fourier_head(false, "causal"), seed_formula);
-    compare(fourier_head(false, ""), seed_formula);
-    compare(fourier_head(true, "causal sum"), one_plus_cosine);
-    compare(fourier_head(true, "sum mask"), one_plus_cosine);
+    compare(lifted_fourier(false, "causal"), seed_formula);
+    compare(lifted_fourier(false, ""), seed_formula);
+    compare(lifted_fourier(true, "causal sum"), one_plus_cosine);
+    compare(lifted_fourier(true, "sum mask"), one_plus_cosine);
 }
 
 /* ---- complex products: TensorSketch of degree 2, by its circular convolution ---- */
 
-enum { SKETCH = 5, DEGREE = 2 };
-static const int bucket[DEGREE][WIDTH] = {{3, 1, 4, 1}, {0, 2, 2, 4}};
-static const int sign[DEGREE][WIDTH] = {{1, -1, -1, 1}, {-1, 1, -1, -1}};
-
 static void sketch(const double *x, double y[SKETCH])
 {
-    double count[DEGREE][SKETCH] = {{0}};
-    for (int l = 0; l < DEGREE; l++)
+    double count[SKETCH_DEGREE][SKETCH] = {{0}};
+    for (int l = 0; l < SKETCH_DEGREE; l++)
         for (int c = 0; c < WIDTH; c++)
-            count[l][bucket[l][c]] += sign[l][c] * x[c];
+            count[l][lifted_bucket[l][c]] += lifted_sign[l][c] * x[c];
     for (int n = 0; n < SKETCH; n++)
         y[n] = 0;
     for (int i = 0; i < SKETCH; i++)
@@ -309,34 +216,39 @@ static double sketch_formula(const pair *x)
     return sum;
 }
 
-/* Row n of the discrete Fourier transform of a count sketch; part 0: real, 1: imaginary. */
-static void add_transform(text *to, int l, int imaginary)
-{
-    add(to, "constant %d %d\n", SKETCH, WIDTH);
-    for (int n = 0; n < SKETCH; n++)
-        for (int c = 0; c < WIDTH; c++) {
-            const double angle = -2 * 3.14159265358979323846 * n * bucket[l][c] / SKETCH;
-            add_number(to, sign[l][c] * (imaginary ? sin(angle) : cos(angle)));
-            add(to, c + 1 < WIDTH ? " " : "\n");
-        }
-}
-
 static void a_sketch_in_the_frequency_domain(void **state)
 {
-    text to;
     (void)state;
-    begin(&to, 2 * SKETCH, "causal");
-    add(&to, "matrices 4\n");
-    for (int l = 0; l < DEGREE; l++) {
-        add_transform(&to, l, 0);
-        add_transform(&to, l, 1);
+    compare(lifted_sketch("causal"), sketch_formula);
+}
+
+/* (W x + b)^2, b a last column. */
+static double constants_formula(const pair *x)
+{
+    const double *w = x->b->weights[0];
+    double sum = 0;
+    for (int r = 0; r < 2; r++) {
+        double q = w[r * (WIDTH + 1) + WIDTH], k = q;
+        for (int c = 0; c < WIDTH; c++) {
+            q += w[r * (WIDTH + 1) + c] * x->q[c];
+            k += w[r * (WIDTH + 1) + c] * x->k[c];
+        }
+        sum += q * q * k * k;
     }
-    add(&to, "lift width %d positions 0 key_mask 0 parts 1\npart complex %d factors 2\n", WIDTH, SKETCH);
-    add(&to, "map identity identity\ninner %s\ngain 0x1p+0 ", as_is);
-    add_number(&to, 1.0 / SKETCH);
-    add(&to, "\nposition 0 0 0\n");
-    add(&to, "factor matrix 1 2\nfactor matrix 3 4\n");
-    compare(finish(&to, 2 * SKETCH, 1), sketch_formula);
+    return sum;
+}
+
+static void projections_may_add_constants(void **state)
+{
+    lifted_text to;
+    (void)state;
+    lifted_begin(&to, 2, "causal");
+    lifted_add(&to, "matrices 1\ntrainable w 2 %d shared\nlift width %d positions 0 key_mask 0 parts 1\n",
+               WIDTH + 1, WIDTH);
+    lifted_add(&to, "part real 2 factors 2\nmap identity identity\ninner %s\ngain %s\nposition 0 0 0\n",
+               lifted_as_is, lifted_ones);
+    lifted_add(&to, "factor matrix 1\nfactor matrix 1\n");
+    compare(lifted_finish(&to, 2, 1), constants_formula);
 }
 
 /* ---- projections: random features, per head and diagonal ones ---- */
@@ -359,13 +271,13 @@ static double favor_formula(const pair *x)
 
 static void positive_random_features(void **state)
 {
-    text to;
+    lifted_text to;
     (void)state;
-    begin(&to, 3, "causal sum");
-    add(&to, "matrices 1\ntrainable w 3 %d per_head\nlift width %d positions 0 key_mask 0 parts 1\n", WIDTH,
-        WIDTH);
-    part(&to, 3, "exp exp", "0x1p+0 0x1p-1 0x3p-2", "0x1p-1 0x1p-1", "0 0 0", "matrix 1");
-    compare(finish(&to, 3, 1), favor_formula);
+    lifted_begin(&to, 3, "causal sum");
+    lifted_add(&to, "matrices 1\ntrainable w 3 %d per_head\nlift width %d positions 0 key_mask 0 parts 1\n",
+               WIDTH, WIDTH);
+    lifted_part(&to, 3, "exp exp", "0x1p+0 0x1p-1 0x3p-2", "0x1p-1 0x1p-1", "0 0 0", "matrix 1");
+    compare(lifted_finish(&to, 3, 1), favor_formula);
 }
 
 /* (D x)_r (M_h x)_r, D a diagonal at run time, M of constants for two heads; a shared dense one multiplies. */
@@ -390,19 +302,8 @@ static double product_formula(const pair *x)
 
 static void products_of_projections_of_each_kind(void **state)
 {
-    text to;
     (void)state;
-    begin(&to, WIDTH, "causal gate");
-    add(&to, "matrices 3\ntrainable_diagonal g 4 4 per_head\nconstant 4 4 heads 2\n"
-             "0x1p+0 0x1p+1 0x0p+0 0x0p+0\n0x0p+0 0x1p+0 0x0p+0 -0x1p+0\n"
-             "0x3p+0 0x0p+0 0x1p+0 0x0p+0\n0x0p+0 0x0p+0 0x0p+0 0x1p+0\n"
-             "0x0p+0 0x0p+0 0x1p+0 0x0p+0\n0x1p+1 0x0p+0 0x0p+0 0x0p+0\n"
-             "0x0p+0 -0x1p+0 0x0p+0 0x0p+0\n0x0p+0 0x0p+0 0x0p+0 -0x1p+1\n"
-             "trainable w 4 4 shared\nlift width 4 positions 0 key_mask 0 parts 1\n");
-    add(&to, "part real 4 factors 3\nmap identity identity\ninner %s\ngain %s\nposition 0 0 0\n", as_is,
-        ones);
-    add(&to, "factor matrix 1\nfactor matrix 2\nfactor matrix 3\n");
-    compare(finish(&to, WIDTH, 1), product_formula);
+    compare(lifted_products("causal gate"), product_formula);
 }
 
 /* ---- masks ---- */
@@ -416,29 +317,19 @@ static double with_constant(const pair *x)
     return sum * sum;
 }
 
-static fpa_head *constant_head(const char *options)
-{
-    text to;
-    begin(&to, WIDTH + 1, options);
-    add(&to, "matrices 0\nlift width %d positions 0 key_mask 1 parts 2\n", WIDTH);
-    part(&to, 1, "one one", as_is, ones, "0 0 0", "input 1");
-    part(&to, WIDTH, "identity identity", as_is, ones, "0 0 0", "input 1-4");
-    return finish(&to, WIDTH + 1, 2);
-}
-
 static void masked_keys_contribute_nothing(void **state)
 {
     (void)state;
-    compare(constant_head("causal"), with_constant);
-    compare(constant_head(""), with_constant);
-    compare(constant_head("causal gate sum"), with_constant);
-    compare(elu_head("causal sum mask"), elu_formula);
+    compare(lifted_constant("causal"), with_constant);
+    compare(lifted_constant(""), with_constant);
+    compare(lifted_constant("causal gate sum"), with_constant);
+    compare(lifted_elu("causal sum mask"), elu_formula);
 }
 
 /* Nor do NaNs in them; outputs before the first key are 0, with a normaliser that is not. */
 static void what_masked_keys_hold_is_not_looked_at(void **state)
 {
-    fpa_head *head = constant_head("causal gate sum");
+    fpa_head *head = lifted_constant("causal gate sum");
     bench b;
     (void)state;
     bench_setup(&b, head, SEED, false);
@@ -457,6 +348,44 @@ static void what_masked_keys_hold_is_not_looked_at(void **state)
     head_free(head);
 }
 
+/* ---- narrow coordinates ---- */
+
+/* The largest error of plain scores over their magnitude. */
+static double plain_error(bench *b)
+{
+    float *o = calloc((size_t)(b->outputs * DV), sizeof *o);
+    fpa_error error = {0};
+    double most = 0;
+    assert_non_null(o);
+    assert_int_equal(reference_plain(&b->problem, o, &error), FPA_OK);
+    for (int64_t i = 0; i < b->outputs * DV; i++)
+        most = fmax(most, b->magnitude[i] > 0 ? fabs((double)o[i] - b->o[i]) / b->magnitude[i] : 0);
+    free(o);
+    return most;
+}
+
+/* What is rounded shows, and no more than that: of products in float, coordinates alone. */
+static void coordinates_are_rounded_as_they_are_kept(void **state)
+{
+    static const struct {
+        fpa_dtype coordinates;
+        double least, most;
+    } kinds[] = {{FPA_F32, 0, 0x1p-20}, {FPA_F16, 0x1p-15, 0x1p-10}, {FPA_BF16, 0x1p-12, 0x1p-7}};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        fpa_head *head = lifted_fourier(false, "causal");
+        bench b;
+        bench_setup(&b, head, SEED, false);
+        bench_run(&b);
+        b.problem.coordinates = kinds[i].coordinates;
+        const double error = plain_error(&b);
+        if (!(error >= kinds[i].least && error <= kinds[i].most))
+            fail_msg("coordinate type %d: %g", (int)kinds[i].coordinates, error);
+        bench_free(&b);
+        head_free(head);
+    }
+}
+
 /* ---- sizes ---- */
 
 /* A coordinate whose argument cancels is as uncertain as the argument, also where the map is flat beside it. */
@@ -466,12 +395,12 @@ static void sizes_are_those_of_the_arguments(void **state)
     double magnitude[3];
     (void)state;
     for (int m = 0; m < 3; m++) {
-        text to;
-        begin(&to, 1, "");
-        add(&to, "matrices 1\ntrainable w 1 %d shared\nlift width %d positions 0 key_mask 0 parts 1\n", WIDTH,
-            WIDTH);
-        part(&to, 1, maps[m], as_is, ones, "0 0 0", "matrix 1");
-        fpa_head *head = finish(&to, 1, 1);
+        lifted_text to;
+        lifted_begin(&to, 1, "");
+        lifted_add(&to, "matrices 1\ntrainable w 1 %d shared\nlift width %d positions 0 key_mask 0 parts 1\n",
+                   WIDTH, WIDTH);
+        lifted_part(&to, 1, maps[m], lifted_as_is, lifted_ones, "0 0 0", "matrix 1");
+        fpa_head *head = lifted_finish(&to, 1, 1);
         bench b;
         bench_setup(&b, head, SEED, false);
         const double cancels[WIDTH] = {1000, -1000, 0, -1e-9}; /* w x of x = 1 is just below 0 */
@@ -495,7 +424,7 @@ static void sizes_are_those_of_the_arguments(void **state)
 
 static void the_work_of_a_lift_is_counted(void **state)
 {
-    fpa_head *plain = power_head(2), *elu = elu_head(""), *turned = fourier_head(false, "");
+    fpa_head *plain = power_head(2), *elu = lifted_elu(""), *turned = lifted_fourier(false, "");
     fpa_reference_size size[3];
     fpa_error error = {0};
     (void)state;
@@ -516,10 +445,12 @@ int main(void)
         cmocka_unit_test(maps_of_q_and_k_may_differ),
         cmocka_unit_test(fourier_kernels_of_positions),
         cmocka_unit_test(a_sketch_in_the_frequency_domain),
+        cmocka_unit_test(projections_may_add_constants),
         cmocka_unit_test(positive_random_features),
         cmocka_unit_test(products_of_projections_of_each_kind),
         cmocka_unit_test(masked_keys_contribute_nothing),
         cmocka_unit_test(what_masked_keys_hold_is_not_looked_at),
+        cmocka_unit_test(coordinates_are_rounded_as_they_are_kept),
         cmocka_unit_test(sizes_are_those_of_the_arguments),
         cmocka_unit_test(the_work_of_a_lift_is_counted),
     };

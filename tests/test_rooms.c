@@ -26,7 +26,7 @@ static const room rooms[] = {
     {"gen", "gen.h embedded.h backends.h fault.h",
      "base head machine abi gen/spec gen/simplify gen/plan gen/emit"},
     {"gen/spec", "spec.h", "base head gen"},
-    {"gen/simplify", "simplify.h", "base head"},
+    {"gen/simplify", "simplify.h symmetry.h", "base head"},
     {"gen/plan", "candidates.h plan.h features.h facts.h field.h",
      "base head machine abi gen gen/simplify gen/plan/c gen/plan/cuda"},
     {"gen/plan/c", "*", "base head machine gen/plan"},

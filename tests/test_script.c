@@ -29,7 +29,7 @@ typedef struct run {
 static int run_body(lua_State *L)
 {
     run *request = lua_touserdata(L, 1);
-    script_vocabulary(L, functions, prelude);
+    script_vocabulary(L, functions, (const char *const[]){prelude, NULL});
     if (script_run(L, request->text, strlen(request->text)) > 0)
         request->result = lua_tointeger(L, -1);
     return 0;
@@ -182,7 +182,7 @@ static void memory_beyond_the_limit_is_refused_with_its_line(void **state)
 
 static int run_bytecode(lua_State *L)
 {
-    script_vocabulary(L, functions, prelude);
+    script_vocabulary(L, functions, (const char *const[]){prelude, NULL});
     script_run(L, LUA_SIGNATURE "S", sizeof LUA_SIGNATURE);
     return 0;
 }

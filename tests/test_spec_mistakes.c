@@ -108,6 +108,156 @@ static void matrices_are_checked(void **state)
     CHECK(cases);
 }
 
+static void coordinates_are_checked(void **state)
+{
+    static const mistake cases[] = {
+        {HEAD4("term { coordinates {} }"), 1, "coordinates have 0 factors (allowed are 1..16)"},
+        {HEAD4("term { coordinates { 3 } }"), 1,
+         "factor 1 of coordinates is 3, but a factor is made by identity, select"},
+        {HEAD4("term { coordinates { coordinates { identity() } } }"), 1,
+         "factor 1 of coordinates is a branch"},
+        {HEAD4("term { coordinates { identity(), mapp = relu } }"), 1,
+         "coordinates has no field 'mapp'; did you mean 'map'?"},
+        {HEAD4("term { coordinates { identity(), map = 'relu' } }"), 1,
+         "map of coordinates is 'relu', but a map is one of identity, relu"},
+        {HEAD4("term { coordinates { identity(), map_k = sqrt } }"), 1, "map_k of coordinates is a function"},
+        {HEAD4("term { coordinates { identity(), gain = 'x' } }"), 1, "gain of coordinates is 'x'"},
+        {HEAD4("term { coordinates { identity(), shift = 1/0 } }"), 1, "shift of coordinates is inf"},
+        {HEAD4("term { identity():map() }"), 1, "map needs a map: branch:map(relu)"},
+        {HEAD4("term { identity():map { r = relu } }"), 1, "map has no field 'r'"},
+        {HEAD4("term { identity():map(relu):map(exp) }"), 1, "map takes identity, select"},
+        {HEAD4("term { identity():square() }"), 1, "a branch has no 'square'; it has map"},
+        {HEAD4("term { identity(),\n select { 5 }:map(relu) }"), 2,
+         "branch 2 of term 1 selects index 5, but d = 4"},
+        {HEAD4("term { coordinates { identity(),\n select { 1, 2 } } }"), 2,
+         "factor 2 of branch 1 of term 1 has 2 rows, but factor 1 has 4"},
+        {HEAD4("term { coordinates {\n dense { { 1, 2, 3 } } } }"), 2,
+         "factor 1 of branch 1 of term 1 lists 3 values a row, but d = 4 (or 5: the last one is added)"},
+        {HEAD4("{ linear { map = relu }, term {\n dense { { 1, 2, 3, 4, 5 } } } }"), 2,
+         "branch 1 of term 2 lists 5 values a row, but d = 4"},
+        {HEAD4("term { coordinates { trainable { name = 'w' } } }"), 1, "trainable needs rows"},
+        {HEAD4("term { trainable { name = 'w', diagonal = true, bias = true } }"), 1,
+         "trainable 'w' is a diagonal"},
+        {HEAD4("term { trainable { name = 'w', rows = 2 }:map(relu),\n"
+               "trainable { name = 'w', rows = 2, bias = true } }"),
+         2, "trainable 'w' is used twice, but once with 4 columns and once with 5"},
+    };
+    (void)state;
+    CHECK(cases);
+}
+
+#define PAIR "{ dense { { 1, 2, 3, 4 } }, dense { { 1, 2, 3, 4 } } }"
+
+static void complex_and_moving_coordinates_are_checked(void **state)
+{
+    static const mistake cases[] = {
+        {HEAD4("term { coordinates { " PAIR ", identity() } }"), 1,
+         "factor 2 of coordinates is real, but factor 1 is complex"},
+        {HEAD4("term { coordinates { identity(), " PAIR " } }"), 1,
+         "factor 2 of coordinates is complex, but factor 1 is real"},
+        {HEAD4("term { coordinates { { identity(), identity() } } }"), 1,
+         "factor 1 of coordinates is a table"},
+        {HEAD4("term { coordinates { { dense { { 1, 2, 3, 4 } }, dense { { 1, 2, 3, 4, 5 } } } } }"), 1,
+         "factor 1 of coordinates has a real part of 1 x 4, but an imaginary one of 1 x 5"},
+        {HEAD4("term { coordinates { " PAIR ", map = relu } }"), 1, "complex coordinates have no field map"},
+        {HEAD4("term { coordinates { " PAIR ", angle = 'a' } }"), 1,
+         "complex coordinates have no field angle"},
+        {HEAD4("term { coordinates { identity(), phase = 'b' } }"), 1,
+         "coordinates have the field phase, but no angle"},
+        {HEAD4("term { coordinates { identity(), angle = 3 } }"), 1,
+         "angle of coordinates is 3, but it is trainable {...}"},
+        {HEAD4("term { coordinates { identity(), angle = 'a b' } }"), 1, "name of angle is 'a b'"},
+        {HEAD4("term {\n coordinates { identity(), angle = 'a' } }"), 2,
+         "branch 1 of term 1 has an angle, but the head 'a' takes no positions: head { positions = 1 }"},
+        {FIELD4("positions = 1"), 1, "positions = 1, but no coordinates of the head 'a' have an angle"},
+        {FIELD4("positions = 17"), 1, "positions of head is 17, but an integer of 1..16 is allowed"},
+        {FIELD4("key_mask = 1"), 1, "key_mask of head is 1, but true or false is needed"},
+        {"return head { name = 'a', d = 4, positions = 2,\n"
+         "terms = term { coordinates { identity(), angle = dense { { 1 }, { 2 }, { 3 }, { 4 } } } } }",
+         2,
+         "the angle of branch 1 of term 1 is 4 x 1, but 4 x 2 is needed: rows of the coordinates x "
+         "positions"},
+        {"return head { name = 'a', d = 4, positions = 2,\n"
+         "terms = term { coordinates { identity(), angle = 'a', amplitude = trainable { name = 'c', rows = 3 "
+         "} } } }",
+         2, "the amplitude of branch 1 of term 1 is 3 x 1, but 4 x 1 is needed"},
+        {"return head { name = 'a', d = 4, positions = 2,\n"
+         "terms = term { coordinates { identity(), angle = 'a', phase = 'a' } } }",
+         2, "trainable 'a' is used twice, but once with 2 columns and once with 1"},
+    };
+    (void)state;
+    CHECK(cases);
+}
+
+static void matrices_of_heads_are_checked(void **state)
+{
+    static const mistake cases[] = {
+        {HEAD4("term { dense { heads = {} } }"), 1, "heads of dense is a list of matrices"},
+        {HEAD4("term { dense { { 1, 2, 3, 4 }, heads = { { { 1, 2, 3, 4 } } } } }"), 1,
+         "heads of dense is a list"},
+        {HEAD4("term { dense { heads = { 3 } } }"), 1,
+         "matrix 1 of heads is 3, but a matrix is a list of rows"},
+        {HEAD4("term { dense { heads = { { { 1, 2 } }, { { 1, 2 }, { 3, 4 } } } } }"), 1,
+         "matrix 2 of heads is 2 x 2, but matrix 1 is 1 x 2"},
+        {HEAD4("term { dense { heads = { { { 1, 2, 3, 4 } } } },\n"
+               "dense { heads = { { { 1, 2, 3, 4 } }, { { 5, 6, 7, 8 } } } } }"),
+         1, "matrix 2 is for 2 heads, another one for 1: all that are given per head are for as many"},
+    };
+    (void)state;
+    CHECK(cases);
+}
+
+static void sketches_are_checked(void **state)
+{
+    static const mistake cases[] = {
+        {HEAD4("tensorsketch { d = 4, degree = 2, size = 8 }"), 1,
+         "tensorsketch needs a seed, or index_hash and bit_hash"},
+        {HEAD4("tensorsketch { d = 4, degree = 2, seed = 1 }"), 1,
+         "tensorsketch needs size, an integer of 1..16384"},
+        {HEAD4("tensorsketch { d = 4, size = 8, seed = 1, constant = -1 }"), 1,
+         "tensorsketch of (constant + gamma q.k)^degree: constant >= 0 and gamma > 0"},
+        {HEAD4("tensorsketch { d = 4, size = 8, seed = 1, independence = 3 }"), 1,
+         "independence of hashes is 3"},
+        {HEAD4("countsketch { d = 4, size = 8, index_hash = { { 1, 2, 3, 4 } } }"), 1,
+         "countsketch has one of index_hash and bit_hash, but both are needed"},
+        {HEAD4("countsketch { d = 4, size = 4, index_hash = { { 1, 2, 3, 4 } }, bit_hash = { { 1, 1, 1, 1 } "
+               "} }"),
+         1, "index_hash of countsketch has 4 in it, but indices are 0 to size - 1"},
+        {HEAD4("countsketch { d = 4, size = 4, index_hash = { { 1, 2, 3, 0 } }, bit_hash = { { 1, 1, 0, 1 } "
+               "} }"),
+         1, "bit_hash of countsketch has 0 in it, but signs are 1 and -1"},
+        {HEAD4("countsketch { d = 4, size = 4, index_hash = { { 1, 2, 3 } }, bit_hash = { { 1, 1, 1 } } }"),
+         1, "index_hash of countsketch has another number of columns than 4, which is d"},
+        {HEAD4("countsketch { d = 4, size = 4, constant = 1, index_hash = { { 1, 2, 3, 0 } },\n"
+               "bit_hash = { { 1, 1, 1, 1 } } }"),
+         1, "index_hash of countsketch has another number of columns than 5, which is d + 1"},
+        {HEAD4("countsketch { d = 4, size = 4, heads = 2, index_hash = { { 1, 2, 3, 0 } },\n"
+               "bit_hash = { { 1, 1, 1, 1 } } }"),
+         1, "index_hash of countsketch is an array of heads x degree x columns, and heads = 2"},
+        {HEAD4("product_sketch { d = 4, size = 8 }"), 1, "product_sketch needs seed"},
+        {HEAD4("polysketch { d = 4, rows = 4 }"), 1, "polysketch needs a seed, or w1 and w2"},
+        {HEAD4("polysketch { d = 4, rows = 4, seed = 1, degree = 3 }"), 1, "degree of polysketch is 3"},
+        {HEAD4("favor { d = 4, size = 8 }"), 1, "favor needs a seed, or rows = a matrix"},
+        {HEAD4("favor { d = 4, size = 8, rows = { { 1, 2, 3, 4 } } }"), 1, "favor has size = 8, but rows"},
+        {HEAD4("favor { d = 4, size = 8, seed = 1, gamma = -1 }"), 1,
+         "gamma of favor, exp(gamma q.k), is positive"},
+        {HEAD4("fourier { form = 'other' }"), 1, "form of fourier is \"seed\""},
+        {HEAD4("power { degree = 2, of = identity(), map = relu }"), 1, "power has of = branch and a map"},
+        {HEAD4("tensorsketch { d = 3, degree = 2, size = 8, seed = 1 }"), 1,
+         "terms for d = 3 stand in the head 'a' of d = 4"},
+        {HEAD4("{ linear {}, note = 3 }"), 1, "note of terms is 3, but a text is needed"},
+        {"local m = spectrum { size = 8, index = { 8 }, weights = { 1 }, frequencies = { 1 } }", 1,
+         "entry 1 of index is 8.0, but an integer of 0..7 is needed"},
+        {"local m = spectrum { size = 8, index = { 1 }, weights = { 1, 2 }, frequencies = { 1 } }", 1,
+         "spectrum has 2 weights, but 1 indices"},
+        {"local m = spectrum { size = 8, index = 1, weights = { 1 }, frequencies = { 1 } }", 1,
+         "index of spectrum is 1, but a list of 1 to 1025 numbers is needed"},
+        {"local m = gaussian { rows = 2, d = 3 }", 1, "gaussian needs seed"},
+    };
+    (void)state;
+    CHECK(cases);
+}
+
 static void fields_are_checked_and_the_nearest_is_named(void **state)
 {
     static const mistake cases[] = {
@@ -131,6 +281,10 @@ static void fields_are_checked_and_the_nearest_is_named(void **state)
         {FIELD4("products = 'tf32x3', dtype = 'bf16'"), 1,
          "products = \"tf32x3\" needs dtype = \"f32\": bf16 products are exact enough as they are"},
         {FIELD4("gate = true, causal = false"), 1, "gate = true needs causal = true"},
+        {FIELD4("window = 0"), 1, "window of head is 0, but an integer of 1..512 is allowed"},
+        {FIELD4("window = 16"), 1, "a window needs a normaliser"},
+        {FIELD4("window = 16, normalize = 'sum', causal = false"), 1, "a window needs a causal head"},
+        {FIELD4("window = 16, normalize = 'sum', gate = true"), 1, "a head has a window or a gate, not both"},
         {FIELD4("3"), 1, "head has named fields only, but 3 stands without a name"},
         {"return head { d = 4, terms = linear {} }", 1, "head needs a name: name = \"...\""},
         {"return head { name = 'a', terms = linear {} }", 1, "head needs d, an integer of 1..1024"},
@@ -250,6 +404,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(widths_and_indices_are_checked_against_d),
         cmocka_unit_test(matrices_are_checked),
+        cmocka_unit_test(coordinates_are_checked),
+        cmocka_unit_test(complex_and_moving_coordinates_are_checked),
+        cmocka_unit_test(matrices_of_heads_are_checked),
+        cmocka_unit_test(sketches_are_checked),
         cmocka_unit_test(fields_are_checked_and_the_nearest_is_named),
         cmocka_unit_test(terms_and_weights_are_checked),
         cmocka_unit_test(a_file_that_is_no_spec_is_refused),

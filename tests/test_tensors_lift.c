@@ -125,6 +125,24 @@ static void every_wrong_axis_and_type_is_named(void **state)
     expect_fine(&x->f);
 }
 
+/* Phases and amplitudes are [heads, rows, 1], which [heads, rows] is too. */
+static void a_matrix_of_one_column_may_be_a_vector(void **state)
+{
+    lifted *x = *state;
+    fpa_matrix *matrix = &x->f.head->matrices[2];
+    *matrix = (fpa_matrix){
+        .kind = FPA_MATRIX_TRAINABLE, .name = "phase", .rows = D_KEY, .cols = 1, .per_head = true};
+    expect_fine(&x->f); /* [H, D_KEY] so far */
+    SHAPE(&x->f.weights[1], 8, H, D_KEY, 1);
+    expect_fine(&x->f);
+    SHAPE(&x->f.weights[1], 8, H, D_KEY + 1);
+    expect_refused(&x->f, "weights[1] (phase)", "axis 1 has 5 rows, but the spec says 4");
+    SHAPE(&x->f.weights[1], 8, H);
+    expect_refused(&x->f, "weights[1] (phase)", "has 1 axes, but 3 are needed");
+    SHAPE(&x->f.weights[1], 8, H, D_KEY, 2);
+    expect_refused(&x->f, "weights[1] (phase)", "axis 2 has 2 columns, but the spec says 1");
+}
+
 static void they_go_with_heads_that_take_them_only(void **state)
 {
     lifted *x = *state;
@@ -205,10 +223,15 @@ static void outputs_and_the_workspace_keep_apart_from_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLAIM(positions_and_a_mask_are_passed_on), CLAIM(a_position_of_one_number_needs_no_axis),
-        CLAIM(every_wrong_axis_and_type_is_named), CLAIM(they_go_with_heads_that_take_them_only),
-        CLAIM(a_workspace_asks_for_neither),       CLAIM(recent_tokens_have_theirs),
-        CLAIM(keys_without_queries_have_theirs),   CLAIM(outputs_and_the_workspace_keep_apart_from_them),
+        CLAIM(positions_and_a_mask_are_passed_on),
+        CLAIM(a_position_of_one_number_needs_no_axis),
+        CLAIM(every_wrong_axis_and_type_is_named),
+        CLAIM(a_matrix_of_one_column_may_be_a_vector),
+        CLAIM(they_go_with_heads_that_take_them_only),
+        CLAIM(a_workspace_asks_for_neither),
+        CLAIM(recent_tokens_have_theirs),
+        CLAIM(keys_without_queries_have_theirs),
+        CLAIM(outputs_and_the_workspace_keep_apart_from_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

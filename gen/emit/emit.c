@@ -30,6 +30,13 @@ static const fpa_field head_fields[] = {
 static const fpa_field plan_fields[] = {FIELD(fpa_plan, features), FIELD_AS(fpa_plan, "uses_weights", weighs),
                                         FIELD(fpa_plan, chunk), FIELDS_END};
 
+/* What multiplies the dot of a packed query and a key to be an exponent: the scale, where weights have it. */
+static double exponent_factor(const fpa_plan *plan)
+{
+    const bool packed = plan->written->lift || plan->head->scale == plan->written->scale;
+    return packed ? 1 : plan->written->scale / plan->head->scale;
+}
+
 static void push_head(lua_State *L, const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
@@ -40,6 +47,9 @@ static void push_head(lua_State *L, const fpa_plan *plan)
     set_string(L, "normalize", normalize_name(head->normalize));
     set_string(L, "dtype", dtype_name(head->dtype));
     set_string(L, "state_dtype", dtype_name(head->state_dtype));
+    set_integer(L, "window", plan->written->window);
+    lua_pushnumber(L, exponent_factor(plan));
+    lua_setfield(L, -2, "window_factor");
 }
 
 /* What the back end describes, and what is computed of it. */
@@ -168,7 +178,7 @@ static void push_summary(lua_State *L, const fpa_plan *plan)
     const fpa_facts *facts = &plan->facts;
     char text[320], lifted[64] = "";
     if (plan->written->lift)
-        snprintf(lifted, sizeof lifted, "width %d, lifted to ", head_width(plan->written));
+        snprintf(lifted, sizeof lifted, "width %d lifted to ", head_width(plan->written));
     snprintf(text, sizeof text,
              "%sd = %d, dv = %d, %s%s%s, D = %" PRId64 " features (%" PRId64
              " as written, exact minimum %" PRId64 ")",
@@ -176,10 +186,11 @@ static void push_summary(lua_State *L, const fpa_plan *plan)
              plan->head->normalize ? ", normalised" : "", plan->head->gate ? ", gated" : "", facts->features,
              facts->features_written, facts->features_minimum);
     set_string(L, "summary", text);
-    snprintf(text, sizeof text,
-             "Cost: chunked %.0f FLOP a token (chunk %d), recurrent %.0f, parallel %.0f a visible pair.",
-             facts->flop[FORM_CHUNKED], facts->chunk, facts->flop[FORM_RECURRENT],
-             facts->flop[FORM_PARALLEL]);
+    char recurrent[48] = "";
+    if (facts->forms & 1 << FORM_RECURRENT)
+        snprintf(recurrent, sizeof recurrent, " recurrent %.0f,", facts->flop[FORM_RECURRENT]);
+    snprintf(text, sizeof text, "Cost: chunked %.0f FLOP a token (chunk %d),%s parallel %.0f a visible pair.",
+             facts->flop[FORM_CHUNKED], facts->chunk, recurrent, facts->flop[FORM_PARALLEL]);
     set_string(L, "cost", text);
 }
 

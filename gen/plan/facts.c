@@ -29,7 +29,27 @@ static double pair_flop(const fpa_plan *plan)
     return flop;
 }
 
-/* Bytes that a token and head must move: its operands, and the state once a chunk or once a token;
+/* FLOP of a token's window, whose weights are dots and exponentials of q and k as given; 0 without one. */
+static double window_flop(const fpa_plan *plan)
+{
+    return 2.0 * plan->written->window * (head_width(plan->written) + plan->head->dv);
+}
+
+/* FLOP of a token's part of its own chunk's pairs. Without a mask all keys are in the state that queries read. */
+static double own_flop(const fpa_plan *plan)
+{
+    return plan->head->causal ? plan->chunk * (plan->head->d + plan->head->dv) : 0;
+}
+
+/* Without a mask no state knows what a token sees before all keys are in it. */
+static int forms_of(const fpa_plan *plan)
+{
+    if (plan->head->causal)
+        return (1 << FORMS) - 1;
+    return 1 << FORM_PARALLEL | (plan->facts.crossover ? 1 << FORM_CHUNKED : 0);
+}
+
+/* Bytes that a token and head must move: its operands, and states once a chunk or once a token;
  * a visible pair: its share of the keys and values. */
 static void count_bytes(fpa_plan *plan)
 {
@@ -38,8 +58,9 @@ static void count_bytes(fpa_plan *plan)
     double operands = 2 * element * (head_width(plan->written) + head->dv);
     double state = 4.0 * (double)plan->features * (head->dv + (head->normalize != FPA_NORMALIZE_NONE));
     plan->bytes[FORM_PARALLEL] = element * (head_width(plan->written) + head->dv) / plan->pair_queries;
-    plan->bytes[FORM_CHUNKED] = operands + 2 * state / plan->chunk;
-    plan->bytes[FORM_RECURRENT] = operands + 2 * state;
+    plan->bytes[FORM_CHUNKED] = operands + plan->chunk_states * state / plan->chunk;
+    plan->bytes[FORM_RECURRENT] =
+        operands + 2 * state + plan->written->window * element * (head_width(plan->written) + head->dv);
 }
 
 void plan_facts(fpa_plan *plan)
@@ -49,8 +70,8 @@ void plan_facts(fpa_plan *plan)
     double state = 4.0 * plan->features * head->dv;
     double projected = projection_flop(plan);
     facts->flop[FORM_PARALLEL] = pair_flop(plan);
-    facts->flop[FORM_CHUNKED] = state + plan->chunk * (head->d + head->dv) + projected;
-    facts->flop[FORM_RECURRENT] = state + projected;
+    facts->flop[FORM_CHUNKED] = state + own_flop(plan) + projected + window_flop(plan);
+    facts->flop[FORM_RECURRENT] = state + projected + window_flop(plan);
     count_bytes(plan);
     facts->features = plan->features;
     facts->features_written = (int64_t)head_features(written);
@@ -60,7 +81,7 @@ void plan_facts(fpa_plan *plan)
     facts->state_bytes = (double)facts->state_elements * dtype_size(head->state_dtype);
     facts->block = head->block;
     facts->chunk = plan->chunk;
-    facts->forms = head->causal ? (1 << FORMS) - 1 : 1 << FORM_PARALLEL;
+    facts->forms = forms_of(plan);
     memcpy(facts->name, head->name, strlen(head->name) + 1);
     snprintf(facts->target, sizeof facts->target, "%s", plan->target->name);
 }

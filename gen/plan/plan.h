@@ -66,9 +66,10 @@ typedef struct fpa_plan {
     /* the score */
     fpa_dot *dots; /* [score->dot_count] */
     /* what the back end chooses */
-    int chunk;           /* tokens between state updates */
-    int pair_queries;    /* that take keys and values together from memory, in the parallel form */
-    fpa_c_plan c;        /* of C targets: tiles of features and of registers */
+    int chunk;        /* tokens between state updates */
+    int pair_queries; /* that take keys and values together from memory, in the parallel form */
+    int chunk_states; /* states that a chunk moves, in the chunked form: what is read, and what is written */
+    fpa_c_plan c;     /* of C targets: tiles of features and of registers */
     fpa_cuda_plan cuda;  /* of CUDA targets: mechanisms, each with a plan of its own */
     double bytes[FORMS]; /* moved per token and head (parallel: per visible pair), by the plan's count */
     fpa_facts facts;
@@ -95,7 +96,7 @@ char *plan_print(const fpa_plan *plan);
 
 /* Each back end's part of plan_choose and of plan_print. The former is given head, score, target and
  * features, and fills rows, pieces and dots (plan_features), its own sizes, chunk, pair_queries,
- * facts.arithmetic and facts.crossover. UNSUPPORTED names what is too large. */
+ * chunk_states, facts.arithmetic and facts.crossover. UNSUPPORTED names what is too large. */
 fpa_status plan_c(fpa_plan *plan, fpa_error *error);
 fpa_status plan_cuda(fpa_plan *plan, fpa_error *error);
 /* Table number i of fields that their templates read; false: there are no more. */

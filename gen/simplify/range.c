@@ -112,12 +112,12 @@ static bool fold_scale(fpa_simplifier *s, fpa_head *head)
     return !s->scratch.failed && simplify_note(s, "scale %g is in the weights", scale);
 }
 
-/* A factor of all weights is none of the result when a normaliser has it too. */
+/* A factor of all weights is none of the result when a normaliser has it too, and nothing else that it divides. */
 static bool fold_normalizer(fpa_simplifier *s, fpa_head *head)
 {
     const double largest = largest_term(head);
     const bool divides = head->normalize == FPA_NORMALIZE_SUM || head->normalize == FPA_NORMALIZE_MAX;
-    if (!divides || head->eps != 0 || !is_far(largest, WEIGHT_FAR))
+    if (!divides || head->window || head->eps != 0 || !is_far(largest, WEIGHT_FAR))
         return true;
     const int exponent = (int)floor(largest);
     const fpa_number factor = power_of_two(&s->scratch, -exponent);

@@ -318,7 +318,7 @@ static fpa_status check_result(fpa_simplifier *s, const int *origin, const fpa_e
     if (status == FPA_OK)
         status = identity_check(s, "the score", (fpa_sum){.score = &s->simple->score, .offsets = own},
                                 (fpa_sum){.expression = score, .offsets = offsets});
-    return status == FPA_OK ? head_validate(head, s->error) : status;
+    return status == FPA_OK ? head_validate_polynomial(head, s->error) : status;
 }
 
 /* --- notes on the result --- */

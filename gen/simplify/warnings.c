@@ -107,6 +107,9 @@ static bool warn_normalizer(fpa_simplifier *s)
 {
     const fpa_head *head = s->simple->head;
     const bool divides = head->normalize == FPA_NORMALIZE_SUM || head->normalize == FPA_NORMALIZE_MAX;
+    if (s->written->window) /* exponentials are positive and depend on the query */
+        return !has_negative_weight(head) ||
+               simplify_warn(s, "a weight is negative: the kernel may be too, and the normaliser may vanish");
     if (divides && head_features(head) == 1 &&
         !simplify_warn(s, "D is 1: after normalisation the output does not depend on the query"))
         return false;

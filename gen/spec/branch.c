@@ -347,6 +347,24 @@ static void find_heads(lua_State *L, dense_source *source)
     source->heads = (int)lua_rawlen(L, -1);
 }
 
+/* Whether a file had several matrices: a list of tables of tables is on top. */
+static bool is_stack(lua_State *L)
+{
+    const int top = lua_gettop(L);
+    lua_rawgeti(L, top, 1);
+    const bool rows = lua_istable(L, -1) && lua_rawgeti(L, -1, 1) == LUA_TTABLE;
+    lua_settop(L, top);
+    return rows;
+}
+
+/* The list on top becomes { heads = list }. */
+static void wrap_stack(lua_State *L)
+{
+    lua_createtable(L, 0, 1);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "heads");
+}
+
 /* dense { {row}, {row} }, dense("file.npy") or dense { heads = { matrix, ... } }. */
 static int make_dense(lua_State *L)
 {
@@ -356,6 +374,8 @@ static int make_dense(lua_State *L)
     if (lua_type(L, 1) == LUA_TSTRING) {
         source.name = lua_tostring(L, 1);
         spec_push_npy(L, source.name);
+        if (is_stack(L))
+            wrap_stack(L);
         lua_insert(L, 1); /* the name stays above it, alive */
     }
     find_heads(L, &source);

@@ -1,6 +1,7 @@
 /* Memory and matrices of a head that is being made. */
 #include "builder.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "script.h"
@@ -49,17 +50,16 @@ static double *diagonal_rows(builder *b, const spec_branch *branch)
     return data;
 }
 
-int builder_constant(builder *b, const spec_branch *branch)
+/* made: the branch's numbers in memory of the head; NULL: they are to be copied. */
+static int share_constant(builder *b, const spec_branch *branch, double *made)
 {
-    const bool diagonal = branch->kind == FPA_BRANCH_DIAGONAL;
     fpa_matrix matrix = {.kind = FPA_MATRIX_CONSTANT,
                          .rows = branch->width,
-                         .cols = diagonal ? b->width : branch->listed,
+                         .cols = branch->kind == FPA_BRANCH_DIAGONAL ? b->width : branch->listed,
                          .per_head = branch->heads > 0,
                          .heads = branch->heads};
     const size_t count =
         (size_t)(matrix.heads ? matrix.heads : 1) * (size_t)matrix.rows * (size_t)matrix.cols;
-    double *made = diagonal ? diagonal_rows(b, branch) : NULL;
     const double *data = made ? made : branch->data;
 
     for (int m = 0; m < b->head->matrix_count; m++) {
@@ -72,6 +72,24 @@ int builder_constant(builder *b, const spec_branch *branch)
     if (!made)
         memcpy(matrix.data, data, count * sizeof *matrix.data);
     return add_matrix(b, matrix);
+}
+
+int builder_constant(builder *b, const spec_branch *branch)
+{
+    return share_constant(b, branch, branch->kind == FPA_BRANCH_DIAGONAL ? diagonal_rows(b, branch) : NULL);
+}
+
+int builder_constant_rounded(builder *b, const spec_branch *branch)
+{
+    const size_t count =
+        (size_t)(branch->heads ? branch->heads : 1) * (size_t)branch->width * (size_t)branch->listed;
+    double *rounded = builder_take(b, count, sizeof *rounded);
+    for (size_t i = 0; i < count; i++) {
+        rounded[i] = (double)(float)branch->data[i];
+        if (!isfinite(rounded[i]))
+            script_refuse(b->L, branch->line, "an angle is %f, beyond the range of float32", branch->data[i]);
+    }
+    return share_constant(b, branch, rounded);
 }
 
 int builder_trainable(builder *b, const spec_branch *branch, int rows, int columns)

@@ -41,6 +41,8 @@ void *builder_take(builder *b, size_t count, size_t size);
 /* The number of a branch's matrix; equal matrices are one matrix, however often the spec wrote them, and so are
  * trainable ones of one name. A trainable one has the rows and columns given. */
 int builder_constant(builder *b, const spec_branch *branch);
+/* Its numbers rounded to float32, as weights given at run time are. */
+int builder_constant_rounded(builder *b, const spec_branch *branch);
 int builder_trainable(builder *b, const spec_branch *branch, int rows, int columns);
 
 /* A branch of select or diagonal names coordinates that there are. */

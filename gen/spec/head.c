@@ -8,15 +8,16 @@
 #include "script.h"
 
 static const char *const head_fields[] = {
-    "name", "d",    "dv",    "terms",       "block",    "chunk",     "causal",   "scale", "normalize",
-    "eps",  "gate", "dtype", "state_dtype", "products", "positions", "key_mask", NULL};
-static const char *const list_fields[] = {"d", "block", NULL};
+    "name", "d",    "dv",    "terms",       "block",    "chunk",     "causal",   "scale",  "normalize",
+    "eps",  "gate", "dtype", "state_dtype", "products", "positions", "key_mask", "window", NULL};
+static const char *const list_fields[] = {"d", "block", "note", NULL};
 static const char *const normalize_words[] = {"none", "sum", "max", "one_plus_sum", NULL};
 static const char *const dtype_words[] = {"f32", "bf16", "f16", NULL};
 static const char *const products_words[] = {"plain", "tf32x3", NULL};
 
 enum {
     MAX_NESTING = 32,
+    MAX_NOTES = 64,
     MAX_CHUNK = 65536,
     BLOCK_UNKNOWN = -1,     /* no list has named its block yet */
     BLOCK_MIXED = 0,        /* lists of different blocks */
@@ -37,6 +38,25 @@ static int first_line(builder *b, int from)
     term = lua_touserdata(b->L, -1);
     lua_pop(b->L, 1);
     return term->line;
+}
+
+/* note = "..." of a list of terms. */
+static void read_note(builder *b, int index)
+{
+    fpa_head *head = b->head;
+    if (lua_getfield(b->L, index, "note") == LUA_TNIL) {
+        lua_pop(b->L, 1);
+        return;
+    }
+    if (lua_type(b->L, -1) != LUA_TSTRING)
+        script_refuse(b->L, 0, "note of terms is %s, but a text is needed", spec_describe(b->L, -1));
+    if (head->note_count == MAX_NOTES)
+        script_refuse(b->L, 0, "the terms of the head '%s' have more than %d notes", head->name, MAX_NOTES);
+    if (!head->notes)
+        head->notes = builder_take(b, MAX_NOTES, sizeof *head->notes);
+    const size_t size = lua_rawlen(b->L, -1) + 1;
+    head->notes[head->note_count++] = memcpy(builder_take(b, size, 1), lua_tostring(b->L, -1), size);
+    lua_pop(b->L, 1);
 }
 
 /* What a list says of itself: tspow {...} knows its d and block. */
@@ -68,6 +88,7 @@ static void flatten_list(builder *b, int index, int depth)
         lua_pop(b->L, 1);
     }
     read_hints(b, index, from);
+    read_note(b, index);
 }
 
 static void flatten(builder *b, int index, int depth)
@@ -251,6 +272,7 @@ static void read_fields(builder *b)
     head->state_dtype = (fpa_dtype)spec_field_word(L, 1, "head", "state_dtype", dtype_words, FPA_F32);
     head->products =
         (fpa_products)spec_field_word(L, 1, "head", "products", products_words, FPA_PRODUCTS_PLAIN);
+    head->window = (int)spec_field_whole(L, 1, "head", "window", 1, HEAD_MAX_WINDOW, 0);
     read_normalize(b);
     if (head->gate && !head->causal)
         script_refuse(L, 0, "gate = true needs causal = true: a gate fades what came before");

@@ -182,6 +182,12 @@ static void fill_factors(builder *b, int branch, fpa_lift_part *part, place at)
 
 /* ---- functions of the position ---- */
 
+/* Positions may be far, so that an angle's last place counts: constant ones are the numbers that kernels have. */
+static int constant_weight(builder *b, const spec_branch *weight, const char *what)
+{
+    return strcmp(what, "angle") == 0 ? builder_constant_rounded(b, weight) : builder_constant(b, weight);
+}
+
 static int position_matrix(builder *b, const spec_branch *weight, const char *what, int rows, int columns,
                            place at)
 {
@@ -194,7 +200,7 @@ static int position_matrix(builder *b, const spec_branch *weight, const char *wh
                       "the coordinates x %s",
                       what, at.l, at.t, weight->width, dense ? weight->listed : columns, rows, columns,
                       columns == 1 ? "1" : "positions");
-    return dense ? builder_constant(b, weight) : builder_trainable(b, weight, rows, columns);
+    return dense ? constant_weight(b, weight, what) : builder_trainable(b, weight, rows, columns);
 }
 
 static void fill_position(builder *b, int branch, fpa_lift_part *part, place at)

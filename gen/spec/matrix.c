@@ -10,6 +10,7 @@
 #include "base/npy.h"
 #include "base/splitmix.h"
 #include "script.h"
+#include "steady.h"
 
 static const char folder_key; /* its address is the registry's key */
 
@@ -20,7 +21,7 @@ void spec_set_folder(lua_State *L, const char *folder)
 }
 
 /* data is [rows][columns]. */
-static void push_rows(lua_State *L, const double *data, int64_t rows, int64_t columns)
+void spec_push_rows(lua_State *L, const double *data, int64_t rows, int64_t columns)
 {
     script_charge(L, rows * columns);
     lua_createtable(L, (int)rows, 0);
@@ -68,18 +69,33 @@ static const char *push_path(lua_State *L, const char *name)
 
 enum { NUMBER_BYTES = 8 + 16 }; /* as it is read, and in a table of Lua's */
 
+/* A table of rows, or a list of such tables. */
+static void push_matrices(lua_State *L, const npy_matrices *read)
+{
+    if (!read->several) {
+        spec_push_rows(L, read->data, read->rows, read->columns);
+        return;
+    }
+    lua_newtable(L);
+    for (int64_t i = 0; i < read->count; i++) {
+        spec_push_rows(L, read->data + i * read->rows * read->columns, read->rows, read->columns);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
 int spec_push_npy(lua_State *L, const char *name)
 {
     int bottom = lua_gettop(L);
     const char *path = push_path(L, name);
     double **values = push_owner(L);
-    int64_t rows, columns;
+    npy_matrices read = {0};
     fpa_error error = {0};
     const npy_limit limit = {HEAD_MAX_ROWS, HEAD_MAX_WIDTH, script_room(L) / NUMBER_BYTES};
 
-    if (npy_read_matrix_within(path, &limit, &rows, &columns, values, &error) != FPA_OK)
+    if (npy_read_matrices(path, &limit, &read, &error) != FPA_OK)
         return script_raise(L, error.code, 0, "%s: %s", error.where, error.message);
-    push_rows(L, *values, rows, columns);
+    *values = read.data;
+    push_matrices(L, &read);
     free(*values);
     *values = NULL;
     lua_replace(L, bottom + 1);
@@ -96,23 +112,16 @@ static int read_npy(lua_State *L)
 
 /* ---- orthogonal: the same bits on every machine ---- */
 
-/* Through a volatile, so that no compiler fuses a product with a sum where the machine could. */
-static double product(double a, double b)
-{
-    volatile double rounded = a * b;
-    return rounded;
-}
-
 static double dot(const double *a, const double *b, int d)
 {
     double sum = 0;
     for (int i = 0; i < d; i++)
-        sum += product(a[i], b[i]);
+        sum += steady_product(a[i], b[i]);
     return sum;
 }
 
 /* Make row r orthogonal to the rows before it and of length 1. Twice is enough (Kahan). */
-static void orthogonalize(double *rows, int r, int d)
+static void orthogonalize_row(double *rows, int r, int d)
 {
     double *row = rows + (size_t)r * (size_t)d;
 
@@ -121,12 +130,18 @@ static void orthogonalize(double *rows, int r, int d)
             const double *other = rows + (size_t)before * (size_t)d;
             double along = dot(row, other, d);
             for (int i = 0; i < d; i++)
-                row[i] -= product(along, other[i]);
+                row[i] -= steady_product(along, other[i]);
         }
         double length = sqrt(dot(row, row, d));
         for (int i = 0; i < d; i++)
             row[i] /= length;
     }
+}
+
+void spec_orthogonalize(double *values, int rows, int d)
+{
+    for (int r = 0; r < rows; r++)
+        orthogonalize_row(values, r, d);
 }
 
 enum { PRODUCTS = 256 }; /* that count as an instruction: a largest matrix is 4 million, in some seconds */
@@ -147,9 +162,8 @@ static int make_orthogonal(lua_State *L)
     double *values = lua_newuserdatauv(L, (size_t)rows * (size_t)d * sizeof *values, 0);
     for (int i = 0; i < rows * d; i++)
         values[i] = splitmix_normal(&state);
-    for (int r = 0; r < rows; r++)
-        orthogonalize(values, r, d);
-    push_rows(L, values, rows, d);
+    spec_orthogonalize(values, rows, d);
+    spec_push_rows(L, values, rows, d);
     return 1;
 }
 

@@ -147,6 +147,20 @@ static int make_ratio(lua_State *L)
     return push_exact(L, rational(number_div(spec_numbers(L), p.value, q.value)));
 }
 
+/* tonumber(x): of an exact number the nearest double, of others what Lua's says. */
+static int make_number(lua_State *L)
+{
+    double number;
+    if (luaL_testudata(L, 1, SPEC_EXACT) && spec_to_double(L, 1, &number)) {
+        lua_pushnumber(L, number);
+        return 1;
+    }
+    lua_getglobal(L, "tonumber"); /* of Lua's globals, which the sandbox does not show */
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+    return 1;
+}
+
 static int make_range(lua_State *L)
 {
     int64_t first, last;
@@ -286,8 +300,25 @@ static int is_not_greater(lua_State *L)
     return 1;
 }
 
-const luaL_Reg spec_number_functions[] = {
-    {"sqrt", make_sqrt}, {"gram", make_gram}, {"ratio", make_ratio}, {"range", make_range}, {NULL, NULL}};
+/* text .. number: as messages have it. */
+static int concatenate(lua_State *L)
+{
+    lua_settop(L, 2);
+    for (int i = 1; i <= 2; i++)
+        if (luaL_testudata(L, i, SPEC_EXACT))
+            spec_describe(L, i);
+        else if (lua_type(L, i) == LUA_TSTRING || lua_type(L, i) == LUA_TNUMBER)
+            lua_pushvalue(L, i);
+        else
+            return script_refuse(L, 0, "%s cannot be joined by ..: it takes texts and numbers",
+                                 spec_describe(L, i));
+    lua_concat(L, 2);
+    return 1;
+}
+
+const luaL_Reg spec_number_functions[] = {{"sqrt", make_sqrt},       {"gram", make_gram},
+                                          {"ratio", make_ratio},     {"range", make_range},
+                                          {"tonumber", make_number}, {NULL, NULL}};
 
 static int free_numbers(lua_State *L)
 {
@@ -309,10 +340,10 @@ static void open_numbers(lua_State *L)
 
 void spec_number_open(lua_State *L)
 {
-    static const luaL_Reg arithmetic[] = {{"__mul", multiply}, {"__div", divide},   {"__unm", negate},
-                                          {"__add", add},      {"__sub", subtract}, {"__pow", raise_power},
-                                          {"__eq", equals},    {"__lt", is_less},   {"__le", is_not_greater},
-                                          {NULL, NULL}};
+    static const luaL_Reg arithmetic[] = {
+        {"__mul", multiply},      {"__div", divide},         {"__unm", negate}, {"__add", add},
+        {"__sub", subtract},      {"__pow", raise_power},    {"__eq", equals},  {"__lt", is_less},
+        {"__le", is_not_greater}, {"__concat", concatenate}, {NULL, NULL}};
     open_numbers(L);
     luaL_newmetatable(L, SPEC_EXACT);
     luaL_setfuncs(L, arithmetic, 0);

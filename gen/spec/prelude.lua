@@ -6,25 +6,37 @@
 --
 -- This file runs before every spec. What it defines without `local` is vocabulary; copy a
 -- function from here into a spec to make a variant of it. `sum` below always means the list
--- that a function returns: a head takes it as `terms = ...`.
+-- that a function returns: a head takes it as `terms = ...`. A list may have note = "...", which
+-- `fpac explain` prints.
 --
 -- What it builds on:
 --   head { name =, d =, dv =, terms =, block =, chunk =, causal =, scale =, normalize =, eps =,
---          gate =, dtype =, state_dtype =, products = }
+--          gate =, dtype =, state_dtype =, products =, positions =, key_mask =, window = }
 --   term { branch, branch, ..., weight = w }      no branch: the constant 1
 --   identity()                                    W = I
 --   select { 1, 2, range(5, 8) }, select(range)   rows of I
 --   diagonal { [range or index] = value, ... }    or a list of d values; the others are zero
 --   dense { {...}, {...} }, dense "file.npy"      constant rows
---   trainable { name =, rows =, shared = }        W given at run time, one per key/value head
+--   dense { heads = { matrix, matrix, ... } }     constant rows, a matrix for each key/value head
+--   trainable { name =, rows =, shared =, bias = } W given at run time, one per key/value head
 --   trainable { name =, diagonal = true, shared = }
+--   coordinates { factor, ..., map =, map_q =, map_k =, inner =, square =, shift =, gain =,
+--                 gain_q =, gain_k =, angle =, phase =, amplitude = }
+--                                                 rows made of projections: their product, a
+--                                                 map of it, a function of the position; a factor
+--                                                 is one of the above, or { real, imaginary }
+--   branch:map(relu), branch:map { q = exp, k = relu }   coordinates { branch, map = ... }
+--   relu, elu_plus_one, softplus, exp, silu, one, identity   maps
 --   scaled(weight, sum)                           every weight times weight
 --   range(first, last), #range                    1-based, both ends included; may be empty
 --   ratio(p, q), sqrt(x), gram(x)                 exact numbers; gram(x) squares to x
 --   npy "file.npy", orthogonal { rows =, d =, seed = }   matrices: lists of rows
+--   gaussian { rows =, d =, seed =, orthogonal = }, signs { rows =, d =, seed = }   the same
+--   hashes { d =, size =, count =, seed =, independence = }   indices, signs: lists of rows
+--   spectrum { size =, index =, weights =, frequencies = }    real, imaginary: s exp(-2 pi i w h / size)
 --   fields(what, options, name, ...)              refuse other fields, naming the nearest
 --   whole(what, options, name, low, high, missing)       read an integer field
---   assert, error, ipairs, select(n, ...), tonumber, type, math.{abs, ceil, floor, huge, max,
+--   assert, error, ipairs, select(n, ...), tonumber (of exact numbers, too), type, math.{abs, ceil, floor, huge, max,
 --   min, pi, sqrt, tointeger, type}
 --
 -- The greatest sizes: d and dv 1024, 16 branches a term, 131072 terms a head.
@@ -94,6 +106,14 @@ local function arrangements(p, tuple)
   return ways, times
 end
 
+-- The rows whose products a family's q . k is a sum of: those of a branch, or of q and k, mapped.
+local function rows_of(what, o)
+  local mapped = o.map or o.map_q or o.map_k
+  assert(not (o.of and mapped), what .. " has of = branch and a map; give the branch its map: of = branch:map(relu)")
+  if mapped then return coordinates { identity(), map = o.map, map_q = o.map_q, map_k = o.map_k } end
+  return o.of or identity()
+end
+
 -- n copies of one branch.
 local function copies(branch, n)
   local list = {}
@@ -101,10 +121,9 @@ local function copies(branch, n)
   return list
 end
 
--- The term (q.k)^n with a weight. n = 0 is the constant.
-local function power_term(n, weight)
-  local one = term(copies(identity(), n))
-  return scaled(weight, one)
+-- The term (q.k)^n with a weight, of other rows than q and k where they are given. n = 0 is the constant.
+local function power_term(n, weight, branch)
+  return scaled(weight, term(copies(branch or identity(), n)))
 end
 
 -- d may be left out where the branches are as wide as their head; where it is given, the head
@@ -115,43 +134,46 @@ local function optional_d(what, o)
 end
 
 -- ---- families ----
+--
+-- Each takes, instead of q . k, products of other rows: `of = branch`, or of maps of q and k, `map = relu`,
+-- or one for each side, `map_q =` and `map_k =`.
 
--- q . k: linear attention, D = d.
+-- q . k: linear attention, D = d. linear { map = elu_plus_one } is that of the maps of q and k.
 function linear(o)
   o = o or {}
-  fields("linear", o, "d", "weight")
-  return scaled(o.weight or 1, { power_term(1, 1), d = optional_d("linear", o) })
+  fields("linear", o, "d", "weight", "of", "map", "map_q", "map_k")
+  return scaled(o.weight or 1, { power_term(1, 1, rows_of("linear", o)), d = optional_d("linear", o) })
 end
 
 -- (q . k)^p as the full tensor power: TPOW, D = d^p as written. The compiler finds the smaller
 -- symmetric features by itself.
 function power(o)
-  fields("power", o, "degree", "d", "weight")
+  fields("power", o, "degree", "d", "weight", "of", "map", "map_q", "map_k")
   local p = whole("power", o, "degree", 1, max_degree)
-  return scaled(o.weight or 1, { power_term(p, 1), d = optional_d("power", o) })
+  return scaled(o.weight or 1, { power_term(p, 1, rows_of("power", o)), d = optional_d("power", o) })
 end
 
 -- 1 + s + s^2/2 + ... + s^n/n!, s = q . k: the Taylor series of exp (BASED, degree 2). Give the
 -- head scale = 1/sqrt(d), as softmax has it.
 function taylor(o)
   o = o or {}
-  fields("taylor", o, "degree", "d", "weight")
-  local sum = { d = optional_d("taylor", o) }
+  fields("taylor", o, "degree", "d", "weight", "of", "map", "map_q", "map_k")
+  local sum, rows = { d = optional_d("taylor", o) }, rows_of("taylor", o)
   for n = 0, whole("taylor", o, "degree", 1, max_degree, 2) do
-    sum[#sum + 1] = power_term(n, ratio(1, factorial(n)))
+    sum[#sum + 1] = power_term(n, ratio(1, factorial(n)), rows)
   end
   return scaled(o.weight or 1, sum)
 end
 
 -- (c + q . k)^p = sum over n of C(p, n) c^(p - n) (q . k)^n: all monomials up to degree p.
 function inhomogeneous(o)
-  fields("inhomogeneous", o, "degree", "constant", "d", "weight")
+  fields("inhomogeneous", o, "degree", "constant", "d", "weight", "of", "map", "map_q", "map_k")
   local p = whole("inhomogeneous", o, "degree", 1, max_degree)
   local c = o.constant
   assert(c, "inhomogeneous needs a constant: the c of (c + q.k)^degree")
-  local sum = { d = optional_d("inhomogeneous", o) }
+  local sum, rows = { d = optional_d("inhomogeneous", o) }, rows_of("inhomogeneous", o)
   for n = 0, p do
-    sum[#sum + 1] = power_term(n, binomial(p, n) * exact_power(c, p - n))
+    sum[#sum + 1] = power_term(n, binomial(p, n) * exact_power(c, p - n), rows)
   end
   return scaled(o.weight or 1, sum)
 end
@@ -240,4 +262,36 @@ function spow(o)
   fields("spow", o, "d", "degree", "weight")
   return tspow { d = whole("spow", o, "d", 1, max_width), degree = whole("spow", o, "degree", 1, max_degree),
                  block = 1, weight = o.weight }
+end
+
+-- ---- positions ----
+
+-- Weights given at run time: by the name given, by `usual` where none is, or what the spec says itself; false: none.
+local function position_weights(given, usual, shared)
+  if given == nil then given = usual end
+  if type(given) == "string" then return trainable { name = given, shared = shared } end
+  return given or nil
+end
+
+-- sum over rows r of  q_r k_r c_r cos(b_r + a_r . (p_i - p_j)), q and k mapped: attention with Fourier
+-- positional encoding. The head takes positions = n. form "one_plus" has 1 + cos, or 1 + c cos where c is
+-- named. a, b and c are names of weights given at run time, one set a key/value head or `shared`; b = false
+-- and c = false leave them out.
+function fourier(o)
+  o = o or {}
+  fields("fourier", o, "form", "of", "map", "map_q", "map_k", "a", "b", "c", "shared", "d", "weight")
+  local form = o.form or "seed"
+  assert(form == "seed" or form == "one_plus", "form of fourier is \"seed\", c cos(...), or \"one_plus\", 1 + cos(...)")
+  local rows = o.of or identity()
+  local moving = {
+    rows, map = o.map, map_q = o.map_q, map_k = o.map_k,
+    angle = position_weights(o.a, "a", o.shared),
+    phase = position_weights(o.b, "b", o.shared),
+    amplitude = position_weights(o.c, form == "seed" and "c", o.shared),
+  }
+  local sum = { term { coordinates(moving) }, d = optional_d("fourier", o) }
+  if form == "one_plus" then
+    sum[2] = term { coordinates { rows, map = o.map, map_q = o.map_q, map_k = o.map_k } }
+  end
+  return scaled(o.weight or 1, sum)
 end

@@ -430,15 +430,17 @@ static void wrap_functions(lua_State *L, int vocabulary)
 
 static const char vocabulary_key; /* its address is the registry's key */
 
-void script_vocabulary(lua_State *L, const luaL_Reg *functions, const char *prelude)
+void script_vocabulary(lua_State *L, const luaL_Reg *functions, const char *const *preludes)
 {
     int vocabulary = lua_gettop(L) + 1;
 
     lua_newtable(L);
     allow_lua(L, vocabulary);
     luaL_setfuncs(L, functions, 0);
-    load_chunk(L, prelude, strlen(prelude), prelude_chunk, vocabulary);
-    lua_call(L, 0, 0);
+    for (; *preludes; preludes++) {
+        load_chunk(L, *preludes, strlen(*preludes), prelude_chunk, vocabulary);
+        lua_call(L, 0, 0);
+    }
     wrap_functions(L, vocabulary);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &vocabulary_key);
 }

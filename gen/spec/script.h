@@ -34,7 +34,7 @@ fpa_status script_protect(fpa_script *script, lua_CFunction body, void *argument
 
 /* What the user's file may call: the allowed functions of Lua's, then functions, then what the
  * prelude defines. The prelude sees the vocabulary as its globals. */
-void script_vocabulary(lua_State *L, const luaL_Reg *functions, const char *prelude);
+void script_vocabulary(lua_State *L, const luaL_Reg *functions, const char *const *preludes);
 
 /* Run the user's text; its results are on the stack, their number is returned. */
 int script_run(lua_State *L, const char *text, size_t size);

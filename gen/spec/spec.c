@@ -12,9 +12,10 @@
 
 enum { MAX_TEXT = 16 * 1024 * 1024 /* bytes of a spec */ };
 
-const char *spec_prelude(void)
+const char *const *spec_preludes(void)
 {
-    return fpa_embedded_prelude_lua;
+    static const char *const texts[] = {fpa_embedded_prelude_lua, fpa_embedded_sketches_lua, NULL};
+    return texts;
 }
 
 /* ---- the text ---- */
@@ -125,7 +126,7 @@ static void open_vocabulary(lua_State *L)
 {
     static const luaL_Reg *const files[] = {
         spec_number_functions, spec_field_functions, spec_branch_functions, spec_coordinates_functions,
-        spec_matrix_functions, spec_term_functions,  spec_head_functions};
+        spec_matrix_functions, spec_draw_functions,  spec_term_functions,   spec_head_functions};
     luaL_Reg functions[64] = {{NULL, NULL}};
     size_t count = 0;
 
@@ -135,7 +136,7 @@ static void open_vocabulary(lua_State *L)
     spec_number_open(L);
     spec_head_open(L);
     spec_coordinates_open(L);
-    script_vocabulary(L, functions, spec_prelude());
+    script_vocabulary(L, functions, spec_preludes());
 }
 
 static int load_heads(lua_State *L)

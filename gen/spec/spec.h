@@ -16,7 +16,8 @@ fpa_status spec_load(const char *path, fpa_head_list *list, fpa_error *error);
 fpa_status spec_load_text(const char *name, const char *folder, const char *text, size_t size,
                           fpa_head_list *list, fpa_error *error);
 
-/* The prelude: the vocabulary of specs, as Lua source that a person can read. */
-const char *spec_prelude(void);
+/* The prelude: the vocabulary of specs, as Lua sources that a person can read, in the order in which they run; NULL
+ * ends them. */
+const char *const *spec_preludes(void);
 
 #endif

@@ -77,7 +77,8 @@ typedef struct spec_head {
 
 /* The functions of each file, for script_vocabulary. */
 extern const luaL_Reg spec_number_functions[], spec_field_functions[], spec_branch_functions[],
-    spec_coordinates_functions[], spec_matrix_functions[], spec_term_functions[], spec_head_functions[];
+    spec_coordinates_functions[], spec_matrix_functions[], spec_draw_functions[], spec_term_functions[],
+    spec_head_functions[];
 
 /* Create the metatables of this file's values. */
 void spec_number_open(lua_State *L);
@@ -124,8 +125,12 @@ void spec_field_name(lua_State *L, int table, const char *what, char name[HEAD_M
 
 /* Where .npy files are looked for; NULL: they may not be read. */
 void spec_set_folder(lua_State *L, const char *folder);
-/* Push the file's matrix as a table of rows. */
+/* Push the file's matrix as a table of rows, several matrices as a list of such tables. */
 int spec_push_npy(lua_State *L, const char *name);
+/* Push data, [rows][columns], as a table of rows. */
+void spec_push_rows(lua_State *L, const double *data, int64_t rows, int64_t columns);
+/* Make rows of d numbers orthonormal, one after the other; at most d of them. */
+void spec_orthogonalize(double *values, int rows, int d);
 
 /* ---- branch.c ---- */
 

@@ -21,8 +21,8 @@ from ctypes import (
 CPU = 1  # DLPack's kDLCPU
 CUDA = 2  # DLPack's kDLCUDA
 
-# Name of the library -> DLPack's type code and bits.
-DTYPES: dict[str, tuple[int, int]] = {"f32": (2, 32), "bf16": (4, 16), "f16": (2, 16)}
+# Name of the library -> DLPack's type code and bits. A mask of keys is bytes, 0 or not.
+DTYPES: dict[str, tuple[int, int]] = {"f32": (2, 32), "bf16": (4, 16), "f16": (2, 16), "mask": (1, 8)}
 
 # In the order of fpa_form; the names of head/form.c.
 FORMS: tuple[str, ...] = ("parallel", "chunked", "recurrent")
@@ -135,6 +135,7 @@ class Description(Structure):
         ("positions", c_int),
         ("key_mask", c_int),
         ("heads", c_int),
+        ("window", c_int),
         ("backward_verdict", c_char_p),
     ]
 

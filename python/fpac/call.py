@@ -22,7 +22,7 @@ STATE_UPDATED = 2  # it is written where it was read
 _MOST_KEPT = 1 << 16  # bytes of a workspace on the CPU that a prepared call keeps; a larger one is allocated each time
 _MOST_PREPARED = 128  # sets of layouts; a program with more of them begins anew
 
-_NAMES = ("q", "k", "v", "log_gate", "state")
+_NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask")
 
 
 class Widths:
@@ -57,6 +57,8 @@ class Operands(NamedTuple):
     form: int
     recent: int
     keeps: int
+    positions: Array | None = None
+    key_mask: Array | None = None
 
     def arrays(self) -> list[tuple[str, Array]]:
         """Those given, with their names."""
@@ -94,6 +96,8 @@ class Prepared:
         "v",
         "o",
         "log_gate",
+        "positions",
+        "key_mask",
         "state_in",
         "state_out",
         "weights",
@@ -122,6 +126,8 @@ class Prepared:
         self.q: Any = tensors.get("q")
         self.k, self.v = tensors["k"], tensors["v"]
         self.log_gate: Any = tensors.get("log_gate")
+        self.positions: Any = tensors.get("positions")
+        self.key_mask: Any = tensors.get("key_mask")
         self.state_in: Any = tensors.get("state")
         self.state_out: Any = self.state_in if operands.keeps == STATE_UPDATED else None
         self.weights = [tensors[f"weights[{i}]"] for i in range(len(operands.weights))]
@@ -136,12 +142,13 @@ class Prepared:
     def _check_dtypes(self, layouts: dict[str, Layout]) -> None:
         widths = self.widths
         wanted = {"q": widths.dtype, "k": widths.dtype, "v": widths.dtype, "state": widths.state_dtype}
+        wanted["key_mask"] = "mask"
         for name, layout in layouts.items():
             check_dtype(name, layout, wanted.get(name, "f32"), widths.name)
 
     def _point(self) -> None:
         """Tell the fpa_tensors where the others are."""
-        for name in ("q", "k", "v", "o", "log_gate", "state_in", "state_out"):
+        for name in ("q", "k", "v", "o", "log_gate", "positions", "key_mask", "state_in", "state_out"):
             tensor = getattr(self, name)
             setattr(self.tensors, name, addressof(tensor) if tensor is not None else None)
         self.tensors.weights = addressof(self.weight_list) if self.weights else None
@@ -182,6 +189,10 @@ class Prepared:
         self.v.data = address(v)
         if log_gate is not None:
             self.log_gate.data = address(log_gate)
+        if operands.positions is not None:
+            self.positions.data = address(operands.positions)
+        if operands.key_mask is not None:
+            self.key_mask.data = address(operands.key_mask)
         if given is not None:
             self.state_in.data = address(given)
         if self.state_layout is not None:
@@ -279,6 +290,8 @@ class Calls:
             None if gate is None else signature(gate),
             None if state is None else signature(state),
             tuple(map(signature, operands.weights)) if operands.weights else None,
+            None if operands.positions is None else signature(operands.positions),
+            None if operands.key_mask is None else signature(operands.key_mask),
         )
         free = self._free.get(key)
         if free is None:

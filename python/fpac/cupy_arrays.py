@@ -10,7 +10,7 @@ import cupy
 
 from . import abi
 from .errors import ArgumentTypeError
-from .kinds import Layout, refuse_kind
+from .kinds import MASK, Layout, mask_name, refuse_kind
 
 if TYPE_CHECKING:
     from .call import Calls, Operands
@@ -38,7 +38,8 @@ class Cupy:
         return array.shape, array.strides, array.dtype, array.device.id
 
     def layout(self, name: str, array: Array) -> Layout:
-        dtype, size = _NAMES.get(array.dtype.name), array.dtype.itemsize
+        dtype = mask_name(array.dtype) if name == MASK else _NAMES.get(array.dtype.name)
+        size = array.dtype.itemsize
         if dtype is None:
             raise ArgumentTypeError(name, f"is {array.dtype}, but float32, float16 and bfloat16 are taken")
         strides = tuple(stride // size for stride in array.strides)

@@ -32,6 +32,10 @@ class Explanation:
     verdict: str  # what the kernel was checked on, and its largest error
     backward_verdict: str | None  # the same of its gradients; None: opened without them
     from_cache: bool  # loaded from the cache or a bundle, not compiled
+    positions: int  # numbers of a token's position that calls give; 0: they give none
+    key_mask: bool  # calls give a mask of keys
+    heads: int  # key and value heads that calls have, as the head's constants do; 0: any number
+    window: int  # newest keys that have the weight exp(scale q.k); 0: none
 
     @property
     def state_bytes(self) -> int:
@@ -63,4 +67,8 @@ def explain(about: abi.Description) -> Explanation:
         verdict=about.verdict.decode(),
         backward_verdict=about.backward_verdict.decode() if about.backward_verdict else None,
         from_cache=bool(about.from_cache),
+        positions=about.positions,
+        key_mask=bool(about.key_mask),
+        heads=about.heads,
+        window=about.window,
     )

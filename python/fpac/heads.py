@@ -100,21 +100,28 @@ class Head:
         *,
         recent: int = 0,
         return_saved: bool = False,
+        positions: Array | None = None,
+        key_mask: Array | None = None,
     ) -> Any:
         """o, or (o, state) with return_state; with return_saved one thing more at the end, for `backward`.
 
         q [B, L, Hq, d]; k [B, L, H, d]; v [B, L, H, dv]; o [B, L, Hq, dv], in C order.
         log_gate [B, L, H] float32, of gated heads: natural logarithms; that of step t multiplies what came before t.
-        weights: the run-time matrices by name, or in the order of weight_names: [rows, d] or [d] float32, C order,
-        with a leading H where there is one a head.
+        weights: the run-time matrices by name, or in the order of weight_names: [rows, columns], [d] of a diagonal or
+        [rows] of one column; float32, C order, with a leading H where there is one a head.
         state [B, H, N], or [B, H, D, dv] without a normaliser: what came before; None: nothing. It is not changed.
         form: "parallel", "chunked", "recurrent", or None for the fastest.
-        recent: tokens before q's one that the state has not seen; k, v and log_gate have recent + 1 then.
+        recent: tokens before q's one that the state has not seen; k, v, log_gate, positions and key_mask have
+        recent + 1 then. Of heads with a window: the tokens of k and v before q's first, the window's or all there are.
+        positions [B, L, n] float32, or [B, L] where n is 1: of heads that take them.
+        key_mask [B, L] bool or uint8, of heads that take one: True where the key takes part; of others nothing counts
+        but their log-gate.
         """
         if return_saved:
             return self._run_saving(q, k, v, log_gate, weights, state, return_state, _form_number(form), recent)
         keeps = STATE_NEW if return_state else STATE_DROPPED
-        o, state = self._run(q, k, v, log_gate, weights, state, _form_number(form), recent, keeps)
+        tokens = (positions, key_mask)
+        o, state = self._run(q, k, v, log_gate, weights, state, _form_number(form), recent, keeps, tokens)
         return (o, state) if return_state else o
 
     def backward(
@@ -156,10 +163,16 @@ class Head:
         state: Array,
         log_gate: Array | None = None,
         weights: Weights = None,
+        *,
+        recent: int = 0,
+        positions: Array | None = None,
+        key_mask: Array | None = None,
     ) -> Any:
-        """o of tokens that are decoded, one or a few; the state is updated in place. Shapes as in a call."""
+        """o of tokens that are decoded, one or a few; the state is updated in place. Shapes as in a call, and `recent` of
+        heads with a window, too."""
         _needs_state(state)
-        return self._run(q, k, v, log_gate, weights, state, abi.RECURRENT, 0, STATE_UPDATED)[0]
+        tokens = (positions, key_mask)
+        return self._run(q, k, v, log_gate, weights, state, abi.RECURRENT, recent, STATE_UPDATED, tokens)[0]
 
     def update(
         self,
@@ -168,10 +181,14 @@ class Head:
         state: Array,
         log_gate: Array | None = None,
         weights: Weights = None,
+        *,
+        positions: Array | None = None,
+        key_mask: Array | None = None,
     ) -> None:
         """Put tokens into the state, in place, without asking anything of it: what follows calls with `recent`."""
         _needs_state(state)
-        self._run(None, k, v, log_gate, weights, state, abi.AUTO, 0, STATE_UPDATED)
+        tokens = (positions, key_mask)
+        self._run(None, k, v, log_gate, weights, state, abi.AUTO, 0, STATE_UPDATED, tokens)
 
     def new_state(self, k: Array) -> Any:
         """The state before the first token, zeros [B, H, N], for keys [B, L, H, d]: of their kind, where they lie."""
@@ -215,9 +232,10 @@ class Head:
         form: int,
         recent: int,
         keeps: int,
+        tokens: tuple[Array | None, Array | None],
     ) -> tuple[Any, Any]:
         kind = kind_of("k", k)
-        taken = self._take(kind, q, k, v, log_gate, weights, state, form, recent, keeps)
+        taken = self._take(kind, q, k, v, log_gate, weights, state, form, recent, keeps, tokens)
         o, new = kind.run(self._calls, taken)
         return o if o is None else kind.give(o, k), new if new is None else kind.give(new, k)
 
@@ -233,7 +251,9 @@ class Head:
         form: int,
         recent: int,
         keeps: int,
+        tokens: tuple[Array | None, Array | None] = (None, None),
     ) -> Operands:
+        positions, key_mask = tokens
         return Operands(
             None if q is None else kind.take("q", q),
             kind.take("k", k),
@@ -244,6 +264,8 @@ class Head:
             form,
             recent,
             keeps,
+            None if positions is None else kind.take("positions", positions),
+            None if key_mask is None else kind.take("key_mask", key_mask),
         )
 
     def _take_weights(self, kind: Kind, weights: Mapping[str, Array] | Sequence[Array]) -> tuple[Array, ...]:

@@ -18,10 +18,21 @@ if TYPE_CHECKING:
 Array = Any  # an array of one of the kinds
 
 
+MASK = "key_mask"  # the argument whose dtypes are others than those of heads
+
+
+def mask_name(dtype: object) -> str:
+    """The library's name of a mask's dtype: NumPy's, torch's and CuPy's bool and uint8 are spelled alike."""
+    spelled = str(dtype).removeprefix("torch.")
+    if spelled not in ("bool", "uint8"):
+        raise ArgumentTypeError(MASK, f"is {dtype}, but bool and uint8 are taken: true where a key takes part")
+    return "mask"
+
+
 class Layout(NamedTuple):
     """What a DLTensor says of an array, but for its address."""
 
-    dtype: str  # of the library: "f32", "bf16", "f16"
+    dtype: str  # of the library: "f32", "bf16", "f16"; "mask"
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in elements
     device_type: int

@@ -1,9 +1,9 @@
 """Heads as operators of torch, for torch.compile and everything else that traces.
 
-    torch.ops.fpac.forward(key, q, k, v, log_gate, weights, state, form, recent) -> o
-    torch.ops.fpac.forward_state(...)                                            -> (o, state)
-    torch.ops.fpac.step(key, q, k, v, state, log_gate, weights)                  -> o; state is updated
-    torch.ops.fpac.update(key, k, v, state, log_gate, weights)                   state is updated
+    torch.ops.fpac.forward(key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask) -> o
+    torch.ops.fpac.forward_state(...)                                                  -> (o, state)
+    torch.ops.fpac.step(key, q, k, v, state, log_gate, weights, positions, key_mask)   -> o; state is updated
+    torch.ops.fpac.update(key, k, v, state, log_gate, weights, positions, key_mask)    state is updated
     torch.ops.fpac.forward_saving(key, q, k, v, log_gate, weights, state, form, with_state) -> (o, den, state)
     torch.ops.fpac.backward(key, q, k, v, log_gate, weights, state, o, den, d_o, d_state, form, needs) -> Tensor[]
 
@@ -68,36 +68,40 @@ def _first(results: Results) -> Tensor | None:
     return results[0]
 
 
-_forward = "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, int recent)"
+_tokens = "Tensor? positions=None, Tensor? key_mask=None)"
+_forward = (
+    "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, int recent, " + _tokens
+)
 _define(
     "forward",
     f"{_forward} -> Tensor",
-    lambda q, k, v, log_gate, weights, state, form, recent: Operands(
-        q, k, v, log_gate, state, tuple(weights), form, recent, STATE_DROPPED
+    lambda q, k, v, log_gate, weights, state, form, recent, *tokens: Operands(
+        q, k, v, log_gate, state, tuple(weights), form, recent, STATE_DROPPED, *tokens
     ),
     _first,
 )
 _define(
     "forward_state",
     f"{_forward} -> (Tensor, Tensor)",
-    lambda q, k, v, log_gate, weights, state, form, recent: Operands(
-        q, k, v, log_gate, state, tuple(weights), form, recent, STATE_NEW
+    lambda q, k, v, log_gate, weights, state, form, recent, *tokens: Operands(
+        q, k, v, log_gate, state, tuple(weights), form, recent, STATE_NEW, *tokens
     ),
     lambda results: results,
 )
 _define(
     "step",
-    "Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights) -> Tensor",
-    lambda q, k, v, state, log_gate, weights: Operands(
-        q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, 0, STATE_UPDATED
+    "Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, "
+    "Tensor? positions=None, Tensor? key_mask=None, int recent=0) -> Tensor",
+    lambda q, k, v, state, log_gate, weights, positions=None, key_mask=None, recent=0: Operands(
+        q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, recent, STATE_UPDATED, positions, key_mask
     ),
     _first,
 )
 _define(
     "update",
-    "Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights) -> ()",
-    lambda k, v, state, log_gate, weights: Operands(
-        None, k, v, log_gate, state, tuple(weights), abi.AUTO, 0, STATE_UPDATED
+    f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_tokens} -> ()",
+    lambda k, v, state, log_gate, weights, *tokens: Operands(
+        None, k, v, log_gate, state, tuple(weights), abi.AUTO, 0, STATE_UPDATED, *tokens
     ),
     lambda results: None,
 )
@@ -226,11 +230,12 @@ def run_saving_operator(calls: Calls, operands: Operands) -> Results:
 def run_operator(calls: Calls, operands: Operands) -> Results:
     """Compute by the operator that fits."""
     o = operands
-    key, weights = calls.key, list(o.weights)
+    key, weights, tokens = calls.key, list(o.weights), (o.positions, o.key_mask)
+    rest = (o.log_gate, weights, o.state, o.form, o.recent, *tokens)
     if o.keeps == STATE_NEW:
-        return torch.ops.fpac.forward_state(key, o.q, o.k, o.v, o.log_gate, weights, o.state, o.form, o.recent)
+        return torch.ops.fpac.forward_state(key, o.q, o.k, o.v, *rest)
     if o.keeps == STATE_DROPPED:
-        return torch.ops.fpac.forward(key, o.q, o.k, o.v, o.log_gate, weights, o.state, o.form, o.recent), None
+        return torch.ops.fpac.forward(key, o.q, o.k, o.v, *rest), None
     if o.q is None:
-        return torch.ops.fpac.update(key, o.k, o.v, o.state, o.log_gate, weights), None
-    return torch.ops.fpac.step(key, o.q, o.k, o.v, o.state, o.log_gate, weights), None
+        return torch.ops.fpac.update(key, o.k, o.v, o.state, o.log_gate, weights, *tokens), None
+    return torch.ops.fpac.step(key, o.q, o.k, o.v, o.state, o.log_gate, weights, *tokens, o.recent), None

@@ -12,7 +12,7 @@ import torch
 from . import abi
 from .call import STATE_UPDATED
 from .errors import ArgumentTypeError, UnsupportedError
-from .kinds import Layout, refuse_kind
+from .kinds import MASK, Layout, mask_name, refuse_kind
 
 if TYPE_CHECKING:
     from .call import Calls, Operands
@@ -49,6 +49,7 @@ def wants_gradients(operands: Operands) -> bool:
         or (q is not None and q.requires_grad)
         or (log_gate is not None and log_gate.requires_grad)
         or (state is not None and state.requires_grad)
+        or (operands.positions is not None and operands.positions.requires_grad)
         or any([weight.requires_grad for weight in weights])
     )
 
@@ -98,7 +99,8 @@ class Torch:
         return array.shape, array.stride(), array.dtype, array.device
 
     def layout(self, name: str, array: torch.Tensor) -> Layout:
-        dtype, device = _NAMES.get(array.dtype), _DEVICES.get(array.device.type)
+        dtype = mask_name(array.dtype) if name == MASK else _NAMES.get(array.dtype)
+        device = _DEVICES.get(array.device.type)
         if dtype is None:
             raise ArgumentTypeError(
                 name, f"is {array.dtype}, but float32, float16 and bfloat16 are taken: convert it with .to()"

@@ -42,7 +42,9 @@ static fpa_status refuse_form(const fpa_kernel *kernel, fpa_form form, fpa_error
         return fail(error, FPA_UNSUPPORTED, kernel->facts.name, "has no form %d; it has:%s", (int)form, has);
     return fail(error, FPA_UNSUPPORTED, kernel->facts.name, "has no %s form (%d)%s; it has:%s",
                 form_name((fpa_form_index)form), (int)form,
-                head->causal ? "" : ": every token sees all keys, which no state has seen (causal = false)",
+                head->causal ? ""
+                             : ": every token sees all keys, those after it as well, which no state of a "
+                               "step has (causal = false)",
                 has);
 }
 
@@ -51,12 +53,14 @@ static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tens
                                const struct fpa_launch *launch, fpa_form *form, fpa_error *error)
 {
     const bool keys_only = launch->query_heads == 0 && launch->heads > 0;
+    const bool windowed = kernel->head->window > 0; /* every form takes tokens that the state lacks */
     if (*form == FPA_FORM_AUTO)
-        *form = launch->recent ? FPA_FORM_RECURRENT
+        *form = launch->recent && !windowed ? FPA_FORM_RECURRENT
                 : keys_only && has_form(kernel, FPA_FORM_CHUNKED)
                     ? FPA_FORM_CHUNKED
-                    : fpa_choose_form(kernel, launch->length, tensors->state_in || tensors->state_out);
-    if (launch->recent && *form != FPA_FORM_RECURRENT)
+                    : fpa_choose_form(kernel, launch->length,
+                                      launch->recent || tensors->state_in || tensors->state_out);
+    if (launch->recent && !windowed && *form != FPA_FORM_RECURRENT)
         return fail(error, FPA_INVALID, "recent",
                     "is %lld, but the form is not the recurrent one (2), which alone leaves tokens out of "
                     "the state",

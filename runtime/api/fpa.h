@@ -44,7 +44,7 @@ typedef struct fpa_kernel fpa_kernel;
 typedef enum fpa_form {
     FPA_FORM_AUTO = -1, /* step for one token, else parallel below the crossover, else chunked */
     FPA_FORM_PARALLEL,  /* quadratic in L, no state unless one is given */
-    FPA_FORM_CHUNKED,   /* linear in L: a state, updated once a chunk */
+    FPA_FORM_CHUNKED,   /* linear in L: a state, updated once a chunk; of all keys without a mask */
     FPA_FORM_RECURRENT, /* linear in L: a state, updated at every token */
 } fpa_form;
 
@@ -82,6 +82,7 @@ typedef struct fpa_description {
     int positions;       /* numbers of a token's position that calls give; 0: they give none */
     int key_mask;        /* 1: calls give a mask of keys */
     int heads;           /* key/value heads that calls have, as the head's constants do; 0: any number */
+    int window;          /* newest keys that have the weight exp(scale q.k); 0: none */
     const char *backward_verdict; /* of the gradients, as verdict; NULL: opened without them */
 } fpa_description;
 
@@ -97,12 +98,16 @@ typedef struct fpa_tensors {
     const DLTensor *state_in;       /* [B, H, N], or [B, H, D, dv] when not normalised; NULL: zero */
     DLTensor *state_out;            /* the same shapes; NULL: not wanted; may be state_in itself */
     const DLTensor *const *weights; /* [weight_count] in the order of weight_names: float32, C order,
-                                       [rows, d] or [d] (diagonal), with a leading H when one a head */
+                                       [rows, columns], [d] (diagonal) or [rows] (of one column), with a
+                                       leading H when one a head */
     void *stream;                   /* CUDA: the CUstream to compute in, of the current context (NULL: its
                                        default stream); C: NULL */
     int64_t recent;                 /* tokens before q's that state_in has not seen, while q and o have one:
                                        k, v and log_gate have recent + 1 tokens, the query's own the last.
-                                       The state stays as it is: state_out NULL, recurrent form or AUTO */
+                                       The state stays as it is: state_out NULL, recurrent form or AUTO.
+                                       Of heads with a window: the tokens before q's first one that k and v
+                                       have, the window's w - 1 or all there are; q and o may have any number
+                                       L, k and v recent + L, and every form takes them (below) */
     const DLTensor *positions;      /* [B, L, n], or [B, L] when n is 1: float32; only for heads that take
                                        positions of n numbers. With `recent`, recent + 1 tokens as k has */
     const DLTensor *key_mask; /* [B, L], bool or uint8; only for heads that take one. Nonzero (true): the
@@ -189,7 +194,19 @@ FPA_API fpa_status fpa_backward(const fpa_kernel *kernel, fpa_form form, const f
  *         fpa_forward(q, o of 1 token; k, v: the first i + 1 places; recent = i; state_in)
  *         if i + 1 == r: fpa_forward(q = o = NULL; k, v: all r places; state_in = state_out), i = 0
  *
- * Results are those of steps, to rounding. */
+ * Results are those of steps, to rounding.
+ *
+ * Heads with a window of w keys: a state never has the window's own keys, which a call takes as keys and values. What
+ * is handed over from call to call is a state and the last w - 1 keys and values (docs/forms.md has a drawing):
+ *
+ *     k, v: [B, recent + L, H, d]: the last min(w - 1, all before) tokens of what came before, then the L new ones
+ *     fpa_forward(q, o of the L tokens; k, v; recent; state_in; state_out)
+ *     state_out has every key that is older than the w - 1 newest of these, which the next call begins with
+ *
+ * A prompt begins with recent = 0 and no state_in; a step is L = 1, in whose course one key leaves the window for the
+ * state. recent may be more than w - 1: what state_in lacks is then weighed by the kernel, pair by pair, and goes into
+ * state_out; with state_out NULL and L = 1 the state is only read. Without q and o all of k's and v's tokens come
+ * behind state_in, and recent is 0. */
 
 /* Decode: fpa_forward in recurrent form with state_in and state_out required; pass the same
  * tensor twice to update it in place. */

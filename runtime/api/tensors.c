@@ -71,12 +71,15 @@ static fpa_status match_queries(const operands *all, const fpa_view *view, fpa_e
 static fpa_status match_tokens(const operands *all, const fpa_view *view, fpa_error *error)
 {
     const int64_t recent = all->tensors->recent;
-    const char *why = recent ? "q's token and the recent ones are" : leader_has(all);
+    const char *why = !recent                      ? leader_has(all)
+                      : leader(all)->shape[1] == 1 ? "q's token and the recent ones are"
+                                                   : "q's tokens and the recent ones are";
     fpa_status status = match_batch(all, view, error);
     return status ? status : view_axis(view, 1, leader(all)->shape[1] + recent, "tokens", why, error);
 }
 
-/* Tokens that the state has not seen: q has the one behind them, and the state stays as it is. */
+/* Tokens that the state has not seen: q has the one behind them, and the state stays as it is. Beside a window, q may
+ * have any number behind them, and a state that is given out has what is older than the next token's window. */
 static fpa_status check_recent(const operands *all, fpa_error *error)
 {
     const int64_t recent = all->tensors->recent;
@@ -88,14 +91,16 @@ static fpa_status check_recent(const operands *all, fpa_error *error)
     if (!all->head->causal)
         return fail(error, FPA_INVALID, "recent", "is %lld, but %s is not causal", (long long)recent,
                     all->head->name);
+    if (all->keys_only)
+        return fail(error, FPA_INVALID, "recent", "is %lld, but there is no q", (long long)recent);
+    if (all->head->window)
+        return FPA_OK;
     if (all->tensors->state_out)
         return fail(
             error, FPA_INVALID, "state_out",
             "is given, but with recent = %lld the state stays as it is; a forward without q and o puts "
             "recent tokens into it",
             (long long)recent);
-    if (all->keys_only)
-        return fail(error, FPA_INVALID, "recent", "is %lld, but there is no q", (long long)recent);
     return view_axis(&all->q, 1, 1, "tokens", "with recent tokens q has", error);
 }
 
@@ -165,6 +170,9 @@ static fpa_status check_den(operands *all, fpa_error *error)
     if (all->head->normalize == FPA_NORMALIZE_NONE || all->keys_only)
         return fail(error, FPA_INVALID, "den", "is given, but %s",
                     all->keys_only ? "there is no q" : "the head has no normaliser");
+    if (all->head->window)
+        return fail(error, FPA_UNSUPPORTED, "den",
+                    "is given, but %s has a window, whose sums are not stored yet", all->head->name);
     fpa_status status = take(all, &all->den, "den", den, FPA_F32, 3, error);
     if (!status)
         status = match_queries(all, &all->den, error);
@@ -294,7 +302,8 @@ static fpa_status check_overlaps(const operands *all, fpa_error *error)
     return status ? status : keep_apart(all, &all->state_out, error);
 }
 
-/* One run-time matrix: [heads,] rows, columns, or [heads,] columns of a diagonal; C order. */
+/* One run-time matrix: [heads,] rows, columns, or [heads,] columns of a diagonal, or [heads,] rows of one column; C
+ * order. */
 static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, int index, const float **weight,
                                fpa_error *error)
 {
@@ -302,14 +311,15 @@ static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, in
     fpa_view view;
     bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
     int first = matrix->per_head ? 1 : 0; /* axis of the matrix proper */
+    const DLTensor *tensor = all->tensors->weights[index];
+    const bool column = !diagonal && matrix->cols == 1 && tensor && tensor->ndim == first + 1;
     snprintf(name, sizeof name, "weights[%d] (%.63s)", index, matrix->name);
-    fpa_status status =
-        take(all, &view, name, all->tensors->weights[index], FPA_F32, first + (diagonal ? 1 : 2), error);
+    fpa_status status = take(all, &view, name, tensor, FPA_F32, first + (diagonal || column ? 1 : 2), error);
     if (!status && first)
         status = view_axis(&view, 0, all->k.shape[2], "heads", "k has", error);
     if (!status && !diagonal)
         status = view_axis(&view, first, matrix->rows, "rows", "the spec says", error);
-    if (!status)
+    if (!status && !column)
         status = view_axis(&view, first + !diagonal, matrix->cols, "columns", "the spec says", error);
     if (!status)
         status = view_contiguous(&view, 0, error);

@@ -14,6 +14,8 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
     call->v = launch->v;
     call->o = launch->o;
     call->log_gate = launch->log_gate;
+    call->positions = launch->positions;
+    call->key_mask = launch->key_mask;
     call->state_in = launch->state_in;
     call->state_out = launch->state_out;
     for (int i = 0; i < 3; i++) {
@@ -22,10 +24,12 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
         call->v_stride[i] = launch->v_stride[i];
         call->o_stride[i] = launch->o_stride[i];
         call->gate_stride[i] = launch->gate_stride[i];
+        call->position_stride[i] = launch->position_stride[i];
     }
     for (int i = 0; i < 2; i++) {
         call->state_in_stride[i] = launch->state_in_stride[i];
         call->state_out_stride[i] = launch->state_out_stride[i];
+        call->key_mask_stride[i] = launch->key_mask_stride[i];
     }
 }
 

@@ -230,7 +230,7 @@ static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fp
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     fpa_status status = FPA_OK;
     cuda_fill_call(launch, &s->call);
-    status = launch_pads(cuda, launch, s, stream, error);
+    status = launch_pads(cuda, launch, &s->call, stream, error);
     if (!status && s->is_fused && (g->fused_total || s->cluster_scan))
         status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
     if (!status && s->cluster_scan && s->maps.queries && s->maps.keys && s->maps.outputs)

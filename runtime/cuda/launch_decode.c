@@ -2,6 +2,7 @@
 #include "launch_decode.h"
 #include "base/round.h"
 #include "grid.h"
+#include "launch_pads.h"
 #include "machine/cuda_candidates.h"
 #include "machine/cuda_slices.h"
 
@@ -30,6 +31,26 @@ static bool holds(const struct fpa_cuda_module *cuda, const struct fpa_launch *l
 
 /* ---- workspace ---- */
 
+static size_t aligned_bytes(int64_t count, size_t size)
+{
+    return ((size_t)count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Coordinates, and values of masked keys, from base on; returns their bytes. */
+static size_t find_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                        const fpa_candidate *candidate, char *base, struct fpa_cuda_call *call)
+{
+    const cuda_pads pads = count_pads(&cuda->geometry, launch, cuda_mechanism_of(candidate));
+    const size_t element = (size_t)cuda->geometry.element, queries = aligned_bytes(pads.queries, element),
+                 keys = aligned_bytes(pads.keys, element), values = aligned_bytes(pads.values, element);
+    if (base) {
+        call->padded_queries = queries ? base : NULL;
+        call->padded_keys = keys ? base + queries : NULL;
+        call->padded_values = values ? base + queries + keys : NULL;
+    }
+    return queries + keys + values;
+}
+
 /* Sizes and parts of the workspace in call; returns its bytes. */
 static size_t find_parts(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                          const fpa_candidate *candidate, char *base, struct fpa_cuda_call *call)
@@ -47,12 +68,14 @@ static size_t find_parts(const struct fpa_cuda_module *cuda, const struct fpa_la
         partial = sizeof(float) * (size_t)(outputs * call->slices) * (size_t)g->columns;
     if (launch->length > 1)
         running = sizeof(float) * (size_t)(launch->batch * launch->heads) * (size_t)state;
-    partial = (partial + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    partial = aligned_bytes(1, partial);
+    running = aligned_bytes(1, running);
     if (base) {
         call->partial = (float *)(void *)base;
         call->running = (float *)(void *)(base + partial);
     }
-    return partial + running;
+    return partial + running +
+           find_pads(cuda, launch, candidate, base ? base + partial + running : NULL, call);
 }
 
 size_t decode_workspace(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
@@ -91,6 +114,9 @@ fpa_status decode_forward(const struct fpa_cuda_module *cuda, const struct fpa_l
         return status;
     cuda_fill_call(launch, &call);
     find_parts(cuda, launch, candidate, launch->workspace, &call);
+    status = launch_pads(cuda, launch, &call, stream, error);
+    if (status)
+        return status;
     const bool held = holds(cuda, launch, candidate);
     const fpa_cuda_grid decode = {launch->recent ? CUDA_DECODE_RECENT
                                   : held         ? CUDA_DECODE_RESIDENT

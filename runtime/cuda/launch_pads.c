@@ -4,55 +4,97 @@
 #include "grid.h"
 #include "launch_maps.h"
 
+cuda_pads count_pads(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch,
+                     cuda_mechanism mechanism)
+{
+    const cuda_padding padding = cuda_padding_of(g, mechanism);
+    const int vector = g->lifted_vector ? g->lifted_vector : padding.vector;
+    const int64_t keys = launch->batch * (launch->length + launch->recent) * launch->heads;
+    return (cuda_pads){launch->batch * launch->length * launch->query_heads * vector, keys * vector,
+                       keys * padding.value};
+}
+
 /* An operand, and the room for its padded rows: NULL, where they are not wanted. */
 typedef struct operand {
     const void **base;
     long long *stride;
     void **padded;
-    long long heads;
+    long long heads, length;
     int width; /* padded */
 } operand;
 
 /* Pieces of its padded rows; 0: it stays as it is. */
-static int64_t count_pieces(const struct fpa_cuda_call *call, const operand *x)
+static int64_t count_pieces(const struct fpa_cuda_geometry *g, const struct fpa_cuda_call *call,
+                            const operand *x)
 {
     if (!*x->padded)
         return 0;
-    if (cuda_can_describe(*x->base, x->stride, x->heads, call->length, call->batch)) {
+    if (!g->key_mask && cuda_can_describe(*x->base, x->stride, x->heads, x->length, call->batch)) {
         *x->padded = NULL;
         return 0;
     }
-    return call->batch * call->length * x->heads * (x->width / 8);
+    return call->batch * x->length * x->heads * (x->width * g->element / 16);
 }
 
 /* [B][length][heads][padded width]. */
-static void replace(const struct fpa_cuda_call *call, const operand *x)
+static void replace(const operand *x)
 {
     if (!*x->padded)
         return;
     *x->base = *x->padded;
     x->stride[2] = x->width;
     x->stride[1] = x->heads * x->stride[2];
-    x->stride[0] = call->length * x->stride[1];
+    x->stride[0] = x->length * x->stride[1];
 }
 
-fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s,
-                       CUstream stream, fpa_error *error)
+static fpa_status launch_lift(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                              struct fpa_cuda_call *call, const operand list[2], CUstream stream,
+                              fpa_error *error)
+{
+    /* whatever the form: tokens and heads count */
+    const fpa_call_size size = {.batch = launch->batch,
+                                .length = launch->length,
+                                .query_heads = launch->query_heads,
+                                .heads = launch->heads,
+                                .recent = launch->recent};
+    call->lift_slices = cuda_lift_slices(&cuda->geometry, &cuda->room, &size);
+    const fpa_cuda_grid grid = {CUDA_LIFT_ROWS, cuda_lift_blocks(&cuda->geometry, &size) * call->lift_slices,
+                                NULL, 0};
+    fpa_status status = grid.blocks ? cuda_launch(cuda, &grid, launch, call, stream, error) : FPA_OK;
+    for (int i = 0; i < 2 && !status; i++)
+        replace(&list[i]);
+    return status;
+}
+
+/* Those from number `first` on. */
+static fpa_status launch_padding(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                 struct fpa_cuda_call *call, const operand list[3], int first,
+                                 CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    struct fpa_cuda_call *call = &s->call;
-    const operand list[] = {
-        {&call->q, call->q_stride, &call->padded_queries, call->query_heads, g->padded_vector},
-        {&call->k, call->k_stride, &call->padded_keys, call->heads, g->padded_vector},
-        {&call->v, call->v_stride, &call->padded_values, call->heads, g->padded_value}};
     int64_t pieces = 0;
-    for (int i = 0; i < 3; i++)
-        pieces += count_pieces(call, &list[i]);
+    for (int i = first; i < 3; i++)
+        pieces += count_pieces(g, call, &list[i]);
     if (!pieces)
         return FPA_OK;
     const fpa_cuda_grid grid = {CUDA_PAD_ROWS, divide_up(pieces, g->kernel[CUDA_PAD_ROWS].threads), NULL, 0};
     fpa_status status = cuda_launch(cuda, &grid, launch, call, stream, error);
-    for (int i = 0; i < 3 && !status; i++)
-        replace(call, &list[i]);
+    for (int i = first; i < 3 && !status; i++)
+        replace(&list[i]);
     return status;
+}
+
+fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                       struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const bool lifts = g->lifted_vector > 0;
+    const int vector = lifts ? g->lifted_vector : g->padded_vector;
+    const int64_t keys = launch->length + launch->recent;
+    const operand list[] = {
+        {&call->q, call->q_stride, &call->padded_queries, call->query_heads, launch->length, vector},
+        {&call->k, call->k_stride, &call->padded_keys, call->heads, keys, vector},
+        {&call->v, call->v_stride, &call->padded_values, call->heads, keys, g->padded_value}};
+    fpa_status status = lifts ? launch_lift(cuda, launch, call, list, stream, error) : FPA_OK;
+    return status ? status : launch_padding(cuda, launch, call, list, lifts ? 2 : 0, stream, error);
 }

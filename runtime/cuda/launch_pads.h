@@ -1,12 +1,23 @@
-/* launch_pads: operands that the copy engine cannot fetch, brought to rows that it can. */
+/* launch_pads: operands that kernels take from the workspace: coordinates, rows that the copy engine can fetch, values of
+ * masked keys as zeros. */
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_PADS_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_PADS_H
 
+#include "machine/cuda_padding.h"
 #include "sizes.h"
 
-/* q, k and v that find_sizes has room for (their widths are no whole pieces of 16 bytes), unless their strides are
- * multiples of 16 bytes all the same: padded by one launch, and in the call's place from then on. */
-fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s,
-                       CUstream stream, fpa_error *error);
+/* Their parts of the workspace: elements, NULL what is not wanted. */
+typedef struct cuda_pads {
+    int64_t queries, keys, values;
+} cuda_pads;
+
+cuda_pads count_pads(const struct fpa_cuda_geometry *geometry, const struct fpa_launch *launch,
+                     cuda_mechanism mechanism);
+
+/* q, k and v that the call has room for: coordinates by NAME_lift_rows; by NAME_pad_rows rows whose widths are no whole
+ * pieces of 16 bytes, unless their strides are multiples of 16 bytes all the same, and values where keys may be masked.
+ * They are in the call's place of q, k and v from then on. */
+fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                       struct fpa_cuda_call *call, CUstream stream, fpa_error *error);
 
 #endif

@@ -6,7 +6,7 @@
 #include "machine/cuda_candidates.h"
 #include "machine/cuda_division.h"
 #include "machine/cuda_estimate.h"
-#include "machine/cuda_padding.h"
+#include "launch_pads.h"
 #include "runtime/backend.h"
 
 enum { ALIGNMENT = 256 };
@@ -35,6 +35,19 @@ static void size_fused(const cuda_task *task, const fpa_candidate *candidate, cu
                          : (call->first_chunks + (call->segments - 2) * call->segment_chunks) * call->chunk;
 }
 
+/* Without a mask: segments of one chunk each, then a chunk without tokens, before which all queries read the state. */
+static void divide_summed(const cuda_task *task, int64_t segments, struct fpa_cuda_call *call)
+{
+    const cuda_division runs = cuda_divide(task->chunks, segments);
+    if (!task->chunks)
+        return;
+    call->chunk = runs.segment_chunks * task->chunk;
+    call->chunks = runs.segments + 1;
+    call->segments = runs.segments;
+    call->segment_chunks = call->first_chunks =
+        runs.segments > 1 ? 1 : call->chunks; /* chunk_state writes its copy */
+}
+
 /* Queries beside the walk wait for blocks of as many slices, and take tokens of query heads that are walked
  * at a time in turn. */
 static void size_overlapped(const struct fpa_cuda_geometry *g, const fpa_call_size *size, int64_t slices,
@@ -52,8 +65,10 @@ static void size_split(const cuda_task *task, const fpa_candidate *candidate, cu
     s->walks = task->walked;
     s->small = s->walks && candidate->variant & SPLIT_SMALL;
     call->beside = call->chunks > 1 ? 1 : task->queries;
-    call->walk_end = size->state_out ? size->length : (call->chunks - 1) * call->chunk;
+    call->walk_end = size->state_out || task->summed ? size->length : (call->chunks - 1) * call->chunk;
     set_division(cuda_divide(call->chunks, s->walks ? candidate->segments : 1), call);
+    if (task->summed)
+        divide_summed(task, candidate->segments, call);
     const int64_t slices = s->small ? g->small_state_slices : g->chunk_state_slices;
     s->walk_blocks = s->walks && candidate->blocks
                          ? candidate->blocks
@@ -128,11 +143,10 @@ void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
     call->totals = take(base, &s->bytes, sequences * totals * total, sizeof(float));
     call->partial = take(base, &s->bytes, late && s->is_fused ? sequences * total : 0, sizeof(float));
     call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);
-    const cuda_padding padding = cuda_padding_of(g, cuda_mechanism_of(candidate));
-    const int64_t queries = launch->batch * launch->query_heads * launch->length;
-    call->padded_queries = take(base, &s->bytes, queries * padding.vector, 2);
-    call->padded_keys = take(base, &s->bytes, sequences * launch->length * padding.vector, 2);
-    call->padded_values = take(base, &s->bytes, sequences * launch->length * padding.value, 2);
+    const cuda_pads pads = count_pads(g, launch, cuda_mechanism_of(candidate));
+    call->padded_queries = take(base, &s->bytes, pads.queries, (size_t)g->element);
+    call->padded_keys = take(base, &s->bytes, pads.keys, (size_t)g->element);
+    call->padded_values = take(base, &s->bytes, pads.values, (size_t)g->element);
     const int64_t vector =
         g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused ? launch->length * g->vector_rows : 0;
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;

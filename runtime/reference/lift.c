@@ -72,10 +72,10 @@ typedef struct sized {
     double re, im, size;
 } sized;
 
-/* Row r of a matrix times x. */
+/* Row r of a matrix times x, constants included. */
 static sized project(const fpa_lift_token *token, const double *x, int matrix, int r)
 {
-    const int width = token->problem->head->lift->width;
+    const int cols = token->problem->head->matrices[matrix].cols;
     const double *row = entries(token, matrix);
     double sum = 0, squares = 0;
 
@@ -83,8 +83,8 @@ static sized project(const fpa_lift_token *token, const double *x, int matrix, i
         sum = row[r] * x[r];
         return (sized){sum, 0, fabs(sum)};
     }
-    row += (int64_t)r * width;
-    for (int c = 0; c < width; c++) {
+    row += (int64_t)r * cols;
+    for (int c = 0; c < cols; c++) {
         sum += row[c] * x[c];
         squares += row[c] * x[c] * row[c] * x[c];
     }
@@ -163,12 +163,13 @@ static void exact_part(const fpa_lift_token *token, const double *x, double norm
 void lift_exact(const fpa_lift_token *token, double *value, double *size)
 {
     const fpa_lift *lift = token->problem->head->lift;
-    double x[HEAD_MAX_WIDTH], norm = 0;
+    double x[HEAD_MAX_WIDTH + 1] = {0}, norm = 0; /* and 1, which constants multiply */
 
     for (int c = 0; c < lift->width; c++) {
         x[c] = scale_of(token) * token->x[c];
         norm += x[c] * x[c];
     }
+    x[lift->width] = 1;
     for (int i = 0, at = 0; i < lift->part_count; at += lift_coordinates(&lift->parts[i++]))
         exact_part(token, x, norm, &lift->parts[i], value + at, size + at);
 }
@@ -181,14 +182,14 @@ typedef struct rounded {
 
 static float plain_project(const fpa_lift_token *token, const float *x, int matrix, int r)
 {
-    const int width = token->problem->head->lift->width;
+    const int cols = token->problem->head->matrices[matrix].cols;
     const double *row = entries(token, matrix);
     float sum = 0;
 
     if (is_diagonal(token, matrix))
         return (float)row[r] * x[r];
-    row += (int64_t)r * width;
-    for (int c = 0; c < width; c++)
+    row += (int64_t)r * cols;
+    for (int c = 0; c < cols; c++)
         sum += (float)row[c] * x[c];
     return sum;
 }
@@ -261,12 +262,13 @@ static void plain_part(const fpa_lift_token *token, const float *x, float norm, 
 void lift_plain(const fpa_lift_token *token, float *value)
 {
     const fpa_lift *lift = token->problem->head->lift;
-    float x[HEAD_MAX_WIDTH], norm = 0;
+    float x[HEAD_MAX_WIDTH + 1] = {0}, norm = 0;
 
     for (int c = 0; c < lift->width; c++) {
         x[c] = (float)scale_of(token) * (float)token->x[c];
         norm += x[c] * x[c];
     }
+    x[lift->width] = 1;
     for (int i = 0, at = 0; i < lift->part_count; at += lift_coordinates(&lift->parts[i++]))
         plain_part(token, x, norm, &lift->parts[i], value + at);
     round_floats(token->problem->coordinates, value, token->problem->head->d);
@@ -284,7 +286,7 @@ double lift_work(const fpa_head *head)
         for (int f = 0; f < part->factor_count; f++)
             if (part->factors[f].source != FPA_INPUT &&
                 head->matrices[part->factors[f].source].kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
-                row += (part->is_complex ? 2 : 1) * PRODUCT * head->lift->width;
+                row += (part->is_complex ? 2 : 1) * PRODUCT * head->matrices[part->factors[f].source].cols;
         work += part->rows * row;
     }
     return work;

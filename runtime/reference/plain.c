@@ -9,6 +9,7 @@
 #include "lift.h"
 #include "round.h"
 #include "rows.h"
+#include "window.h"
 
 typedef struct plain {
     const fpa_problem *problem;
@@ -146,44 +147,75 @@ static float score(const plain *p, const float *q, const float *k)
     return sum;
 }
 
-static float normalizer(const fpa_head *head, float den)
+static float normalizer(const fpa_head *head, float den, float shrink)
 {
     switch (head->normalize) {
     case FPA_NORMALIZE_SUM:
-        return den + (float)head->eps;
+        return den + shrink * (float)head->eps;
     case FPA_NORMALIZE_MAX:
-        return fmaxf(den, (float)head->eps);
+        return fmaxf(den, shrink * (float)head->eps);
     case FPA_NORMALIZE_ONE_PLUS_SUM:
-        return 1 + den;
+        return shrink + den;
     default:
         return 1;
     }
+}
+
+static const double *value_of(const plain *p, int64_t b, int64_t j, int64_t h)
+{
+    const fpa_problem *problem = p->problem;
+
+    return problem->v + ((b * problem->length + j) * problem->heads + h) * problem->head->dv;
+}
+
+/* The query (t, hq) as it is given. */
+static fpa_window_query query_of(const plain *p, int64_t b, int64_t t, int64_t hq)
+{
+    const fpa_problem *problem = p->problem;
+    const int64_t row = (b * problem->length + t) * problem->query_heads + hq;
+
+    return (fpa_window_query){problem, b, t, hq / (problem->query_heads / problem->heads),
+                              problem->q + row * head_width(problem->head)};
+}
+
+/* Add a key's value to the first `columns` sums; the last one is of weights. */
+static void add_value(plain *p, float weight, const double *v, int columns)
+{
+    for (int c = 0; c < columns; c++)
+        p->sum[c] += weight * (float)v[c];
+    p->sum[columns] += weight;
+}
+
+/* The newest keys of a head with a window. */
+static void add_window(plain *p, const fpa_window_query *query, float largest, int columns)
+{
+    for (int64_t j = query->t; j >= 0 && window_has(p->problem->head, query->t, j); j--)
+        if (problem_keeps(p->problem, query->b, j))
+            add_value(p, round_float(p->arithmetic, expf(window_exponent_plain(query, j) - largest)),
+                      value_of(p, query->b, j, query->head), columns);
 }
 
 static void plain_token(plain *p, int64_t b, int64_t t, int64_t hq, float *o)
 {
     const fpa_problem *problem = p->problem;
     const fpa_head *head = problem->head;
-    int64_t h = hq / (problem->query_heads / problem->heads);
-    int64_t keys = head->causal ? t + 1 : problem->length;
+    const fpa_window_query query = query_of(p, b, t, hq);
+    const float largest = window_largest_plain(&query), shrink = expf(-largest);
+    int64_t keys = head->causal ? t + 1 - head->window : problem->length;
 
     memset(p->sum, 0, ((size_t)head->dv + 1) * sizeof(float));
     for (int64_t j = 0; j < keys; j++) {
-        const double *v = problem->v + ((b * problem->length + j) * problem->heads + h) * head->dv;
-
         if (!problem_keeps(problem, b, j))
             continue;
-        float value = score(p, p->q + t * p->rows.total, p->k + j * p->rows.total);
+        float value = shrink * score(p, p->q + t * p->rows.total, p->k + j * p->rows.total);
 
         if (problem->log_gate)
             value *= t == j ? 1 : expf(p->gate[t] - p->gate[j]);
-        value = round_float(p->arithmetic, value);
-        for (int c = 0; c < head->dv; c++)
-            p->sum[c] += value * (float)v[c];
-        p->sum[head->dv] += value;
+        add_value(p, round_float(p->arithmetic, value), value_of(p, b, j, query.head), head->dv);
     }
+    add_window(p, &query, largest, head->dv);
     for (int c = 0; c < head->dv; c++)
-        o[c] = p->sum[c] / normalizer(head, p->sum[head->dv]);
+        o[c] = p->sum[c] / normalizer(head, p->sum[head->dv], shrink);
 }
 
 fpa_status reference_plain(const fpa_problem *problem, float *o, fpa_error *error)
@@ -262,8 +294,11 @@ static void add_token(plain *p, const running *r, int64_t t, float gate, const d
     }
 }
 
-static void query_token(plain *p, const running *r, int64_t t, float *o)
+static void query_token(plain *p, const running *r, int64_t b, int64_t t, int64_t hq, float *o)
 {
+    const fpa_window_query query = query_of(p, b, t, hq);
+    const float largest = window_largest_plain(&query), shrink = expf(-largest);
+
     write_features(p, p->q + t * p->rows.total, false, r->phi);
     if (r->read != r->state) {
         memcpy(r->read, r->state, (size_t)r->features * (size_t)r->width * sizeof(float));
@@ -273,10 +308,28 @@ static void query_token(plain *p, const running *r, int64_t t, float *o)
     for (int64_t f = 0; f < r->features; f++)
         for (int c = 0; c < r->width; c++)
             p->sum[c] += r->phi[f] * r->read[f * r->width + c];
+    for (int c = 0; c < r->width; c++)
+        p->sum[c] *= shrink;
+    add_window(p, &query, largest, r->width - 1);
     for (int c = 0; c + 1 < r->width; c++)
-        o[c] = p->sum[c] / normalizer(p->problem->head, p->sum[r->width - 1]);
+        o[c] = p->sum[c] / normalizer(p->problem->head, p->sum[r->width - 1], shrink);
 }
 
+/* Token t enters the state, if there is one. */
+static void enter_token(plain *p, const running *r, int64_t b, int64_t t, int64_t h)
+{
+    const fpa_problem *problem = p->problem;
+
+    if (t < 0)
+        return;
+    add_token(p, r, t,
+              problem->log_gate
+                  ? expf((float)problem->log_gate[(b * problem->length + t) * problem->heads + h])
+                  : 1,
+              problem_keeps(problem, b, t) ? value_of(p, b, t, h) : NULL);
+}
+
+/* The newest keys of a head with a window are not in the state yet when their query reads it. */
 static void run_features(plain *p, const running *r, int64_t b, int64_t hq, float *o)
 {
     const fpa_problem *problem = p->problem;
@@ -287,14 +340,10 @@ static void run_features(plain *p, const running *r, int64_t b, int64_t hq, floa
     load_tokens(p, b, hq);
     for (int pass = causal ? 1 : 0; pass < 2; pass++)
         for (int64_t t = 0; t < problem->length; t++) {
-            int64_t token = (b * problem->length + t) * problem->heads + h;
-            float gate = problem->log_gate ? expf((float)problem->log_gate[token]) : 1;
-
             if (causal || pass == 0)
-                add_token(p, r, t, gate,
-                          problem_keeps(problem, b, t) ? problem->v + token * problem->head->dv : NULL);
+                enter_token(p, r, b, t - problem->head->window, h);
             if (pass == 1 && problem_wants(problem, b, t, hq))
-                query_token(p, r, t,
+                query_token(p, r, b, t, hq,
                             o + ((b * problem->length + t) * problem->query_heads + hq) * (r->width - 1));
         }
 }

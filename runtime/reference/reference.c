@@ -8,19 +8,22 @@
 #include "base/dtype.h"
 #include "lift.h"
 #include "rows.h"
+#include "window.h"
 
 /* What one query token gathers over the keys that it sees. */
 typedef struct sums {
     double *value; /* [dv] sum of scores times v */
     double *size;  /* [dv] the same without cancellation */
     double den, den_size;
-    double peak; /* the largest score, and product of one key's rows */
+    double peak;   /* the largest score, and product of one key's rows */
+    double shrink; /* e^-m, which all weights of a head with a window have; else 1 */
 } sums;
 
 /* Everything of one evaluation. Outputs that are NULL are not computed. */
 typedef struct evaluation {
     const fpa_problem *problem;
     fpa_rows rows;
+    bool turns;         /* may_turn */
     double *q, *q_size; /* [total] one projected query */
     double *k, *k_size; /* [length][total] projected keys of one (batch, head) */
     double *k_peak;     /* [length] the largest product of a key's rows, one of each branch */
@@ -33,17 +36,43 @@ typedef struct evaluation {
 /* In half precision what is below this is rounded as if it were this large. */
 static const double smallest_normal = 0x1p-14;
 
+/* Whether a term multiplies coordinates by rows of a constant matrix. A kernel may have both in a basis where they are
+ * diagonal together; its rows then have a share of each coordinate, and so have their errors. */
+static bool may_turn(const fpa_head *head)
+{
+    for (int t = 0; t < head->term_count; t++) {
+        bool input = false, constant = false;
+
+        for (int l = 0; l < head->terms[t].branch_count; l++) {
+            const int source = head->terms[t].branches[l].source;
+
+            input = input || source == FPA_INPUT;
+            constant =
+                constant || (source != FPA_INPUT && head->matrices[source].kind == FPA_MATRIX_CONSTANT);
+        }
+        if (input && constant)
+            return true;
+    }
+    return false;
+}
+
 /* The rows of one token. size is what a rounding error of the row is relative to: |row x|, or
- * the root of the summed squares of its products where these cancel. */
+ * the root of the summed squares of its products where these cancel; of a coordinate, where a basis may be another,
+ * what it has of |x| on average at least. */
 static void project_rows(const evaluation *e, int64_t head, double scale, const double *x, double *value,
                          double *size)
 {
     const fpa_head *shape = e->problem->head;
 
+    double squared = 0;
+
     for (int c = 0; c < shape->d; c++) {
         value[c] = scale * x[c];
-        size[c] = fabs(value[c]);
+        squared += value[c] * value[c];
     }
+    const double share = e->turns ? sqrt(squared / shape->d) : 0;
+    for (int c = 0; c < shape->d; c++)
+        size[c] = fmax(fabs(value[c]), share);
     for (int m = 0; m < shape->matrix_count; m++) {
         int64_t at = e->rows.offset[m + 1];
 
@@ -194,15 +223,9 @@ static double part_size(const evaluation *e, const double *k, const double *k_si
     return size;
 }
 
-static void add_key(evaluation *e, int64_t j, double decay, const double *v)
+/* A key's weight times its value. */
+static void add_weighted(evaluation *e, double value, double size, const double *v)
 {
-    const double *k = e->k + j * e->rows.total, *k_size = e->k_size + j * e->rows.total;
-    bool sized = e->magnitude || e->condition;
-    double value = decay * score(e, e->q, k, false);
-    double size = sized ? part_size(e, k, k_size, decay) : 0;
-
-    if (e->peak)
-        e->sums.peak = fmax(e->sums.peak, fmax(fabs(value), e->k_peak[j]));
     e->sums.den += value;
     e->sums.den_size += size;
     if (!e->o)
@@ -213,38 +236,72 @@ static void add_key(evaluation *e, int64_t j, double decay, const double *v)
     }
 }
 
+static void add_key(evaluation *e, int64_t j, double decay, const double *v)
+{
+    const double *k = e->k + j * e->rows.total, *k_size = e->k_size + j * e->rows.total;
+    bool sized = e->magnitude || e->condition;
+    const double whole = score(e, e->q, k, false);
+    double value = decay * whole;
+    double size = sized ? part_size(e, k, k_size, decay) : 0;
+
+    if (e->peak) /* a window's scores are there before they shrink */
+        e->sums.peak = fmax(e->sums.peak, fmax(fabs(e->problem->head->window ? whole : value), e->k_peak[j]));
+    add_weighted(e, value, size, v);
+}
+
+/* An exponent is a dot product in float, whatever the arithmetic: its error, a part of what `size` is relative to, is
+ * one of the exponential's places. Its distance from the largest one is rounded once. */
+static void add_window_key(evaluation *e, const fpa_window_query *query, int64_t j, double largest,
+                           const double *v)
+{
+    const fpa_dtype arithmetic = e->problem->arithmetic;
+    const double share = arithmetic == FPA_F32 ? 1 : 0x1p-8;
+    double size;
+    const double exponent = window_exponent(query, j, &size) - largest, value = exp(exponent);
+
+    if (e->peak)
+        e->sums.peak = fmax(e->sums.peak, value);
+    size = value * (1 + share * (size + fabs(exponent) / 8));
+    add_weighted(e, value, arithmetic == FPA_F16 ? size + smallest_normal : size, v);
+}
+
 /* Sum over the keys that token t sees. The gate is summed backwards from t, where it is 0: exact
  * zeros of exp (log-gates of -inf) stay zeros, and nothing cancels. */
-static void gather(evaluation *e, int64_t b, int64_t t, int64_t h)
+static void gather(evaluation *e, int64_t b, int64_t t, int64_t h, const double *q)
 {
     const fpa_problem *p = e->problem;
+    const fpa_window_query query = {p, b, t, h, q};
+    const double largest = window_largest(&query);
     double log_decay = 0;
 
     memset(e->sums.value, 0, (size_t)p->head->dv * sizeof(double));
     memset(e->sums.size, 0, (size_t)p->head->dv * sizeof(double));
     e->sums.den = e->sums.den_size = 0;
     e->sums.peak = e->peak && p->head->lift ? query_peak(e) : 0;
+    e->sums.shrink = exp(-largest);
     for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
         int64_t token = (b * p->length + j) * p->heads + h;
-        double decay = exp(log_decay);
+        double decay = exp(log_decay - largest);
 
-        if (decay > 0 && problem_keeps(p, b, j))
+        if (problem_keeps(p, b, j) && window_has(p->head, t, j))
+            add_window_key(e, &query, j, largest, p->v + token * p->head->dv);
+        else if (decay > 0 && problem_keeps(p, b, j))
             add_key(e, j, decay, p->v + token * p->head->dv);
         if (p->log_gate)
             log_decay += p->log_gate[token];
     }
 }
 
-/* What the sum is divided by. */
-static double normalizer(const fpa_head *head, double den)
+/* What the sum is divided by, both times shrink. */
+static double normalizer(const fpa_head *head, double den, double shrink)
 {
     switch (head->normalize) {
     case FPA_NORMALIZE_SUM:
-        return den + head->eps;
+        return den + shrink * head->eps;
     case FPA_NORMALIZE_MAX:
-        return fmax(den, head->eps);
+        return fmax(den, shrink * head->eps);
     case FPA_NORMALIZE_ONE_PLUS_SUM:
-        return 1 + den;
+        return shrink + den;
     default:
         return 1;
     }
@@ -252,15 +309,17 @@ static double normalizer(const fpa_head *head, double den)
 
 /* What an error of the normaliser is relative to. A denominator that is clearly below eps has no
  * part in max(den, eps). */
-static double normalizer_size(const fpa_head *head, double den, double den_size)
+static double normalizer_size(const fpa_head *head, double den, double den_size, double shrink)
 {
+    const double eps = shrink * head->eps;
+
     if (head->normalize == FPA_NORMALIZE_NONE)
         return 0;
     if (head->normalize == FPA_NORMALIZE_ONE_PLUS_SUM)
-        return den_size + 1;
-    if (head->normalize == FPA_NORMALIZE_MAX && head->eps - den > 0x1p-7 * den_size)
-        return head->eps;
-    return den_size + head->eps;
+        return den_size + shrink;
+    if (head->normalize == FPA_NORMALIZE_MAX && eps - den > 0x1p-7 * den_size)
+        return eps;
+    return den_size + eps;
 }
 
 /* o = num/n: |err(o)| <= (err(num) + |o| err(n)) / |n|, each error a multiple of its size. */
@@ -268,8 +327,8 @@ static fpa_status write_token(evaluation *e, int64_t b, int64_t t, int64_t hq, f
 {
     const fpa_problem *p = e->problem;
     int64_t token = (b * p->length + t) * p->query_heads + hq;
-    double n = normalizer(p->head, e->sums.den);
-    double n_size = normalizer_size(p->head, e->sums.den, e->sums.den_size);
+    double n = normalizer(p->head, e->sums.den, e->sums.shrink);
+    double n_size = normalizer_size(p->head, e->sums.den, e->sums.den_size, e->sums.shrink);
 
     if (e->normalizer)
         e->normalizer[token] = n;
@@ -322,7 +381,7 @@ static fpa_status evaluate_head(evaluation *e, int64_t b, int64_t hq, fpa_error 
             continue;
         const double *x = p->q + ((b * p->length + t) * p->query_heads + hq) * head_width(p->head);
         project(e, b, t, h, FPA_QUERY, x, e->q, e->q_size);
-        gather(e, b, t, h);
+        gather(e, b, t, h, x);
         status = write_token(e, b, t, hq, error);
     }
     return status;
@@ -336,6 +395,7 @@ static fpa_status evaluate(evaluation *e, fpa_error *error)
 
     if (status != FPA_OK)
         return status;
+    e->turns = !p->head->lift && may_turn(p->head);
     e->q = calloc(total, sizeof(double));
     e->q_size = calloc(total, sizeof(double));
     e->k = calloc(tokens * total, sizeof(double));

@@ -7,7 +7,7 @@
 
 static double longest_dot(const fpa_head *head)
 {
-    double longest = head->d;
+    double longest = head->window ? fmax(head->d, head_width(head)) : head->d;
 
     for (int m = 0; m < head->matrix_count && !head->lift; m++)
         longest = fmax(longest, head->matrices[m].rows);
@@ -54,13 +54,20 @@ static double lift_roundings(const fpa_head *head)
  * (query of the state, update of the state over L tokens), and a random walk of partial sums
  * reaches a quarter of sqrt(N) u of the magnitude even when all terms have one sign; 2 sqrt(N)
  * leaves room. A gate is a product of up to L factors. 8 for scale, exp and division. Coordinates
- * of a lift have errors of their own, the query's and the key's. */
+ * of a lift have errors of their own, the query's and the key's.
+ *
+ * A window's exponent is a dot, too, whose error the reference's sizes turn into one of the exponential. What has been
+ * summed is brought down to a larger exponent once a panel of keys at most, by an exponential and a product: 3
+ * roundings for 48 keys, and of two panels that are in part in the window. */
 static double float_roundings(const fpa_head *head, const fpa_facts *facts, int64_t length)
 {
     double branch =
         8 + 4 * sqrt(longest_dot(head)) + (has_rows(head) ? 8 * sqrt(head->d) : 0) + 2 * lift_roundings(head);
-    double count = head_degree(head) * branch + 2 * sqrt((double)facts->features + (double)length) + 8;
+    double degree = fmax(head_degree(head), head->window > 0);
+    double count = degree * branch + 2 * sqrt((double)facts->features + (double)length) + 8;
 
+    if (head->window)
+        count += 3 * (2 + head->window / 48.0);
     return count + (head->gate ? 4 * sqrt((double)length) : 0);
 }
 

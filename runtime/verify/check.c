@@ -62,7 +62,7 @@ static fpa_status check_narrow(const fpa_trial *t, fpa_form_index form, const fp
             continue;
         m->count += errors->count[part];
         m->rms_ratio = fmax(m->rms_ratio, rms / unit);
-        bool by_scores = part == PART_FIRST || form == FORM_PARALLEL;
+        bool by_scores = (part == PART_FIRST && t->head->causal) || form == FORM_PARALLEL;
         int64_t samples = errors->count[part] / (by_scores ? t->plain.columns : 1);
         if (rms <= 2 * unit * scatter(samples))
             continue;

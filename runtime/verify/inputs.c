@@ -153,6 +153,12 @@ static double query_divisor(const fpa_trial *t)
     return scale > 0x1p-20 && scale < 0x1p20 && t->shape.layout != LAYOUT_HEAD_MAJOR ? scale : 1;
 }
 
+/* What queries are multiplied by: the largest of some hundred exponents is then beyond what exponentials can hold. */
+static double query_factor(const fpa_trial *t)
+{
+    return t->shape.inputs == INPUTS_LARGE ? 64 : 1;
+}
+
 fpa_status inputs_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
 {
     const fpa_head *head = t->head;
@@ -162,7 +168,8 @@ fpa_status inputs_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
     double present = t->shape.inputs == INPUTS_SPARSE ? fmin(width, head_degree(head) + 1) : width;
     double deviation = pow(present, -0.25);
 
-    t->q = draw_vectors(t, t->shape.query_heads, width, deviation / query_divisor(t), true, &state);
+    t->q = draw_vectors(t, t->shape.query_heads, width, query_factor(t) * deviation / query_divisor(t), true,
+                        &state);
     t->k = draw_vectors(t, t->shape.heads, width, deviation, true, &state);
     t->v = draw_vectors(t, t->shape.heads, head->dv, 1, false, &state);
     if (head->gate)

@@ -32,7 +32,7 @@ static double draw_position(const fpa_trial *t, uint64_t kind, int64_t token, in
     case 0:
         return step;
     case 1:
-        return step + 65536 + 100 * number;
+        return step + 0x1p20 + 100 * number;
     default:
         return (double)(float)(100 * uniform(state) - 50);
     }

@@ -132,19 +132,21 @@ static void drop_overflows(fpa_trial *t)
         t->loose[i] |= !t->compared[i];
 }
 
-/* Scores and features of half precision overflow before the results do; what was not looked at may. */
+/* Scores and features of half precision overflow before the results do; what was not looked at may. So may those of
+ * large inputs, where a map is an exponential. */
 static fpa_status drop_peaks(fpa_trial *t, fpa_error *error)
 {
+    const double limit = t->facts->arithmetic == FPA_F16 ? 32768 : 1e37;
     fpa_problem problem = problem_of(t);
     double *peak;
     fpa_status status;
 
-    if (t->facts->arithmetic != FPA_F16)
+    if (t->facts->arithmetic != FPA_F16 && t->shape.inputs != INPUTS_LARGE)
         return FPA_OK;
     peak = calloc((size_t)outputs(t) + 1, sizeof *peak);
     status = peak ? reference_peak(&problem, peak, error) : fail_memory(error);
     for (int64_t i = 0; status == FPA_OK && i < outputs(t); i++)
-        if (!t->compared[i] || !(peak[i] < 32768))
+        if (!t->compared[i] || !(peak[i] < limit))
             drop(t, i);
     free(peak);
     return status;
@@ -272,7 +274,7 @@ void trial_change_future(fpa_trial *t, int64_t from, bool no_numbers)
 void trial_describe(const fpa_trial *t, fpa_form_index form, char text[TRIAL_TEXT])
 {
     static const char *const layouts[LAYOUTS] = {"contiguous", "padded", "head-major"};
-    static const char *const inputs[] = {"dense", "positive", "sparse", "extreme-gate"};
+    static const char *const inputs[] = {"dense", "positive", "sparse", "extreme-gate", "large"};
 
     snprintf(text, TRIAL_TEXT, "%s form, %lld x %lld tokens, %lld heads, %lld query heads, %s, %s inputs",
              form_name(form), (long long)t->shape.batch, (long long)t->shape.length,

@@ -13,6 +13,7 @@ typedef enum fpa_inputs {
     INPUTS_POSITIVE,     /* their absolute values: a normaliser far from zero */
     INPUTS_SPARSE,       /* a few coordinates a token: every feature counts by itself */
     INPUTS_EXTREME_GATE, /* dense, with log-gates of -1e4 */
+    INPUTS_LARGE,        /* dense, with queries that make exponents of a window of some hundreds */
 } fpa_inputs;
 
 enum {                        /* what a trial checks besides the result */

@@ -26,7 +26,7 @@ static const double handover_budget = 2e10;
 
 enum { SEED = 20240607, SKIPPED = -1 };
 
-/* Lengths are times * chunk + more. Each (batch, heads, query heads), layout and check occurs
+/* Lengths are times * chunk + more + windows * (the window). Each (batch, heads, query heads), layout and check occurs
  * with short sequences; long ones are few. */
 typedef struct row {
     int times, more;
@@ -63,9 +63,34 @@ static const row rows[] = {
      CHECK_RESUME | CHECK_CANDIDATES},
     {0, 1161, 1, 1, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
      CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES, CHECK_CHAIN | CHECK_FUTURE | CHECK_CANDIDATES},
+    /* lengths below, at and above a window, and runs that end in it; exponents that overflow as they are */
+    {1, 3, 1, 1, 2, LAYOUT_PADDED, INPUTS_LARGE, INPUTS_LARGE, CHECK_RESUME | CHECK_FUTURE | CHECK_RECENT,
+     CHECK_CHAIN | CHECK_RECENT},
+    {0, -1, 1, 2, 4, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE, CHECK_HANDOVER | CHECK_RECENT,
+     CHECK_CHAIN | CHECK_RECENT},
+    {0, 0, 2, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, CHECK_RESUME | CHECK_FUTURE, CHECK_CHAIN},
+    {0, 5, 1, 2, 4, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE, CHECK_HANDOVER | CHECK_REPEAT | CHECK_RECENT,
+     CHECK_CHAIN | CHECK_RECENT},
+    {0, 1, 1, 3, 3, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_DENSE, CHECK_RESUME | CHECK_RECENT,
+     CHECK_CHAIN | CHECK_RECENT},
+    {0, 2, 1, 1, 99, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, 0,
+     SKIPPED}, /* more query heads than lanes */
 };
 
-enum { ROWS = sizeof rows / sizeof rows[0], SIGNED_ROW = ROWS - 3, CLUSTER_ROWS };
+enum {
+    ROWS = sizeof rows / sizeof rows[0],
+    WINDOW_ROWS = ROWS - 6,
+    CLUSTER_ROWS = WINDOW_ROWS - 2,
+    SIGNED_ROW = CLUSTER_ROWS - 1
+};
+
+/* Windows that a row is longer by: rows for heads that have one. */
+static int64_t windows_of(const row *r)
+{
+    static const int windows[ROWS - WINDOW_ROWS] = {2, 1, 1, 3, 1, 2};
+
+    return r < &rows[WINDOW_ROWS] ? 0 : windows[r - &rows[WINDOW_ROWS]];
+}
 
 static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, fpa_form_index form)
 {
@@ -124,6 +149,8 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     const int fixed = lift_heads(head); /* of the head's constants */
     bool heavy = false;
 
+    if (windows_of(r) && !head->window)
+        return false;
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
         return false;
     /* with positive features a quotient hides one of many below the roundings of narrow arithmetic */
@@ -132,14 +159,15 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
         return false;
     *s = (fpa_shape){
         .batch = r->batch,
-        .length = (int64_t)r->times * chunk + r->more,
+        .length = (int64_t)r->times * chunk + r->more + windows_of(r) * head->window,
         .heads = fixed ? fixed : r->heads,
         .query_heads = (fixed ? fixed : r->heads) * (r->query_heads / r->heads),
         .layout = r->layout,
         .inputs = head->normalize == FPA_NORMALIZE_NONE ? r->inputs : r->normalized,
         .checks = r->checks,
     };
-    if (r >= &rows[CLUSTER_ROWS] && !walk_has(module, s, FORM_CHUNKED, "cluster_scan"))
+    if (r >= &rows[CLUSTER_ROWS] && r < &rows[WINDOW_ROWS] &&
+        !walk_has(module, s, FORM_CHUNKED, "cluster_scan"))
         return false;
     for (int form = 0; form < FORMS; form++)
         heavy = heavy ||
@@ -399,6 +427,7 @@ static fpa_status describe(fpa_kernel *kernel, bool from_cache, fpa_error *error
         .positions = head->lift ? head->lift->positions : 0,
         .key_mask = head->lift && head->lift->key_mask,
         .heads = lift_heads(head),
+        .window = head->window,
     };
     return list_weights(kernel, error);
 }

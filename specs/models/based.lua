@@ -7,11 +7,17 @@
 -- coordinates twice; 153 are enough, and blocks make 161 of that.
 --
 -- Its layers of sliding-window softmax attention and short convolutions stand beside this one, and are no part of it.
+-- based_360m_window is both in one head: softmax over the 64 newest keys, the series for all older ones, one normaliser.
 
-return head {
-  name = "based_360m", d = 16, dv = 64,
-  scale = 1 / sqrt(16),
-  terms = taylor { degree = 2 },
-  normalize = { "sum", eps = 1e-12 },
-  dtype = "bf16",
-}
+local function based(name, window)
+  return head {
+    name = name, d = 16, dv = 64,
+    scale = 1 / sqrt(16),
+    terms = taylor { degree = 2 },
+    normalize = { "sum", eps = 1e-12 },
+    dtype = "bf16",
+    window = window,
+  }
+end
+
+return based "based_360m", based("based_360m_window", 64)

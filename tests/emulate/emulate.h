@@ -39,6 +39,10 @@ struct uint3 {
 struct float2 {
     float x, y;
 };
+struct __align__(8) uint2
+{
+    unsigned x, y;
+};
 struct __align__(16) float4
 {
     float x, y, z, w;

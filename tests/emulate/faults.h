@@ -5,8 +5,9 @@
 #include "../fault.h"
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same,
- * and where keys of a total are shared out; of clusters, also where o has no place of its own; of one token.
- */
+ * and where keys of a total are shared out; of clusters, also where o has no place of its own; of one token;
+ * of tiles, and of panels, where queries read the state of all keys; of coordinates, by tensor cores, with sums of
+ * them, and by plain sums. */
 enum fault_place {
     BY_BOXES,
     BY_THREADS,
@@ -16,6 +17,11 @@ enum fault_place {
     IN_CLUSTER_SCAN,
     IN_WIDE_CLUSTER_SCAN,
     IN_TOKEN,
+    WITHOUT_MASK,
+    WITHOUT_MASK_IN_PANELS,
+    IN_LIFT,
+    IN_LIFT_SUMS,
+    IN_PLAIN_LIFT,
     PLACES
 };
 
@@ -38,6 +44,18 @@ static const struct emulated_fault {
     enum fault_kind kind;
     struct fault fault;
 } emulated_faults[] = {
+    {WITHOUT_MASK,
+     OTHER_PLACE,
+     {"keys that are in the state and seen once more", "chunked form ... the RMS error", "summed_keys",
+      "item.end_key = (int)call.length;"}},
+    {WITHOUT_MASK,
+     LEFT_OUT,
+     {"a state of all keys in the place of another one", "chunked form ... o at batch", "summed_copy",
+      "copy_element *copy = (copy_element *)call.states + own.bh * call.chunks * size + element;"}},
+    {WITHOUT_MASK_IN_PANELS,
+     OTHER_PLACE,
+     {"queries that read another segment's state", "chunked form ... o at batch", "summed_chunk",
+      "const int chunk = call.chunks > 1 ? 1 : 0, first_key = 0;"}},
     {BY_BOXES,
      OTHER_PLACE,
      {"a tile that reads another suffix", "chunked form ... but the formula gives", "tile_suffix",
@@ -347,6 +365,30 @@ static const struct emulated_fault {
      TOO_EARLY,
      {"parts that come before those of the pass before are read",
       "decode_resident ... at the cluster's barrier where it has not arrived", "parts_read", ";"}},
+    {IN_LIFT,
+     OTHER_PLACE,
+     {"the map of keys for queries", "but the formula gives", "coordinate_maps",
+      "$ local query, key = value_of(p, p.key), value_of(p, p.key)"}},
+    {IN_LIFT_SUMS,
+     LEFT_OUT,
+     {"masked keys that take part", "but the formula gives", "coordinate_masked", "return false;"}},
+    {IN_LIFT,
+     LEFT_OUT,
+     {"values of masked keys that are no numbers", "is not a number", "padded_values",
+      "pad_piece<DV>((element *)call.padded_values, (const element *)call.v, call.v_stride, piece, length, "
+      "call.heads, true);"}},
+    {IN_LIFT,
+     OTHER_PLACE,
+     {"a phase on the side of keys, too", "but the formula gives", "coordinate_phase",
+      "const float2 turn = lift_turn(angle + (${angles.phase})[row]);"}},
+    {IN_LIFT,
+     OTHER_PLACE,
+     {"the row of a matrix behind its own", "but the formula gives", "coordinate_row",
+      "const int row = lift_warp_row(first) + lane_row() / 2 * 4 + lane_row() % 2 + 1;"}},
+    {IN_PLAIN_LIFT,
+     OTHER_PLACE,
+     {"the row of a matrix behind its own, in fp32", "but the formula gives", "coordinate_plain_row",
+      "const float *from = w + (row + 1 < rows ? row + 1 : 0) * row_stride;"}},
 };
 
 #endif

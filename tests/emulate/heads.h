@@ -2,10 +2,14 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 48 };
+enum { EMULATED_MOST_HEADS = 64 };
 
 static const char emulated_heads[] =
     "local function some(rows, d, seed) return dense(orthogonal { rows = rows, d = d, seed = seed }) end\n"
+    "local function many(rows, seed)\n"
+    "  local o = { rows = rows, d = 32, seed = seed }\n"
+    "  return dense { heads = { orthogonal(o), orthogonal { rows = rows, d = 32, seed = seed + 1 } } }\n"
+    "end\n"
     "local function h(name, x)\n"
     "  x.name, x.d, x.dv, x.dtype = name, x.d or 32, x.dv or 16, x.dtype or 'bf16'\n"
     "  x.chunk, x.terms = x.chunk or 64, x.terms or tspow { d = 32, degree = 2, block = 8 }\n"
@@ -18,6 +22,12 @@ static const char emulated_heads[] =
     "  h('gatednorm', { gate = true, normalize = 'one_plus_sum', scale = 1 / 4 }),\n"
     "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max' }),\n"
     "  h('open', { causal = false, normalize = 'sum' }),\n"
+    "  h('openpacked', { causal = false, dv = 40, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4,\n"
+    "    terms = { term { some(24, 32, 1), some(24, 32, 2) } } }),\n"
+    "  h('openrows', { causal = false, d = 72, dv = 136, dtype = 'f16', scale = 1 / 8,\n"
+    "    terms = { term {}, term { identity(), weight = 3 } } }),\n"
+    "  h('opentrained', { causal = false, d = 24, normalize = 'sum', terms = { term {\n"
+    "    trainable { name = 'a', rows = 10 }, trainable { name = 'b', rows = 9, shared = true } } } }),\n"
     "  h('paired', { terms = { term { some(24, 32, 1), some(24, 32, 2) } }, gate = true }),\n"
     "  h('learned', { terms = { term { trainable { name = 'w', rows = 13 }, some(24, 32, 3) }, "
     "term { trainable { name = 'g', diagonal = true }, trainable { name = 'w', rows = 13 }, weight = 3 } } "
@@ -66,6 +76,40 @@ static const char emulated_heads[] =
     "weight = 3 } }, scale = 1 / 4 }),\n"
     "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
+    "  h('mapped', { terms = term { identity():map(elu_plus_one) }, scale = 1 / 2, normalize = 'sum' }),\n"
+    "  h('placed', { positions = 2, key_mask = true, dv = 20, terms = term { coordinates { some(12, 32, 1),\n"
+    "    angle = 'a', phase = 'b', amplitude = 'c', map_q = softplus, map_k = elu_plus_one } } }),\n"
+    "  h('favor', { gate = true, key_mask = true, normalize = 'sum', terms = term { coordinates { some(24, "
+    "32, 1),\n"
+    "    map = exp, square = 1 / 2, shift = 1 / 4, gain = 1 / 2 } } }),\n"
+    "  h('sketch', { scale = 1 / 2, terms = term { coordinates { { some(20, 32, 1), some(20, 32, 2) },\n"
+    "    { some(20, 32, 3), some(20, 32, 4) }, gain = 2 } } }),\n"
+    "  h('several', { dtype = 'f16', key_mask = true, terms = { term { coordinates { some(8, 32, 1),\n"
+    "    trainable { name = 'w', rows = 8 }, map_q = silu, map_k = relu },\n"
+    "    trainable { name = 'g', diagonal = true }:map(exp) }, term { select(range(3, 12)):map(softplus) } } "
+    "}),\n"
+    "  h('lonely', { dtype = 'f32', key_mask = true, positions = 1, terms = { term { coordinates { some(8, "
+    "32, 1),\n"
+    "    some(8, 32, 7), map_q = exp, map_k = relu }, coordinates { some(4, 32, 3), angle = 'a' } }, term {} "
+    "} }),\n"
+    "  h('lifted', { d = 21, scale = 1 / 2, terms = term { trainable { name = 'w', rows = 72, bias = true "
+    "}:map {\n"
+    "    q = silu, k = relu } } }),\n"
+    "  h('lonelyopen', { d = 21, dv = 13, dtype = 'f32', causal = false, key_mask = true, scale = 1 / 2,\n"
+    "    terms = term { trainable { name = 'w', rows = 72, bias = true }:map { q = silu, k = relu } } }),\n"
+    "  h('far', { dtype = 'f16', state_dtype = 'f16', positions = 1, scale = 1 / 2, terms = term { "
+    "coordinates {\n"
+    "    some(9, 32, 5), some(9, 32, 6), map_q = one,\n"
+    "    angle = dense { { 1 / 8 }, { 1 / 4 }, { 1 / 2 }, { 1 }, { 2 }, { 4 }, { 8 }, { 16 }, { 32 } } } } "
+    "}),\n"
+    "  h('manycoordinates', { d = 24, scale = 1 / 4, terms = term { trainable { name = 'w', rows = 520 "
+    "}:map(relu) } }),\n"
+    "  h('manyplain', { d = 24, dtype = 'f32', scale = 1 / 4, terms = term { trainable { name = 'w', rows = "
+    "270 "
+    "}:map(relu) } }),\n"
+    "  h('broad', { d = 1000, dtype = 'f32', terms = term { trainable { name = 'w', rows = 16 }:map(relu) } "
+    "}),\n"
+    "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks
@@ -80,12 +124,19 @@ static const char *const emulated_fixed[] = {
     "paired",        /* packed rows; portable */
     "fewwide",       /* one pass whose sums do not fit in one turn */
     "half",          /* f16, states of f16, the larger of sum and eps */
-    "open",          /* not causal */
+    "open",          /* no mask: tiles, */
+    "openpacked",    /* of packed rows, f16, */
+    "opentrained",   /* and from panels of rows */
     "few",           /* segments' totals; constants in the kernel */
     "clustereddeep", /* a cluster in which o has no place of its own */
     "gatednorm",     /* 1 + sum, with a gate */
     "manydots",      /* dots one after the other, padded values */
     "rowshalf",      /* features that are rows, packed from two sources */
+    "placed",        /* coordinates that are functions of a position, masks */
+    "favor",         /* squares, gates */
+    "several",       /* parts of all kinds, f16 */
+    "lonely",        /* coordinates by plain sums */
+    "lifted",        /* more rows than a block has at a time, constants, odd widths */
 };
 
 #endif

@@ -77,6 +77,8 @@ static bool takes_maps(const emulated_kernel *kernel)
 static bool takes_weights(const emulated_kernel *kernel)
 {
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
+    if (cuda->geometry.lifted_vector)
+        return cuda->geometry.weights && (const void *)kernel == (const void *)cuda->kernel[CUDA_LIFT_ROWS];
     return cuda->geometry.weights &&
            (!takes_maps(kernel) || (const void *)kernel == (const void *)cuda->kernel[CUDA_FUSED_CHUNK]);
 }

@@ -28,21 +28,34 @@ static bool has_kernel(const fpa_source *source, cuda_kernel kernel)
 
 static emulated_part part_of(const fpa_source *source)
 {
+    if (has_kernel(source, CUDA_LIFT_ROWS))
+        return PART_LIFT;
     return has_kernel(source, CUDA_FUSED_CHUNK) && !has_kernel(source, CUDA_CLUSTER_SCAN) ? PART_FUSED
                                                                                           : PART_OTHERS;
+}
+
+/* The first so many concern its heads; coordinates are made before mechanisms differ. */
+static int calls_of(emulated_part part)
+{
+    return part == PART_FUSED ? (int)CLUSTER_CALL : part == PART_LIFT ? LONG_CALL + 2 : (int)EMULATED_CALLS;
 }
 
 unsigned emulated_part_kernels(emulated_part part)
 {
     const unsigned all = (1u << FPA_CUDA_KERNELS) - 1;
-    return part == PART_FUSED
-               ? all & ~(1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_PAD_ROWS)
-               : all & ~(1u << CUDA_PACK_ROWS);
+    const unsigned left[EMULATED_PARTS] = {
+        [PART_FUSED] =
+            1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS,
+        [PART_LIFT] = all & ~(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_DECODE |
+                              1u << CUDA_DECODE_RESIDENT | 1u << CUDA_DECODE_RECENT | 1u << CUDA_FUSED_CHUNK),
+        [PART_OTHERS] = 1u << CUDA_LIFT_ROWS | 1u << CUDA_PACK_ROWS,
+    };
+    return all & ~left[part];
 }
 
 unsigned emulated_part_calls(emulated_part part)
 {
-    return (1u << (part == PART_FUSED ? (int)CLUSTER_CALL : (int)EMULATED_CALLS)) - 1;
+    return (1u << calls_of(part)) - 1;
 }
 
 /* Large heads take long: their long calls only. */
@@ -60,7 +73,9 @@ static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_j
                                            .code = f->source[i].code,
                                            .number = i,
                                            .first = large ? LONG_CALL : 0,
-                                           .end = large ? LONG_CALL + 4 : EMULATED_CALLS};
+                                           .end = large               ? LONG_CALL + 4
+                                                  : part == PART_LIFT ? calls_of(part)
+                                                                      : EMULATED_CALLS};
     }
     dear_report("heads", count, all);
     return count;

@@ -111,6 +111,14 @@ static inline void ptx_mul_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u
     d = both(to_bf16(from_bf16(a) * from_bf16(b)), to_bf16(from_bf16(a >> 16) * from_bf16(b >> 16)));
 }
 
+/* Emitted code adds -0 only, in which sums in float are exact. */
+static inline void ptx_fma_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b, emulate::u32 c)
+{
+    using namespace emulate;
+    d = both(to_bf16(from_bf16(a) * from_bf16(b) + from_bf16(c)),
+             to_bf16(from_bf16(a >> 16) * from_bf16(b >> 16) + from_bf16(c >> 16)));
+}
+
 static inline void ptx_mul_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
 {
     using namespace emulate;

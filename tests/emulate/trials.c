@@ -92,7 +92,7 @@ static bool choose_crowded(const void *choice, const fpa_module *module, const f
         candidate->mechanism = "fused_chunk";
     else if (g->persistent)
         candidate->blocks = (int64_t)g->chunk_state_slices * g->column_blocks;
-    if (candidate->blocks && cuda->room.overlaps)
+    if (candidate->blocks && cuda->room.overlaps && !(g->unmasked && size->form == FORM_CHUNKED))
         candidate->variant = SPLIT_OVERLAPPED;
     return true;
 }

@@ -36,6 +36,11 @@ return {
          terms = term { trainable { name = "A", rows = 3 }, trainable { name = "B", rows = 5, shared = true } } },
   head { name = "weighted", d = 8, dv = 4, terms = term { trainable { name = "g", diagonal = true } } },
   head { name = "half", d = 8, dv = 8, dtype = "f16", normalize = "sum", scale = 1 / 4, terms = square },
+  head { name = "turned", d = 8, dv = 4, positions = 2, key_mask = true, normalize = { "sum", eps = 1e-3 },
+         terms = term { coordinates { identity(), map = softplus, angle = "a", phase = "b", amplitude = "c" } } },
+  head { name = "counted", d = 8, dv = 4, positions = 1,
+         terms = term { coordinates { identity(), map = elu_plus_one, angle = "a" } } },
+  head { name = "windowed", d = 8, dv = 4, window = 9, scale = 1 / 2, normalize = "sum", terms = taylor { degree = 2 } },
   head { name = "brain", d = 8, dv = 8, dtype = "bf16", normalize = "sum", scale = 1 / 4, terms = square },
 }
 """
@@ -70,12 +75,13 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
-def run_command(name: str, q, k, v, *, form=None, log_gate=None, weights=None, state=None):
+def run_command(name: str, q, k, v, *, form=None, log_gate=None, weights=None, state=None, **tokens):
     """o and the state as `fpac run` computes them, of float32 files."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "tests.lua").write_text(SPEC)
         words = [str(COMMAND), "run", "tests.lua", "--head", name, "-o", "o.npy", "--state-out", "s.npy"]
         files = {"--q": q, "--k": k, "--v": v, "--log-gate": log_gate, "--state-in": state}
+        files |= {f"--{word.replace('_', '-')}": array for word, array in tokens.items()}
         for option, array in files.items():
             if array is not None:
                 np.save(Path(folder) / f"{option[2:]}.npy", array)

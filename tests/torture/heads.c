@@ -173,8 +173,7 @@ static bool check_form(const player *p, fpa_form form, int64_t cut)
     char how[64];
     operands all;
     make_operands(p, &all);
-    bool fine =
-        call_part(p, &all, form, (part){.tokens = cut, .keeps_state = rest > 0 || (p->f.causal && cut % 2)});
+    bool fine = call_part(p, &all, form, (part){.tokens = cut, .keeps_state = rest > 0 || cut % 2});
     if (fine && rest > 0)
         fine = call_part(p, &all, form,
                          (part){.first = cut, .tokens = rest, .takes_state = true, .keeps_state = cut % 2});
@@ -204,7 +203,7 @@ static bool check_forms(torture *t, const player *p)
 {
     const bool cuts = p->f.causal && p->call.length > 1;
     const int64_t cut = cuts ? random_between(&t->random, 1, p->call.length - 1) : 0;
-    for (int form = FPA_FORM_PARALLEL; form <= (p->f.causal ? FPA_FORM_RECURRENT : FPA_FORM_PARALLEL);
+    for (int form = FPA_FORM_PARALLEL; form <= (p->f.causal ? FPA_FORM_RECURRENT : FPA_FORM_CHUNKED);
          form++) {
         t->tries += cuts ? 2 : 1;
         if (!check_form(p, (fpa_form)form, p->call.length) || (cuts && !check_form(p, (fpa_form)form, cut)))

@@ -148,7 +148,7 @@ static void choose_by_seconds(fpa_plan *plan)
 {
     const fpa_cpu *cpu = cpu_of_target(plan->target);
     choose_chunk(plan, cpu);
-    plan->facts.crossover = plan->head->causal ? choose_crossover(plan, cpu) : 0;
+    plan->facts.crossover = choose_crossover(plan, cpu);
 }
 
 /* Bytes of machine code. A register tile is one instruction of about 10 bytes a product, and three more to
@@ -189,6 +189,7 @@ fpa_status plan_c(fpa_plan *plan, fpa_error *error)
     plan->facts.arithmetic = c->pairs ? FPA_BF16 : FPA_F32;
     choose_by_seconds(plan);
     plan->pair_queries = c->query_blocks * c->tokens;
+    plan->chunk_states = plan->head->causal ? 2 : 3; /* queries and keys of a chunk in one go, or apart */
     plan->weighs = plan->weighs || !c->unrolled || plan->weighted_count;
     c->code_bytes = code_bytes(plan);
     return FPA_OK;

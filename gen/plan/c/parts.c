@@ -130,11 +130,10 @@ static bool converts_vectors(const fpa_plan *plan)
     return plan->head->dtype == FPA_BF16 && plan->head->dv % counting_lanes(plan) == 0;
 }
 
-void parts_pack_keys(const fpa_counting *to, int tokens)
+static void count_values(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
     const double numbers = (double)tokens * plan->head->dv;
-    parts_pack_queries(to, tokens);
     if (plan->head->dtype == FPA_F32)
         counting_loop(to, (fpa_cpu_loop){.name = "values",
                                          .runs = numbers / counting_lanes(plan),
@@ -156,6 +155,19 @@ void parts_pack_keys(const fpa_counting *to, int tokens)
                                          .others = plan->head->dtype == FPA_BF16 ? 4 : 11});
     if (plan->c.pairs)
         counting_pairing(to, "pairs of values", plan->c.tokens, counting_vectors(plan, plan->head->dv));
+}
+
+void parts_pack_given(const fpa_counting *to, int tokens)
+{
+    count_coordinates(to, tokens);
+    count_values(to, tokens);
+}
+
+void parts_pack_keys(const fpa_counting *to, int tokens)
+{
+    const fpa_plan *plan = to->plan;
+    parts_pack_queries(to, tokens);
+    count_values(to, tokens);
     if (!plan->head->gate)
         return;
     count_gates(to, tokens);

@@ -95,3 +95,58 @@ void scores_diagonal(const fpa_counting *to, int tokens)
         steps += m + value_rows < tokens ? m + value_rows : tokens;
     count_values(to, tokens, tokens, steps / ceil((double)tokens / value_rows));
 }
+
+/* ---- windows ---- */
+
+/* 1 + 2 + ... + count, none of them above `most`. */
+static double sum_below(double count, double most)
+{
+    return count <= most ? count * (count + 1) / 2 : most * (most + 1) / 2 + (count - most) * most;
+}
+
+fpa_window_panels scores_window_panels(const fpa_plan *plan, double first, double last)
+{
+    const int tokens = plan->c.tokens, window = plan->written->window;
+    const double whole = floor((double)window / tokens), some = floor((window + tokens - 2.0) / tokens) + 1;
+    const double near = sum_below(last, whole) - sum_below(first - 1, whole);
+    const double both = sum_below(last, some) - sum_below(first - 1, some) - near;
+    return (fpa_window_panels){near, both, sum_below(last, last) - sum_below(first - 1, last) - near - both};
+}
+
+/* Exponents of a panel of keys, the largest of them, exponentials of what is left; choices by a key's distance. */
+static void count_exponents(const fpa_counting *to, int tokens, double times)
+{
+    const fpa_plan *plan = to->plan;
+    const double count = counting_vectors(plan, tokens);
+    counting_product(to, (fpa_product){.name = "exponents",
+                                       .rows = plan->c.tokens,
+                                       .columns = counting_whole_vectors(plan, tokens),
+                                       .tile = plan->c.scores,
+                                       .steps = head_width(plan->written),
+                                       .times = times,
+                                       .clears = true});
+    counting_loop(to, (fpa_cpu_loop){.name = "largest exponents",
+                                     .runs = times * count * plan->c.tokens,
+                                     .steps = 1,
+                                     .step = {.arithmetic = 12, .loads = 1},
+                                     .others = 3});
+    counting_loop(to, (fpa_cpu_loop){.name = "exponentials",
+                                     .runs = times * count * plan->c.tokens,
+                                     .steps = 1,
+                                     .step = {.arithmetic = 34, .loads = 1, .stores = 1},
+                                     .others = 3});
+}
+
+void scores_window(const fpa_counting *to, fpa_window_panels panels, int tokens)
+{
+    const fpa_plan *plan = to->plan;
+    const int keys = plan->c.tokens;
+    const double count = counting_vectors(plan, tokens), all = panels.near + panels.both + panels.far;
+    fpa_counting each = *to;
+    count_exponents(to, tokens, panels.near + panels.both);
+    each.times *= panels.both + panels.far;
+    count_dots(&each, keys, counting_whole_vectors(plan, tokens), 1);
+    count_kernel(&each, keys * count, 6);
+    each.times = to->times * all;
+    count_values(&each, keys, tokens, keys);
+}

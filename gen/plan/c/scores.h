@@ -8,4 +8,14 @@
 void scores_full(const fpa_counting *to, int keys, int tokens);
 void scores_diagonal(const fpa_counting *to, int tokens);
 
+/* The same of a head with a window (templates/c/window.c.in), whole panels of keys: how many are in the windows of all
+ * queries, of some, of none. */
+typedef struct fpa_window_panels {
+    double near, both, far;
+} fpa_window_panels;
+
+/* Of all query panels, number `first` to `last` of a sequence from its first key on. */
+fpa_window_panels scores_window_panels(const fpa_plan *plan, double first, double last);
+void scores_window(const fpa_counting *to, fpa_window_panels panels, int tokens);
+
 #endif

@@ -90,6 +90,29 @@ static void count_own(const call *c, panels of, double count)
     each_panel(c, of, each, parts_store_outputs);
 }
 
+/* Panels of keys that the state lacks when a chunk of a head with a window begins; else 0. */
+static int lagging_panels(const fpa_plan *plan)
+{
+    const int window = plan->written->window, tokens = plan->c.tokens;
+    return window ? (window - 1 + tokens - 1) / tokens : 0;
+}
+
+/* The same where keys of a window are behind the state, too. */
+static void count_windows(const call *c, panels of, double count)
+{
+    const fpa_plan *plan = c->to.plan;
+    const double each = count * (double)c->queries * fmax(1.0 / c->team, 1.0 / panel_count(of));
+    const double older = lagging_panels(plan);
+    fpa_counting to = times(c, each);
+    scores_window(&to, scores_window_panels(plan, older + 1, older + of.whole), plan->c.tokens);
+    if (of.rest)
+        scores_window(&to, scores_window_panels(plan, older + of.whole + 1, older + of.whole + 1), of.rest);
+    each_panel(c, of, each, parts_store_outputs);
+    to = times(c, count / c->team);
+    to.times *= older;
+    parts_pack_keys(&to, plan->c.tokens);
+}
+
 /* `count` chunks of `tokens`, of which `reads` read the state and `writes` write it. */
 static void count_chunks(const call *c, int64_t tokens, double count, double reads, double writes)
 {
@@ -100,7 +123,9 @@ static void count_chunks(const call *c, int64_t tokens, double count, double rea
     const int here = panel_count(of);
     count_pack(c, of, count);
     count_slices(c, of, reads, writes);
-    if (plan->head->causal)
+    if (plan->written->window)
+        count_windows(c, of, count);
+    else
         count_own(c, of, count);
     fpa_counting to = times(c, here * (count - reads) * (double)c->queries);
     parts_clear_outputs(&to);
@@ -111,7 +136,21 @@ static void count_chunks(const call *c, int64_t tokens, double count, double rea
         c->to.work->waits += c->to.times * count * (plan->head->gate ? 4 : 3);
 }
 
-/* What a chunk walks: its own panels once a tile, the state once. */
+/* The same of a head without a mask: a walk over the keys, then one over the queries. */
+static void count_walked(const call *c, int64_t tokens, double count)
+{
+    if (count <= 0 || tokens <= 0)
+        return;
+    const panels of = panels_of(c->to.plan, tokens);
+    const double reads = c->queries ? count : 0, stored = count * (double)c->queries;
+    count_pack(c, of, count);
+    count_slices(c, of, reads, count);
+    each_panel(c, of, stored * fmax(1.0 / c->team, 1.0 / panel_count(of)), parts_store_outputs);
+    if (c->team > 1)
+        c->to.work->waits += c->to.times * (2 * count + 3 * reads);
+}
+
+/* What a chunk walks: its own panels once a tile, the state once, or once by its keys and once by its queries. */
 static void count_chunk_data(const call *c, double reads, double writes)
 {
     const fpa_plan *plan = c->to.plan;
@@ -128,13 +167,14 @@ static void count_chunk_data(const call *c, double reads, double writes)
     /* what a member packs, others read; to pack the next chunk it takes the lines back; outputs likewise */
     const double shared = (rows * (1 + queries) + (values + outputs) / tiles) * (1 - 1.0 / c->team);
     const double chunks = c->to.times * fmax(reads, writes);
+    const double visits = plan->head->causal ? fmax(reads, writes) : writes + (c->queries ? reads : 0);
     reads *= c->to.times, writes *= c->to.times;
     work->exchanged += chunks * 2 * shared;
     cpu_work_data(work, (fpa_cpu_data){"panels of queries", reads * (read * queries + outputs),
                                        reads * outputs, walked});
     cpu_work_data(work, (fpa_cpu_data){"panels of keys",
                                        writes * (read + values * (plan->c.pairs ? 1 / 3.0 : 1)), 0, walked});
-    cpu_work_data(work, (fpa_cpu_data){"state", fmax(reads, writes) * state / c->team,
+    cpu_work_data(work, (fpa_cpu_data){"state", c->to.times * visits * state / c->team,
                                        writes * state / c->team, state + walked});
 }
 
@@ -161,6 +201,12 @@ static void count_chunked(const call *c)
     fpa_counting to = c->to;
     if (!s->state_in)
         parts_clear_state(&to);
+    if (!c->to.plan->head->causal) {
+        count_walked(c, c->chunk, (double)whole);
+        count_walked(c, rest, tail);
+        count_chunk_data(c, (double)whole + tail, (double)whole + tail);
+        return;
+    }
     count_chunks(c, c->chunk, (double)whole, (double)whole - first * one,
                  (double)whole - (rest ? 0 : last * one));
     count_chunks(c, rest, tail, rest && !whole ? 1 - first : tail, 1 - last);
@@ -172,8 +218,15 @@ static void count_chunked(const call *c)
 /* Scores of all panels that see each other, and their products with values. */
 static void count_pairs(const call *c, panels of)
 {
-    const int tokens = c->to.plan->c.tokens;
-    const bool causal = c->to.plan->head->causal;
+    const fpa_plan *plan = c->to.plan;
+    const int tokens = plan->c.tokens;
+    const bool causal = plan->head->causal;
+    if (plan->written->window) {
+        scores_window(&c->to, scores_window_panels(plan, 1, of.whole), tokens);
+        if (of.rest)
+            scores_window(&c->to, scores_window_panels(plan, of.whole + 1, of.whole + 1), of.rest);
+        return;
+    }
     if (causal)
         each_panel(c, of, 1, scores_diagonal);
     fpa_counting to = times(c, causal ? of.whole * (of.whole - 1) / 2.0 : (double)of.whole * of.whole);
@@ -243,6 +296,17 @@ static void count_recent(const call *c)
     scores_full(&to, of.rest, count);
 }
 
+/* A token's window, for all queries at once. */
+static void count_window(const call *c)
+{
+    const fpa_plan *plan = c->to.plan;
+    const int tokens = plan->c.tokens, window = plan->written->window;
+    const int count = (int)c->queries + 1 < tokens ? (int)c->queries + 1 : tokens;
+    fpa_counting to = times(c, (double)c->size->length * window / tokens);
+    parts_pack_given(&to, tokens);
+    scores_window(&to, (fpa_window_panels){.near = 1}, count);
+}
+
 static void count_recurrent(const call *c)
 {
     const fpa_call_size *s = c->size;
@@ -254,7 +318,9 @@ static void count_recurrent(const call *c)
     to = times(c, (double)s->length);
     parts_token(&to, (int)c->queries, share_of(c, c->to.plan->c.slice_count),
                 counting_state_bytes(c->to.plan) * heads, s->recent == 0);
-    if (s->recent)
+    if (c->to.plan->written->window)
+        count_window(c);
+    else if (s->recent)
         count_recent(c);
     if (c->team > 1)
         c->to.work->waits += to.times;
@@ -317,7 +383,7 @@ static const char *refusal(const fpa_plan *plan, const fpa_call_size *size, int 
 {
     if (form != size->form)
         return "another form";
-    return form != FORM_PARALLEL && !plan->head->causal ? "the head is not causal" : NULL;
+    return form == FORM_RECURRENT && !plan->head->causal ? "the head is not causal" : NULL;
 }
 
 int plan_candidates_c(const fpa_plan *plan, const fpa_call_size *size, fpa_candidate *out, int most)

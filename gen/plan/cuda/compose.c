@@ -3,6 +3,8 @@
 #include "decode.h"
 #include "fused_packed.h"
 #include "fused_pass.h"
+#include "head/lift.h"
+#include "lift_rows.h"
 #include "parts.h"
 #include "split_outer.h"
 #include "split_panel.h"
@@ -66,6 +68,21 @@ static int padded_width(const fpa_plan *plan, int width)
     return dtype_size(plan->head->dtype) == 2 && width % 8 ? round_up(width, 8) : 0;
 }
 
+/* Coordinates of a lift are whole pieces as they are made. */
+static int padded_vector(const fpa_plan *plan)
+{
+    return plan->written->lift ? 0 : padded_width(plan, plan->head->d);
+}
+
+/* Values of masked keys become zeros, so that all are written again. */
+static int padded_value(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    if (lift && lift->key_mask)
+        return round_up(plan->head->dv, 16 / (int)dtype_size(plan->head->dtype));
+    return padded_width(plan, plan->head->dv);
+}
+
 static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
@@ -78,15 +95,18 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->chunk = plan->chunk;
     g->state_elements = (int)(plan->features * (plan->head->dv + normalized));
     g->state_element = (int)dtype_size(plan->head->state_dtype);
-    g->weights = cuda->weights;
+    g->weights = cuda_count_weights(plan->written);
+    g->element = (int)dtype_size(plan->head->dtype);
     g->gate = plan->head->gate;
+    g->unmasked = !plan->head->causal;
     g->query_tokens = cuda->query_tokens;
     if (plan->head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
     if (cuda->pads)
         g->kernel[CUDA_PAD_ROWS] = (struct fpa_cuda_block){CUDA_PAD_THREADS, 0, 0};
-    g->padded_vector = padded_width(plan, plan->head->d);
-    g->padded_value = padded_width(plan, plan->head->dv);
+    g->padded_vector = padded_vector(plan);
+    g->padded_value = padded_value(plan);
+    geometry_lift_rows(plan, g);
     g->kernel[CUDA_SEGMENT_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
     g->segment_scan_elements = CUDA_SCAN_ELEMENTS;
     work_scans(plan, g);
@@ -114,7 +134,9 @@ void cuda_compose(fpa_plan *plan)
         plan->chunk = cuda->split_panel->chunk;
     }
     cuda->weights = cuda_count_weights(plan->head);
-    cuda->pads = padded_width(plan, plan->head->d) || padded_width(plan, plan->head->dv);
+    cuda->pads = padded_vector(plan) || padded_value(plan);
+    cuda->lift = plan_cuda_lift(plan);
     plan->pair_queries = cuda->query_tokens;
+    plan->chunk_states = plan->head->causal ? 2 : 0; /* without a mask one copy a sequence */
     fill_geometry(plan, &cuda->geometry);
 }

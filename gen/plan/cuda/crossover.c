@@ -24,8 +24,8 @@ double cuda_typical_seconds(const fpa_plan *plan)
 {
     const char *machine;
     const fpa_gpu_room room = gpu_room_of_target(&plan->cuda.geometry, plan->target, &machine);
-    const fpa_form_index form = plan->head->causal ? FORM_CHUNKED : FORM_PARALLEL;
-    return sqrt(seconds_of(plan, &room, form, TOKENS) * seconds_of(plan, &room, form, TOKENS / 16));
+    return sqrt(seconds_of(plan, &room, FORM_CHUNKED, TOKENS) *
+                seconds_of(plan, &room, FORM_CHUNKED, TOKENS / 16));
 }
 
 int64_t cuda_crossover(const fpa_plan *plan)

@@ -1,17 +1,37 @@
 /* plan_cuda: limits, then mechanisms, then what emitted files have once. */
 #include "cuda.h"
 
+#include "lift_rows.h"
 #include "mechanism.h"
 #include "parts.h"
+
+/* A block of NAME_lift_rows has whole tokens as they are given. */
+static fpa_status check_lift(const fpa_plan *plan, fpa_error *error)
+{
+    const int bytes = plan_cuda_lift(plan).bytes, most = plan->target->shared_memory;
+    if (bytes <= most)
+        return FPA_OK;
+    return fail(error, FPA_UNSUPPORTED, plan->head->origin,
+                "head '%s': lift_rows needs %d bytes of shared memory for its tokens; a block of %s has %d",
+                plan->head->name, bytes, plan->target->name, most);
+}
 
 static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
-    const int weights = cuda_count_weights(head);
-    if (head->d > CUDA_MAX_WIDTH || head->dv > CUDA_MAX_WIDTH)
+    const int weights = cuda_count_weights(plan->written);
+    if (plan->written->window)
         return fail(error, FPA_UNSUPPORTED, head->origin,
-                    "head '%s' has d = %d and dv = %d; CUDA kernels take at most %d", head->name, head->d,
-                    head->dv, CUDA_MAX_WIDTH);
+                    "head '%s' has a window of %d keys; CUDA kernels have none yet", head->name,
+                    plan->written->window);
+    if (plan->written->lift && head->d > CUDA_MAX_COORDINATES)
+        return fail(error, FPA_UNSUPPORTED, head->origin,
+                    "head '%s' makes %d coordinates of q and k; CUDA kernels take at most %d coordinates",
+                    head->name, head->d, CUDA_MAX_COORDINATES);
+    if ((!plan->written->lift && head->d > CUDA_MAX_WIDTH) || head->dv > CUDA_MAX_WIDTH)
+        return fail(error, FPA_UNSUPPORTED, head->origin,
+                    "head '%s' has d = %d and dv = %d; CUDA kernels take at most %d", head->name,
+                    head_width(plan->written), head->dv, CUDA_MAX_WIDTH);
     if (plan->features > CUDA_MAX_FEATURES)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' has %lld features; CUDA kernels take at most %d", head->name,
@@ -20,7 +40,7 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' has %d run-time matrices; CUDA kernels take at most %d", head->name, weights,
                     CUDA_MAX_WEIGHTS);
-    return FPA_OK;
+    return check_lift(plan, error);
 }
 
 fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
@@ -38,7 +58,7 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
     if (status)
         return status;
     cuda_compose(plan);
-    plan->facts.crossover = plan->head->causal ? cuda_crossover(plan) : 0;
+    plan->facts.crossover = cuda_crossover(plan);
     return FPA_OK;
 }
 
@@ -86,6 +106,7 @@ static const fpa_field cuda_fields[] = {
     CUDA(copy_rows),
     CUDA(weights),
     CUDA(pads),
+    FIELD_PART(fpa_cuda_plan, "lifted", lift, cuda_lift_fields),
     FIELD_CONSTANT("pad_threads", CUDA_PAD_THREADS),
     CUDA(fused),
     CUDA(coordinates),

@@ -30,10 +30,11 @@ enum {
     CUDA_DECODE_QUERIES = 4, /* query heads that one pass over the state serves */
     CUDA_SPLIT_REDUCTION_THREADS = 64,
     CUDA_PAD_THREADS = 256,
-    CUDA_SCAN_THREADS = 256,   /* of gate_scan and segment_scan */
-    CUDA_SCAN_ELEMENTS = 2048, /* of a copy, that a block of segment_scan takes */
-    WHY = 160,                 /* bytes of a reason */
-    CUDA_MAX_WIDTH = 256,      /* d, dv */
+    CUDA_SCAN_THREADS = 256,     /* of gate_scan and segment_scan */
+    CUDA_SCAN_ELEMENTS = 2048,   /* of a copy, that a block of segment_scan takes */
+    WHY = 160,                   /* bytes of a reason */
+    CUDA_MAX_WIDTH = 256,        /* d, dv */
+    CUDA_MAX_COORDINATES = 1024, /* of a lift */
     CUDA_MAX_FEATURES = 1 << 18,
     CUDA_MAX_WEIGHTS = 256, /* run-time matrices: their addresses are kernel parameters */
 };
@@ -99,6 +100,18 @@ typedef enum fpa_cuda_mechanism {
     CUDA_MECHANISMS
 } fpa_cuda_mechanism;
 
+/* Sizes of NAME_lift_rows; of heads without a lift all zeros. */
+typedef struct fpa_cuda_lift {
+    int vector;                   /* numbers of a token's coordinates: whole pieces of 16 bytes */
+    int threads, tokens;          /* of a block */
+    int blocks;                   /* of a multiprocessor, that it has registers for */
+    int rows;                     /* of a part, that a block has at a time */
+    int steps;                    /* of so many rows, of all parts */
+    int pitch;                    /* bytes of a token as it is given, in shared memory */
+    int places, norms, positions; /* where they begin there */
+    int bytes;                    /* of all */
+} fpa_cuda_lift;
+
 /* A mechanism and a head. */
 typedef struct fpa_suited {
     const void *plan; /* struct of the mechanism's header; NULL: it does not suit */
@@ -119,10 +132,11 @@ typedef struct fpa_cuda_plan {
     const struct fpa_decode *decode;
     /* what emitted files have once, whichever are chosen */
     fpa_columns columns;
-    int query_tokens;            /* that a block takes */
-    int copy_rows;               /* of a copy of the state */
-    int weights;                 /* run-time matrices */
-    bool pads;                   /* rows of q, k or v are brought to multiples of 16 bytes first */
+    int query_tokens; /* that a block takes */
+    int copy_rows;    /* of a copy of the state */
+    int weights;      /* run-time matrices of branches */
+    bool pads;        /* rows of q, k or v are brought to multiples of 16 bytes first */
+    fpa_cuda_lift lift;
     bool fused;                  /* the chunked form is one pass */
     bool coordinates;            /* portable kernels read q and k as they lie, without a panel */
     bool grouped_sums;           /* chunk_output sums each group of features by itself */

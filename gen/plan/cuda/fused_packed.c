@@ -150,7 +150,9 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
 {
     fpa_fused_packed *fused = made;
     const fpa_plan *plan = in->plan;
-    if (!plan->target->warpgroups || in->rows->element != 2 || !plan->head->causal || reads_coordinates(in))
+    if (!plan->head->causal)
+        return unsuited(why, "it is not causal");
+    if (!plan->target->warpgroups || in->rows->element != 2 || reads_coordinates(in))
         return unsuited(why, "its operands are no rows of 16-bit numbers");
     if (in->rows->units > FUSED_MOST_UNITS || in->columns->all > MOST_COLUMNS || in->columns->tiles > 8 ||
         in->rows->factors > MOST_FACTORS || !choose_groups(in, fused))

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "gen/plan/facts.h"
+#include "lift_rows.h"
 #include "mechanism.h"
 #include "split_outer.h"
 
@@ -40,6 +41,7 @@ void plan_print_cuda(FILE *out, const fpa_plan *plan)
     if (plan->forced >= 0)
         fprintf(out, "mechanism    %s, as asked\n", cuda_mechanisms[plan->forced].name);
     print_path(out, plan);
+    print_lift_rows(out, plan);
     if (!outer || !outer->outer.coordinates)
         fprintf(out, "rows         %d a token in shared memory: %d coordinates, %d projected, %d weighted\n",
                 cuda->rows->row_count, head->d, plan->row_count - head->d - 1 - plan->weighted_count,

@@ -125,11 +125,12 @@ fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
     split->columns = cuda_columns(head, PORTABLE_COLUMNS);
     split->chunk = choose_chunk(in->plan, split->columns);
     if (!choose_blocks(in, split)) {
-        snprintf(
-            why, WHY,
-            "needs %d bytes of shared memory a block, %s has %d: %d packed rows of %s a token are too many",
-            largest(split->chunk_output.size, split->chunk_state.size), target->name, target->shared_memory,
-            in->rows->row_count, dtype_name(head->dtype));
+        const bool lifts = in->plan->written->lift;
+        snprintf(why, WHY,
+                 "needs %d bytes of shared memory a block, %s has %d: %d %s of %s a token are too many",
+                 largest(split->chunk_output.size, split->chunk_state.size), target->name,
+                 target->shared_memory, lifts ? head->d : in->rows->row_count,
+                 lifts ? "coordinates" : "packed rows", dtype_name(head->dtype));
         return FPA_OK;
     }
     split->chunk_state_blocks =

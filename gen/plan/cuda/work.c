@@ -66,21 +66,22 @@ void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
                                           .trips = kernel == CUDA_DECODE_RECENT ? 24 : 4};
 }
 
-/* Rows of 16 tokens are read and written. */
-static struct fpa_cuda_work count_padding(const fpa_plan *plan, int width)
+/* Rows of 16 tokens are read and written. padded: numbers of one then, 0: they stay as they are. */
+static struct fpa_cuda_work count_padding(const fpa_plan *plan, int width, int padded)
 {
-    const int pieces = (width + 7) / 8;
-    return width % 8 ? (struct fpa_cuda_work){.instructions = 16 * 50 * pieces / 32,
-                                              .bytes = work_operand_bytes(plan, width + 8 * pieces)}
-                     : (struct fpa_cuda_work){0};
+    const int pieces = padded * (int)dtype_size(plan->head->dtype) / 16;
+    return padded ? (struct fpa_cuda_work){.instructions = 16 * 50 * pieces / 32,
+                                           .bytes = work_operand_bytes(plan, width + padded)}
+                  : (struct fpa_cuda_work){0};
 }
 
 void work_scans(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     if (plan->cuda.pads)
-        g->work[CUDA_PAD_ROWS] = (struct fpa_cuda_kernel_work){.step = count_padding(plan, plan->head->dv),
-                                                               .copy = count_padding(plan, plan->head->d),
-                                                               .trips = 1};
+        g->work[CUDA_PAD_ROWS] =
+            (struct fpa_cuda_kernel_work){.step = count_padding(plan, plan->head->dv, g->padded_value),
+                                          .copy = count_padding(plan, plan->head->d, g->padded_vector),
+                                          .trips = 1};
     if (plan->head->gate)
         count_gates(plan, &g->work[CUDA_GATE_SCAN]);
     count_segment_scan(plan, &g->work[CUDA_SEGMENT_SCAN]);

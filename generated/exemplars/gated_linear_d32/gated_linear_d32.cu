@@ -74,7 +74,10 @@ enum {
  * Kernels of a head NAME, in the order in which a forward launches them:
  *
  *   NAME_gate_scan          running sums of the log-gates, chunk by chunk (gated heads)
- *   NAME_pad_rows           rows of q, k, v in whole pieces of 16 bytes, where their widths are none
+ *   NAME_lift_rows          the coordinates of queries and keys, of heads with a lift: all other kernels have them in
+ *                           the place of q and k
+ *   NAME_pad_rows           rows of q, k, v in whole pieces of 16 bytes, where their widths are none; values of
+ *                           masked keys as zeros
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
@@ -101,11 +104,11 @@ enum {
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _split_reduction */
-#define FPA_CUDA_PART_DECODE_RECENT 2 /* NAME_decode_recent */
-#define FPA_CUDA_PART_CHUNK_OUTPUT 3  /* NAME_chunk_output */
-#define FPA_CUDA_PART_FUSED 4         /* NAME_fused_chunk, _cluster_scan */
-#define FPA_CUDA_PART_CHUNK_STATE 5   /* NAME_gate_scan, _pad_rows, _pack_rows, _chunk_state, _segment_scan */
+#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _split_reduction */
+#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
+#define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
+#define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
+#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
 #ifdef FPA_CUDA_PART
@@ -117,7 +120,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 13
+#define FPA_CUDA_KERNELS 14
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -150,12 +153,18 @@ struct fpa_cuda_geometry {
     int chunk;                 /* tokens between copies of the state: a multiple of query_tokens */
     int state_elements;        /* of one (batch, head) as given in and out: D*dv, then D when normalised */
     int state_element;         /* bytes of one */
-    int weights;               /* run-time matrices */
+    int weights;               /* run-time matrices; with a lift they are NAME_lift_rows's */
+    int element;               /* bytes of a number of q, k, v and o */
     int gate;                  /* 1: gated */
+    int unmasked;              /* 1: every query sees all keys */
     int decays;                /* 1: NAME_gate_scan leaves decays, too */
     int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
     int padded_vector;         /* NAME_pad_rows: numbers that rows of q and k, */
     int padded_value;          /* and of v are brought to; 0: they stay as they are */
+    int lifted_vector;         /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
+    int lift_tokens;           /* tokens of a head that a block of it takes, of all batches */
+    int lift_steps;            /* blocks of rows, which such blocks may share */
+    int key_mask;              /* 1: a mask of keys is given */
     int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
@@ -178,7 +187,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 13
+#define FPA_CUDA_VERSION 15
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -194,21 +203,28 @@ struct fpa_cuda_call {
     long long q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
     const float *log_gate;
     long long gate_stride[3];
+    const float *positions;        /* of keys, and of queries: those of the last `length` keys */
+    long long position_stride[3];  /* batch, token, number */
+    const unsigned char *key_mask; /* 0: the key is masked */
+    long long key_mask_stride[2];  /* batch, token */
     const void *state_in;
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
     /* parts of the workspace */
-    float *gates;   /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
+    float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
                        part; behind the last row there is room for query_tokens more */
-    void *states;   /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile */
+    void
+        *states; /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a
+                       mask only that before the last one */
     float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to */
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
                      end, and what it leaves of the sums before it */
-    /* NAME_pad_rows: [B][length][heads][width in whole pieces of 8], zeros behind the width; NULL: not wanted */
+    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
+       NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
@@ -218,8 +234,11 @@ struct fpa_cuda_call {
      * a block for each item */
     unsigned *progress;
     /* sizes chosen for this call */
-    long long chunk;  /* tokens; the parallel form: at least length */
-    long long chunks; /* that length divides into */
+    long long
+        chunk; /* tokens; the parallel form: at least length; the chunked form without a mask: of a segment */
+    long long
+        chunks; /* that length divides into; the chunked form without a mask: and one without tokens behind
+                         them, before which the state has all keys */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
@@ -228,10 +247,11 @@ struct fpa_cuda_call {
     long long beside;         /* query heads whose tokens NAME_chunk_output takes in turn */
     long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
                           for them; 0: it does not */
-    long long slices;  /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
-    long long share;   /* features that such a block has, at most */
-    long long group;   /* query heads that share a key's head */
-    long long recent;  /* NAME_decode_recent: tokens of k, v and log_gate before the query's own */
+    long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
+    long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
+    long long share;  /* features that such a block has, at most */
+    long long group;  /* query heads that share a key's head */
+    long long recent; /* NAME_decode_recent: tokens of k, v and log_gate before the query's own */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };
@@ -479,9 +499,10 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    13, /* version */
+    15, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
+        { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
         { 0, 0, 0 }, /* pack_rows */
         { 128, 21504, 4 }, /* chunk_state */
@@ -503,11 +524,17 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     1024, /* state_elements */
     4, /* state_element */
     0, /* weights */
+    2, /* element */
     1, /* gate */
+    0, /* unmasked */
     0, /* decays */
     0, /* value_width */
     0, /* padded_vector */
     0, /* padded_value */
+    0, /* lifted_vector */
+    0, /* lift_tokens */
+    0, /* lift_steps */
+    0, /* key_mask */
     0, /* vector_rows */
     0, /* pack_tokens */
     1, /* chunk_state_slices */
@@ -526,6 +553,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     231424, /* decode_resident_most */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 10, 50, 64 }, { 0, 0, 1300, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
         { { 16, 49, 326, 2048 }, { 0, 0, 128, 4096 }, { 0, 0, 0, 0 }, 0, 3 }, /* chunk_state */

@@ -37,18 +37,18 @@ struct fpa_launch {
     const float *const *weights;   /* run-time matrices in the head's order; each [heads,] rows, cols */
     void *workspace;               /* at least NAME_workspace() bytes, 64-byte aligned */
     size_t workspace_size;         /* bytes */
-    int64_t recent; /* recurrent form, length 1: tokens of k, v, log_gate, positions and key_mask before
-                       q's own that the state has not seen; it then stays as it is (state_out is NULL) */
-    float *den;     /* normalised heads: where the sum of each output's scores goes, which its normaliser is
-                              made of; NULL: not wanted */
+    int64_t recent; /* tokens of k, v, log_gate, positions and key_mask before q's first that state_in has not
+                       seen: of heads with a window in every form, whose state_out then has all keys that are
+                       older than the next token's window; else in the recurrent form, of length 1, while the
+                       state stays as it is (state_out is NULL) */
+    float *den;     /* of normalised heads: where the sums of outputs' scores go; NULL: not wanted */
     int64_t den_stride[3]; /* batch, token, head */
 };
 
 /* The arguments of a backward pass. What is NULL is not wanted, and not computed. */
 struct fpa_backward_launch {
     struct fpa_launch
-        forward;     /* the operands of the forward pass; o and den are what it wrote, and are read; its
-                                  final state is no operand */
+        forward;     /* the forward pass's operands, and o and den as it wrote them; no final state */
     const void *d_o; /* the gradient of o */
     int64_t d_o_stride[3];
     const void *d_state_out; /* the gradient of the final state; NULL: zero */

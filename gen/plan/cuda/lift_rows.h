@@ -1,0 +1,20 @@
+/* plan_cuda_lift: sizes of NAME_lift_rows, which makes the coordinates of heads with a lift. */
+#ifndef FPAC_GEN_PLAN_CUDA_LIFT_ROWS_H
+#define FPAC_GEN_PLAN_CUDA_LIFT_ROWS_H
+
+#include "gen/plan/plan.h"
+
+enum {
+    LIFT_THREADS = 128, /* of a block */
+    LIFT_TOKENS = 64,   /* that it takes; of wide q and k half as many */
+};
+
+extern const fpa_field cuda_lift_fields[];
+
+/* Of heads without a lift all zeros. */
+fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan);
+
+void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+void print_lift_rows(FILE *out, const fpa_plan *plan);
+
+#endif
