@@ -22,6 +22,7 @@ static const char spec[] =
     "              terms = term { trainable { name = 'W', rows = 3 }, identity() } },\n"
     "  head { name = 'plain', d = 4, dv = 4, terms = linear {} },\n"
     "  head { name = 'everywhere', d = 4, dv = 4, causal = false, terms = linear {} },\n"
+    "  head { name = 'near', d = 4, dv = 4, normalize = 'sum', window = 16, terms = linear {} },\n"
     "  head { name = 'mapped', d = 4, dv = 4, terms = term { coordinates { identity(), map = elu_plus_one } "
     "} }\n";
 
@@ -364,6 +365,7 @@ static void heads_without_gradients_are_refused_before_anything_runs(void **stat
     fixture *f = *state;
 
     refuse_open(f, "everywhere", NULL, "no mask (causal = false), of which there are no gradients yet");
+    refuse_open(f, "near", NULL, "a window, of which there are no gradients yet");
     refuse_open(f, "mapped", NULL, "maps, positions, sketches");
 }
 

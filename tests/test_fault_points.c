@@ -26,8 +26,8 @@ enum {
     EMULATED_FAULTS = sizeof emulated_faults / sizeof *emulated_faults,
     BACKWARD_FAULTS = sizeof backward_faults / sizeof *backward_faults,
     BACKWARD_MATRIX_FAULTS = sizeof backward_matrix_faults / sizeof *backward_matrix_faults,
-    FAULTS = C_FAULTS + WINDOW_FAULTS + PAIR_FAULTS + OPEN_FAULTS + LIFT_FAULTS + CUDA_FAULTS + EMULATED_FAULTS +
-             BACKWARD_FAULTS + BACKWARD_MATRIX_FAULTS
+    FAULTS = C_FAULTS + WINDOW_FAULTS + PAIR_FAULTS + OPEN_FAULTS + LIFT_FAULTS + CUDA_FAULTS +
+             EMULATED_FAULTS + BACKWARD_FAULTS + BACKWARD_MATRIX_FAULTS
 };
 
 /* Of all tables. */

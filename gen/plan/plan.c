@@ -113,6 +113,8 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
                     "has no gradients for %s yet: kernels of C targets have them", target->name);
     if (written->lift)
         missing = "maps, positions, sketches or a mask of keys";
+    else if (written->window)
+        missing = "a window";
     else if (!written->causal)
         missing = "no mask (causal = false)";
     else if (written->window)

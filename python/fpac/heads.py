@@ -99,9 +99,9 @@ class Head:
         form: str | None = None,
         *,
         recent: int = 0,
+        return_saved: bool = False,
         positions: Array | None = None,
         key_mask: Array | None = None,
-        return_saved: bool = False,
     ) -> Any:
         """o, or (o, state) with return_state; with return_saved one thing more at the end, for `backward`.
 
@@ -251,7 +251,7 @@ class Head:
         form: int,
         recent: int,
         keeps: int,
-        tokens: tuple[Array | None, Array | None],
+        tokens: tuple[Array | None, Array | None] = (None, None),
     ) -> Operands:
         positions, key_mask = tokens
         return Operands(

@@ -167,11 +167,12 @@ static fpa_status check_den(operands *all, fpa_error *error)
     const DLTensor *den = all->tensors->den;
     if (!den)
         return FPA_OK;
-    if (all->head->normalize == FPA_NORMALIZE_NONE || all->keys_only || all->head->window)
+    if (all->head->normalize == FPA_NORMALIZE_NONE || all->keys_only)
         return fail(error, FPA_INVALID, "den", "is given, but %s",
-                    all->keys_only      ? "there is no q"
-                    : all->head->window ? "a head with a window has no gradients yet"
-                                        : "the head has no normaliser");
+                    all->keys_only ? "there is no q" : "the head has no normaliser");
+    if (all->head->window)
+        return fail(error, FPA_UNSUPPORTED, "den",
+                    "is given, but %s has a window, whose sums are not stored yet", all->head->name);
     fpa_status status = take(all, &all->den, "den", den, FPA_F32, 3, error);
     if (!status)
         status = match_queries(all, &all->den, error);

@@ -365,10 +365,11 @@ static fpa_status walk_all(const fpa_problem *p, const fpa_saved *given, const f
     walk w = {.problem = p, .given = given, .to = *to, .absolute = absolute};
     fpa_status status;
 
-    if (p->head->lift)
-        return fail(error, FPA_UNSUPPORTED, p->head->name,
-                    "has maps, positions, sketches or a mask of keys: the reference has no gradients of "
-                    "them yet");
+    if (p->head->lift || p->head->window)
+        return fail(
+            error, FPA_UNSUPPORTED, p->head->name,
+            "has maps, positions, sketches, a mask of keys or a window: the reference has no gradients "
+            "of them yet");
     status = walk_make(&w, error);
     if (status != FPA_OK)
         return status;

@@ -41,16 +41,14 @@ struct fpa_launch {
                        seen: of heads with a window in every form, whose state_out then has all keys that are
                        older than the next token's window; else in the recurrent form, of length 1, while the
                        state stays as it is (state_out is NULL) */
-    float *den;     /* normalised heads: where the sum of each output's scores goes, which its normaliser is
-                              made of; NULL: not wanted */
+    float *den;     /* of normalised heads: where the sums of outputs' scores go; NULL: not wanted */
     int64_t den_stride[3]; /* batch, token, head */
 };
 
 /* The arguments of a backward pass. What is NULL is not wanted, and not computed. */
 struct fpa_backward_launch {
     struct fpa_launch
-        forward;     /* the operands of the forward pass; o and den are what it wrote, and are read; its
-                                  final state is no operand */
+        forward;     /* the forward pass's operands, and o and den as it wrote them; no final state */
     const void *d_o; /* the gradient of o */
     int64_t d_o_stride[3];
     const void *d_state_out; /* the gradient of the final state; NULL: zero */
