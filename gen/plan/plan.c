@@ -117,8 +117,6 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
         missing = "a window";
     else if (!written->causal)
         missing = "no mask (causal = false)";
-    else if (written->window)
-        missing = "a window";
     return missing ? fail(error, FPA_UNSUPPORTED, written->name,
                           "has %s, of which there are no gradients yet", missing)
                    : FPA_OK;
