@@ -297,7 +297,7 @@ torture: $(BUILD)/fpac $(BUILD)/torture
 torture-fuzzers: $(fuzz_programs)
 
 torture_sources := $(sort $(wildcard tests/torture/*.c))
-$(BUILD)/torture: $(call objects,$(torture_sources) tests/random_head.c tests/comma_locale.c) $(BUILD)/internal.a
+$(BUILD)/torture: $(call objects,$(torture_sources) tests/random_head.c tests/random_lift.c tests/comma_locale.c) $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 

@@ -103,7 +103,7 @@ static fpa_status write_array(const char *path, const sample *of, uint64_t seed,
         return fail_memory(error);
     fill_numbers(&array, of, seed);
     for (int64_t i = 0; of->counted && i < array.count; i++)
-        array.data[i] = (float)(i / of->shape[2]);
+        array.data[i] = (float)(i / of->shape[2]); // NOLINT(bugprone-integer-division): a token's number
     fpa_status status = npy_write(path, &array, error);
     npy_free(&array);
     return status;

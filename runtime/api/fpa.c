@@ -71,7 +71,7 @@ static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tens
             "%s was made for %s, whose kernels take no recent tokens beside the state and no keys without "
             "queries yet: update the state at every token, and give q and o",
             kernel->facts.name, kernel->facts.target);
-    if (tensors->den && !kernel->module.saves_den)
+    if (launch->den && !kernel->module.saves_den)
         return fail(error, FPA_UNSUPPORTED, "den",
                     "%s was made for %s, whose kernels do not store the sums of scores yet: C targets do",
                     kernel->facts.name, kernel->facts.target);
