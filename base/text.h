@@ -21,4 +21,7 @@ FILE *text_open(text_buffer *text);
 /* Close the stream. The text, malloc'ed; NULL: some of it was lost, since there was no memory. */
 char *text_finish(text_buffer *text);
 
+/* Rows, 0-based, as people count them: "1-8,10", runs of consecutive ones as "first-last". */
+void text_rows(FILE *out, const int *row, int count);
+
 #endif

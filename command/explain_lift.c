@@ -27,12 +27,7 @@ static void write_input(FILE *out, const fpa_head *head, const fpa_lift_part *pa
     if (all)
         return;
     fputc('[', out);
-    for (int r = 0, last; r < part->rows; r = last + 1) {
-        last = r;
-        while (last + 1 < part->rows && row[last + 1] == row[last] + 1)
-            last++;
-        fprintf(out, last > r ? "%s%d-%d" : "%s%d", r ? "," : "", row[r] + 1, row[last] + 1);
-    }
+    text_rows(out, row, part->rows);
     fputc(']', out);
 }
 

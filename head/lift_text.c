@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "words.h"
 
 static const char *map_word(int index)

@@ -19,15 +19,3 @@ void text_double(FILE *out, double value)
     }
     fprintf(out, "%s0x%llxp%+d", signbit(value) ? "-" : "", integer, integer ? exponent : 0);
 }
-
-void text_rows(FILE *out, const int *row, int count)
-{
-    for (int w = 0, next; w < count; w = next) {
-        next = w + 1;
-        while (next < count && row[next] == row[next - 1] + 1)
-            next++;
-        fprintf(out, "%s%d", w ? "," : "", row[w] + 1);
-        if (next > w + 1)
-            fprintf(out, "-%d", row[next - 1] + 1);
-    }
-}

@@ -1,4 +1,4 @@
-/* words: how a head's canonical text spells doubles and rows. Private to head/. */
+/* words: how a head's canonical text spells doubles. Private to head/. */
 #ifndef FPAC_HEAD_WORDS_H
 #define FPAC_HEAD_WORDS_H
 
@@ -7,7 +7,5 @@
 /* An odd integer times a power of two, in C's hexadecimal notation without a radix point, which would follow the
  * program's locale. */
 void text_double(FILE *out, double value);
-/* Rows, 1-based, runs of consecutive ones as "first-last". */
-void text_rows(FILE *out, const int *row, int count);
 
 #endif

@@ -85,6 +85,24 @@ void bench_run(bench *b)
         fail_msg("%s: %s", error.where, error.message);
 }
 
+void bench_expect_plain(const bench *b, double roundings)
+{
+    const int dv = b->problem.head->dv;
+    float *o = calloc((size_t)(b->outputs * dv), sizeof *o);
+    fpa_error error = {0};
+    assert_non_null(o);
+    for (int features = 0; features < 2; features++) {
+        assert_int_equal(features ? reference_plain_features(&b->problem, dv, o, &error)
+                                  : reference_plain(&b->problem, o, &error),
+                         FPA_OK);
+        for (int64_t i = 0; i < b->outputs * dv; i++)
+            if (!(fabs((double)o[i] - b->o[i]) <= roundings * 0x1p-24 * b->magnitude[i] + 1e-30))
+                fail_msg("%s, output %lld: %.9g is not %.9g; magnitude %g", features ? "features" : "scores",
+                         (long long)i, (double)o[i], b->o[i], b->magnitude[i]);
+    }
+    free(o);
+}
+
 void bench_free(bench *b)
 {
     for (int m = 0; m < b->problem.head->matrix_count; m++)

@@ -19,6 +19,8 @@ typedef struct bench {
  * the first two of each sequence and some others are 0. */
 void bench_setup(bench *b, const fpa_head *head, uint64_t seed, bool positive);
 void bench_run(bench *b); /* reference_forward into o and magnitude */
+/* Plain evaluations in float, score by score and by features, are within so many roundings of the magnitude of o. */
+void bench_expect_plain(const bench *b, double roundings);
 void bench_free(bench *b);
 
 /* A head of D and DV with terms of weight 1 and, so far, no branches. */

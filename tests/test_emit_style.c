@@ -381,16 +381,12 @@ static shipped_heads heads;
 
 static int load_heads(void **state)
 {
-    (void)state;
-    shipped_load(&heads);
-    return 0;
+    return (void)state, shipped_load(&heads), 0;
 }
 
 static int free_heads(void **state)
 {
-    (void)state;
-    shipped_free(&heads);
-    return 0;
+    return (void)state, shipped_free(&heads), 0;
 }
 
 static int check_text(const char *about, const char *code, const fpa_head *head)

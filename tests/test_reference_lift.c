@@ -80,30 +80,12 @@ static void expect(bench *b, kernel_formula *kernel)
     }
 }
 
-/* Plain evaluations in float are within a few hundred roundings of the magnitude, score by score and by features. */
-static void expect_plain(bench *b)
-{
-    float *o = calloc((size_t)(b->outputs * DV), sizeof *o);
-    fpa_error error = {0};
-    assert_non_null(o);
-    for (int features = 0; features < 2; features++) {
-        assert_int_equal(features ? reference_plain_features(&b->problem, DV, o, &error)
-                                  : reference_plain(&b->problem, o, &error),
-                         FPA_OK);
-        for (int64_t i = 0; i < b->outputs * DV; i++)
-            if (!(fabs((double)o[i] - b->o[i]) <= 300 * 0x1p-24 * b->magnitude[i]))
-                fail_msg("%s, output %lld: %.9g is not %.9g; magnitude %g", features ? "features" : "scores",
-                         (long long)i, (double)o[i], b->o[i], b->magnitude[i]);
-    }
-    free(o);
-}
-
 static void compare(fpa_head *head, kernel_formula *kernel)
 {
     bench b;
     bench_setup(&b, head, SEED, false);
     expect(&b, kernel);
-    expect_plain(&b);
+    bench_expect_plain(&b, 300);
     bench_free(&b);
     head_free(head);
 }
@@ -341,7 +323,7 @@ static void what_masked_keys_hold_is_not_looked_at(void **state)
                 b.v[i * DV + c] = NAN;
         }
     expect(&b, with_constant);
-    expect_plain(&b);
+    bench_expect_plain(&b, 300);
     for (int64_t i = 0; i < 2 * QUERY_HEADS * DV; i++)
         assert_true(b.o[i] == 0 && b.magnitude[i] == 0);
     bench_free(&b);

@@ -71,25 +71,6 @@ static void expect_exact(bench *b)
     }
 }
 
-/* Score by score and by features within some hundred roundings of the magnitude. */
-static void expect_plain(bench *b)
-{
-    float *o = calloc((size_t)(b->outputs * DV), sizeof *o);
-    fpa_error error = {0};
-    assert_non_null(o);
-    for (int features = 0; features < 2; features++) {
-        assert_int_equal(features ? reference_plain_features(&b->problem, DV, o, &error)
-                                  : reference_plain(&b->problem, o, &error),
-                         FPA_OK);
-        for (int64_t i = 0; i < b->outputs * DV; i++)
-            if (!(fabs((double)o[i] - b->o[i]) <= 60 * 0x1p-24 * b->magnitude[i] + 1e-30))
-                fail_msg("%s, window %d, output %lld: %.9g is not %.9g; magnitude %g",
-                         features ? "features" : "scores", b->problem.head->window, (long long)i,
-                         (double)o[i], b->o[i], b->magnitude[i]);
-    }
-    free(o);
-}
-
 static void compare(fpa_head *head, double scale)
 {
     static const int windows[] = {1, 2, LENGTH - 1, LENGTH, 20};
@@ -103,7 +84,7 @@ static void compare(fpa_head *head, double scale)
         assert_int_equal(head_validate(head, NULL), FPA_OK);
         bench_setup(&b, head, SEED, false);
         expect_exact(&b);
-        expect_plain(&b);
+        bench_expect_plain(&b, 60);
         bench_free(&b);
     }
     head_free(head);

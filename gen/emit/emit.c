@@ -103,17 +103,6 @@ static void set_lines(lua_State *L, const char *field, const char *text)
     lua_setfield(L, -2, field);
 }
 
-static void print_ranges(FILE *out, const int *row, int count)
-{
-    for (int i = 0; i < count;) {
-        int last = i;
-        while (last + 1 < count && row[last + 1] == row[last] + 1)
-            last++;
-        fprintf(out, last > i ? "%s%d-%d" : "%s%d", i ? "," : "", row[i] + 1, row[last] + 1);
-        i = last + 1;
-    }
-}
-
 static void print_term(FILE *out, const fpa_head *head, const fpa_term *term, double first)
 {
     double width = 1;
@@ -132,7 +121,7 @@ static void print_term(FILE *out, const fpa_head *head, const fpa_term *term, do
             fprintf(out, " %s[", name);
         else
             fprintf(out, " W%d[", branch->source + 1);
-        print_ranges(out, branch->row, branch->width);
+        text_rows(out, branch->row, branch->width);
         fprintf(out, branch->gram ? "] weighted" : "]");
     }
 }

@@ -57,20 +57,12 @@ fpa_status gradient_refuse(const fpa_gradient_trial *trial, fpa_form_index form,
 /* Of the tokens that the formula is evaluated for. */
 static fpa_problem problem_of(const fpa_gradient_trial *g)
 {
-    const fpa_trial *t = &g->inputs;
+    fpa_problem problem = trial_problem(&g->inputs);
 
-    return (fpa_problem){
-        .head = t->head,
-        .batch = t->shape.batch,
-        .length = g->known,
-        .query_heads = t->shape.query_heads,
-        .heads = t->shape.heads,
-        .q = t->q,
-        .k = t->k,
-        .v = t->v,
-        .log_gate = t->gate,
-        .weights = (const double *const *)t->weights,
-    };
+    problem.length = g->known;
+    problem.wanted = NULL;
+    problem.arithmetic = problem.coordinates = FPA_F32;
+    return problem;
 }
 
 /* A period of constant gates twice, for the formula; the tensors go on like that. */

@@ -27,7 +27,7 @@ static int64_t outputs(const fpa_trial *t)
     return t->shape.batch * t->shape.length * t->shape.query_heads;
 }
 
-static fpa_problem problem_of(const fpa_trial *t)
+fpa_problem trial_problem(const fpa_trial *t)
 {
     return (fpa_problem){
         .head = t->head,
@@ -79,7 +79,7 @@ static void choose_judged(fpa_trial *t)
  * that tell features apart: there outputs are still compared with plain evaluations. */
 static fpa_status drop_loose(fpa_trial *t, fpa_error *error)
 {
-    fpa_problem problem = problem_of(t);
+    fpa_problem problem = trial_problem(t);
     fpa_bound bound = bound_of(t->head, t->facts, FORM_CHUNKED, t->shape.length, 2);
     double *value, *condition;
     fpa_status status;
@@ -137,7 +137,7 @@ static void drop_overflows(fpa_trial *t)
 static fpa_status drop_peaks(fpa_trial *t, fpa_error *error)
 {
     const double limit = t->facts->arithmetic == FPA_F16 ? 32768 : 1e37;
-    fpa_problem problem = problem_of(t);
+    fpa_problem problem = trial_problem(t);
     double *peak;
     fpa_status status;
 
@@ -212,7 +212,7 @@ fpa_status trial_make(fpa_trial *t, const fpa_head *head, const fpa_facts *facts
         return status;
     choose_judged(t);
     status = drop_loose(t, error);
-    problem = problem_of(t);
+    problem = trial_problem(t);
     if (status == FPA_OK)
         status = reference_forward(&problem, t->reference, t->magnitude, error);
     if (status != FPA_OK)

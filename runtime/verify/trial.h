@@ -71,6 +71,8 @@ typedef struct fpa_trial {
 fpa_status trial_make(fpa_trial *trial, const fpa_head *head, const fpa_facts *facts, fpa_shape shape,
                       uint64_t seed, fpa_error *error);
 void trial_free(fpa_trial *trial);
+/* The trial for the reference, with the outputs that are compared and the module's arithmetic. */
+fpa_problem trial_problem(const fpa_trial *trial);
 
 /* Other values for all inputs of the tokens from `from` on, or none: NaN and infinities. The reference does not
  * follow. */

@@ -139,3 +139,17 @@ void counting_pairing(const fpa_counting *to, const char *name, double rows, dou
                                      .step.stores = 1,
                                      .others = 4});
 }
+
+void counting_projection(const fpa_counting *to, const char *name, const fpa_matrix *matrix, int count)
+{
+    const fpa_plan *plan = to->plan;
+    const int panel = plan->c.scores.vectors * counting_lanes(plan);
+    const int columns = (count + panel - 1) / panel * panel;
+    counting_product(to, (fpa_product){.name = name,
+                                       .rows = matrix->rows,
+                                       .columns = columns < plan->c.tokens ? columns : plan->c.tokens,
+                                       .tile = plan->c.scores,
+                                       .steps = matrix->cols,
+                                       .times = 1,
+                                       .clears = true});
+}

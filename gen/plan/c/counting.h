@@ -32,6 +32,8 @@ typedef struct fpa_product {
 } fpa_product;
 
 void counting_product(const fpa_counting *to, fpa_product p);
+/* Rows of a matrix for `count` tokens (templates/c/project_rows.c.in): whole panels, however few are there. */
+void counting_projection(const fpa_counting *to, const char *name, const fpa_matrix *matrix, int count);
 /* `rows` rows of so many vectors, rounded and brought together two by two (templates/c/pairs.c.in: pair_rows). */
 void counting_pairing(const fpa_counting *to, const char *name, double rows, double width_vectors);
 

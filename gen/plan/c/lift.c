@@ -8,20 +8,6 @@ static const double map_operations[FPA_MAPS] = {
     [FPA_MAP_SOFTPLUS] = 52, [FPA_MAP_EXP] = 27, [FPA_MAP_SILU] = 38,
     [FPA_MAP_ONE] = 0};
 
-static void count_product(const fpa_counting *to, const fpa_matrix *matrix, int count)
-{
-    const fpa_plan *plan = to->plan;
-    const int panel = plan->c.scores.vectors * counting_lanes(plan);
-    const int columns = (count + panel - 1) / panel * panel;
-    counting_product(to, (fpa_product){.name = "lift",
-                                       .rows = matrix->rows,
-                                       .columns = columns < plan->c.tokens ? columns : plan->c.tokens,
-                                       .tile = plan->c.scores,
-                                       .steps = matrix->cols,
-                                       .times = 1,
-                                       .clears = true});
-}
-
 /* Rows that are read, combined with others and written, by so many operations a vector. */
 static void count_vectors(const fpa_counting *to, double rows, int count, double operations, double loads)
 {
@@ -38,7 +24,7 @@ static void count_factor(const fpa_counting *to, const fpa_lift_part *part, int 
     if (source == FPA_INPUT || matrices[source].kind == FPA_MATRIX_TRAINABLE_DIAGONAL)
         count_vectors(to, part->rows, count, source != FPA_INPUT, 1);
     else
-        count_product(to, &matrices[source], count);
+        counting_projection(to, "lift", &matrices[source], count);
 }
 
 /* The last loop: maps, gains, functions of the position (a lane has two numbers in double, half a vector each). */

@@ -50,16 +50,7 @@ static void count_projection(const fpa_counting *to, const fpa_matrix *matrix, i
                                          .others = 3});
         return;
     }
-    /* whole panels of tokens are projected, however few are there */
-    const int panel = plan->c.scores.vectors * counting_lanes(plan);
-    const int columns = (count + panel - 1) / panel * panel;
-    counting_product(to, (fpa_product){.name = "project",
-                                       .rows = matrix->rows,
-                                       .columns = columns < plan->c.tokens ? columns : plan->c.tokens,
-                                       .tile = plan->c.scores,
-                                       .steps = plan->head->d,
-                                       .times = 1,
-                                       .clears = true});
+    counting_projection(to, "project", matrix, count);
 }
 
 static double pair_rows_of_dots(const fpa_plan *plan)
