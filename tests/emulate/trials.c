@@ -1,6 +1,7 @@
 #include "trials.h"
 
 #include "base/parallel.h"
+#include "head/lift.h"
 #include "machine/cuda_mechanism.h"
 #include "../scratch.h"
 
@@ -49,10 +50,11 @@ static const emulated_call calls[EMULATED_CALLS] = {
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)
 {
     const bool positive = head->normalize != FPA_NORMALIZE_NONE;
+    const int heads = lift_heads(head) ? lift_heads(head) : c->heads; /* as its constants are for */
     return (fpa_shape){.batch = c->batch,
                        .length = (int64_t)c->times * facts->chunk + c->more,
-                       .heads = c->heads,
-                       .query_heads = c->query_heads,
+                       .heads = heads,
+                       .query_heads = heads * (c->query_heads / c->heads),
                        .layout = c->layout,
                        .inputs = positive ? INPUTS_POSITIVE : INPUTS_DENSE,
                        .checks = c->checks};
