@@ -25,6 +25,12 @@ static inline unsigned __float_as_uint(float a)
     return b;
 }
 
+/* A product that is no part of a fused one: the emulation is compiled without these. */
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+
 static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector)
 {
     const unsigned long long bytes = low | (unsigned long long)high << 32;

@@ -35,6 +35,10 @@ static const instruction instructions[] = {
     {"multiply_and_add", PAIRS, BITS, 1},
     {"multiply_copied", BF16_PAIRS, BITS, 1},
     {"power", POWERS, TWO_ULP, 1},
+    {"logarithm", ONE_TO_TWO, NEAR, 1},
+    {"inverse", ONE_TO_TWO, TWO_ULP, 1},
+    {"cosine", ANGLES, NEAR, 1},
+    {"sine", ANGLES, NEAR, 1},
     {"add", ANY, BITS, 1},
     {"move", FLOATS, BITS, 1},
     {"move_halves", ANY, BITS, 1},
@@ -161,6 +165,10 @@ static uint32_t some_word(random_source *random, enum words words, bool f16)
     case INTEGERS:
         f16 = f16 && words != BF16_PAIRS;
         return half_word(random, f16, words == INTEGERS) | half_word(random, f16, words == INTEGERS) << 16;
+    case ANGLES:
+        return bits_of((float)((2 * random_unit(random) - 1) * 3.15));
+    case ONE_TO_TWO:
+        return bits_of((float)(1 + random_unit(random)));
     case ANY:
         if (draw < 0.1)
             return bits_of(special[pick % (sizeof special / sizeof *special)]);

@@ -13,11 +13,11 @@ extern const int product_columns[PRODUCTS];
 
 /* What words are: any bits, mostly of floats of every size; finite floats; exponents of powers of two; pairs
  * of 16-bit numbers of the kernels' type, or of bf16: of every size that products have room for, and small
- * integers. */
-enum words { ANY, FLOATS, POWERS, PAIRS, BF16_PAIRS, INTEGERS };
+ * integers; angles of half a turn and less; numbers from 1 to 2. */
+enum words { ANY, FLOATS, POWERS, PAIRS, BF16_PAIRS, INTEGERS, ANGLES, ONE_TO_TWO };
 
 /* How results are compared. */
-enum check { BITS, FLOAT_BITS /* all NaN are alike */, TWO_ULP };
+enum check { BITS, FLOAT_BITS /* all NaN are alike */, TWO_ULP, NEAR /* by 2^-20 */ };
 
 typedef struct instruction {
     const char *kernel; /* run_... */

@@ -132,6 +132,27 @@ static inline void ptx_ex2_approx_ftz_f32(float &d, float a)
     d = power < 0x1p-126f ? 0 : power;
 }
 
+/* In one step each, as the GPU's special function units have them. */
+static inline void ptx_lg2_approx_ftz_f32(float &d, float a)
+{
+    d = log2f(a);
+}
+
+static inline void ptx_rcp_approx_ftz_f32(float &d, float a)
+{
+    d = 1.0f / a;
+}
+
+static inline void ptx_cos_approx_ftz_f32(float &d, float a)
+{
+    d = cosf(a);
+}
+
+static inline void ptx_sin_approx_ftz_f32(float &d, float a)
+{
+    d = sinf(a);
+}
+
 static inline void ptx_add_s32(int &d, int a, int b)
 {
     d = a + b;

@@ -21,6 +21,29 @@ static bool has_pairs(const fpa_lift *lift)
     return false;
 }
 
+/* Dense rows that all factors project together. */
+static int projected_rows(const fpa_head *written, const fpa_lift_part *part)
+{
+    int rows = 0;
+    for (int f = 0; f < part->factor_count; f++) {
+        const int source = part->factors[f].source;
+        if (source != FPA_INPUT && written->matrices[source].kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
+            rows += part->rows * (part->is_complex ? 2 : 1);
+    }
+    return rows;
+}
+
+/* Blocks of a multiprocessor, by the registers that sums of products take; numbers of a pair are made together. Coordinates
+ * that are not projected have none: many blocks keep the memory busy. */
+static int blocks_of(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    for (int i = 0; i < lift->part_count; i++)
+        if (projected_rows(plan->written, &lift->parts[i]))
+            return has_pairs(lift) ? 2 : 3;
+    return dtype_size(plan->head->dtype) == 2 ? 6 : 3;
+}
+
 static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int tokens)
 {
     l->tokens = tokens;
@@ -39,7 +62,7 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
         return l;
     l.vector = round_up(plan->head->d, 16 / element);
     l.threads = LIFT_THREADS;
-    l.blocks = has_pairs(lift) ? 2 : 3; /* numbers of a pair are made together */
+    l.blocks = blocks_of(plan);
     l.rows = element == 2 ? MMA_ROWS : LANES;
     for (int i = 0; i < lift->part_count; i++)
         l.steps += (lift->parts[i].rows + l.rows - 1) / l.rows;
@@ -52,18 +75,6 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
 }
 
 /* ---- counts ---- */
-
-/* Dense rows that all factors project together. */
-static int projected_rows(const fpa_head *written, const fpa_lift_part *part)
-{
-    int rows = 0;
-    for (int f = 0; f < part->factor_count; f++) {
-        const int source = part->factors[f].source;
-        if (source != FPA_INPUT && written->matrices[source].kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
-            rows += part->rows * (part->is_complex ? 2 : 1);
-    }
-    return rows;
-}
 
 /* Instructions of one row and token: its products, its map, what an angle in double precision is made to, its stores. */
 static int finishing(const fpa_lift *lift, const fpa_lift_part *part)
