@@ -94,6 +94,7 @@ struct fpa_cuda_geometry {
     int lifted_vector;         /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
     int lift_tokens;           /* tokens of a head that a block of it takes, of all batches */
     int lift_steps;            /* blocks of rows, which such blocks may share */
+    int cluster_maps;          /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int key_mask;              /* 1: a mask of keys is given */
     int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
     int pack_tokens;           /* that a block of it takes */
@@ -117,7 +118,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 15
+#define FPA_CUDA_VERSION 16
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128

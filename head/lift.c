@@ -28,6 +28,18 @@ int lift_heads(const fpa_head *head)
     return 0;
 }
 
+bool lift_maps_only(const fpa_lift *lift)
+{
+    const fpa_lift_part *part = lift->parts;
+    if (lift->part_count != 1 || lift->key_mask || part->rows != lift->width || part->factor_count != 1 ||
+        part->factors->source != FPA_INPUT || part->is_complex || part->square != 0 || part->angle >= 0)
+        return false;
+    for (int r = 0; r < part->rows; r++)
+        if (part->factors->row[r] != r)
+            return false;
+    return true;
+}
+
 double lift_map(fpa_map map, double y)
 {
     switch (map) {

@@ -74,6 +74,10 @@ int lift_coordinates(const fpa_lift_part *part);
 /* Key/value heads that a head's constants are given for, which calls must have; 0: any number. */
 int lift_heads(const fpa_head *head);
 
+/* Whether coordinate r is a map of number r of the vector and of nothing else, keys unmasked: q and k can become coordinates
+ * where they lie. */
+bool lift_maps_only(const fpa_lift *lift);
+
 /* map(y), and its derivative's absolute value: what a small error of y becomes. */
 double lift_map(fpa_map map, double y);
 double lift_map_slope(fpa_map map, double y);

@@ -190,6 +190,15 @@ static fpa_status launch_cluster_scan(const struct fpa_cuda_module *cuda, const 
     return status || !call.partial ? status : launch_final(cuda, launch, &call, stream, error);
 }
 
+/* If the copy engine can fetch and write the operands. */
+static fpa_status try_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                   cuda_sizes *s, bool *done, CUstream stream, fpa_error *error)
+{
+    fpa_status status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
+    *done = !status && s->maps.queries && s->maps.keys && s->maps.outputs;
+    return *done ? launch_cluster_scan(cuda, launch, s, stream, error) : status;
+}
+
 static fpa_status clear_progress(const struct fpa_cuda_module *cuda, const cuda_sizes *s, CUstream stream,
                                  fpa_error *error)
 {
@@ -229,12 +238,18 @@ static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fp
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     fpa_status status = FPA_OK;
+    bool done = false;
     cuda_fill_call(launch, &s->call);
-    status = launch_pads(cuda, launch, &s->call, stream, error);
-    if (!status && s->is_fused && (g->fused_total || s->cluster_scan))
+    if (s->cluster_scan && g->cluster_maps)
+        status = try_cluster_scan(cuda, launch, s, &done, stream, error);
+    if (!status && !done)
+        status = launch_pads(cuda, launch, &s->call, stream, error);
+    if (!status && s->cluster_scan && !g->cluster_maps)
+        status = try_cluster_scan(cuda, launch, s, &done, stream, error);
+    if (status || done)
+        return status;
+    if (s->is_fused && g->fused_total)
         status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
-    if (!status && s->cluster_scan && s->maps.queries && s->maps.keys && s->maps.outputs)
-        return launch_cluster_scan(cuda, launch, s, stream, error);
     if (!status && g->gate)
         status = launch_gates(cuda, launch, &s->call, stream, error);
     if (!status && g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused)

@@ -5,7 +5,7 @@
 #include "../fault.h"
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same,
- * and where keys of a total are shared out; of clusters, also where o has no place of its own; of one token;
+ * and where keys of a total are shared out; of clusters, also where o has no place of its own, and where coordinates are made; of one token;
  * of tiles, and of panels, where queries read the state of all keys; of coordinates, by tensor cores, with sums of
  * them, and by plain sums. */
 enum fault_place {
@@ -16,6 +16,7 @@ enum fault_place {
     IN_TOTALS,
     IN_CLUSTER_SCAN,
     IN_WIDE_CLUSTER_SCAN,
+    IN_MAPPED_CLUSTER_SCAN,
     IN_TOKEN,
     WITHOUT_MASK,
     WITHOUT_MASK_IN_PANELS,
@@ -357,6 +358,18 @@ static const struct emulated_fault {
      NOT_AWAITED,
      {"parts of the pass before", "decode_resident ... can go on", "parts_awaited",
       "barrier_wait(step_barrier(0), 0);"}},
+    {IN_MAPPED_CLUSTER_SCAN,
+     LEFT_OUT,
+     {"keys behind the end that are mapped", "chunked form ... but the formula gives", "mapped_tokens",
+      "if (piece >= D_IN / 8)"}},
+    {IN_MAPPED_CLUSTER_SCAN,
+     NOT_AWAITED,
+     {"a half that is mapped before it is there", "chunked form ... is not a number", "mapped_half_awaited",
+      NULL}},
+    {IN_MAPPED_CLUSTER_SCAN,
+     NO_FENCE,
+     {"a half that is mapped without a fence", "cluster_scan ... has passed no fence since",
+      "mapped_half_fenced", NULL}},
     {IN_TOKEN,
      TOO_EARLY,
      {"parts that leave before all blocks are there",
@@ -368,7 +381,7 @@ static const struct emulated_fault {
     {IN_LIFT,
      OTHER_PLACE,
      {"the map of keys for queries", "but the formula gives", "coordinate_maps",
-      "$ local query, key = value_of(p, p.key), value_of(p, p.key)"}},
+      "$ local query, key = value_of(p, p.key, \"y[i]\"), value_of(p, p.key, \"y[i]\")"}},
     {IN_LIFT_SUMS,
      LEFT_OUT,
      {"masked keys that take part", "but the formula gives", "coordinate_masked", "return false;"}},

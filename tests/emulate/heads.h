@@ -77,6 +77,13 @@ static const char emulated_heads[] =
     "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "  h('mapped', { terms = term { identity():map(elu_plus_one) }, scale = 1 / 2, normalize = 'sum' }),\n"
+    "  h('clusteredmaps', { d = 48, dv = 64, terms = linear { map_q = silu, map_k = softplus }, scale = 1 / "
+    "2, "
+    "gate = "
+    "true, normalize = 'sum' }),\n"
+    "  h('waves', { positions = 1, dtype = 'f16', terms = fourier { map = softplus } }),\n"
+    "  h('farwaves', { positions = 5, terms = fourier { map = exp, form = 'one_plus' }, normalize = 'sum' "
+    "}),\n"
     "  h('placed', { positions = 2, key_mask = true, dv = 20, terms = term { coordinates { some(12, 32, 1),\n"
     "    angle = 'a', phase = 'b', amplitude = 'c', map_q = softplus, map_k = elu_plus_one } } }),\n"
     "  h('favor', { gate = true, key_mask = true, normalize = 'sum', terms = term { coordinates { some(24, "
@@ -132,6 +139,8 @@ static const char *const emulated_fixed[] = {
     "gatednorm",     /* 1 + sum, with a gate */
     "manydots",      /* dots one after the other, padded values */
     "rowshalf",      /* features that are rows, packed from two sources */
+    "clusteredmaps", /* a cluster that maps queries and keys */
+    "waves",         /* rows that are turned, not projected */
     "placed",        /* coordinates that are functions of a position, masks */
     "favor",         /* squares, gates */
     "several",       /* parts of all kinds, f16 */

@@ -28,7 +28,8 @@ static bool has_kernel(const fpa_source *source, cuda_kernel kernel)
 
 static emulated_part part_of(const fpa_source *source)
 {
-    if (has_kernel(source, CUDA_LIFT_ROWS))
+    /* in a cluster that makes coordinates itself no kernel does before */
+    if (has_kernel(source, CUDA_LIFT_ROWS) && !strstr(source->code, "cluster_scan_map("))
         return PART_LIFT;
     return has_kernel(source, CUDA_FUSED_CHUNK) && !has_kernel(source, CUDA_CLUSTER_SCAN) ? PART_FUSED
                                                                                           : PART_OTHERS;

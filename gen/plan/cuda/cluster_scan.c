@@ -1,6 +1,7 @@
 #include "cluster_scan.h"
 
 #include "fused_pass.h"
+#include "head/lift.h"
 #include "work.h"
 
 enum {
@@ -22,7 +23,8 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_state = scan->at_copies + scan->copies * copy;
     scan->at_gates = scan->at_state + 2 * copy;
     scan->at_barriers = scan->at_gates + scan->spans * scan->gate_bytes;
-    scan->bytes = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + 4 * 8;
+    scan->at_mapped = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + 4 * 8;
+    scan->bytes = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
 }
 
 static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster_scan *scan)
@@ -54,6 +56,13 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
 
+/* Whole pieces of 16 bytes, so that none has both numbers and what has to stay zero. */
+static bool maps_in_place(const fpa_plan *plan)
+{
+    return plan->written->lift && lift_maps_only(plan->written->lift) && plan->head->d % 8 == 0 &&
+           plan->head->dv % 8 == 0;
+}
+
 fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
     (void)error;
@@ -67,6 +76,7 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     if (4 * (in->rows->warp_units + 1) * columns->all > MOST_SUMS)
         return unsuited(why, "its state has too many numbers");
     scan->gate_bytes = head->gate ? GATE_BYTES : 0;
+    scan->maps = maps_in_place(in->plan);
     if (!fits(in, scan))
         return unsuited(why, "stretches of 128 tokens do not fit into shared memory");
     share_registers(in, scan);
@@ -90,6 +100,7 @@ void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->bytes, 1};
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
+    g->cluster_maps = plan->cuda.cluster_scan->maps;
     work_cluster_scan(plan, g);
 }
 
@@ -99,6 +110,7 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(spans),
                                          SCAN(copies),
                                          SCAN(outputs_apart),
+                                         SCAN(maps),
                                          SCAN(key_registers),
                                          SCAN(query_registers),
                                          SCAN(fetch_registers),
@@ -109,5 +121,6 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(at_state),
                                          SCAN(at_gates),
                                          SCAN(at_barriers),
+                                         SCAN(at_mapped),
                                          SCAN(bytes),
                                          FIELDS_END};

@@ -1,7 +1,8 @@
 /* plan_cluster_scan: the one-pass kernel of sm_90a whose blocks, a cluster for each sequence, take *spans* of
  * 128 tokens in turn and hand the state on. For heads whose coordinates are features (linear attention) and
  * whose state is small. Of a block's four warpgroups one adds up keys, two have the queries of a half of the
- * span each, and the last one fetches. */
+ * span each, and the last one fetches. Heads whose coordinates are maps of q and k, number by number, need no
+ * NAME_lift_rows before: two warps of the last make coordinates of what was fetched. */
 #ifndef FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 #define FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 
@@ -13,9 +14,10 @@ typedef struct fpa_cluster_scan {
     int spans;          /* places for them */
     int copies;         /* of the state, for queries */
     bool outputs_apart; /* o leaves from places of its own, else its queries' */
+    bool maps;          /* q and k become coordinates where they lie */
     int gate_bytes;     /* of what a span's gates come to; 0: no gate */
-    int key_registers, query_registers, fetch_registers;                        /* of a thread */
-    int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, bytes; /* shared memory */
+    int key_registers, query_registers, fetch_registers;                                   /* of a thread */
+    int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, at_mapped, bytes; /* shared memory */
 } fpa_cluster_scan;
 
 fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);

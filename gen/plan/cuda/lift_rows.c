@@ -4,6 +4,7 @@
 #include "abi/cuda_kernels.h"
 #include "head/lift.h"
 #include "parts.h"
+#include "work.h"
 
 #define LIFT(member) FIELD(fpa_cuda_lift, member)
 const fpa_field cuda_lift_fields[] = {LIFT(vector), LIFT(threads),   LIFT(tokens), LIFT(blocks),
@@ -41,7 +42,7 @@ static int blocks_of(const fpa_plan *plan)
     for (int i = 0; i < lift->part_count; i++)
         if (projected_rows(plan->written, &lift->parts[i]))
             return has_pairs(lift) ? 2 : 3;
-    return dtype_size(plan->head->dtype) == 2 ? 6 : 3;
+    return dtype_size(plan->head->dtype) == 4 ? 3 : lift->positions ? 4 : 6;
 }
 
 static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int tokens)
@@ -76,29 +77,48 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
 
 /* ---- counts ---- */
 
-/* Instructions of one row and token: its products, its map, what an angle in double precision is made to, its stores. */
-static int finishing(const fpa_lift *lift, const fpa_lift_part *part)
+/* Instructions of a number's map: the special function unit's, or functions of fp32. */
+static int map_instructions(const fpa_lift_part *part, bool half)
 {
-    static const int map[FPA_MAPS] = {
-        [FPA_MAP_RELU] = 1, [FPA_MAP_ELU_PLUS_ONE] = 12, [FPA_MAP_SOFTPLUS] = 45,
-        [FPA_MAP_EXP] = 10, [FPA_MAP_SILU] = 25,
-    };
-    enum { STORE = 2, PRODUCT = 1, TURN = 30, NUMBER = 3 };
-    const int most = largest(map[part->map[FPA_QUERY]], map[part->map[FPA_KEY]]);
-    const int turn = part->angle == FPA_NO_MATRIX ? 0 : TURN + NUMBER * lift->positions;
-    return most + turn + STORE * lift_coordinates(part) / part->rows +
+    static const int map[2][FPA_MAPS] = {{[FPA_MAP_RELU] = 1,
+                                          [FPA_MAP_ELU_PLUS_ONE] = 12,
+                                          [FPA_MAP_SOFTPLUS] = 45,
+                                          [FPA_MAP_EXP] = 10,
+                                          [FPA_MAP_SILU] = 25},
+                                         {[FPA_MAP_RELU] = 1,
+                                          [FPA_MAP_ELU_PLUS_ONE] = 5,
+                                          [FPA_MAP_SOFTPLUS] = 14,
+                                          [FPA_MAP_EXP] = 2,
+                                          [FPA_MAP_SILU] = 5}};
+    return largest(map[half][part->map[FPA_QUERY]], map[half][part->map[FPA_KEY]]);
+}
+
+/* Of one row and token: its products, its map, what an angle is made to, its stores. */
+static int finishing(const fpa_lift *lift, const fpa_lift_part *part, bool half)
+{
+    enum { STORE = 2, PRODUCT = 1, TURN = 30, NUMBER = 3, HALF_TURN = 12, HALF_NUMBER = 6 };
+    const int number = half ? HALF_NUMBER : NUMBER;
+    const int turn = part->angle == FPA_NO_MATRIX ? 0 : (half ? HALF_TURN : TURN) + number * lift->positions;
+    return map_instructions(part, half) + turn + STORE * lift_coordinates(part) / part->rows +
            PRODUCT * part->factor_count * (part->is_complex ? 4 : 1);
 }
 
-/* Dense rows of 16 tokens, by 8 rows: each 16 columns are two products, and a block's tokens share 16 pairs that are fetched and
- * split by 8 instructions each. */
-static void count_products(const fpa_plan *plan, int rows, struct fpa_cuda_work *work)
+int work_maps(const fpa_plan *plan)
 {
-    enum { FETCH = 8 * 4, FRAGMENT = 4 };
+    enum { CONVERT = 4, SHARE = 2 };
+    const fpa_lift_part *part = plan->written->lift->parts;
+    return SHARE * 16 * 2 * part->rows * (map_instructions(part, true) + CONVERT) / LANES;
+}
+
+/* Dense rows of 16 tokens, by 8 rows: each 16 columns are two products, and a block's tokens share the fragments: constants are
+ * there as such; of others 16 pairs are fetched and split by 8 instructions each. */
+static void count_products(const fpa_plan *plan, int rows, bool constant, struct fpa_cuda_work *work)
+{
+    enum { SPLIT = 8 * 4, READ = 2, FRAGMENT = 4 };
     const int steps = (rows + 7) / 8 * ((plan->written->lift->width + 15) / 16);
     work->products += 2 * steps;
-    work->instructions += steps * (2 + FETCH * 16 / plan->cuda.lift.tokens) + steps / 2;
-    work->shared += steps / 2 * FRAGMENT;
+    work->instructions += steps * (2 + (constant ? READ : SPLIT) * 16 / plan->cuda.lift.tokens) + steps / 2;
+    work->shared += steps / 2 * FRAGMENT + (constant ? steps * FRAGMENT * 16 / plan->cuda.lift.tokens : 0);
 }
 
 /* The same by FMAs: a row's number is fetched once for 16 tokens, of which four numbers are read at a time. */
@@ -121,10 +141,13 @@ static struct fpa_cuda_work count_step(const fpa_plan *plan)
                                  .instructions = 16 * FETCH * l->pitch / 16 / LANES,
                                  .shared = 16 * l->pitch / 128};
     for (int i = 0; i < lift->part_count; i++) {
-        const int rows = projected_rows(written, &lift->parts[i]);
-        work.instructions += 16 * lift->parts[i].rows * finishing(lift, &lift->parts[i]) / LANES;
+        const fpa_lift_part *part = &lift->parts[i];
+        const int rows = projected_rows(written, part), source = part->factors->source;
+        work.instructions += 16 * part->rows * finishing(lift, part, element == 2) / LANES;
         if (element == 2)
-            count_products(plan, rows, &work);
+            count_products(plan, rows,
+                           source != FPA_INPUT && written->matrices[source].kind == FPA_MATRIX_CONSTANT,
+                           &work);
         else
             count_sums(plan, rows, &work);
     }

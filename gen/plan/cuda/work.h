@@ -30,6 +30,8 @@ int work_projected_rows(const fpa_plan *plan);
 int work_projection_products(const fpa_plan *plan);
 /* Products of 16 queries and 64 keys: dots, then scores with so many tiles of 8 columns. */
 int work_score_products(int dot_steps, int columns);
+/* Instructions of a head's maps for 16 tokens, where two of a multiprocessor's four schedulers have them. */
+int work_maps(const fpa_plan *plan);
 /* Bytes of q, k, v or o for 16 tokens, of so many numbers a token. */
 int work_operand_bytes(const fpa_plan *plan, int numbers);
 /* Dots and monomials beyond the first one: each takes a pass over the scores. */

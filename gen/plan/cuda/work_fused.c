@@ -1,6 +1,7 @@
 /* Kernels of one pass: what chunk_state and chunk_output do, with the state on the way, and only a panel's own keys for
  * each query. */
 #include "abi/cuda_kernels.h"
+#include "cluster_scan.h"
 #include "fused_packed.h"
 #include "work.h"
 
@@ -89,7 +90,8 @@ void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         .warpgroups = 1,
         .step = {.products = products_of(&s, 3 * work_score_products(s.steps, s.columns) / 2),
                  .shared = s.blocks * (7 * s.tiles + 22 * s.steps + 6 * s.columns + 50 * s.gate),
-                 .instructions = s.blocks * (26 * s.tiles + 390 + (200 + 12 * s.steps) * s.gate),
+                 .instructions = s.blocks * (26 * s.tiles + 390 + (200 + 12 * s.steps) * s.gate +
+                                             (plan->cuda.cluster_scan->maps ? work_maps(plan) : 0)),
                  .bytes = token_bytes(plan, true)},
         .trips = 4};
 }
