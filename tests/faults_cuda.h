@@ -26,7 +26,7 @@ static const struct fault cuda_faults[] = {
     {"what is read of a state does not fade", SAYS_WRONG, "read_decay", "const float factor = 1.0f;"},
     {"segments that do not fade", "cut after ... but the formula gives", "carried_sum",
      "base[i] = base[i] + add[i];"},
-    {"segments that are forgotten", "cut after ... but the formula gives", "carried_segments",
+    {"segments that are forgotten", "but the formula gives", "carried_segments",
      "for (i64 s = 1; s < segment; s++)"},
     {"an initial state that is ignored", "cut after ... a call of no tokens changed the state", "walk_given",
      "const bool given = segment < 0;"},

@@ -41,7 +41,7 @@ trap 'rm -rf "$work"' EXIT
 export FPA_CACHE_DIR=$work/cache
 mkdir -m 700 "$FPA_CACHE_DIR"
 
-# Random arrays of float32: write_npy FILE LOW HIGH EXTENT...
+# Random arrays of float32, or bytes where the file is called mask: npy.py FILE LOW HIGH EXTENT...
 cat >"$work/npy.py" <<'PY'
 import array, random, struct, sys
 name, low, high, *shape = sys.argv[1:]
@@ -49,8 +49,10 @@ shape, count = [int(x) for x in shape], 1
 for extent in shape:
     count *= extent
 random.seed(name.rsplit("/", 1)[-1])
-numbers = array.array("f", (random.uniform(float(low), float(high)) for _ in range(count)))
-header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % "".join("%d, " % x for x in shape)
+kind, descr = ("B", "|u1") if name.endswith("mask.npy") else ("f", "<f4")
+number = int if kind == "B" else float
+numbers = array.array(kind, (number(random.uniform(float(low), float(high))) for _ in range(count)))
+header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (descr, "".join("%d, " % x for x in shape))
 header += " " * (-(len(header) + 11) % 64) + "\n"
 with open(name, "wb") as out:
     out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode("latin1"))
@@ -60,9 +62,11 @@ PY
 # shellcheck disable=SC2317 # xargs calls these
 # The arguments of fpac run for a head and a length, and their files.
 arrays() { # dump folder length
-    local dump=$1 to=$2 length=$3 low=-1 d dv
+    local dump=$1 to=$2 length=$3 low=-1 d dv positions
     field() { awk -v name="$1" '$1 == name { print $2; exit }' "$dump"; }
-    d=$(field d) dv=$(field dv)
+    lifted() { awk -v name="$1" '$1 == "lift" { for (i = 2; i < NF; i += 2) if ($i == name) print $(i + 1) }' "$dump"; }
+    d=$(lifted width) dv=$(field dv) positions=$(lifted positions)
+    [ -n "$d" ] || d=$(field d) # without a lift
     [ "$(field normalize)" = none ] || low=0.1 # so that no normaliser vanishes
     python3 "$work/npy.py" "$to/q.npy" $low 1 2 "$length" 2 "$d"
     python3 "$work/npy.py" "$to/k.npy" $low 1 2 "$length" 2 "$d"
@@ -71,6 +75,14 @@ arrays() { # dump folder length
     if [ "$(field gate)" = 1 ]; then
         python3 "$work/npy.py" "$to/gate.npy" -0.1 0 2 "$length" 2
         echo --log-gate "$to/gate.npy"
+    fi
+    if [ "${positions:-0}" -gt 0 ]; then
+        python3 "$work/npy.py" "$to/positions.npy" 0 "$length" 2 "$length" "$positions"
+        echo --positions "$to/positions.npy"
+    fi
+    if [ "$(lifted key_mask)" = 1 ]; then
+        python3 "$work/npy.py" "$to/mask.npy" 0 2 2 "$length"
+        echo --key-mask "$to/mask.npy"
     fi
     awk '$1 ~ /^trainable/ { print $2, $5 == "per_head" ? 2 : "", $1 == "trainable" ? $3 : "", $4 }' "$dump" |
         while read -r name shape; do
@@ -87,7 +99,7 @@ check_head() { # spec head
     "$fpac" explain "$spec" --head "$head" $dtype --dump=head >"$to/dump"
     for form in chunked:900 parallel:300 recurrent:3; do
         length=${form#*:} form=${form%:*}
-        if [ $form != parallel ] && grep -q '^causal 0' "$to/dump"; then continue; fi
+        if [ $form = recurrent ] && grep -q '^causal 0' "$to/dump"; then continue; fi
         # shellcheck disable=SC2046,SC2086
         set -- $(arrays "$to/dump" "$to" "$length") --form $form --target "$target" $dtype -o "$to/o.npy"
         if ! "$fpac" run "$spec" --head "$head" "$@" >"$to/log" 2>&1; then

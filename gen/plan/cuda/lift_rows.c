@@ -41,7 +41,7 @@ static int blocks_of(const fpa_plan *plan)
     const fpa_lift *lift = plan->written->lift;
     for (int i = 0; i < lift->part_count; i++)
         if (projected_rows(plan->written, &lift->parts[i]))
-            return has_pairs(lift) ? 2 : 3;
+            return has_pairs(lift) ? 2 : dtype_size(plan->head->dtype) == 4 ? 3 : 4;
     return dtype_size(plan->head->dtype) == 4 ? 3 : lift->positions ? 4 : 6;
 }
 
