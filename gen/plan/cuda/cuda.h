@@ -109,6 +109,8 @@ typedef struct fpa_cuda_lift {
     int steps;                    /* of so many rows, of all parts */
     int pitch;                    /* bytes of a token as it is given, in shared memory */
     int places, norms, positions; /* where they begin there */
+    int strips;                   /* and where rows lie that leave together, */
+    int strip_pitch;              /* bytes of a token's; 16 bits only */
     int bytes;                    /* of all */
 } fpa_cuda_lift;
 

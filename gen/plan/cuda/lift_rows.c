@@ -7,9 +7,9 @@
 #include "work.h"
 
 #define LIFT(member) FIELD(fpa_cuda_lift, member)
-const fpa_field cuda_lift_fields[] = {LIFT(vector), LIFT(threads),   LIFT(tokens), LIFT(blocks),
-                                      LIFT(rows),   LIFT(steps),     LIFT(pitch),  LIFT(norms),
-                                      LIFT(places), LIFT(positions), LIFT(bytes),  FIELDS_END};
+const fpa_field cuda_lift_fields[] = {
+    LIFT(vector), LIFT(threads), LIFT(tokens),    LIFT(blocks), LIFT(rows),        LIFT(steps), LIFT(pitch),
+    LIFT(norms),  LIFT(places),  LIFT(positions), LIFT(strips), LIFT(strip_pitch), LIFT(bytes), FIELDS_END};
 
 enum { LANES = 32, MMA_ROWS = 16 * LIFT_THREADS / LANES };
 
@@ -45,13 +45,17 @@ static int blocks_of(const fpa_plan *plan)
     return dtype_size(plan->head->dtype) == 4 ? 3 : lift->positions ? 4 : 6;
 }
 
-static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int tokens)
+/* Behind x come, of each token, its place, norm, positions, and rows on their way out. */
+static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int element, int tokens)
 {
+    const int strips = element == 2 ? has_pairs(lift) + 1 : 0;
     l->tokens = tokens;
     l->places = tokens * l->pitch;
     l->norms = l->places + 8 * tokens;
     l->positions = l->norms + 4 * tokens;
-    l->bytes = l->positions + 4 * tokens * lift->positions;
+    l->strips = round_up(l->positions + 4 * tokens * lift->positions, 16);
+    l->strip_pitch = 2 * l->rows + 32; /* 4 tokens' numbers of 8 bytes a lane lie in all banks */
+    l->bytes = l->strips + strips * tokens * l->strip_pitch;
 }
 
 fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
@@ -69,9 +73,9 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
         l.steps += (lift->parts[i].rows + l.rows - 1) / l.rows;
     /* an odd number of pieces: 8 tokens lie in all banks; columns of whole steps of the matrix instruction */
     l.pitch = element == 2 ? round_up(lift->width * element, 32) + 16 : round_up(lift->width * element, 16);
-    place_tokens(&l, lift, LIFT_TOKENS);
+    place_tokens(&l, lift, element, LIFT_TOKENS);
     if (l.bytes > plan->target->shared_memory)
-        place_tokens(&l, lift, LIFT_TOKENS / 2);
+        place_tokens(&l, lift, element, LIFT_TOKENS / 2);
     return l;
 }
 
