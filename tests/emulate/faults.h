@@ -404,7 +404,7 @@ static const struct emulated_fault {
       "const int lane = lift_warp_row(first) / 16 * STEPS * pieces * 32 + (threadIdx.x & 31 ^ 4);"}},
     {IN_LIFT_SUMS,
      NOT_AWAITED,
-     {"strips that leave before all have their rows there", "but the formula gives", "strips_made", NULL}},
+     {"strips that leave before all have their rows there", "is not a number", "strips_made", NULL}},
     {IN_PLAIN_LIFT,
      OTHER_PLACE,
      {"the row of a matrix behind its own, in fp32", "but the formula gives", "coordinate_plain_row",
