@@ -61,7 +61,9 @@ static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fp
                        .heads = heads,
                        .query_heads = heads * (c->query_heads / c->heads),
                        .layout = c->layout,
-                       .inputs = positive ? INPUTS_POSITIVE : INPUTS_DENSE,
+                       .inputs = c->windows && c->times == 1 ? INPUTS_LARGE
+                                 : positive                       ? INPUTS_POSITIVE
+                                                                  : INPUTS_DENSE,
                        .checks = c->checks};
 }
 
