@@ -431,16 +431,16 @@ static const struct emulated_fault {
       "a.end_key = first + QUERY_TOKENS < length ? first + QUERY_TOKENS : length;"}},
     {IN_WINDOW,
      OTHER_PLACE,
-     {"a key that the state has and that is seen once more", "chunked form ... but the formula gives",
+     {"a key that the state has and that is seen once more", "chunked form ... the RMS error",
       "near_first_key",
       "const int first_key = chunk == 0 ? earliest : chunk * (int)call.chunk - 1;"}},
     {IN_WINDOW,
      LEFT_OUT,
-     {"a key that is lost before a chunk", "chunked form ... but the formula gives", "near_first_key",
+     {"a key that is lost before a chunk", "chunked form ... the RMS error", "near_first_key",
       "const int first_key = chunk == 0 ? earliest : chunk * (int)call.chunk + 1;"}},
     {IN_WINDOW,
      LEFT_OUT,
-     {"a first key that does not enter the state", "but the formula gives", "near_walk_start",
+     {"a first key that does not enter the state", "chunked form ... the RMS error", "near_walk_start",
       "int start = first_chunk == 0 ? earliest + 1 : first_chunk * chunk_tokens;"}},
     {IN_WINDOW,
      OTHER_PLACE,
@@ -472,7 +472,7 @@ static const struct emulated_fault {
     {IN_MASKED_WINDOW,
      LEFT_OUT,
      {"a normaliser that does not shrink", "large inputs ... o at batch", "near_normalised",
-      "const float none[2] = {};\nnormalize_rows(&c[m][0][0], none);"}},
+      "{ const float none[2] = {}; normalize_rows(&c[m][0][0], none); }"}},
 };
 
 #endif
