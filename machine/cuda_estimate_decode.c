@@ -10,12 +10,21 @@
  * the next one wait for its features, a part of its round trips (docs/decisions/0017-decode.md: 0.4 of 2.6 us). */
 static const double BETWEEN = 0.15;
 
+/* Keys in windows are read from memory, or their rows wait for each other. */
+static double window_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                             const fpa_call_size *size)
+{
+    const struct fpa_cuda_kernel_work *work = &g->work[CUDA_DECODE_WINDOW];
+    return work->trips * GPU_TRIP +
+           (double)(size->batch * size->query_heads) * work->copy.bytes / room->gpu->memory;
+}
+
 /* Parts of o are added up by the cluster's blocks, or by a launch of their own, which beside a window there is always. */
 static double parts_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                             const fpa_call_size *size, int64_t slices)
 {
     if (g->window)
-        return GPU_LAUNCH;
+        return GPU_LAUNCH + window_seconds(g, room, size);
     return slices == 1 ? 0 : cuda_joins(room, size, slices) ? 4 * GPU_HANDOVER : GPU_LAUNCH;
 }
 
