@@ -22,8 +22,7 @@
  *   NAME_decode             the recurrent form: update and query in one pass over the state
  *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
- *   NAME_decode_window      adds the keys in a token's window to what NAME_decode found in the state, and divides (heads
- *                           with a window)
+ *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
