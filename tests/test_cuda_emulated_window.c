@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+/* What make test runs of them. */
 static const char *const fixed[] = {"nearplain"};
 
 static void emitted_windows_are_those_of_the_formula(void **state)
@@ -36,11 +37,8 @@ static void so_are_those_of_sm_80(void **state)
             continue;
         if (source_generate(head, "cuda:sm_80", &sources[count], &error))
             fail_msg("%s: %s", error.where, error.message);
-        jobs[count] = (emulated_job){.fixture = f,
-                                     .head = i,
-                                     .code = sources[count].code,
-                                     .number = count,
-                                     .end = EMULATED_CALLS};
+        jobs[count] = (emulated_job){
+            .fixture = f, .head = i, .code = sources[count].code, .number = count, .end = EMULATED_CALLS};
         count++;
     }
     assert_true(count > 0);

@@ -64,7 +64,8 @@ static size_t find_parts(const struct fpa_cuda_module *cuda, const struct fpa_la
     call->share = cuda_slice_features(g, call->slices);
     call->group = launch->heads ? launch->query_heads / launch->heads : 0;
     call->joined = !g->window && cuda_joins(&cuda->room, &size, call->slices);
-    if ((call->slices > 1 || g->window) && !call->joined) /* a part of o is no wider than a row of the copies of the state */
+    if ((call->slices > 1 || g->window) &&
+        !call->joined) /* a part of o is no wider than a row of the copies of the state */
         partial = sizeof(float) * (size_t)(outputs * call->slices) * (size_t)g->columns;
     if (launch->length > 1 || (g->window && launch->recent >= g->window))
         running = sizeof(float) * (size_t)(launch->batch * launch->heads) * (size_t)state;

@@ -27,7 +27,7 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false, 0, 0},
     {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0},
     {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 0},
-    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0, 0},     /* one block a head in the recurrent form */
+    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0, 0}, /* one block a head in the recurrent form */
     {0, 11, 1, 2, 4, LAYOUT_PADDED, CHECK_RECENT, 132, false, 0, 0}, /* with recent tokens beside the state */
     {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false, 0, 0},
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0, 0},
@@ -57,13 +57,14 @@ static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fp
     const bool positive = head->normalize != FPA_NORMALIZE_NONE;
     const int heads = lift_heads(head) ? lift_heads(head) : c->heads; /* as its constants are for */
     return (fpa_shape){.batch = c->batch,
-                       .length = (int64_t)c->times * facts->chunk + c->more + (int64_t)c->windows * head->window,
+                       .length =
+                           (int64_t)c->times * facts->chunk + c->more + (int64_t)c->windows * head->window,
                        .heads = heads,
                        .query_heads = heads * (c->query_heads / c->heads),
                        .layout = c->layout,
                        .inputs = c->windows && c->times == 1 ? INPUTS_LARGE
-                                 : positive                       ? INPUTS_POSITIVE
-                                                                  : INPUTS_DENSE,
+                                 : positive                  ? INPUTS_POSITIVE
+                                                             : INPUTS_DENSE,
                        .checks = c->checks};
 }
 

@@ -52,7 +52,7 @@ typedef struct fpa_cuda_memory {
     int output;  /* fused_chunk of warpgroups: parts of o on their way out */
     /* chunk_output beside a window: queries and keys as they are given, and which keys a mask keeps */
     int given_queries, given_keys, kept;
-    int size;    /* of all */
+    int size; /* of all */
 } fpa_cuda_memory;
 
 /* How values are cut into blocks of columns, each with a z of its own. */

@@ -142,9 +142,7 @@ enum {
  *   NAME_decode             the recurrent form: update and query in one pass over the state
  *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
- *   NAME_decode_window      adds the keys in a token's window to what NAME_decode found in the state, and divides
- *   (heads
- *                           with a window)
+ *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
@@ -157,7 +155,7 @@ enum {
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _decode_window, _split_reduction */
+#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
@@ -305,9 +303,11 @@ struct fpa_cuda_call {
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */
     long long group;  /* query heads that share a key's head */
-    long long recent; /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window:
-                         tokens of k and v before q's first */
-    const void *given_q, *given_k; /* beside a window: as they are given, whatever coordinates q and k become */
+    /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's
+     * first */
+    long long recent;
+    /* beside a window: as they are given, whatever coordinates q and k become */
+    const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
