@@ -128,6 +128,19 @@ static int choose_chunk(const fpa_plan *plan, fpa_columns columns)
     return work_best_chunk(plan, &geometry, STEP, MOST);
 }
 
+/* Beside a window exponents want waits to be hidden; where dots are short there are registers for a third block. */
+static int output_blocks(const fpa_cuda_inputs *in, const fpa_split_panel *split)
+{
+    enum { FEW_SUMS = 18 };
+    const fpa_cuda_rows *rows = in->rows;
+    const int sums = split->query_tiles * split->columns.all;
+    const bool is_short = head_width(in->plan->written) <= 16 && rows->dot_steps <= 1 && rows->factors <= 2;
+    if (in->plan->written->window && rows->element == 2 && is_short && sums <= FEW_SUMS &&
+        3 * (split->chunk_output.size + 1024) <= in->plan->target->shared_memory)
+        return 3;
+    return cuda_occupancy(in->plan, sums + 16, split->chunk_output.size);
+}
+
 fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
     (void)error;
@@ -147,8 +160,7 @@ fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
     }
     split->chunk_state_blocks =
         cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, split->chunk_state.size);
-    split->chunk_output_blocks =
-        cuda_occupancy(in->plan, split->query_tiles * split->columns.all + 16, split->chunk_output.size);
+    split->chunk_output_blocks = output_blocks(in, split);
     return FPA_OK;
 }
 
