@@ -51,7 +51,7 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"lift_all", "f32", "cuda:sm_80"},
     {"lift_window", "bf16", "cuda:sm_90a"}, /* a window, beside coordinates, masked */
     {"lift_window", "f32", "cuda:sm_80"},
-    {"based_d16_w64", "f32", "cuda:sm_90"},
+    {"lift_window", "f16", "cuda:sm_80"},
 };
 
 static const char widths[] =
