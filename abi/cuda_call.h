@@ -22,6 +22,7 @@
  *   NAME_decode             the recurrent form: update and query in one pass over the state
  *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
@@ -34,7 +35,7 @@
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _split_reduction */
+#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
@@ -50,7 +51,7 @@
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 14
+#define FPA_CUDA_KERNELS 15
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -87,6 +88,7 @@ struct fpa_cuda_geometry {
     int element;               /* bytes of a number of q, k, v and o */
     int gate;                  /* 1: gated */
     int unmasked;              /* 1: every query sees all keys */
+    int window;                /* newest keys whose weights are exponentials; 0: none */
     int decays;                /* 1: NAME_gate_scan leaves decays, too */
     int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
     int padded_vector;         /* NAME_pad_rows: numbers that rows of q and k, */
@@ -182,7 +184,11 @@ struct fpa_cuda_call {
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */
     long long group;  /* query heads that share a key's head */
-    long long recent; /* NAME_decode_recent: tokens of k, v and log_gate before the query's own */
+    /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's first */
+    long long recent;
+    /* beside a window: as they are given, whatever coordinates q and k become */
+    const void *given_q, *given_k;
+    long long given_q_stride[3], given_k_stride[3];
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };

@@ -19,6 +19,7 @@ typedef enum cuda_kernel {
     CUDA_DECODE,
     CUDA_DECODE_RESIDENT,
     CUDA_DECODE_RECENT,
+    CUDA_DECODE_WINDOW,
     CUDA_SPLIT_REDUCTION,
     CUDA_KERNEL_COUNT
 } cuda_kernel;
@@ -37,6 +38,7 @@ static const char *const cuda_kernel_names[FPA_CUDA_KERNELS] = {
     [CUDA_DECODE] = "decode",
     [CUDA_DECODE_RESIDENT] = "decode_resident",
     [CUDA_DECODE_RECENT] = "decode_recent",
+    [CUDA_DECODE_WINDOW] = "decode_window",
     [CUDA_SPLIT_REDUCTION] = "split_reduction",
 };
 

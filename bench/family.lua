@@ -1,4 +1,4 @@
--- Heads of the rest of the family, for fpac bench: maps, positions, sketches, random features, no mask.
+-- Heads of the rest of the family, for fpac bench: maps, positions, sketches, random features, windows, no mask.
 -- fpac bench bench/family.lua --target cuda --heads 16 --length 4096 --batch 16; their share of the bound counts the
 -- products of their projections.
 local function bf16(fields)
@@ -20,5 +20,6 @@ return
   bf16 { name = "polysketch_16_64", d = 64, terms = polysketch { d = 64, rows = 16, seed = 5 }, normalize = "one_plus_sum",
          scale = 1 / 8 },
   bf16 { name = "based_16_64", d = 16, terms = taylor { degree = 2 }, normalize = "sum", scale = 1 / 4 },
+  bf16 { name = "based_window_16_64", d = 16, terms = taylor { degree = 2 }, normalize = "sum", scale = 1 / 4, window = 128 },
   bf16 { name = "tspow2_64", d = 64, terms = tspow2, scale = 1 / 8 },
   bf16 { name = "tspow2_encoder_64", d = 64, terms = tspow2, scale = 1 / 8, causal = false }

@@ -2,7 +2,7 @@
  *
  * The least over the forms of max(F / P, bytes / M). F, FLOP of a token and head: chunked and recurrent
  * 4 D dv + 4 R d, parallel L (widths of the dots + dv) + 4 R d of a causal head; D the fewest features known,
- * unpadded; R the rows of dense projections. bytes: q, k, v, o, gates, and a state that is asked for, once.
+ * unpadded; R the rows of dense projections; of a window of w keys 2 w (d + dv) more. bytes: q, k, v, o, gates, and a state that is asked for, once.
  * P: rate of a large matrix product; M: of a large copy. A time's share of the bound, at most 1, is what
  * kernels of different heads have in common. */
 #ifndef FPAC_COMMAND_BOUND_H

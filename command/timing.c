@@ -62,17 +62,11 @@ static fpa_status make_weights(const fpa_head *head, int64_t heads, operands *al
     return status;
 }
 
-/* Tokens before the queries' own: a token that is decoded has its whole window. */
-static int64_t tokens_before(const fpa_head *head, const fpa_load *load)
-{
-    return head->window && load->length == 1 ? head->window - 1 : 0;
-}
-
 /* Positions count tokens, and no key is masked: all are work. */
 static fpa_status make_tokens(const fpa_head *head, const fpa_load *load, operands *all, fpa_error *error)
 {
     const fpa_lift *lift = head->lift;
-    const int64_t tokens = tokens_before(head, load) + load->length;
+    const int64_t tokens = timing_tokens_before(head, load) + load->length;
     const int64_t shape[3] = {load->batch, tokens, lift->positions};
     fpa_status status = operand_new(3, shape, &all->positions, error);
     for (int64_t i = 0; !status && i < all->positions.array.count; i++)
@@ -89,7 +83,7 @@ static fpa_status make_tokens(const fpa_head *head, const fpa_load *load, operan
 /* Keys and queries are positive, so that no normaliser comes near zero. */
 static fpa_status make_operands(const fpa_head *head, const fpa_load *load, operands *all, fpa_error *error)
 {
-    const int64_t before = tokens_before(head, load);
+    const int64_t before = timing_tokens_before(head, load);
     const int64_t queries[4] = {load->batch, load->length, load->heads, head_width(head)};
     const int64_t outputs[4] = {load->batch, load->length, load->heads, head->dv};
     const int64_t keys[4] = {load->batch, before + load->length, load->heads, head_width(head)};

@@ -38,6 +38,12 @@ typedef struct fpa_timing {
 fpa_status time_forward(const fpa_kernel *kernel, const fpa_head *head, const fpa_load *load,
                         fpa_timing *timing, fpa_error *error);
 
+/* Tokens before the queries' own: a token that is decoded has its whole window. */
+static inline int64_t timing_tokens_before(const fpa_head *head, const fpa_load *load)
+{
+    return head->window && load->length == 1 && !load->recent ? head->window - 1 : 0;
+}
+
 /* The part of time_forward for a kernel on a GPU; fills all but rates. */
 fpa_status time_on_device(const fpa_kernel *kernel, const fpa_head *head, const fpa_load *load,
                           fpa_timing *timing, fpa_error *error);

@@ -114,7 +114,8 @@ static void describe_tokens(stage *s, const fpa_lift *lift, int64_t batch, int64
  * state on, as decoding does. */
 static fpa_status describe_set(stage *s, const fpa_head *head, const fpa_load *load, fpa_error *error)
 {
-    const int64_t kept = load->recent ? load->recent : load->length;
+    const int64_t before = timing_tokens_before(head, load);
+    const int64_t kept = load->recent ? load->recent : before + load->length;
     const int64_t queries[4] = {load->batch, load->length, load->heads, head_width(head)};
     const int64_t outputs[4] = {load->batch, load->length, load->heads, head->dv};
     const int64_t keys[4] = {load->batch, kept, load->heads, head_width(head)};
@@ -141,6 +142,7 @@ static fpa_status describe_set(stage *s, const fpa_head *head, const fpa_load *l
     if (s->form == FPA_FORM_RECURRENT)
         describe_part(s, &s->part[PART_STATE], 3, state);
     describe_weights(s, head, load->heads);
+    s->tensors.recent = before;
     return FPA_OK;
 }
 

@@ -4,6 +4,12 @@
 #include "cuda_estimate.h"
 #include "head/form.h"
 
+/* Whether keys enter a state before a window without queries. */
+static bool enters_alone(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
+{
+    return g->window && size->length == 0 && size->recent >= g->window;
+}
+
 cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size)
 {
     cuda_task task = {
@@ -14,7 +20,12 @@ cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
         .sequences = size->batch * size->heads,
         .queries = size->batch * size->query_heads,
     };
-    task.chunks = task.chunk ? divide_up(size->length, task.chunk) : 0;
+    if (enters_alone(g, size)) { /* by a chunk without queries */
+        task.chunk = g->chunk;
+        task.chunks = 1;
+    } else {
+        task.chunks = task.chunk ? divide_up(size->length, task.chunk) : 0;
+    }
     task.summed = g->unmasked && size->form == FORM_CHUNKED;
     task.walked = task.chunks > (task.summed ? 0 : 1) || size->state_in || size->state_out;
     return task;

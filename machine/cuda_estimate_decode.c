@@ -10,9 +10,21 @@
  * the next one wait for its features, a part of its round trips (docs/decisions/0017-decode.md: 0.4 of 2.6 us). */
 static const double BETWEEN = 0.15;
 
-/* Parts of o are added up by the cluster's blocks, or by a launch of their own. */
-static double parts_seconds(const fpa_gpu_room *room, const fpa_call_size *size, int64_t slices)
+/* Keys in windows are read from memory, or their rows wait for each other. */
+static double window_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                             const fpa_call_size *size)
 {
+    const struct fpa_cuda_kernel_work *work = &g->work[CUDA_DECODE_WINDOW];
+    return work->trips * GPU_TRIP +
+           (double)(size->batch * size->query_heads) * work->copy.bytes / room->gpu->memory;
+}
+
+/* Parts of o are added up by the cluster's blocks, or by a launch of their own, which beside a window there is always. */
+static double parts_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                            const fpa_call_size *size, int64_t slices)
+{
+    if (g->window)
+        return GPU_LAUNCH + window_seconds(g, room, size);
     return slices == 1 ? 0 : cuda_joins(room, size, slices) ? 4 * GPU_HANDOVER : GPU_LAUNCH;
 }
 
@@ -30,7 +42,7 @@ static fpa_cost behind_others(const struct fpa_cuda_geometry *g, const fpa_gpu_r
 fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                               const fpa_call_size *size, const fpa_candidate *candidate)
 {
-    const cuda_kernel kernel = size->recent ? CUDA_DECODE_RECENT : CUDA_DECODE;
+    const cuda_kernel kernel = size->recent && !g->window ? CUDA_DECODE_RECENT : CUDA_DECODE;
     const struct fpa_cuda_kernel_work *work = &g->work[kernel];
     const double blocks = (double)(size->batch * size->heads * candidate->segments) / room->multiprocessors;
     const double resident = room->occupancy[kernel], busy = blocks < resident ? ceil(blocks) : resident;
@@ -39,7 +51,7 @@ fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     const double start = work->trips * GPU_TRIP;
     const double alone = start + mine, shared = busy > 1 ? busy * mine + BETWEEN * start : 0;
     const double waves = blocks > busy ? blocks / busy + 0.5 : 1;
-    const double step = waves * fmax(alone, shared) + parts_seconds(room, size, candidate->segments);
+    const double step = waves * fmax(alone, shared) + parts_seconds(g, room, size, candidate->segments);
     const fpa_cost cost = {step * (double)(size->length > 1 ? size->length : 1),
                            shared > alone || mine > start ? "device memory" : "round trips to memory"};
     return behind_others(g, room, size, candidate, cost);
@@ -53,7 +65,7 @@ fpa_cost cuda_estimate_decode_resident(const struct fpa_cuda_geometry *g, const 
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_DECODE_RESIDENT];
     const double bytes = (double)(size->batch * size->heads) * work->copy.bytes;
     const double one_way = bytes / 2 / room->gpu->memory, start = work->trips * GPU_TRIP;
-    const fpa_cost cost = {fmax(start, one_way) + one_way + parts_seconds(room, size, candidate->segments),
+    const fpa_cost cost = {fmax(start, one_way) + one_way + parts_seconds(g, room, size, candidate->segments),
                            one_way > start ? "device memory" : "round trips to memory"};
     return behind_others(g, room, size, candidate, cost);
 }

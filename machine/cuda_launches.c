@@ -53,14 +53,14 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
 
 /* ---- chunk_output ---- */
 
-/* Tiles of 64 keys before a query in its own chunk, its own among them: half of them, where order counts. None where
- * all are in the state. */
+/* Tiles of 64 keys before a query in its own chunk, its own among them: half of them, where order counts; and those before
+ * a chunk that are in a window. None where all are in the state. */
 static double own_keys(const cuda_task *task)
 {
     if (task->summed)
         return 0;
     const double chunk = fmin((double)task->chunk, (double)(round_up(task->size->length, 64)));
-    return !task->geometry->unmasked ? (chunk + 64) / 2 / 64 : chunk / 64;
+    return !task->geometry->unmasked ? ((chunk + 64) / 2 + task->geometry->window) / 64 : chunk / 64;
 }
 
 fpa_cuda_sum output_sum(const cuda_task *task)

@@ -29,7 +29,7 @@ static const char *refuse_decode(const struct fpa_cuda_geometry *g, const fpa_ca
         return "carries out the recurrent form";
     if (!has(g, kernels[mechanism]))
         return "the module has no such kernel";
-    if (size->recent && mechanism != MECHANISM_DECODE_RECENT)
+    if (size->recent && mechanism != MECHANISM_DECODE_RECENT && !g->window)
         return "has all tokens in the state, and here are recent ones beside it";
     if (!size->recent && mechanism == MECHANISM_DECODE_RECENT)
         return "is for recent tokens beside the state, and here are none";

@@ -49,6 +49,9 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"lift_all", "bf16", "cuda:sm_90a"}, /* coordinates of every kind */
     {"lift_all", "f16", "cuda:sm_80"},
     {"lift_all", "f32", "cuda:sm_80"},
+    {"lift_window", "bf16", "cuda:sm_90a"}, /* a window, beside coordinates, masked */
+    {"lift_window", "f32", "cuda:sm_80"},
+    {"lift_window", "f16", "cuda:sm_80"},
 };
 
 static const char widths[] =
@@ -90,6 +93,9 @@ static const char lifts[] =
     "= 9 "
     "},\n"
     "           map_q = relu, map_k = elu_plus_one } } } },\n"
+    "  head { name = 'lift_window', d = 24, dv = 32, key_mask = true, window = 40, normalize = 'max', scale "
+    "= 1 / 2,\n"
+    "    terms = term { coordinates { some(16, 1), map = exp, inner = 1 / 2 } } },\n"
     "  head { name = 'lift_linear', d = 64, dv = 64, normalize = 'sum', terms = term { "
     "identity():map(elu_plus_one) } },\n"
     "}";

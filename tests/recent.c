@@ -92,3 +92,28 @@ void decode_with_recent(gpu_problem *problem, const fpa_kernel *kernel, int64_t 
     }
     problem_fetch(problem);
 }
+
+void run_with_window(gpu_problem *problem, const fpa_kernel *kernel, int window, int64_t piece, bool lags)
+{
+    static const fpa_form forms[] = {FPA_FORM_PARALLEL, FPA_FORM_CHUNKED, FPA_FORM_RECURRENT};
+    const int64_t length = problem->operand[IN_Q].shape[1];
+    call c = {.problem = problem, .kernel = kernel};
+    int64_t entered = 0; /* keys that the state has */
+    int number = 0;
+    problem_poison(problem);
+    for (int64_t first = 0; first < length; first += piece, number++) {
+        const int64_t count = first + piece < length ? piece : length - first, end = first + count;
+        const bool keeps = !lags || number % 2 == 1 || end == length;
+        take_keys(&c, entered, end - entered);
+        c.tensors.q = take(&c.q, &problem->operand[IN_Q], first, count);
+        c.tensors.o = take(&c.o, &problem->operand[OUT_O], first, count);
+        c.tensors.recent = first - entered;
+        c.tensors.state_out = keeps ? problem->tensors.state_out : NULL;
+        compute(&c, forms[number % 3]);
+        if (!keeps)
+            continue;
+        c.begun = true;
+        entered = end - window + 1 > entered ? end - window + 1 : entered;
+    }
+    problem_fetch(problem);
+}

@@ -9,4 +9,9 @@
  * the problem's final state. Outputs are poisoned first; where a call fails the test stops. */
 void decode_with_recent(gpu_problem *problem, const fpa_kernel *kernel, int64_t most, fpa_form folding);
 
+/* The outputs of a problem of a head with a window, `piece` tokens a call, by the parallel, the chunked and the recurrent form in
+ * turn; each call has the state that was left last, in place, and the keys and values that it lacks. lags: every second call leaves
+ * none, so that more than the window's are lacking. */
+void run_with_window(gpu_problem *problem, const fpa_kernel *kernel, int window, int64_t piece, bool lags);
+
 #endif

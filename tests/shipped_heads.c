@@ -24,8 +24,6 @@ static void load_spec(shipped_heads *all, const char *spec)
     if (spec_load(spec, &list, &error))
         stop(error.where, error.message);
     for (int i = 0; i < list.count; i++) {
-        if (list.heads[i]->window)
-            continue;
         if (all->count == SHIPPED_MANY)
             stop(spec, "more heads than a test has room for: raise SHIPPED_MANY");
         shipped_head *item = &all->item[all->count++];

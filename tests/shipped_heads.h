@@ -1,5 +1,4 @@
-/* shipped_heads: every head of specs/ that all targets take, for tests that walk them all. Those with a window, which
- * CUDA kernels have not, are left out. */
+/* shipped_heads: every head of specs/, for tests that walk them all. */
 #ifndef FPAC_TESTS_SHIPPED_HEADS_H
 #define FPAC_TESTS_SHIPPED_HEADS_H
 

@@ -37,7 +37,10 @@ static const struct {
     [WITHOUT_MASK_IN_PANELS] = {"opentrained", LONG_CALL, 2},
     [IN_LIFT] = {"placed", LONG_CALL, 2},
     [IN_LIFT_SUMS] = {"favor", LONG_CALL, 2},
+    [IN_LIFT_WEIGHTS] = {"lifted", LONG_CALL, 2},
     [IN_PLAIN_LIFT] = {"lonely", LONG_CALL, 2},
+    [IN_WINDOW] = {"near", WINDOW_CALL, 5},
+    [IN_MASKED_WINDOW] = {"nearlifted", WINDOW_CALL, 5},
 };
 
 /* The first of its place and kind. */

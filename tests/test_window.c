@@ -270,18 +270,6 @@ static void windows_of_other_heads_are_verified(void **state)
     }
 }
 
-static void cuda_has_no_windows_yet(void **state)
-{
-    fpa_head_list list = {0};
-    fpa_source source;
-    fpa_error error;
-    (void)state;
-    assert_int_equal(spec_load_text("based.lua", NULL, spec, strlen(spec), &list, &error), FPA_OK);
-    assert_int_equal(source_generate(list.heads[0], "cuda:sm_90", &source, &error), FPA_UNSUPPORTED);
-    assert_string_equal(error.message, "head 'based' has a window of 7 keys; CUDA kernels have none yet");
-    head_list_free(&list);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,7 +280,6 @@ int main(void)
         cmocka_unit_test(keys_enter_without_queries),
         cmocka_unit_test(wrong_histories_are_refused),
         cmocka_unit_test(windows_of_other_heads_are_verified),
-        cmocka_unit_test(cuda_has_no_windows_yet),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -253,7 +253,7 @@ run_portable() {
 
 run_suite() {
     local status=0 portable tests=$build/tests
-    tools/gpu-test.sh "$build" "$tests"/test_cuda "$tests"/test_cuda_{calls,operands,mutation,recent,ptx} \
+    tools/gpu-test.sh "$build" "$tests"/test_cuda "$tests"/test_cuda_{calls,operands,mutation,recent,window,ptx} \
         "$tests"/test_{shipped,parity} || status=1
     portable=$(portable_target)
     if [ -n "$portable" ]; then

@@ -50,6 +50,9 @@ static void push_head(lua_State *L, const fpa_plan *plan)
     set_integer(L, "window", plan->written->window);
     lua_pushnumber(L, exponent_factor(plan));
     lua_setfield(L, -2, "window_factor");
+    set_integer(L, "given_width", head_width(plan->written));
+    lua_pushnumber(L, plan->written->scale);
+    lua_setfield(L, -2, "given_scale");
 }
 
 /* What the back end describes, and what is computed of it. */

@@ -11,6 +11,8 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
     call->recent = launch->recent;
     call->q = launch->q;
     call->k = launch->k;
+    call->given_q = launch->q;
+    call->given_k = launch->k;
     call->v = launch->v;
     call->o = launch->o;
     call->log_gate = launch->log_gate;
@@ -21,6 +23,8 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
     for (int i = 0; i < 3; i++) {
         call->q_stride[i] = launch->q_stride[i];
         call->k_stride[i] = launch->k_stride[i];
+        call->given_q_stride[i] = launch->q_stride[i];
+        call->given_k_stride[i] = launch->k_stride[i];
         call->v_stride[i] = launch->v_stride[i];
         call->o_stride[i] = launch->o_stride[i];
         call->gate_stride[i] = launch->gate_stride[i];

@@ -63,10 +63,11 @@ static size_t find_parts(const struct fpa_cuda_module *cuda, const struct fpa_la
     call->slices = candidate->segments;
     call->share = cuda_slice_features(g, call->slices);
     call->group = launch->heads ? launch->query_heads / launch->heads : 0;
-    call->joined = cuda_joins(&cuda->room, &size, call->slices);
-    if (call->slices > 1 && !call->joined) /* a part of o is no wider than a row of the copies of the state */
+    call->joined = !g->window && cuda_joins(&cuda->room, &size, call->slices);
+    if ((call->slices > 1 || g->window) &&
+        !call->joined) /* a part of o is no wider than a row of the copies of the state */
         partial = sizeof(float) * (size_t)(outputs * call->slices) * (size_t)g->columns;
-    if (launch->length > 1)
+    if (launch->length > 1 || (g->window && launch->recent >= g->window))
         running = sizeof(float) * (size_t)(launch->batch * launch->heads) * (size_t)state;
     partial = aligned_bytes(1, partial);
     running = aligned_bytes(1, running);
@@ -118,14 +119,14 @@ fpa_status decode_forward(const struct fpa_cuda_module *cuda, const struct fpa_l
     if (status)
         return status;
     const bool held = holds(cuda, launch, candidate);
-    const fpa_cuda_grid decode = {launch->recent ? CUDA_DECODE_RECENT
-                                  : held         ? CUDA_DECODE_RESIDENT
-                                                 : CUDA_DECODE,
+    const fpa_cuda_grid decode = {launch->recent && !g->window ? CUDA_DECODE_RECENT
+                                  : held                       ? CUDA_DECODE_RESIDENT
+                                                               : CUDA_DECODE,
                                   heads * call.slices, NULL, held ? cuda_resident_bytes(g, call.slices) : 0};
-    const fpa_cuda_grid reduction = {CUDA_SPLIT_REDUCTION, outputs, NULL, 0};
+    const fpa_cuda_grid reduction = {g->window ? CUDA_DECODE_WINDOW : CUDA_SPLIT_REDUCTION, outputs, NULL, 0};
     status =
         cuda_launch_next(cuda, &decode, call.joined ? (int)call.slices : 1, launch, &call, stream, error);
-    if (!status && call.slices > 1 && !call.joined && outputs > 0)
+    if (!status && (call.slices > 1 || g->window) && !call.joined && outputs > 0)
         status = cuda_launch_next(cuda, &reduction, 1, launch, &call, stream, error);
     return status;
 }

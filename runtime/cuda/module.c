@@ -280,7 +280,7 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     status = open_device(cuda, error);
     if (!status)
         status = load_in_context(cuda, object, error);
-    module->decodes_recent = cuda->geometry.kernel[CUDA_DECODE_RECENT].threads;
+    module->decodes_recent = cuda->geometry.kernel[CUDA_DECODE_RECENT].threads || cuda->geometry.window;
     if (status)
         cuda_module_unload(module);
     return status;

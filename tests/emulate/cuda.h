@@ -88,4 +88,11 @@ template <typename number> static number __shfl_xor_sync(unsigned, number a, int
     return emulate::shuffle("__shfl_xor_sync", a, (threadIdx.x & 31) ^ mask);
 }
 
+static inline int __any_sync(unsigned all, int a)
+{
+    for (int distance = 16; distance > 0; distance /= 2)
+        a |= __shfl_xor_sync(all, a, distance);
+    return a != 0;
+}
+
 #endif

@@ -116,6 +116,22 @@ static const char emulated_heads[] =
     "}:map(relu) } }),\n"
     "  h('broad', { d = 1000, dtype = 'f32', terms = term { trainable { name = 'w', rows = 16 }:map(relu) } "
     "}),\n"
+    "  h('near', { d = 16, dv = 24, scale = 1 / 4, window = 20, normalize = 'sum', terms = taylor { degree = "
+    "2 } "
+    "}),\n"
+    "  h('nearodd', { d = 21, dv = 27, dtype = 'f16', state_dtype = 'f16', scale = 1 / 5, window = 85,\n"
+    "    normalize = 'max', terms = { term { some(7, 21, 1) }, term {} } }),\n"
+    "  h('nearlifted', { d = 20, dv = 20, key_mask = true, scale = 1 / 4, window = 33, normalize = "
+    "'one_plus_sum',\n"
+    "    terms = term { coordinates { some(12, 20, 1), map_q = softplus, map_k = elu_plus_one } } }),\n"
+    "  h('nearplain', { d = 10, dv = 13, dtype = 'f32', scale = 1 / 3, window = 16, normalize = 'sum',\n"
+    "    state_dtype = 'bf16', terms = power { degree = 2 } }),\n"
+    "  h('nearwide', { d = 24, dv = 80, dtype = 'f16', scale = -1 / 4, window = 70, normalize = "
+    "'one_plus_sum',\n"
+    "    terms = term { trainable { name = 'w', rows = 9 }, trainable { name = 'w', rows = 9 } } }),\n"
+    "  h('nearsums', { d = 10, dtype = 'f32', products = 'plain', scale = 1 / 3, window = 1, normalize = "
+    "'sum',\n"
+    "    terms = power { degree = 2 } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
     "}\n";
 
@@ -145,6 +161,8 @@ static const char *const emulated_fixed[] = {
     "favor",         /* squares, gates */
     "several",       /* parts of all kinds, f16 */
     "lonely",        /* coordinates by plain sums */
+    "near",          /* a window, */
+    "nearlifted",    /* of masked keys, beside coordinates */
     "lifted",        /* more rows than a block has at a time, constants, odd widths */
 };
 

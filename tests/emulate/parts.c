@@ -28,6 +28,8 @@ static bool has_kernel(const fpa_source *source, cuda_kernel kernel)
 
 static emulated_part part_of(const fpa_source *source)
 {
+    if (has_kernel(source, CUDA_DECODE_WINDOW))
+        return PART_WINDOW;
     /* in a cluster that makes coordinates itself no kernel does before */
     if (has_kernel(source, CUDA_LIFT_ROWS) && !strstr(source->code, "cluster_scan_map("))
         return PART_LIFT;
@@ -38,7 +40,11 @@ static emulated_part part_of(const fpa_source *source)
 /* The first so many concern its heads; coordinates are made before mechanisms differ. */
 static int calls_of(emulated_part part)
 {
-    return part == PART_FUSED ? (int)CLUSTER_CALL : part == PART_LIFT ? LONG_CALL + 2 : (int)EMULATED_CALLS;
+    static const int calls[EMULATED_PARTS] = {[PART_FUSED] = CLUSTER_CALL,
+                                              [PART_LIFT] = LONG_CALL + 2,
+                                              [PART_WINDOW] = EMULATED_CALLS,
+                                              [PART_OTHERS] = WINDOW_CALL};
+    return calls[part];
 }
 
 unsigned emulated_part_kernels(emulated_part part)
@@ -49,14 +55,18 @@ unsigned emulated_part_kernels(emulated_part part)
             1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS,
         [PART_LIFT] = all & ~(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_DECODE |
                               1u << CUDA_DECODE_RESIDENT | 1u << CUDA_DECODE_RECENT | 1u << CUDA_FUSED_CHUNK),
-        [PART_OTHERS] = 1u << CUDA_LIFT_ROWS | 1u << CUDA_PACK_ROWS,
+        [PART_WINDOW] = all & ~(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_CHUNK_STATE |
+                                1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CHUNK_OUTPUT | 1u << CUDA_DECODE |
+                                1u << CUDA_DECODE_WINDOW),
+        [PART_OTHERS] = 1u << CUDA_LIFT_ROWS | 1u << CUDA_PACK_ROWS | 1u << CUDA_DECODE_WINDOW,
     };
     return all & ~left[part];
 }
 
 unsigned emulated_part_calls(emulated_part part)
 {
-    return (1u << calls_of(part)) - 1;
+    const unsigned others = 1u << TOTALS_CALL | ((1u << WINDOW_CALL) - (1u << CLUSTER_CALL));
+    return ((1u << calls_of(part)) - 1) & ~(part == PART_WINDOW ? others : 0);
 }
 
 /* Large heads take long: their long calls only. */

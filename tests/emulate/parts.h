@@ -6,8 +6,9 @@
 
 /* Programs that share the heads, so that they can run beside each other. */
 typedef enum emulated_part {
-    PART_FUSED, /* heads with fused_chunk, and without a cluster that takes turns */
-    PART_LIFT,  /* heads whose coordinates are made */
+    PART_FUSED,  /* heads with fused_chunk, and without a cluster that takes turns */
+    PART_LIFT,   /* heads whose coordinates are made */
+    PART_WINDOW, /* heads with a window */
     PART_OTHERS,
     EMULATED_PARTS
 } emulated_part;

@@ -20,31 +20,36 @@ enum { SEED = 20260722 };
 /* ---- calls ---- */
 
 static const emulated_call calls[EMULATED_CALLS] = {
-    {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false, 0},
-    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false, 0}, /* a cluster a head */
-    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false, 0},     /* in three passes over the state */
-    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false, 0}, /* one token after the other, with a state */
-    {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false, 0},
-    {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0},
-    {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0},
-    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0},     /* one block a head in the recurrent form */
-    {0, 11, 1, 2, 4, LAYOUT_PADDED, CHECK_RECENT, 132, false, 0}, /* with recent tokens beside the state */
-    {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false, 0},
-    {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0},
-    {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 0}, /* LONG_CALL: by segments */
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0},   /* and by one */
-    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0},  /* by fewer, of several panels each */
-    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0}, /* rings are gone round several times */
-    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0}, /* TOTALS_CALL: in totals, too */
-    {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0}, /* THREADS_CALL */
-    {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0},
-    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 3}, /* CLUSTER_CALL */
-    {0, 128, 1, 2, 4, LAYOUT_HEAD_MAJOR, CHECK_RESUME, 132, false, 2},
-    {5, 70, 2, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2},
-    {30, 9, 1, 1, 2, LAYOUT_PLAIN, CHECK_REPEAT, 132, false, 3},
-    {9, 1, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 132, false, 8},
+    {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false, 0, 0},
+    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false, 0, 0}, /* a cluster a head */
+    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false, 0, 0},     /* in three passes over the state */
+    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false, 0, 0}, /* one token after the other, with a state */
+    {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false, 0, 0},
+    {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0},
+    {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 0},
+    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0, 0}, /* one block a head in the recurrent form */
+    {0, 11, 1, 2, 4, LAYOUT_PADDED, CHECK_RECENT, 132, false, 0, 0}, /* with recent tokens beside the state */
+    {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false, 0, 0},
+    {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0, 0},
+    {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 0, 0}, /* LONG_CALL: by segments */
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0},   /* and by one */
+    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0},  /* by fewer, of several panels each */
+    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0}, /* rings are gone round several times */
+    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0}, /* TOTALS_CALL: in totals, too */
+    {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0}, /* THREADS_CALL */
+    {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0, 0},
+    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 3, 0}, /* CLUSTER_CALL */
+    {0, 128, 1, 2, 4, LAYOUT_HEAD_MAJOR, CHECK_RESUME, 132, false, 2, 0},
+    {5, 70, 2, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0},
+    {30, 9, 1, 1, 2, LAYOUT_PLAIN, CHECK_REPEAT, 132, false, 3, 0},
+    {9, 1, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 132, false, 8, 0},
+    {0, -1, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1}, /* WINDOW_CALL */
+    {0, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 1, false, 0, 1},
+    {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1},
+    {1, 3, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0, 1},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 2},
 };
 
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)
@@ -52,11 +57,14 @@ static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fp
     const bool positive = head->normalize != FPA_NORMALIZE_NONE;
     const int heads = lift_heads(head) ? lift_heads(head) : c->heads; /* as its constants are for */
     return (fpa_shape){.batch = c->batch,
-                       .length = (int64_t)c->times * facts->chunk + c->more,
+                       .length =
+                           (int64_t)c->times * facts->chunk + c->more + (int64_t)c->windows * head->window,
                        .heads = heads,
                        .query_heads = heads * (c->query_heads / c->heads),
                        .layout = c->layout,
-                       .inputs = positive ? INPUTS_POSITIVE : INPUTS_DENSE,
+                       .inputs = c->windows && c->times == 1 ? INPUTS_LARGE
+                                 : positive                  ? INPUTS_POSITIVE
+                                                             : INPUTS_DENSE,
                        .checks = c->checks};
 }
 
@@ -89,7 +97,7 @@ static bool choose_crowded(const void *choice, const fpa_module *module, const f
     (void)choice;
     *candidate = (fpa_candidate){.mechanism = "split", .segments = 1};
     if (size->form == FORM_RECURRENT)
-        candidate->mechanism = size->recent ? "decode_recent" : "decode";
+        candidate->mechanism = size->recent && !g->window ? "decode_recent" : "decode";
     else if (size->form == FORM_CHUNKED && g->kernel[CUDA_FUSED_CHUNK].threads && size->query_heads > 0)
         candidate->mechanism = "fused_chunk";
     else if (g->persistent)
@@ -161,6 +169,8 @@ static double now(void)
 
 static bool concerns(const struct fpa_cuda_module *cuda, int index)
 {
+    if (calls[index].windows && !cuda->geometry.window)
+        return false;
     return index == TOTALS_CALL ? cuda->kernel[CUDA_FUSED_CHUNK] != NULL
                                 : !calls[index].cluster || cuda->kernel[CUDA_CLUSTER_SCAN];
 }

@@ -8,7 +8,7 @@
 #include "heads.h"
 #include "module.h"
 
-/* Lengths are times * chunk + more. */
+/* Lengths are times * chunk + more + windows * (the window). */
 typedef struct emulated_call {
     int times, more;
     int batch, heads, query_heads;
@@ -17,6 +17,7 @@ typedef struct emulated_call {
     int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
     int cluster;         /* blocks of a sequence that take turns; 0: none do */
+    int windows;         /* not 0: of heads that have one */
 } emulated_call;
 
 /* Numbers of calls, from which on others of their kind follow. */
@@ -26,7 +27,8 @@ enum {
     TOTALS_CALL = 16,
     THREADS_CALL = 18,
     CLUSTER_CALL = 20,
-    EMULATED_CALLS = 25
+    WINDOW_CALL = 25,
+    EMULATED_CALLS = 30
 };
 
 typedef struct emulated_fixture {

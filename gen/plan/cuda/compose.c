@@ -99,6 +99,7 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->element = (int)dtype_size(plan->head->dtype);
     g->gate = plan->head->gate;
     g->unmasked = !plan->head->causal;
+    g->window = plan->written->window;
     g->query_tokens = cuda->query_tokens;
     if (plan->head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};

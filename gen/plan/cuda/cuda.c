@@ -20,10 +20,6 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
     const int weights = cuda_count_weights(plan->written);
-    if (plan->written->window)
-        return fail(error, FPA_UNSUPPORTED, head->origin,
-                    "head '%s' has a window of %d keys; CUDA kernels have none yet", head->name,
-                    plan->written->window);
     if (plan->written->lift && head->d > CUDA_MAX_COORDINATES)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' makes %d coordinates of q and k; CUDA kernels take at most %d coordinates",

@@ -29,6 +29,7 @@ enum {
     CUDA_DECODE_CLUSTER = 8, /* blocks of a head, at most, that add their sums up themselves */
     CUDA_DECODE_QUERIES = 4, /* query heads that one pass over the state serves */
     CUDA_SPLIT_REDUCTION_THREADS = 64,
+    CUDA_DECODE_WINDOW_THREADS = 128,
     CUDA_PAD_THREADS = 256,
     CUDA_SCAN_THREADS = 256,     /* of gate_scan and segment_scan */
     CUDA_SCAN_ELEMENTS = 2048,   /* of a copy, that a block of segment_scan takes */
@@ -49,7 +50,9 @@ typedef struct fpa_cuda_memory {
     int tiles;   /* attend: tiles of the state */
     int gates;   /* gated: sums of the keys' gates, then attend: of the queries' */
     int output;  /* fused_chunk of warpgroups: parts of o on their way out */
-    int size;    /* of all */
+    /* chunk_output beside a window: queries and keys as they are given, and which keys a mask keeps */
+    int given_queries, given_keys, kept;
+    int size; /* of all */
 } fpa_cuda_memory;
 
 /* How values are cut into blocks of columns, each with a z of its own. */

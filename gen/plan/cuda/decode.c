@@ -41,7 +41,7 @@ fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_err
     decode->bytes = rest + decode->stages * 16 * CUDA_DECODE_THREADS;
     decode->cluster = joins ? CUDA_DECODE_CLUSTER : 1;
     const bool whole = head->dv * dtype_size(head->state_dtype) % 16 == 0; /* rows, for bulk copies */
-    decode->resident_bytes = joins && whole ? rest : 0;
+    decode->resident_bytes = joins && whole && !in->plan->written->window ? rest : 0;
     decode->resident_least =
         rest + 4 * (8 * CUDA_DECODE_QUERIES * CUDA_DECODE_THREADS - CUDA_DECODE_ROOM); /* for sums */
     return FPA_OK;
@@ -51,11 +51,16 @@ void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_decode *decode = plan->cuda.decode;
     const struct fpa_cuda_block block = {CUDA_DECODE_THREADS, decode->bytes, decode->blocks};
-    g->kernel[CUDA_DECODE] = g->kernel[CUDA_DECODE_RECENT] = block;
+    g->kernel[CUDA_DECODE] = block;
+    if (plan->written->window)
+        g->kernel[CUDA_DECODE_WINDOW] = (struct fpa_cuda_block){CUDA_DECODE_WINDOW_THREADS, 0, 0};
+    else
+        g->kernel[CUDA_DECODE_RECENT] = block;
     if (decode->resident_bytes)
         g->kernel[CUDA_DECODE_RESIDENT] =
             (struct fpa_cuda_block){CUDA_DECODE_THREADS, decode->resident_bytes, 0};
-    g->kernel[CUDA_SPLIT_REDUCTION] = (struct fpa_cuda_block){CUDA_SPLIT_REDUCTION_THREADS, 0, 0};
+    if (!plan->written->window)
+        g->kernel[CUDA_SPLIT_REDUCTION] = (struct fpa_cuda_block){CUDA_SPLIT_REDUCTION_THREADS, 0, 0};
     g->decode_features = decode->features;
     g->decode_cluster = decode->cluster;
     g->decode_resident_least = decode->resident_least;
@@ -69,6 +74,7 @@ const fpa_field decode_fields[] = {FIELD_CONSTANT("decode_threads", CUDA_DECODE_
                                    FIELD_CONSTANT("decode_barriers", CUDA_DECODE_BARRIERS),
                                    FIELD_CONSTANT("decode_resident_most", CUDA_DECODE_RESIDENT_MOST),
                                    FIELD_CONSTANT("split_reduction_threads", CUDA_SPLIT_REDUCTION_THREADS),
+                                   FIELD_CONSTANT("decode_window_threads", CUDA_DECODE_WINDOW_THREADS),
                                    FIELD_AS(fpa_decode, "decode_features", features),
                                    FIELD_AS(fpa_decode, "decode_stages", stages),
                                    FIELD_AS(fpa_decode, "decode_blocks", blocks),

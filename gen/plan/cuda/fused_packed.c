@@ -152,6 +152,8 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
     const fpa_plan *plan = in->plan;
     if (!plan->head->causal)
         return unsuited(why, "it is not causal");
+    if (plan->written->window)
+        return unsuited(why, "it has a window");
     if (!plan->target->warpgroups || in->rows->element != 2 || reads_coordinates(in))
         return unsuited(why, "its operands are no rows of 16-bit numbers");
     if (in->rows->units > FUSED_MOST_UNITS || in->columns->all > MOST_COLUMNS || in->columns->tiles > 8 ||

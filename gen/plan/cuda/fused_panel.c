@@ -39,6 +39,8 @@ fpa_status plan_fused_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
     const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
     if (!in->plan->head->causal)
         return unsuited(why, "it is not causal");
+    if (in->plan->written->window)
+        return unsuited(why, "it has a window");
     if (!split || in->rows->slices > 1 || split->panel != 16 * CUDA_WARPS)
         return unsuited(why, "its state does not fit into the registers of a block, or its panels are short");
     pass->memory = place_panels(in, split);

@@ -98,6 +98,8 @@ static void choose_slices(const fpa_plan *plan, fpa_cuda_rows *rows)
     /* coordinates of a block that has all of them need not be packed */
     const bool one = plan->target->warpgroups && plan->features == plan->head->d && wanted <= most;
     rows->warp_units = wanted >= most || (one && wanted > 2) ? most : wanted >= 2 ? 2 : 1;
+    if (wanted == 3 && most > 3 && plan->written->window) /* one block has all features */
+        rows->warp_units = 3;
     rows->slices = (rows->units + CUDA_WARPS * rows->warp_units - 1) / (CUDA_WARPS * rows->warp_units);
     rows->features = rows->slices * CUDA_WARPS * rows->warp_units * CUDA_UNIT;
 }

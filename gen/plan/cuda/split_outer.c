@@ -315,6 +315,8 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
     fpa_split_outer *split = made;
     if (!plan->target->warpgroups)
         return unsuited(why, "the GPU has no warpgroups");
+    if (in->plan->written->window)
+        return unsuited(why, "it has a window");
     if (in->rows->element != 2)
         return unsuited(why, "its products are no 16-bit numbers");
     split->columns = cuda_columns(plan->head, MOST_COLUMNS);

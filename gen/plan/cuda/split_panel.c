@@ -23,16 +23,24 @@ static void choose_pitches(const fpa_cuda_inputs *in, fpa_split_panel *split)
     split->value_pitch = odd_pitch(8 * split->columns.tiles * element);
     split->tile_pitch = odd_pitch(8 * split->columns.all * element);
     split->output_pitch = odd_pitch(8 * split->columns.tiles * (int)dtype_size(in->plan->head->dtype));
+    if (!in->plan->written->window)
+        return;
+    /* whole steps of the matrix instruction */
+    split->given_pitch = odd_pitch(round_up(head_width(in->plan->written), 16) * element);
+    if (!in->plan->written->lift)
+        split->raw_pitch = split->given_pitch;
 }
 
 /* Once keys are packed their raw vectors make room for the next ones; values have two tiles, so that
- * loads run ahead. */
+ * loads run ahead. So have keys as they are given. */
 static int place_keys(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_cuda_memory *memory,
                       int at)
 {
     memory->keys = at;
     memory->raw = memory->keys + in->rows->row_count * split->key_pitch;
-    memory->values = memory->raw + split->panel * split->raw_pitch;
+    memory->given_keys = memory->raw + (in->plan->written->lift ? split->panel * split->raw_pitch : 0);
+    memory->values = split->given_pitch ? memory->given_keys + 2 * split->panel * split->given_pitch
+                                        : memory->raw + split->panel * split->raw_pitch;
     return memory->values + 2 * split->panel * split->value_pitch;
 }
 
@@ -45,7 +53,10 @@ static void place(const fpa_cuda_inputs *in, fpa_split_panel *split)
     state->size = round_up(state->gates + gate * split->panel * 16, 16);
     output->queries = 0;
     output->gates = in->rows->row_count * split->query_pitch;
-    int rest = round_up(output->gates + gate * 8 * (split->panel + split->query_tokens), 16);
+    output->given_queries = output->gates;
+    output->kept = output->given_queries + split->query_tokens * split->given_pitch;
+    const int masks = split->given_pitch ? 4 * split->panel : 0;
+    int rest = round_up(output->kept + masks + gate * 8 * (split->panel + split->query_tokens), 16);
     output->tiles = rest;
     int size = place_keys(in, split, output, rest);
     size = largest(size, rest + CUDA_STATE_STAGES * CUDA_GROUP * CUDA_UNIT * split->tile_pitch);
@@ -88,7 +99,8 @@ static bool fits(const fpa_cuda_inputs *in, int tiles, int panel, int bytes, fpa
 static bool find_blocks(const fpa_cuda_inputs *in, int least, fpa_split_panel *split)
 {
     static const int sizes[][2] = {{4, 64}, {4, 32}, {2, 64}, {2, 32}, {1, 64}, {1, 32}, {1, 16}};
-    const int limit = in->plan->target->shared_memory, most = in->rows->element == 4 ? 2 : 4;
+    const int limit = in->plan->target->shared_memory;
+    const int most = in->rows->element == 4 || in->plan->written->window ? 2 : 4;
     for (int blocks = 2; blocks >= 1; blocks--)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             if (sizes[i][0] <= most && sizes[i][1] >= least &&
@@ -116,6 +128,19 @@ static int choose_chunk(const fpa_plan *plan, fpa_columns columns)
     return work_best_chunk(plan, &geometry, STEP, MOST);
 }
 
+/* Beside a window exponents want waits to be hidden; where dots are short there are registers for a third block. */
+static int output_blocks(const fpa_cuda_inputs *in, const fpa_split_panel *split)
+{
+    enum { FEW_SUMS = 18 };
+    const fpa_cuda_rows *rows = in->rows;
+    const int sums = split->query_tiles * split->columns.all;
+    const bool is_short = head_width(in->plan->written) <= 16 && rows->dot_steps <= 1 && rows->factors <= 2;
+    if (in->plan->written->window && rows->element == 2 && is_short && sums <= FEW_SUMS &&
+        3 * (split->chunk_output.size + 1024) <= in->plan->target->shared_memory)
+        return 3;
+    return cuda_occupancy(in->plan, sums + 16, split->chunk_output.size);
+}
+
 fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
     (void)error;
@@ -135,8 +160,7 @@ fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
     }
     split->chunk_state_blocks =
         cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, split->chunk_state.size);
-    split->chunk_output_blocks =
-        cuda_occupancy(in->plan, split->query_tiles * split->columns.all + 16, split->chunk_output.size);
+    split->chunk_output_blocks = output_blocks(in, split);
     return FPA_OK;
 }
 
@@ -178,10 +202,17 @@ void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     work_split_panel(plan, plan->cuda.split_panel, g);
 }
 
-const fpa_field cuda_memory_fields[] = {FIELD(fpa_cuda_memory, queries), FIELD(fpa_cuda_memory, keys),
-                                        FIELD(fpa_cuda_memory, raw),     FIELD(fpa_cuda_memory, values),
-                                        FIELD(fpa_cuda_memory, tiles),   FIELD(fpa_cuda_memory, gates),
-                                        FIELD(fpa_cuda_memory, output),  FIELDS_END};
+const fpa_field cuda_memory_fields[] = {FIELD(fpa_cuda_memory, queries),
+                                        FIELD(fpa_cuda_memory, keys),
+                                        FIELD(fpa_cuda_memory, raw),
+                                        FIELD(fpa_cuda_memory, values),
+                                        FIELD(fpa_cuda_memory, tiles),
+                                        FIELD(fpa_cuda_memory, gates),
+                                        FIELD(fpa_cuda_memory, output),
+                                        FIELD(fpa_cuda_memory, given_queries),
+                                        FIELD(fpa_cuda_memory, given_keys),
+                                        FIELD(fpa_cuda_memory, kept),
+                                        FIELDS_END};
 
 #define PANEL(member) FIELD(fpa_split_panel, member)
 const fpa_field split_panel_fields[] = {
@@ -195,6 +226,7 @@ const fpa_field split_panel_fields[] = {
     PANEL(value_pitch),
     PANEL(tile_pitch),
     PANEL(output_pitch),
+    PANEL(given_pitch),
     FIELD_PART(fpa_split_panel, "chunk_output_memory", chunk_output, cuda_memory_fields),
     PANEL(chunk_output_blocks),
     FIELDS_END};

@@ -14,6 +14,7 @@ typedef struct fpa_split_panel {
     int panel;        /* tokens of a panel of keys */
     /* pitches, bytes: from a row of a panel, a token's raw vector, a row of values, of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch, output_pitch;
+    int given_pitch; /* of q and k as they are given, whose products are a window's exponents */
     fpa_cuda_memory chunk_state, chunk_output;
     int chunk_state_blocks, chunk_output_blocks; /* on a multiprocessor at a time */
 } fpa_split_panel;

@@ -52,6 +52,16 @@ static void count_segment_scan(const fpa_plan *plan, struct fpa_cuda_kernel_work
     work->copy.instructions = numbers / (32 * 8) * 20;
 }
 
+/* A token's: an exponent a key by lanes that share it, and a column a thread; exponents, the largest one, weights, sums. */
+static void count_decode_window(const fpa_plan *plan, struct fpa_cuda_kernel_work *work)
+{
+    const int keys = plan->written->window, numbers = head_width(plan->written) + plan->head->dv;
+    work->copy.bytes = keys * numbers * (int)dtype_size(plan->head->dtype);
+    work->copy.instructions = keys * (4 * numbers + 40) / 32;
+    work->copy.shared = keys * plan->head->dv / 32;
+    work->trips = 4;
+}
+
 /* A state is read and written, fp32 or 16 bits; a round of a block is 256 threads' 16 bytes. q, k and v, then rows, then
  * parts of o, and their sums: four trips. Recent tokens are six groups more, of k, v, scores and sums. */
 void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
@@ -64,6 +74,8 @@ void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
             (struct fpa_cuda_kernel_work){.copy = {.bytes = kernel == CUDA_DECODE_RECENT ? state : 2 * state,
                                                    .instructions = state / (16 * 32) * 24},
                                           .trips = kernel == CUDA_DECODE_RECENT ? 24 : 4};
+    if (plan->written->window)
+        count_decode_window(plan, &g->work[CUDA_DECODE_WINDOW]);
 }
 
 /* Rows of 16 tokens are read and written. padded: numbers of one then, 0: they stay as they are. */

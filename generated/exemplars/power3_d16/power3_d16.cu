@@ -142,6 +142,7 @@ enum {
  *   NAME_decode             the recurrent form: update and query in one pass over the state
  *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
@@ -154,7 +155,7 @@ enum {
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _split_reduction */
+#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
@@ -170,7 +171,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 14
+#define FPA_CUDA_KERNELS 15
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -207,6 +208,7 @@ struct fpa_cuda_geometry {
     int element;               /* bytes of a number of q, k, v and o */
     int gate;                  /* 1: gated */
     int unmasked;              /* 1: every query sees all keys */
+    int window;                /* newest keys whose weights are exponentials; 0: none */
     int decays;                /* 1: NAME_gate_scan leaves decays, too */
     int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
     int padded_vector;         /* NAME_pad_rows: numbers that rows of q and k, */
@@ -237,7 +239,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 15
+#define FPA_CUDA_VERSION 16
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -301,7 +303,12 @@ struct fpa_cuda_call {
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */
     long long group;  /* query heads that share a key's head */
-    long long recent; /* NAME_decode_recent: tokens of k, v and log_gate before the query's own */
+    /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's
+     * first */
+    long long recent;
+    /* beside a window: as they are given, whatever coordinates q and k become */
+    const void *given_q, *given_k;
+    long long given_q_stride[3], given_k_stride[3];
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };
@@ -489,7 +496,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
-    15, /* version */
+    16, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -504,6 +511,7 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
         { 256, 70272, 2 }, /* decode */
         { 0, 0, 0 }, /* decode_resident */
         { 256, 70272, 2 }, /* decode_recent */
+        { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
     },
     1024, /* features */
@@ -517,6 +525,7 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
     2, /* element */
     0, /* gate */
     0, /* unmasked */
+    0, /* window */
     0, /* decays */
     0, /* value_width */
     0, /* padded_vector */
@@ -555,6 +564,7 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 122880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 122880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 61440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
     },
     { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* totals */
