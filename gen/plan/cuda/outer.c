@@ -120,6 +120,15 @@ static fpa_status invert_rows(const fpa_plan *plan, arena *lasting, fpa_outer_pl
     return FPA_OK;
 }
 
+/* Rows of a vector that device memory has: all up to the last one that is not zero, in whole blocks; or coordinates. */
+static int count_stored(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    int rows = OUTER_BLOCK * outer->row_blocks;
+    while (rows > OUTER_BLOCK && outer->source[rows - 1] < 0)
+        rows--;
+    return outer->coordinates ? plan->head->d : round_up(rows, OUTER_BLOCK);
+}
+
 static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
 {
     const int rows = OUTER_BLOCK * outer->row_blocks;
@@ -127,9 +136,10 @@ static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
     for (int i = rows - 1; i >= 0; i--)
         if (outer->source[i] < 0)
             outer->zero_row = i;
-    outer->coordinates = rows == plan->head->d && rows % OUTER_STEP == 0;
+    outer->coordinates = rows >= plan->head->d;
     for (int i = 0; i < rows && outer->coordinates; i++)
-        outer->coordinates = outer->source[i] == i;
+        outer->coordinates = outer->source[i] == (i < plan->head->d ? i : -1);
+    outer->vector_rows = count_stored(plan, outer);
 }
 
 /* ---- dots ---- */

@@ -94,6 +94,9 @@ static bool choose_sizes(const fpa_plan *plan, fpa_pack_kernel *pack)
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
 {
     fpa_pack_kernel *pack = &split->pack;
+    pack->direct = in->plan->projection_count == 0;
+    if (pack->direct)
+        return FPA_OK;
     places p = {.rows = in->rows};
     p.place = pack->place = arena_array(in->memory, in->rows->row_count, sizeof *p.place);
     if (!p.place)

@@ -41,7 +41,7 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
                  .instructions = (outer->rows ? 4 : 6) * 4 * tiles +
                                  (outer->rows ? 0 : 7 * outer->prefix_factors * kernel->shares * rounds) +
                                  (19 + (plan->head->gate ? 12 : 0)) * warps,
-                 .bytes = work_operand_bytes(plan, 8 * outer->row_blocks + plan->head->dv)},
+                 .bytes = work_operand_bytes(plan, outer->vector_rows + plan->head->dv)},
         .copy = count_copy(split),
         .trips = 3};
 }
@@ -78,7 +78,7 @@ static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_
 {
     const int blocks = split->columns.blocks, tiles = split->columns.tiles, columns = split->columns.all;
     const int steps = split->outer.dot_first[plan->score->dot_count], gate = plan->head->gate ? 1 : 0;
-    const int vector = 8 * split->outer.row_blocks + plan->head->dv;
+    const int vector = split->outer.vector_rows + plan->head->dv;
     return (struct fpa_cuda_kernel_work){
         .warpgroups = 1,
         .step = {.shared = blocks * (4 * tiles + 11 * steps),
@@ -92,10 +92,20 @@ static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_
         .trips = 3};
 }
 
+/* A piece of 8 rows: their numbers of coordinates, and weights, are looked up, a number each is read. */
+static struct fpa_cuda_kernel_work count_pieces(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const int blocks = split->outer.vector_rows / OUTER_BLOCK;
+    return (struct fpa_cuda_kernel_work){
+        .step = {.instructions = blocks * (plan->weighted_count ? 50 : 40),
+                 .bytes = work_operand_bytes(plan, plan->head->d + split->outer.vector_rows)},
+        .trips = 2};
+}
+
 /* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. */
 static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    const int d = plan->head->d, blocks = split->outer.row_blocks,
+    const int d = plan->head->d, blocks = split->outer.vector_rows / OUTER_BLOCK,
               projected = work_projected_rows(plan) * d / 256;
     return (struct fpa_cuda_kernel_work){
         .step = {.products = work_projection_products(plan),
@@ -112,5 +122,5 @@ void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct
         g->work[CUDA_CHUNK_STATE_SMALL] = work_chunk_state(plan, split, &split->state[1]);
     g->work[CUDA_CHUNK_OUTPUT] = count_output(plan, split);
     if (!split->outer.coordinates)
-        g->work[CUDA_PACK_ROWS] = count_pack(plan, split);
+        g->work[CUDA_PACK_ROWS] = split->pack.direct ? count_pieces(plan, split) : count_pack(plan, split);
 }
