@@ -77,6 +77,7 @@ static const char emulated_heads[] =
     "  h('rowshalf', { d = 72, dv = 136, dtype = 'f16', terms = { term { some(60, 72, 1) }, term { "
     "identity(), "
     "weight = 3 } }, scale = 1 / 4 }),\n"
+    "  h('turned', { d = 248, dv = 72, scale = 1 / 16, terms = term { some(240, 248, 1) } }),\n"
     "  h('scaled', { d = 77, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(77, 70) } }),\n"
     "  h('shifted', { d = 29, dv = 40, dtype = 'f16', scale = 1 / 8, normalize = 'sum',\n"
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
@@ -138,6 +139,7 @@ static const char *const emulated_fixed[] = {
     "gatednorm",     /* 1 + sum, with a gate */
     "manydots",      /* dots one after the other, padded values */
     "rowshalf",      /* features that are rows, packed from two sources */
+    "turned",        /* a matrix that a block has no room for */
     "scaled",        /* rows from coordinates as they lie, weighted */
     "shifted",       /* and not weighted, among them ones */
     "placed",        /* coordinates that are functions of a position, masks */

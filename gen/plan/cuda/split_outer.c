@@ -213,13 +213,14 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
     return true;
 }
 
-/* Registers for what a pair's dots become: all dots, or one of them, the product of those before, and the sum of
- * monomials, which one monomial's product is itself. */
+/* Registers for what a pair's dots become: all dots; or the sum of monomials, and for half of the keys a dot, and the
+ * product of those before, which is the sum where there is one monomial, beside operands. */
 static int score_registers(const fpa_score *score, bool in_turn)
 {
+    enum { OPERANDS = 20 };
     const bool several = score->monomial_count > 1;
     if (in_turn)
-        return 32 * (several ? 3 : 2);
+        return 32 + 16 * (several ? 2 : 1) + OPERANDS;
     return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
 }
 

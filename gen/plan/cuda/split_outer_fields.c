@@ -57,7 +57,8 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->kernel[CUDA_CHUNK_OUTPUT] =
         (struct fpa_cuda_block){WARPGROUP_THREADS * (split->output_groups + 1), split->output_bytes, 1};
     if (!split->outer.coordinates)
-        g->kernel[CUDA_PACK_ROWS] = (struct fpa_cuda_block){CUDA_THREADS, split->pack.bytes, 0};
+        g->kernel[CUDA_PACK_ROWS] =
+            (struct fpa_cuda_block){split->pack.threads, split->pack.bytes, split->pack.blocks};
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
     g->vector_rows = split->outer.vector_rows;
@@ -115,6 +116,9 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     FIELD_AS(fpa_split_outer, "pack_direct", pack.direct), FIELD_AS(fpa_split_outer, "pack_tile", pack.tile),
     FIELD_AS(fpa_split_outer, "pack_pitch", pack.pitch),
+    FIELD_AS(fpa_split_outer, "pack_buffers", pack.buffers),
+    FIELD_AS(fpa_split_outer, "pack_blocks", pack.blocks),
+    FIELD_AS(fpa_split_outer, "pack_threads", pack.threads),
     FIELD_AS(fpa_split_outer, "pack_keeps", pack.keeps_matrices), FIELD_CONSTANT("pack_tokens", PACK_TOKENS),
     TABLE("pack_place", pack.place, pack.places, 1, 0), FIELD_AS(fpa_split_outer, "pack_rows", pack.rows),
     FIELDS_END};

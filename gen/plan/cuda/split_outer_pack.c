@@ -68,11 +68,12 @@ static int matrix_bytes(const fpa_plan *plan)
     return tiles * steps * 512;
 }
 
-/* A tile is fetched while the one before it is packed. */
-static bool choose_tile(fpa_pack_kernel *pack, int matrices, int limit)
+/* A tile is fetched while the one before it is packed, where there are two. */
+static bool choose_tile(fpa_pack_kernel *pack, int matrices, int buffers, int most, int limit)
 {
-    for (pack->tile = 64; pack->tile >= 16; pack->tile /= 2) {
-        pack->bytes = 2 * pack->tile * pack->pitch + matrices;
+    pack->buffers = buffers;
+    for (pack->tile = most; pack->tile >= 16; pack->tile /= 2) {
+        pack->bytes = buffers * pack->tile * pack->pitch + matrices;
         if (pack->bytes <= limit)
             return true;
     }
@@ -80,21 +81,31 @@ static bool choose_tile(fpa_pack_kernel *pack, int matrices, int limit)
 }
 
 /* Two blocks a multiprocessor fetch while others multiply; but matrices that are split anew for each tile of tokens
- * take longer than what a second block gains. */
+ * take longer than what a second block, or a second tile, gains. */
 static bool choose_sizes(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
+    enum { TILE = 64, LARGE_TILE = 128 };
     const int limit = plan->target->shared_memory, two = limit / 2 - 1024, matrices = matrix_bytes(plan);
     pack->keeps_matrices = true;
-    if (choose_tile(pack, matrices, two) || choose_tile(pack, matrices, limit))
+    if (choose_tile(pack, matrices, 2, TILE, two) || choose_tile(pack, matrices, 2, TILE, limit))
         return true;
     pack->keeps_matrices = false;
-    return choose_tile(pack, 0, two) || choose_tile(pack, 0, limit);
+    return choose_tile(pack, 0, 1, LARGE_TILE, limit);
+}
+
+/* As many warps as hide each other's waits. */
+static void choose_threads(const fpa_plan *plan, fpa_pack_kernel *pack)
+{
+    enum { WARPS = 16 };
+    pack->blocks = 2 * (pack->bytes + 1024) <= plan->target->shared_memory ? 2 : 1;
+    pack->threads = 32 * WARPS / pack->blocks;
 }
 
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
 {
     fpa_pack_kernel *pack = &split->pack;
     pack->direct = in->plan->projection_count == 0;
+    pack->threads = CUDA_THREADS;
     if (pack->direct)
         return FPA_OK;
     places p = {.rows = in->rows};
@@ -107,5 +118,6 @@ fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *wh
     pack->pitch = 16 * ((2 * pack->rows + 15) / 16 | 1);
     if (!choose_sizes(in->plan, pack))
         return unsuited(why, "a block of its packed rows does not fit into shared memory");
+    choose_threads(in->plan, pack);
     return FPA_OK;
 }
