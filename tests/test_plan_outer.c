@@ -119,6 +119,7 @@ static void check_rows(const struct made *m)
     const fpa_plan *plan = &m->plan;
     const fpa_outer_plan *outer = &m->outer;
     int kept = 0;
+    bool gathered = false;
     for (int i = 0; i < plan->row_count; i++) {
         if (outer->row[i] < 0)
             continue;
@@ -132,6 +133,8 @@ static void check_rows(const struct made *m)
         const bool again = row >= 0 && outer->row[row] != i;
         seen += row >= 0 && !again;
         assert_true(!again || (outer->row[row] < i && seen == kept));
+        assert_true(row < 0 || i < outer->vector_rows);
+        gathered |= again;
     }
     assert_true(outer->row[0] <= 0);
     check_run(outer->row, plan->head->d, 16);
@@ -141,8 +144,9 @@ static void check_rows(const struct made *m)
     assert_int_equal(outer->ones_row, outer->row[plan->ones_row]);
     if (outer->zero_row >= 0)
         assert_int_equal(outer->source[outer->zero_row], -1);
-    assert_int_equal(outer->coordinates,
-                     plan->head->d % 16 == 0 && 8 * outer->row_blocks == plan->head->d && outer->row[0] == 0);
+    assert_int_equal(outer->coordinates, outer->row[0] == 0 && kept == plan->head->d && !gathered);
+    assert_true(outer->vector_rows == plan->head->d || outer->vector_rows % 8 == 0);
+    assert_in_range(outer->vector_rows, 1, 8 * outer->row_blocks);
 }
 
 static void rows_keep_their_runs_and_alignment(void **state)

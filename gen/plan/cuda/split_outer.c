@@ -326,11 +326,14 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
     const char *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
     if (refusal)
         return unsuited(why, refusal);
-    split->chunk = choose_chunk(plan, split);
     split->dots = plan->score->dot_count;
     split->dot_steps = split->outer.dot_first[split->dots];
     split->output_registers = warpgroup_registers(split->output_groups);
     split->output_producer_registers = warpgroup_producer_registers(split->output_groups);
     status = make_tables(in, split, error);
-    return status || split->outer.coordinates ? status : plan_pack(in, split, why, error);
+    if (!status && !split->outer.coordinates)
+        status = plan_pack(in, split, why, error);
+    if (!status && !*why)
+        split->chunk = choose_chunk(plan, split);
+    return status;
 }
