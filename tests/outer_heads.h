@@ -68,6 +68,10 @@ static const struct suited {
     /* a dot of 12 coordinates of 16, which it gathers */
     {"d = 16, dv = 16, terms = term { select(range(1, 12)), trainable { name = 'W', rows = 8 } }", 96, false,
      2, 1, 2, 0},
+    /* two dots of few coordinates of many, which share some */
+    {"d = 200, dv = 16, terms = { term { select(range(3, 18)), select(range(50, 60)) }, "
+     "term { select(range(11, 26)), select(range(100, 107)) } }",
+     304, false, 6, 3, 3, 0},
 };
 
 /* The others, and why. */

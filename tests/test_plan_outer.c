@@ -114,6 +114,27 @@ static void check_run(const int *row, int count, int aligned)
         assert_int_equal(row[i], row[0] + i);
 }
 
+static void check_made_runs(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    assert_true(outer->row[0] <= 0);
+    check_run(outer->row, plan->head->d, 16);
+    for (int i = 0; i < plan->projection_count; i++)
+        check_run(outer->row + plan->projections[i].first_row,
+                  plan->head->matrices[plan->projections[i].matrix].rows, 16);
+}
+
+/* Rows that no dot before has follow each other from a multiple of 16 on. */
+static void check_dot_runs(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    int next = 0;
+    for (int i = 0; i < plan->score->dot_count; i++) {
+        next = (next + 15) / 16 * 16;
+        for (int r = 0; r < plan->dots[i].row_count; r++)
+            if (outer->row[plan->dots[i].rows[r]] >= next)
+                assert_int_equal(outer->row[plan->dots[i].rows[r]], next++);
+    }
+}
+
 static void check_rows(const struct made *m)
 {
     const fpa_plan *plan = &m->plan;
@@ -136,11 +157,10 @@ static void check_rows(const struct made *m)
         assert_true(row < 0 || i < outer->vector_rows);
         gathered |= again;
     }
-    assert_true(outer->row[0] <= 0);
-    check_run(outer->row, plan->head->d, 16);
-    for (int i = 0; i < plan->projection_count; i++)
-        check_run(outer->row + plan->projections[i].first_row,
-                  plan->head->matrices[plan->projections[i].matrix].rows, 16);
+    if (outer->by_dots)
+        check_dot_runs(plan, outer);
+    else
+        check_made_runs(plan, outer);
     assert_int_equal(outer->ones_row, outer->row[plan->ones_row]);
     if (outer->zero_row >= 0)
         assert_int_equal(outer->source[outer->zero_row], -1);

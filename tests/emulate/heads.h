@@ -78,6 +78,9 @@ static const char emulated_heads[] =
     "identity(), "
     "weight = 3 } }, scale = 1 / 4 }),\n"
     "  h('turned', { d = 248, dv = 72, scale = 1 / 16, terms = term { some(240, 248, 1) } }),\n"
+    "  h('chosen', { d = 131, dv = 24, dtype = 'f16', scale = 1 / 4, terms = { term { select(range(3, 18)), "
+    "select(range(30, 36)) },\n"
+    "    term { select(range(11, 20)), select(range(40, 47)), some(4, 131, 1), weight = 3 } } }),\n"
     "  h('scaled', { d = 77, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(77, 70) } }),\n"
     "  h('shifted', { d = 29, dv = 40, dtype = 'f16', scale = 1 / 8, normalize = 'sum',\n"
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
@@ -139,6 +142,7 @@ static const char *const emulated_fixed[] = {
     "gatednorm",     /* 1 + sum, with a gate */
     "manydots",      /* dots one after the other, padded values */
     "rowshalf",      /* features that are rows, packed from two sources */
+    "chosen",        /* rows as dots have them */
     "turned",        /* a matrix that a block has no room for */
     "scaled",        /* rows from coordinates as they lie, weighted */
     "shifted",       /* and not weighted, among them ones */
