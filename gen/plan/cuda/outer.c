@@ -267,6 +267,19 @@ static fpa_status lay_vectors(const fpa_plan *plan, const bool *kept, bool by_do
     return status;
 }
 
+/* Rows of run-time diagonals are packed as they come, one after the other. */
+static bool keeps_diagonals(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        const int *row = outer->row + plan->projections[i].first_row;
+        for (int r = 1; r < matrix->rows && matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL; r++)
+            if (row[r] != row[0] + r || row[0] < 0)
+                return false;
+    }
+    return true;
+}
+
 /* Coordinates as they lie, where those are all; else what is shorter. */
 static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasting, fpa_outer_plan *outer,
                                fpa_error *error)
@@ -280,7 +293,7 @@ static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasti
     if (status || outer->coordinates)
         return status;
     status = lay_vectors(plan, kept, true, memory, lasting, &other, error);
-    if (!status && other.row_blocks < outer->row_blocks)
+    if (!status && other.row_blocks < outer->row_blocks && keeps_diagonals(plan, &other))
         *outer = other;
     return status;
 }

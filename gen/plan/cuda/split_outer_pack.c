@@ -25,17 +25,27 @@ static void place_block(places *p, const int *source)
     p->next += BLOCK;
 }
 
-/* Rows that no vector has, of which others are made: runs follow each other. */
-static void place_run(places *p, int first, int count)
+/* Rows of a run-time diagonal follow each other, as in vectors that have them. */
+static void place_diagonal(places *p, const fpa_projection *projection, const int *row, const fpa_head *head)
 {
-    if (p->place[first] >= 0)
+    const fpa_matrix *matrix = &head->matrices[projection->matrix];
+    const int first = row[projection->first_row];
+    if (matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL || p->place[first] >= 0)
         return;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < matrix->rows; i++)
         p->place[first + i] = p->next + i;
-    p->next = round_up(p->next + count, BLOCK);
+    p->next = round_up(p->next + matrix->rows, BLOCK);
 }
 
-/* Coordinates as they come, with zeros up to whole steps; then what vectors have besides, and the rest. */
+/* A row that no vector has, of which another is made. */
+static void place_row(places *p, int row)
+{
+    if (p->place[row] < 0)
+        p->place[row] = p->next++;
+}
+
+/* Coordinates as they come, with zeros up to whole steps; then what vectors have besides, and what that is made of. Other
+ * projected rows have no place: -1. */
 static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, places *p)
 {
     const fpa_plan *plan = in->plan;
@@ -45,14 +55,15 @@ static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, 
     p->next = round_up(plan->head->d, STEP);
     for (int b = 0; b < split->outer.row_blocks; b++)
         place_block(p, split->source + b * BLOCK);
-    for (int i = 0; i < plan->projection_count; i++) {
-        const fpa_projection *projection = &plan->projections[i];
-        place_run(p, row[projection->first_row], plan->head->matrices[projection->matrix].rows);
+    for (int i = 0; i < plan->projection_count; i++)
+        place_diagonal(p, &plan->projections[i], row, plan->head);
+    for (int i = 0; i < plan->weighted_count; i++) {
+        place_row(p, row[plan->weighted[i].from]);
+        place_row(p, row[plan->weighted[i].row]);
     }
-    for (int i = 0; i < plan->weighted_count; i++)
-        place_run(p, row[plan->weighted[i].row], 1);
-    place_run(p, in->rows->ones_row, 1);
-    place_run(p, in->rows->zero_row, 1);
+    place_row(p, in->rows->ones_row);
+    place_row(p, in->rows->zero_row);
+    p->next = round_up(p->next, BLOCK);
 }
 
 /* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */
