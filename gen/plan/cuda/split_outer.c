@@ -60,7 +60,8 @@ static int fetched_bytes(const fpa_split_outer *split)
     return 64 * SLAB * ((split->outer.row_blocks + 7) / 8 + (split->columns.tiles + 7) / 8);
 }
 
-/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block. */
+/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries
+ * do without. */
 static int ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
 {
     if (plan->head->normalize == FPA_NORMALIZE_NONE)
@@ -206,7 +207,8 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
     const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
     const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
     const int keys = fetched_bytes(split) + (plan->head->gate ? GATES : 0) + BARRIERS;
-    const int tile = 1024 * tiles + BARRIERS, fixed = ones_bytes(plan, split) + ITEMS;
+    const int tile = 1024 * tiles + BARRIERS,
+              fixed = ITEMS + (split->columns.tiles == 8 ? ones_bytes(plan, split) : 0);
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;
     split->query_stages = query_stages;
     split->key_stages = (rest - LEAST_TILES * tile) / keys;
