@@ -18,8 +18,8 @@ static const struct suited {
     {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 16 }", 2112, true, 36, 3, 12, 8},
     {"d = 128, dv = 128, terms = power { degree = 2 }, block = 8", 8320, true, 136, 3, 46, 16},
     {"d = 256, dv = 64, terms = power { degree = 2 }, block = 8", 33024, true, 528, 3, 176, 32},
-    {"d = 40, dv = 64, terms = power { degree = 2 }, block = 8", 840, false, 15, 3, 5, 5},
-    {"d = 60, dv = 64, terms = tspow { d = 60, degree = 2, block = 8 }", 1860, false, 36, 3, 12, 8},
+    {"d = 40, dv = 64, terms = power { degree = 2 }, block = 8", 840, true, 15, 3, 5, 5},
+    {"d = 60, dv = 64, terms = tspow { d = 60, degree = 2, block = 8 }", 1860, true, 36, 3, 12, 8},
     {"d = 32, dv = 64, terms = power { degree = 3 }, block = 8", 10240, true, 160, 2, 88, 0},
     {"d = 32, dv = 32, terms = tspow { d = 32, degree = 3, block = 4 }", 7680, true, 140, 2, 80, 0},
     {"d = 48, dv = 48, scale = 1 / sqrt(48), block = 8, normalize = 'max', "
@@ -68,6 +68,10 @@ static const struct suited {
     /* a dot of 12 coordinates of 16, which it gathers */
     {"d = 16, dv = 16, terms = term { select(range(1, 12)), trainable { name = 'W', rows = 8 } }", 96, false,
      2, 1, 2, 0},
+    /* two dots of few coordinates of many, which share some */
+    {"d = 200, dv = 16, terms = { term { select(range(3, 18)), select(range(50, 60)) }, "
+     "term { select(range(11, 26)), select(range(100, 107)) } }",
+     304, false, 6, 3, 3, 0},
 };
 
 /* The others, and why. */

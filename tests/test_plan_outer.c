@@ -114,11 +114,33 @@ static void check_run(const int *row, int count, int aligned)
         assert_int_equal(row[i], row[0] + i);
 }
 
+static void check_made_runs(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    assert_true(outer->row[0] <= 0);
+    check_run(outer->row, plan->head->d, 16);
+    for (int i = 0; i < plan->projection_count; i++)
+        check_run(outer->row + plan->projections[i].first_row,
+                  plan->head->matrices[plan->projections[i].matrix].rows, 16);
+}
+
+/* Rows that no dot before has follow each other from a multiple of 16 on. */
+static void check_dot_runs(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    int next = 0;
+    for (int i = 0; i < plan->score->dot_count; i++) {
+        next = (next + 15) / 16 * 16;
+        for (int r = 0; r < plan->dots[i].row_count; r++)
+            if (outer->row[plan->dots[i].rows[r]] >= next)
+                assert_int_equal(outer->row[plan->dots[i].rows[r]], next++);
+    }
+}
+
 static void check_rows(const struct made *m)
 {
     const fpa_plan *plan = &m->plan;
     const fpa_outer_plan *outer = &m->outer;
     int kept = 0;
+    bool gathered = false;
     for (int i = 0; i < plan->row_count; i++) {
         if (outer->row[i] < 0)
             continue;
@@ -132,17 +154,19 @@ static void check_rows(const struct made *m)
         const bool again = row >= 0 && outer->row[row] != i;
         seen += row >= 0 && !again;
         assert_true(!again || (outer->row[row] < i && seen == kept));
+        assert_true(row < 0 || i < outer->vector_rows);
+        gathered |= again;
     }
-    assert_true(outer->row[0] <= 0);
-    check_run(outer->row, plan->head->d, 16);
-    for (int i = 0; i < plan->projection_count; i++)
-        check_run(outer->row + plan->projections[i].first_row,
-                  plan->head->matrices[plan->projections[i].matrix].rows, 16);
+    if (outer->by_dots)
+        check_dot_runs(plan, outer);
+    else
+        check_made_runs(plan, outer);
     assert_int_equal(outer->ones_row, outer->row[plan->ones_row]);
     if (outer->zero_row >= 0)
         assert_int_equal(outer->source[outer->zero_row], -1);
-    assert_int_equal(outer->coordinates,
-                     plan->head->d % 16 == 0 && 8 * outer->row_blocks == plan->head->d && outer->row[0] == 0);
+    assert_int_equal(outer->coordinates, outer->row[0] == 0 && kept == plan->head->d && !gathered);
+    assert_true(outer->vector_rows == plan->head->d || outer->vector_rows % 8 == 0);
+    assert_in_range(outer->vector_rows, 1, 8 * outer->row_blocks);
 }
 
 static void rows_keep_their_runs_and_alignment(void **state)

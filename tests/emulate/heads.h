@@ -5,6 +5,9 @@
 enum { EMULATED_MOST_HEADS = 64 };
 
 static const char emulated_heads[] =
+    "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
+    "return "
+    "diagonal(v) end\n"
     "local function some(rows, d, seed) return dense(orthogonal { rows = rows, d = d, seed = seed }) end\n"
     "local function many(rows, seed)\n"
     "  local o = { rows = rows, d = 32, seed = seed }\n"
@@ -74,6 +77,13 @@ static const char emulated_heads[] =
     "  h('rowshalf', { d = 72, dv = 136, dtype = 'f16', terms = { term { some(60, 72, 1) }, term { "
     "identity(), "
     "weight = 3 } }, scale = 1 / 4 }),\n"
+    "  h('turned', { d = 248, dv = 72, scale = 1 / 16, terms = term { some(240, 248, 1) } }),\n"
+    "  h('chosen', { d = 131, dv = 24, dtype = 'f16', scale = 1 / 4, terms = { term { select(range(3, 18)), "
+    "select(range(30, 36)) },\n"
+    "    term { select(range(11, 20)), select(range(40, 47)), some(4, 131, 1), weight = 3 } } }),\n"
+    "  h('scaled', { d = 77, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(77, 70) } }),\n"
+    "  h('shifted', { d = 29, dv = 40, dtype = 'f16', scale = 1 / 8, normalize = 'sum',\n"
+    "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
     "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "  h('mapped', { terms = term { identity():map(elu_plus_one) }, scale = 1 / 2, normalize = 'sum' }),\n"
@@ -157,6 +167,10 @@ static const char *const emulated_fixed[] = {
     "rowshalf",      /* features that are rows, packed from two sources */
     "clusteredmaps", /* a cluster that maps queries and keys */
     "waves",         /* rows that are turned, not projected */
+    "chosen",        /* rows as dots have them */
+    "turned",        /* a matrix that a block has no room for */
+    "scaled",        /* rows from coordinates as they lie, weighted */
+    "shifted",       /* and not weighted, among them ones */
     "placed",        /* coordinates that are functions of a position, masks */
     "favor",         /* squares, gates */
     "several",       /* parts of all kinds, f16 */

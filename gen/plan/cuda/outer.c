@@ -82,8 +82,19 @@ static int place_weighted(const fpa_plan *plan, fpa_outer_plan *outer, const boo
     return round_up(next, OUTER_STEP);
 }
 
-/* Coordinates, projections and weighted rows, each padded with zero rows up to 16; the row of ones in a
- * block of its own, which dots do not read. */
+/* In a block of its own. Returns blocks. */
+static int place_ones(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept, int next)
+{
+    outer->ones_row = -1;
+    if (kept[plan->ones_row]) {
+        outer->ones_row = outer->row[plan->ones_row] = next;
+        next += OUTER_BLOCK;
+    }
+    return next / OUTER_BLOCK;
+}
+
+/* Coordinates, projections and weighted rows, each padded with zero rows up to 16; then the row of ones, which dots do
+ * not read. */
 static int place_rows(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept)
 {
     for (int i = 0; i < plan->row_count; i++)
@@ -95,12 +106,28 @@ static int place_rows(const fpa_plan *plan, fpa_outer_plan *outer, const bool *k
         next = place_run(outer, kept, projection->first_row, rows, next);
     }
     next = place_weighted(plan, outer, kept, next);
-    outer->ones_row = -1;
-    if (kept[plan->ones_row]) {
-        outer->ones_row = outer->row[plan->ones_row] = next;
-        next += OUTER_BLOCK;
+    return place_ones(plan, outer, kept, next);
+}
+
+/* Rows dot by dot, each padded with zero rows up to 16, then those that no dot has: what is in none of both has no place,
+ * and what a dot shares with one before it is gathered once more. */
+static int place_by_dots(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept)
+{
+    int next = 0;
+    for (int i = 0; i < plan->row_count; i++)
+        outer->row[i] = -1;
+    for (int i = 0; i < plan->score->dot_count; i++) {
+        const fpa_dot *dot = &plan->dots[i];
+        next = round_up(next, OUTER_STEP);
+        for (int r = 0; r < dot->row_count; r++)
+            if (outer->row[dot->rows[r]] < 0)
+                outer->row[dot->rows[r]] = next++;
     }
-    return next / OUTER_BLOCK;
+    next = round_up(next, OUTER_STEP);
+    for (int i = 0; i < plan->row_count; i++)
+        if (kept[i] && outer->row[i] < 0 && i != plan->ones_row)
+            outer->row[i] = next++;
+    return place_ones(plan, outer, kept, round_up(next, OUTER_STEP));
 }
 
 /* The inverse of vector->row, up to whole steps, with room for rows that dots gather. */
@@ -120,6 +147,15 @@ static fpa_status invert_rows(const fpa_plan *plan, arena *lasting, fpa_outer_pl
     return FPA_OK;
 }
 
+/* Rows of a vector that device memory has: all up to the last one that is not zero, in whole blocks; or coordinates. */
+static int count_stored(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    int rows = OUTER_BLOCK * outer->row_blocks;
+    while (rows > OUTER_BLOCK && outer->source[rows - 1] < 0)
+        rows--;
+    return outer->coordinates ? plan->head->d : round_up(rows, OUTER_BLOCK);
+}
+
 static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
 {
     const int rows = OUTER_BLOCK * outer->row_blocks;
@@ -127,9 +163,10 @@ static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
     for (int i = rows - 1; i >= 0; i--)
         if (outer->source[i] < 0)
             outer->zero_row = i;
-    outer->coordinates = rows == plan->head->d && rows % OUTER_STEP == 0;
+    outer->coordinates = rows >= plan->head->d;
     for (int i = 0; i < rows && outer->coordinates; i++)
-        outer->coordinates = outer->source[i] == i;
+        outer->coordinates = outer->source[i] == (i < plan->head->d ? i : -1);
+    outer->vector_rows = count_stored(plan, outer);
 }
 
 /* ---- dots ---- */
@@ -212,23 +249,53 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l)
     return block ? PREFIX_BLOCK : row ? PREFIX_ROW : PREFIX_ANY;
 }
 
+static fpa_status lay_vectors(const fpa_plan *plan, const bool *kept, bool by_dots, arena *memory,
+                              arena *lasting, fpa_outer_plan *outer, fpa_error *error)
+{
+    outer->row = arena_array(lasting, plan->row_count, sizeof *outer->row);
+    if (!outer->row)
+        return fail_memory(error);
+    outer->by_dots = by_dots;
+    outer->row_blocks = by_dots ? place_by_dots(plan, outer, kept) : place_rows(plan, outer, kept);
+    if (outer->rows) /* tiles are whole */
+        outer->row_blocks = round_up(outer->row_blocks, OUTER_BLOCK);
+    fpa_status status = invert_rows(plan, lasting, outer, error);
+    if (!status)
+        status = place_dots(plan, memory, lasting, outer, error);
+    if (!status)
+        describe_rows(plan, outer);
+    return status;
+}
+
+/* Rows of run-time diagonals are packed as they come, one after the other. */
+static bool keeps_diagonals(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        const int *row = outer->row + plan->projections[i].first_row;
+        for (int r = 1; r < matrix->rows && matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL; r++)
+            if (row[r] != row[0] + r || row[0] < 0)
+                return false;
+    }
+    return true;
+}
+
+/* Coordinates as they lie, where those are all; else what is shorter. */
 static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasting, fpa_outer_plan *outer,
                                fpa_error *error)
 {
     bool *kept = arena_array(memory, plan->row_count, sizeof *kept);
-    outer->row = arena_array(lasting, plan->row_count, sizeof *outer->row);
-    if (!kept || !outer->row)
+    fpa_outer_plan other = *outer;
+    if (!kept)
         return fail_memory(error);
     mark_rows(plan, outer->rows ? 0 : outer->prefix_factors, kept);
-    outer->row_blocks = place_rows(plan, outer, kept);
-    if (outer->rows) /* tiles are whole */
-        outer->row_blocks = round_up(outer->row_blocks, OUTER_BLOCK);
-    fpa_status status;
-    if ((status = invert_rows(plan, lasting, outer, error)) ||
-        (status = place_dots(plan, memory, lasting, outer, error)))
+    fpa_status status = lay_vectors(plan, kept, false, memory, lasting, outer, error);
+    if (status || outer->coordinates)
         return status;
-    describe_rows(plan, outer);
-    return FPA_OK;
+    status = lay_vectors(plan, kept, true, memory, lasting, &other, error);
+    if (!status && other.row_blocks < outer->row_blocks && keeps_diagonals(plan, &other))
+        *outer = other;
+    return status;
 }
 
 static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *memory,

@@ -60,7 +60,8 @@ static int fetched_bytes(const fpa_split_outer *split)
     return 64 * SLAB * ((split->outer.row_blocks + 7) / 8 + (split->columns.tiles + 7) / 8);
 }
 
-/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block. */
+/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries
+ * do without. */
 static int ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
 {
     if (plan->head->normalize == FPA_NORMALIZE_NONE)
@@ -172,6 +173,16 @@ static bool make_pairs(const fpa_plan *plan, const fpa_split_outer *split,
            kernel->places == 2 && state_clocks(plan, split, kernel) < state_clocks(plan, split, other);
 }
 
+/* As many strips as leave room for two stages of wide vectors, beside the copies of all tiles on their way out. */
+static bool make_largest(const fpa_plan *plan, const fpa_split_outer *split, int groups, int most,
+                         fpa_chunk_state_kernel *kernel)
+{
+    for (int strips = most; strips > 0; strips--)
+        if (make_state(plan, split, groups, strips, kernel))
+            return true;
+    return groups > 2 && make_state(plan, split, 2, 1, kernel);
+}
+
 /* As many strips a warpgroup as it can keep. For few heads there are smaller blocks, if more of them: of one
  * strip a warpgroup, or of fewer warpgroups, whose threads have more registers. */
 static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
@@ -179,14 +190,13 @@ static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
     const int tiles = split->columns.all, count = warpgroup_count(tiles);
     const int most = warpgroup_tiles(tiles) / split->outer.strip_length;
     fpa_chunk_state_kernel *large = &split->state[0], *small = &split->state[1], paired;
-    if (!make_state(plan, split, count, most, large))
+    if (!make_largest(plan, split, count, most, large))
         return false;
     const bool pairs = make_pairs(plan, split, large, &paired);
     if (pairs)
         *large = paired;
-    if (!make_state(plan, split, pairs || most > 1 ? count : 2, 1, small))
-        return false;
-    split->kernels = small->slices > large->slices ? 2 : 1;
+    const bool smaller = make_state(plan, split, pairs || most > 1 ? count : 2, 1, small);
+    split->kernels = smaller && small->slices > large->slices ? 2 : 1;
     return true;
 }
 
@@ -197,7 +207,8 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
     const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
     const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
     const int keys = fetched_bytes(split) + (plan->head->gate ? GATES : 0) + BARRIERS;
-    const int tile = 1024 * tiles + BARRIERS, fixed = ones_bytes(plan, split) + ITEMS;
+    const int tile = 1024 * tiles + BARRIERS,
+              fixed = ITEMS + (split->columns.tiles == 8 ? ones_bytes(plan, split) : 0);
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;
     split->query_stages = query_stages;
     split->key_stages = (rest - LEAST_TILES * tile) / keys;
@@ -213,13 +224,14 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
     return true;
 }
 
-/* Registers for what a pair's dots become: all dots, or one of them, the product of those before, and the sum of
- * monomials, which one monomial's product is itself. */
+/* Registers for what a pair's dots become: all dots; or the sum of monomials, and for half of the keys a dot, and the
+ * product of those before, which is the sum where there is one monomial, beside operands. */
 static int score_registers(const fpa_score *score, bool in_turn)
 {
+    enum { OPERANDS = 20 };
     const bool several = score->monomial_count > 1;
     if (in_turn)
-        return 32 * (several ? 3 : 2);
+        return 32 + 16 * (several ? 2 : 1) + OPERANDS;
     return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
 }
 
@@ -299,6 +311,22 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
     return NULL;
 }
 
+/* Strips as long as a warpgroup has registers for; shorter ones, where the copies of such a block's tiles leave no room for
+ * its vectors. */
+static fpa_status choose_tiles(const fpa_cuda_inputs *in, fpa_split_outer *split, const char **refusal,
+                               fpa_error *error)
+{
+    int tiles = warpgroup_tiles(split->columns.all);
+    do {
+        fpa_status status = plan_outer(in->plan, split->columns.all, tiles, in->memory, &split->outer, error);
+        if (status)
+            return status;
+        *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
+        tiles = split->outer.used ? split->outer.strip_length - 1 : 0;
+    } while (*refusal && tiles > 0);
+    return FPA_OK;
+}
+
 static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
 {
     enum { MOST = 768 };
@@ -320,18 +348,20 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
     if (in->rows->element != 2)
         return unsuited(why, "its products are no 16-bit numbers");
     split->columns = cuda_columns(plan->head, MOST_COLUMNS);
-    const int tiles = warpgroup_tiles(split->columns.all);
-    fpa_status status = plan_outer(plan, split->columns.all, tiles, in->memory, &split->outer, error);
+    const char *refusal;
+    fpa_status status = choose_tiles(in, split, &refusal, error);
     if (status)
         return status;
-    const char *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
     if (refusal)
         return unsuited(why, refusal);
-    split->chunk = choose_chunk(plan, split);
     split->dots = plan->score->dot_count;
     split->dot_steps = split->outer.dot_first[split->dots];
     split->output_registers = warpgroup_registers(split->output_groups);
     split->output_producer_registers = warpgroup_producer_registers(split->output_groups);
     status = make_tables(in, split, error);
-    return status || split->outer.coordinates ? status : plan_pack(in, split, why, error);
+    if (!status && !split->outer.coordinates)
+        status = plan_pack(in, split, why, error);
+    if (!status && !*why)
+        split->chunk = choose_chunk(plan, split);
+    return status;
 }

@@ -26,10 +26,14 @@ typedef struct fpa_chunk_state_kernel {
     int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;
 
-/* The kernel that packs vectors: of a tile of tokens all packed rows are in shared memory, twice. */
+/* The kernel that packs vectors: of a tile of tokens all packed rows are in shared memory, twice, where some are
+ * projected. */
 typedef struct fpa_pack_kernel {
-    int tile;            /* tokens */
-    int pitch;           /* bytes of a token */
+    bool direct; /* rows are coordinates, times weights, or ones: from device memory, without shared memory */
+    int tile;    /* tokens */
+    int pitch;   /* bytes of a token */
+    int buffers; /* tiles of tokens in shared memory */
+    int threads, blocks; /* of a block; blocks of a multiprocessor */
     bool keeps_matrices; /* in shared memory; else they are read anew for each tile */
     int bytes;
     int rows;   /* of a token there */

@@ -57,10 +57,11 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->kernel[CUDA_CHUNK_OUTPUT] =
         (struct fpa_cuda_block){WARPGROUP_THREADS * (split->output_groups + 1), split->output_bytes, 1};
     if (!split->outer.coordinates)
-        g->kernel[CUDA_PACK_ROWS] = (struct fpa_cuda_block){CUDA_THREADS, split->pack.bytes, 0};
+        g->kernel[CUDA_PACK_ROWS] =
+            (struct fpa_cuda_block){split->pack.threads, split->pack.bytes, split->pack.blocks};
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
-    g->vector_rows = OUTER_BLOCK * split->outer.row_blocks;
+    g->vector_rows = split->outer.vector_rows;
     g->pack_tokens = PACK_TOKENS;
     g->chunk_state_slices = large->slices;
     g->small_state_slices = split->kernels > 1 ? small->slices : 0;
@@ -104,7 +105,8 @@ const fpa_field split_outer_fields[] = {
     TABLE("copy_weight", outer.copied, outer.tiles, OUTER_TILE, 0), OUTER(weighted), OUTER(powers),
     OUTER(padded),
     /* vectors and dots */
-    OUTER(row_blocks), OUTER(coordinates), TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
+    OUTER(row_blocks), OUTER(vector_rows), OUTER(coordinates),
+    TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
     TABLE("dot_first", outer.dot_first, dots, 1, 1), TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
@@ -112,7 +114,11 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
-    FIELD_AS(fpa_split_outer, "pack_tile", pack.tile), FIELD_AS(fpa_split_outer, "pack_pitch", pack.pitch),
+    FIELD_AS(fpa_split_outer, "pack_direct", pack.direct), FIELD_AS(fpa_split_outer, "pack_tile", pack.tile),
+    FIELD_AS(fpa_split_outer, "pack_pitch", pack.pitch),
+    FIELD_AS(fpa_split_outer, "pack_buffers", pack.buffers),
+    FIELD_AS(fpa_split_outer, "pack_blocks", pack.blocks),
+    FIELD_AS(fpa_split_outer, "pack_threads", pack.threads),
     FIELD_AS(fpa_split_outer, "pack_keeps", pack.keeps_matrices), FIELD_CONSTANT("pack_tokens", PACK_TOKENS),
     TABLE("pack_place", pack.place, pack.places, 1, 0), FIELD_AS(fpa_split_outer, "pack_rows", pack.rows),
     FIELDS_END};

@@ -25,17 +25,27 @@ static void place_block(places *p, const int *source)
     p->next += BLOCK;
 }
 
-/* Rows that no vector has, of which others are made: runs follow each other. */
-static void place_run(places *p, int first, int count)
+/* Rows of a run-time diagonal follow each other, as in vectors that have them. */
+static void place_diagonal(places *p, const fpa_projection *projection, const int *row, const fpa_head *head)
 {
-    if (p->place[first] >= 0)
+    const fpa_matrix *matrix = &head->matrices[projection->matrix];
+    const int first = row[projection->first_row];
+    if (matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL || p->place[first] >= 0)
         return;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < matrix->rows; i++)
         p->place[first + i] = p->next + i;
-    p->next = round_up(p->next + count, BLOCK);
+    p->next = round_up(p->next + matrix->rows, BLOCK);
 }
 
-/* Coordinates as they come, with zeros up to whole steps; then what vectors have besides, and the rest. */
+/* A row that no vector has, of which another is made. */
+static void place_row(places *p, int row)
+{
+    if (p->place[row] < 0)
+        p->place[row] = p->next++;
+}
+
+/* Coordinates as they come, with zeros up to whole steps; then what vectors have besides, and what that is made of. Other
+ * projected rows have no place: -1. */
 static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, places *p)
 {
     const fpa_plan *plan = in->plan;
@@ -45,14 +55,15 @@ static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, 
     p->next = round_up(plan->head->d, STEP);
     for (int b = 0; b < split->outer.row_blocks; b++)
         place_block(p, split->source + b * BLOCK);
-    for (int i = 0; i < plan->projection_count; i++) {
-        const fpa_projection *projection = &plan->projections[i];
-        place_run(p, row[projection->first_row], plan->head->matrices[projection->matrix].rows);
+    for (int i = 0; i < plan->projection_count; i++)
+        place_diagonal(p, &plan->projections[i], row, plan->head);
+    for (int i = 0; i < plan->weighted_count; i++) {
+        place_row(p, row[plan->weighted[i].from]);
+        place_row(p, row[plan->weighted[i].row]);
     }
-    for (int i = 0; i < plan->weighted_count; i++)
-        place_run(p, row[plan->weighted[i].row], 1);
-    place_run(p, in->rows->ones_row, 1);
-    place_run(p, in->rows->zero_row, 1);
+    place_row(p, in->rows->ones_row);
+    place_row(p, in->rows->zero_row);
+    p->next = round_up(p->next, BLOCK);
 }
 
 /* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */
@@ -68,11 +79,12 @@ static int matrix_bytes(const fpa_plan *plan)
     return tiles * steps * 512;
 }
 
-/* A tile is fetched while the one before it is packed. */
-static bool choose_tile(fpa_pack_kernel *pack, int matrices, int limit)
+/* A tile is fetched while the one before it is packed, where there are two. */
+static bool choose_tile(fpa_pack_kernel *pack, int matrices, int buffers, int most, int limit)
 {
-    for (pack->tile = 64; pack->tile >= 16; pack->tile /= 2) {
-        pack->bytes = 2 * pack->tile * pack->pitch + matrices;
+    pack->buffers = buffers;
+    for (pack->tile = most; pack->tile >= 16; pack->tile /= 2) {
+        pack->bytes = buffers * pack->tile * pack->pitch + matrices;
         if (pack->bytes <= limit)
             return true;
     }
@@ -80,20 +92,33 @@ static bool choose_tile(fpa_pack_kernel *pack, int matrices, int limit)
 }
 
 /* Two blocks a multiprocessor fetch while others multiply; but matrices that are split anew for each tile of tokens
- * take longer than what a second block gains. */
+ * take longer than what a second block, or a second tile, gains. */
 static bool choose_sizes(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
+    enum { TILE = 64, LARGE_TILE = 128 };
     const int limit = plan->target->shared_memory, two = limit / 2 - 1024, matrices = matrix_bytes(plan);
     pack->keeps_matrices = true;
-    if (choose_tile(pack, matrices, two) || choose_tile(pack, matrices, limit))
+    if (choose_tile(pack, matrices, 2, TILE, two) || choose_tile(pack, matrices, 2, TILE, limit))
         return true;
     pack->keeps_matrices = false;
-    return choose_tile(pack, 0, two) || choose_tile(pack, 0, limit);
+    return choose_tile(pack, 0, 1, LARGE_TILE, limit);
+}
+
+/* As many warps as hide each other's waits. */
+static void choose_threads(const fpa_plan *plan, fpa_pack_kernel *pack)
+{
+    enum { WARPS = 16 };
+    pack->blocks = 2 * (pack->bytes + 1024) <= plan->target->shared_memory ? 2 : 1;
+    pack->threads = 32 * WARPS / pack->blocks;
 }
 
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
 {
     fpa_pack_kernel *pack = &split->pack;
+    pack->direct = in->plan->projection_count == 0;
+    pack->threads = CUDA_THREADS;
+    if (pack->direct)
+        return FPA_OK;
     places p = {.rows = in->rows};
     p.place = pack->place = arena_array(in->memory, in->rows->row_count, sizeof *p.place);
     if (!p.place)
@@ -104,5 +129,6 @@ fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *wh
     pack->pitch = 16 * ((2 * pack->rows + 15) / 16 | 1);
     if (!choose_sizes(in->plan, pack))
         return unsuited(why, "a block of its packed rows does not fit into shared memory");
+    choose_threads(in->plan, pack);
     return FPA_OK;
 }

@@ -1,5 +1,6 @@
 /* Kernels of warpgroups on tiles of 64 features: 4 products of 16 features for each 8 columns. */
 #include "abi/cuda_kernels.h"
+#include "machine/gpu.h"
 #include "work.h"
 
 /* What a warp fetches for 16 tokens of its strips: rows of suffixes, rows of prefixes, and words of prefixes that lanes
@@ -41,7 +42,7 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
                  .instructions = (outer->rows ? 4 : 6) * 4 * tiles +
                                  (outer->rows ? 0 : 7 * outer->prefix_factors * kernel->shares * rounds) +
                                  (19 + (plan->head->gate ? 12 : 0)) * warps,
-                 .bytes = work_operand_bytes(plan, 8 * outer->row_blocks + plan->head->dv)},
+                 .bytes = work_operand_bytes(plan, outer->vector_rows + plan->head->dv)},
         .copy = count_copy(split),
         .trips = 3};
 }
@@ -74,33 +75,59 @@ static struct fpa_cuda_work count_reading(const fpa_split_outer *split)
             (whole * (24 + 67 / query_tiles) + 73 * outer->folded / query_tiles + 23 * blocks + 76 * others)};
 }
 
-static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_split_outer *split)
+/* 16 queries and 64 keys of their chunk. Dots at once are products of warpgroups; in turn, of warps: for 32 keys operands
+ * of both are loaded, 12 passes for 16 rows, and its tensor cores take mma.sync more slowly. */
+static struct fpa_cuda_work count_keys(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    const int blocks = split->columns.blocks, tiles = split->columns.tiles, columns = split->columns.all;
+    const fpa_gpu *gpu = gpu_of_target(plan->target);
+    const int blocks = split->columns.blocks, columns = split->columns.all,
+              vector = split->outer.vector_rows + plan->head->dv;
     const int steps = split->outer.dot_first[plan->score->dot_count], gate = plan->head->gate ? 1 : 0;
-    const int vector = 8 * split->outer.row_blocks + plan->head->dv;
-    return (struct fpa_cuda_kernel_work){
-        .warpgroups = 1,
-        .step = {.shared = blocks * (4 * tiles + 11 * steps),
-                 .instructions = blocks * (455 + 25 * tiles),
-                 .bytes = work_operand_bytes(plan, vector)},
-        .copy = count_reading(split),
-        .keys = {.products = blocks * work_score_products(steps, columns),
-                 .shared = blocks * (7 * steps + 2 * columns + 21 * gate),
-                 .instructions = blocks * (105 + 14 * steps + 79 * gate + 47 * work_more_scores(plan)),
-                 .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens},
-        .trips = 3};
+    const bool in_turn = split->dots_in_turn;
+    const double slower = in_turn ? gpu->warpgroup_products / gpu->products : 1;
+    return (struct fpa_cuda_work){.products = blocks * work_score_products((int)(steps * slower), columns),
+                                  .shared = blocks * ((in_turn ? 24 : 7) * steps + 2 * columns + 21 * gate),
+                                  .instructions = blocks * (105 + (in_turn ? 18 : 14) * steps + 79 * gate +
+                                                            (in_turn ? 96 : 47) * work_more_scores(plan)),
+                                  .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens};
 }
 
-/* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. */
+static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const int blocks = split->columns.blocks, tiles = split->columns.tiles;
+    const int steps = split->outer.dot_first[plan->score->dot_count];
+    const int vector = split->outer.vector_rows + plan->head->dv;
+    return (struct fpa_cuda_kernel_work){.warpgroups = 1,
+                                         .step = {.shared = blocks * (4 * tiles + 11 * steps),
+                                                  .instructions = blocks * (455 + 25 * tiles),
+                                                  .bytes = work_operand_bytes(plan, vector)},
+                                         .copy = count_reading(split),
+                                         .keys = count_keys(plan, split),
+                                         .trips = 3};
+}
+
+/* A piece of 8 rows: their numbers of coordinates, and weights, are looked up, a number each is read. */
+static struct fpa_cuda_kernel_work count_pieces(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const int blocks = split->outer.vector_rows / OUTER_BLOCK;
+    return (struct fpa_cuda_kernel_work){
+        .step = {.instructions = blocks * (plan->weighted_count ? 50 : 40),
+                 .bytes = work_operand_bytes(plan, plan->head->d + split->outer.vector_rows)},
+        .trips = 2};
+}
+
+/* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. Matrices that
+ * are not kept are split anew for each tile of tokens: 70 instructions for 16 x 16 numbers. */
 static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    const int d = plan->head->d, blocks = split->outer.row_blocks,
-              projected = work_projected_rows(plan) * d / 256;
+    const int d = plan->head->d, blocks = split->outer.vector_rows / OUTER_BLOCK,
+              projected = work_projected_rows(plan) * d / 256,
+              split_anew = split->pack.keeps_matrices ? 0 : 70 * 16 / split->pack.tile;
     return (struct fpa_cuda_kernel_work){
         .step = {.products = work_projection_products(plan),
                  .shared = 3 * d / 2 + 12 * blocks + 9 * projected / 2 + 7 * plan->weighted_count / 2,
-                 .instructions = 40 + 3 * d + 17 * blocks + 21 * projected + 7 * plan->weighted_count / 2,
+                 .instructions =
+                     40 + 3 * d + 17 * blocks + (21 + split_anew) * projected + 7 * plan->weighted_count / 2,
                  .bytes = work_operand_bytes(plan, d + 8 * blocks)},
         .trips = 2};
 }
@@ -112,5 +139,5 @@ void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct
         g->work[CUDA_CHUNK_STATE_SMALL] = work_chunk_state(plan, split, &split->state[1]);
     g->work[CUDA_CHUNK_OUTPUT] = count_output(plan, split);
     if (!split->outer.coordinates)
-        g->work[CUDA_PACK_ROWS] = count_pack(plan, split);
+        g->work[CUDA_PACK_ROWS] = split->pack.direct ? count_pieces(plan, split) : count_pack(plan, split);
 }
