@@ -33,6 +33,20 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
     }
 }
 
+fpa_status cuda_check_context(const struct fpa_cuda_module *cuda, fpa_error *error)
+{
+    CUcontext current = NULL;
+    CUresult result = cuda->driver->cuCtxGetCurrent(&current);
+    if (result)
+        return driver_fail(cuda->driver, result, cuda->name, "the current context", error);
+    if (current == cuda->context)
+        return FPA_OK;
+    return fail(error, FPA_INVALID, cuda->name,
+                "was opened for GPU %d, whose primary context is not the calling thread's current one; "
+                "make that device current (cudaSetDevice(%d)) before the call",
+                cuda->device, cuda->device);
+}
+
 fpa_status cuda_check_grid(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, fpa_error *error)
 {
     if (grid->blocks <= INT_MAX)

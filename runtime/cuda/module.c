@@ -1,6 +1,7 @@
 #include "module.h"
 #include "image.h"
 #include "launch.h"
+#include "launch_backward.h"
 #include "machine/cuda_slices.h"
 
 #include <stdbool.h>
@@ -280,6 +281,10 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     status = open_device(cuda, error);
     if (!status)
         status = load_in_context(cuda, object, error);
+    if (cuda->geometry.backward_tokens) {
+        module->backward_workspace = cuda_backward_workspace;
+        module->backward = cuda_backward;
+    }
     module->decodes_recent = cuda->geometry.kernel[CUDA_DECODE_RECENT].threads;
     if (status)
         cuda_module_unload(module);

@@ -27,6 +27,9 @@ typedef struct walk {
     real *crossing;       /* [length] the same over pairs on both sides of a token's gate */
 } walk;
 
+/* As a factor of a product has it: in plain arithmetic of the kernels' type. */
+static real narrow(const walk *w, real x);
+
 static real size_of(const walk *w, real x)
 {
     return w->absolute && x < 0 ? -x : x;
@@ -98,7 +101,7 @@ static void project_token(const walk *w, real scale, const double *x, real *row)
     const int d = w->problem->head->d;
 
     for (int c = 0; c < d; c++)
-        row[c] = scale * (real)x[c];
+        row[c] = narrow(w, scale * (real)x[c]);
     for (int64_t r = d; r < w->rows.total; r++) {
         const real *entries = w->matrix + (r - d) * d;
         real sum = 0, squares = 0;
@@ -107,7 +110,7 @@ static void project_token(const walk *w, real scale, const double *x, real *row)
             sum += entries[c] * row[c];
             squares += entries[c] * row[c] * entries[c] * row[c];
         }
-        row[r] = w->absolute ? (real)fmax(fabs((double)sum), sqrt((double)squares)) : sum;
+        row[r] = w->absolute ? (real)fmax(fabs((double)sum), sqrt((double)squares)) : narrow(w, sum);
     }
     for (int c = 0; w->absolute && c < d; c++)
         row[c] = size_of(w, row[c]);
@@ -196,14 +199,14 @@ static void add_pair(walk *w, int64_t t, int64_t j, real decay)
 
     for (int c = 0; c < dv; c++) {
         gradient += w->out[c] * v[c];
-        w->dv[j * dv + c] += decay * score * w->out[c];
+        w->dv[j * dv + c] += narrow(w, decay * score) * w->out[c];
     }
     score_slopes(w, decay * gradient);
     for (int i = 0; i < w->rows.dot_count; i++) {
         const fpa_rows_dot *dot = &w->rows.dots[i];
 
         for (int n = 0; n < dot->count; n++) {
-            const real slope = (dot->weight ? (real)dot->weight[n] : 1) * w->slope[i];
+            const real slope = narrow(w, (dot->weight ? (real)dot->weight[n] : 1) * narrow(w, w->slope[i]));
 
             w->dq[dot->at[n]] += slope * k[dot->at[n]];
             dk[dot->at[n]] += slope * w->q[dot->at[n]];
@@ -273,10 +276,10 @@ static void set_output(walk *w, int64_t b, int64_t t, int64_t hq)
     for (int c = 0; c < dv; c++) {
         const real o = w->given->o ? (real)w->given->o[token * dv + c] : w->sum[c] / n;
 
-        w->out[c] = size_of(w, (real)d_o[c] / n);
+        w->out[c] = narrow(w, size_of(w, (real)d_o[c] / n));
         product += size_of(w, slope > 0 ? o * (real)d_o[c] / n : 0);
     }
-    w->out[dv] = w->absolute ? slope * product : -slope * product;
+    w->out[dv] = narrow(w, w->absolute ? slope * product : -slope * product);
 }
 
 static void walk_query(walk *w, int64_t b, int64_t t, int64_t hq)

@@ -152,7 +152,7 @@ static fpa_status make_gradients(fpa_gradient_trial *g, fpa_gradients *to, doubl
 
 static fpa_status evaluate(fpa_gradient_trial *g, fpa_error *error)
 {
-    const fpa_problem problem = problem_of(g);
+    fpa_problem problem = problem_of(g);
     const bool normalized = g->inputs.head->normalize != FPA_NORMALIZE_NONE;
     const fpa_saved given = {.d_o = g->d_o,
                              .o = normalized ? g->o : NULL,
@@ -164,6 +164,7 @@ static fpa_status evaluate(fpa_gradient_trial *g, fpa_error *error)
         status = make_gradients(g, &g->to[i], &g->weights[i], error);
     if (status == FPA_OK)
         status = reference_gradient(&problem, &given, &g->to[EXACT], &g->to[MAGNITUDE], error);
+    problem.arithmetic = g->inputs.facts->arithmetic;
     return status == FPA_OK ? reference_gradient_plain(&problem, &given, &g->to[PLAIN], error) : status;
 }
 
