@@ -3,6 +3,12 @@ typedef double real;
 
 #include "gradient_walk.h"
 
+static real narrow_row(const walk *w, real x)
+{
+    (void)w;
+    return x;
+}
+
 static real narrow(const walk *w, real x)
 {
     (void)w;

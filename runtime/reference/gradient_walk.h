@@ -27,7 +27,9 @@ typedef struct walk {
     real *crossing;       /* [length] the same over pairs on both sides of a token's gate */
 } walk;
 
-/* As a factor of a product has it: in plain arithmetic of the kernels' type. */
+/* As a row that is a factor of products has it, in plain arithmetic of the kernels' type; and as a score, its gradient
+ * or an output's, which meet copies of states. */
+static real narrow_row(const walk *w, real x);
 static real narrow(const walk *w, real x);
 
 static real size_of(const walk *w, real x)
@@ -101,7 +103,7 @@ static void project_token(const walk *w, real scale, const double *x, real *row)
     const int d = w->problem->head->d;
 
     for (int c = 0; c < d; c++)
-        row[c] = narrow(w, scale * (real)x[c]);
+        row[c] = narrow_row(w, scale * (real)x[c]);
     for (int64_t r = d; r < w->rows.total; r++) {
         const real *entries = w->matrix + (r - d) * d;
         real sum = 0, squares = 0;
@@ -110,7 +112,7 @@ static void project_token(const walk *w, real scale, const double *x, real *row)
             sum += entries[c] * row[c];
             squares += entries[c] * row[c] * entries[c] * row[c];
         }
-        row[r] = w->absolute ? (real)fmax(fabs((double)sum), sqrt((double)squares)) : narrow(w, sum);
+        row[r] = w->absolute ? (real)fmax(fabs((double)sum), sqrt((double)squares)) : narrow_row(w, sum);
     }
     for (int c = 0; w->absolute && c < d; c++)
         row[c] = size_of(w, row[c]);
@@ -212,10 +214,12 @@ static void add_pair(walk *w, int64_t t, int64_t j, real decay)
             dk[dot->at[n]] += slope * w->q[dot->at[n]];
         }
     }
-    w->read[t] += decay * score * gradient;
-    w->written[j] += decay * score * gradient;
+    const real part = narrow(w, decay * score) * narrow(w, gradient);
+
+    w->read[t] += part;
+    w->written[j] += part;
     for (int64_t u = j + 1; w->problem->log_gate && u <= t; u++)
-        w->crossing[u] += decay * score * gradient;
+        w->crossing[u] += part;
 }
 
 /* ---- one query ---- */
