@@ -158,6 +158,8 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
+    float *den; /* of outputs: the sums of scores that normalisers are made of; NULL: not wanted */
+    long long den_stride[3];
     /* parts of the workspace */
     float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
                        part; behind the last row there is room for query_tokens more */

@@ -18,11 +18,13 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
     call->key_mask = launch->key_mask;
     call->state_in = launch->state_in;
     call->state_out = launch->state_out;
+    call->den = launch->den;
     for (int i = 0; i < 3; i++) {
         call->q_stride[i] = launch->q_stride[i];
         call->k_stride[i] = launch->k_stride[i];
         call->v_stride[i] = launch->v_stride[i];
         call->o_stride[i] = launch->o_stride[i];
+        call->den_stride[i] = launch->den_stride[i];
         call->gate_stride[i] = launch->gate_stride[i];
         call->position_stride[i] = launch->position_stride[i];
     }

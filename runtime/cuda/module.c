@@ -281,6 +281,7 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     status = open_device(cuda, error);
     if (!status)
         status = load_in_context(cuda, object, error);
+    module->saves_den = true;
     if (cuda->geometry.backward_tokens) {
         module->backward_workspace = cuda_backward_workspace;
         module->backward = cuda_backward;

@@ -304,6 +304,7 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
         .candidates = cuda_module_candidates,
         .workspace = cuda_workspace,
         .forward = cuda_forward,
+        .saves_den = true,
         .backward_workspace = cuda_backward_workspace,
         .backward = cuda_backward,
     };
