@@ -76,8 +76,8 @@ static void place(pass *p, char *base)
     struct fpa_cuda_backward *back = &p->back;
     const int64_t queries = f->batch * f->query_heads * f->length, copies = p->at_once * copies_of(p);
     p->call.gate_row = divide_up(f->length, 64) * 64;
-    p->call.gates = take(base, &p->bytes, g->gate ? p->sequences * p->call.gate_row + g->query_tokens : 0,
-                         2 * sizeof(float));
+    const int64_t gates = g->gate ? p->sequences * p->call.gate_row : 0;
+    p->call.gates = take(base, &p->bytes, gates, 2 * sizeof(float));
     back->outputs =
         take(base, &p->bytes, g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0, 2 * sizeof(float));
     back->query_sums = take(base, &p->bytes, g->gate ? queries : 0, sizeof(float));
