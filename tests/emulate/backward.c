@@ -37,6 +37,8 @@ static const char heads[] =
     "term { trainable { name = 'g', diagonal = true }, trainable { name = 'w', rows = 13 }, weight = 3 } } }),\n"
     "  h('shared', { d = 24, gate = true, normalize = 'sum', terms = { term { trainable { name = 'a', rows = 10 }, "
     "trainable { name = 'b', rows = 9, shared = true } } } }),\n"
+    "  h('weighted', { d = 10, dv = 6, terms = term { trainable { name = 'W', rows = 5 },\n"
+    "    diagonal { [range(1, 4)] = 1, [range(5, 10)] = sqrt2 } } }),\n"
     "  h('manydots', { dv = 20, scale = 1 / 2, terms = { term { some(4, 16, 1), some(8, 16, 2), some(3, 16, 3) }, "
     "term { some(8, 16, 4), some(4, 16, 5), weight = 3 } } }),\n"
     "  h('wide', { dv = 88, normalize = 'sum', terms = linear {} }),\n"
