@@ -264,7 +264,8 @@ static fpa_status run_bench(const bench_options *options, fpa_json *json, const 
                         .seconds = SECONDS,
                         .recent = options->recent,
                         .layers = options->graph ? (options->layers ? options->layers : 1) : 0};
-    status = on_device && !options->backward ? bench_on_device(&b, spec, code, error) : bench_spec(&b, spec, code, error);
+    status = on_device && !options->backward ? bench_on_device(&b, spec, code, error)
+                                             : bench_spec(&b, spec, code, error);
     if (b.tsv)
         fclose(b.tsv); /* each line was flushed */
     return status;

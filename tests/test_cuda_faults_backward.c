@@ -21,12 +21,12 @@ static void every_fault_is_refused_in_its_words(void **state)
         skip();
     for (int i = 0; i < FAULTS; i++) {
         const int head = backward_head_named(f, cuda_backward_faults[i].head);
-        jobs[i] = (backward_job){.fixture = f,
-                                 .head = head,
-                                 .number = i,
-                                 .brief = true,
-                                 .code = fault_make_backward(&cuda_backward_faults[i].fault,
-                                                             f->list.heads[head], "cuda:sm_90a")};
+        jobs[i] = (backward_job){
+            .fixture = f,
+            .head = head,
+            .number = i,
+            .brief = true,
+            .code = fault_make_backward(&cuda_backward_faults[i].fault, f->list.heads[head], "cuda:sm_90a")};
     }
     backward_run(FAULTS, jobs);
     for (int i = 0; i < FAULTS; i++) {

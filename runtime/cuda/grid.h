@@ -9,7 +9,8 @@ enum { CUDA_WEIGHTS = 256 }; /* run-time matrices of a head, at most (plan_cuda.
 typedef struct fpa_cuda_grid {
     cuda_kernel kernel;
     int64_t blocks;
-    const void *maps; /* fpa_cuda_maps, or of gradients fpa_cuda_backward: the second parameter, before the run-time
+    const void
+        *maps; /* fpa_cuda_maps, or of gradients fpa_cuda_backward: the second parameter, before the run-time
                          matrices; NULL: none */
     int64_t bytes; /* of dynamic shared memory, where they are not the geometry's; else 0 */
 } fpa_cuda_grid;

@@ -10,8 +10,9 @@
 
 enum { ALIGNMENT = 256, MOST_TOKENS = 1 << 17 /* by which kernels may go beyond the last one */ };
 
-static const int64_t copies_limit = INT64_C(1) << 29; /* bytes of copies of states, of all sequences in flight */
-static const int64_t parts_limit = INT64_C(1) << 27;  /* of parts of matrices' gradients */
+static const int64_t copies_limit = INT64_C(1)
+                                    << 29; /* bytes of copies of states, of all sequences in flight */
+static const int64_t parts_limit = INT64_C(1) << 27; /* of parts of matrices' gradients */
 
 /* One call: what is wanted, how it is cut, and where everything lies. */
 typedef struct pass {
@@ -189,9 +190,10 @@ static fpa_status launch_parts(pass *p, int64_t count, bool adds, CUstream strea
     const int threads = g->kernel[CUDA_BACKWARD_PARTS].threads;
     p->back.part_count = count;
     p->back.adds = adds;
-    return p->matrices ? launch_own(p, CUDA_BACKWARD_PARTS,
-                                    p->back.sequences * divide_up(g->backward_entries, threads), stream, error)
-                       : FPA_OK;
+    return p->matrices
+               ? launch_own(p, CUDA_BACKWARD_PARTS,
+                            p->back.sequences * divide_up(g->backward_entries, threads), stream, error)
+               : FPA_OK;
 }
 
 static fpa_status launch_queries(pass *p, CUstream stream, fpa_error *error)
@@ -202,7 +204,8 @@ static fpa_status launch_queries(pass *p, CUstream stream, fpa_error *error)
     if (p->call.chunks > 1 || a->forward.state_in || last)
         status = launch_states(p, false, last, stream, error);
     if (!status)
-        status = launch_own(p, CUDA_BACKWARD_QUERIES, p->back.sequences * p->group * p->blocks, stream, error);
+        status =
+            launch_own(p, CUDA_BACKWARD_QUERIES, p->back.sequences * p->group * p->blocks, stream, error);
     return status ? status : launch_parts(p, p->group * p->blocks, false, stream, error);
 }
 

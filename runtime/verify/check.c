@@ -118,14 +118,17 @@ static fpa_status check_den(const fpa_trial *t, fpa_form_index form, const fpa_f
         const double value = divisor(t->head, field_get(den, b, token, h, 0)), exact = t->normalizer[i];
 
         if (field_is_poison(den, b, token, h, 0) ||
-            (t->judged[i] && !(fabs(value - exact) <= bound.tau * t->condition[i] * fabs(exact) + bound.smallest))) {
-            snprintf(text, sizeof text, "the normaliser at batch %lld, token %lld, head %lld is %.9g, the formula's %.9g",
+            (t->judged[i] &&
+             !(fabs(value - exact) <= bound.tau * t->condition[i] * fabs(exact) + bound.smallest))) {
+            snprintf(text, sizeof text,
+                     "the normaliser at batch %lld, token %lld, head %lld is %.9g, the formula's %.9g",
                      (long long)b + 1, (long long)token + 1, (long long)h + 1, value, exact);
             return check_refuse(t, form, "", text, error);
         }
     }
-    return field_guards_hold(den) ? FPA_OK
-                                  : check_refuse(t, form, "", "the module wrote outside the sums of scores", error);
+    return field_guards_hold(den)
+               ? FPA_OK
+               : check_refuse(t, form, "", "the module wrote outside the sums of scores", error);
 }
 
 static fpa_status check_repeat(const fpa_trial *t, const fpa_module *module, fpa_form_index form,

@@ -54,11 +54,11 @@ typedef struct fpa_trial {
     fpa_field q_field, k_field, v_field, gate_field;
     fpa_field position_field; /* numbers of a position are its heads */
     fpa_mask mask;
-    unsigned char *judged;         /* [batch, length, query_heads]: the bound was evaluated there */
-    unsigned char *compared;       /* the same shape: the formula was evaluated, and plain errors count */
-    unsigned char *loose;          /* the same shape: a normaliser near zero lets the output be anything */
+    unsigned char *judged;          /* [batch, length, query_heads]: the bound was evaluated there */
+    unsigned char *compared;        /* the same shape: the formula was evaluated, and plain errors count */
+    unsigned char *loose;           /* the same shape: a normaliser near zero lets the output be anything */
     double *normalizer, *condition; /* [batch, length, query_heads] of normalised heads; else NULL */
-    double *reference, *magnitude; /* [batch, length, query_heads, dv] where compared */
+    double *reference, *magnitude;  /* [batch, length, query_heads, dv] where compared */
     fpa_plain plain;
     struct fpa_spares *spares; /* device memory of its runs */
     fpa_blocks *blocks;        /* host memory of its runs; NULL: the system's */

@@ -31,20 +31,25 @@ static const char heads[] =
     "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max', dv = 20 }),\n"
     "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
     "  h('cubic', { d = 8, dv = 8, scale = 1 / 2, terms = tspow { d = 8, degree = 3, block = 4 } }),\n"
-    "  h('odd', { d = 21, dv = 13, terms = { term { some(9, 21, 1), select(range(3, 10)) }, term { weight = 3 }, "
+    "  h('odd', { d = 21, dv = 13, terms = { term { some(9, 21, 1), select(range(3, 10)) }, term { weight = "
+    "3 }, "
     "term {} } }),\n"
     "  h('learned', { terms = { term { trainable { name = 'w', rows = 13 }, some(9, 16, 3) }, "
-    "term { trainable { name = 'g', diagonal = true }, trainable { name = 'w', rows = 13 }, weight = 3 } } }),\n"
-    "  h('shared', { d = 24, gate = true, normalize = 'sum', terms = { term { trainable { name = 'a', rows = 10 }, "
+    "term { trainable { name = 'g', diagonal = true }, trainable { name = 'w', rows = 13 }, weight = 3 } } "
+    "}),\n"
+    "  h('shared', { d = 24, gate = true, normalize = 'sum', terms = { term { trainable { name = 'a', rows = "
+    "10 }, "
     "trainable { name = 'b', rows = 9, shared = true } } } }),\n"
     "  h('weighted', { d = 10, dv = 6, terms = term { trainable { name = 'W', rows = 5 },\n"
     "    diagonal { [range(1, 4)] = 1, [range(5, 10)] = sqrt2 } } }),\n"
-    "  h('manydots', { dv = 20, scale = 1 / 2, terms = { term { some(4, 16, 1), some(8, 16, 2), some(3, 16, 3) }, "
+    "  h('manydots', { dv = 20, scale = 1 / 2, terms = { term { some(4, 16, 1), some(8, 16, 2), some(3, 16, "
+    "3) }, "
     "term { some(8, 16, 4), some(4, 16, 5), weight = 3 } } }),\n"
     "  h('wide', { dv = 88, normalize = 'sum', terms = linear {} }),\n"
     "  h('wider', { dv = 128, terms = linear {} }),\n"
     "  h('fp32', { dtype = 'f32', gate = true, dv = 20, normalize = 'sum' }),\n"
-    "  h('fp32learned', { dtype = 'f32', dv = 12, terms = { term { trainable { name = 'a', rows = 10 }, identity() } "
+    "  h('fp32learned', { dtype = 'f32', dv = 12, terms = { term { trainable { name = 'a', rows = 10 }, "
+    "identity() } "
     "} }),\n"
     "  h('tf32', { dtype = 'f32', products = 'tf32x3', gate = true, dv = 20, normalize = 'sum' }),\n"
     "}\n";
@@ -157,8 +162,8 @@ static void run_job(int index, void *argument)
     j->status = emulated_open(&emulated, j->code, facts->name, folder, f->folder, j->brief, &j->error);
     emulated.late = j->number % 2 ? LATE_COPIES : LATE_PRODUCTS;
     if (!j->status)
-        j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module, &f->forward[j->head],
-                                          longest, j->text, &j->error);
+        j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
+                                          &f->forward[j->head], longest, j->text, &j->error);
     j->seconds = clock_seconds() - begin;
     j->launched = emulated.launched;
     emulated_close(&emulated);

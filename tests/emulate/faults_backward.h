@@ -27,7 +27,8 @@ static const struct cuda_backward_fault {
     {"plain",
      {"a reversed state of the chunk before", "d_k at batch ... is not a number", "cuda_backward_reversed",
       "if (chunk + 1 < call.chunks || back.d_state_out) {\n"
-      "const copy_element *s = (const copy_element *)back.reversed + ((i64)place * (call.chunks + 1) + chunk) * "
+      "const copy_element *s = (const copy_element *)back.reversed + ((i64)place * (call.chunks + 1) + "
+      "chunk) * "
       "FEATURES16 * COLUMNS;"}},
     {"plain",
      {"states at the wrong boundary", "d_k at batch ... is not a number", "cuda_backward_boundary",
@@ -42,8 +43,8 @@ static const struct cuda_backward_fault {
      {"a key that its own query misses", "but the formula gives", "cuda_backward_seen",
       "return other < limit && (keys ? own <= other : other < own);"}},
     {"normal",
-     {"a normaliser that does not change", "d_q at batch ... but the formula gives", "cuda_backward_normaliser",
-      "((float2 *)back.outputs)[row] = float2{factor, 0.0f};"}},
+     {"a normaliser that does not change", "d_q at batch ... but the formula gives",
+      "cuda_backward_normaliser", "((float2 *)back.outputs)[row] = float2{factor, 0.0f};"}},
     {"gated",
      {"a state that does not fade over a chunk", "but the formula gives", "cuda_backward_chunk_decay",
       "const float factor = 1.0f;"}},

@@ -87,8 +87,8 @@ static bool takes_weights(const emulated_kernel *kernel)
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
     if (cuda->geometry.lifted_vector)
         return cuda->geometry.weights && (const void *)kernel == (const void *)cuda->kernel[CUDA_LIFT_ROWS];
-    return cuda->geometry.weights &&
-           (!takes_maps(kernel) || is_backward(kernel) || (const void *)kernel == (const void *)cuda->kernel[CUDA_FUSED_CHUNK]);
+    return cuda->geometry.weights && (!takes_maps(kernel) || is_backward(kernel) ||
+                                      (const void *)kernel == (const void *)cuda->kernel[CUDA_FUSED_CHUNK]);
 }
 
 /* Bytes of totals that a launch of NAME_fused_chunk reads: those of all segments but the last. */

@@ -183,7 +183,8 @@ static void multiply_warp(bool half, floats<4> c, a_words a, b_words b)
 }
 
 /* tf32: what a float has besides its last 13 bits. Sums of eight products, in float. */
-template <typename a_words, typename b_words> static void multiply_warp_tf32(floats<4> c, a_words a, b_words b)
+template <typename a_words, typename b_words>
+static void multiply_warp_tf32(floats<4> c, a_words a, b_words b)
 {
     struct lane {
         u32 a[4], b[2];

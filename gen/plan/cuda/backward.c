@@ -70,7 +70,8 @@ static int count_entries(const fpa_plan *plan)
     for (int i = 0; i < plan->projection_count; i++) {
         const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
         if (matrix->kind != FPA_MATRIX_CONSTANT)
-            entries += matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? matrix->rows : matrix->rows * matrix->cols;
+            entries +=
+                matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? matrix->rows : matrix->rows * matrix->cols;
     }
     return entries;
 }
@@ -99,7 +100,7 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     back->panel = s->panel;
     back->group = s->group;
     back->stages = 2;
-    back->pairs = plan->score->dot_count > 2 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
+    back->pairs = plan->score->dot_count > 1 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
     choose_pitches(plan, back);
     place_state(plan, back);
     place_own(plan, back);
@@ -109,13 +110,15 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
 /* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. */
 static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    static const shape shapes[] = {{2, 64, 4}, {2, 64, 2}, {2, 32, 2}, {1, 64, 4}, {1, 64, 2}, {1, 32, 2},
-                                   {1, 32, 1}, {1, 16, 1}};
+    static const shape shapes[] = {{2, 64, 4}, {2, 64, 2}, {2, 32, 2}, {1, 64, 4},
+                                   {1, 64, 2}, {1, 32, 2}, {1, 32, 1}, {1, 16, 1}};
     const int limit = plan->target->shared_memory;
-    const int most = plan->cuda.rows->element == 4 || back->columns.tiles > 9 || plan->cuda.rows->factors > 3 ? 1 : 2;
+    const int most =
+        plan->cuda.rows->element == 4 || back->columns.tiles > 9 || plan->cuda.rows->factors > 3 ? 1 : 2;
     for (int blocks = 2; blocks >= 1; blocks--)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-            if (shapes[i].tiles <= most && fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
+            if (shapes[i].tiles <= most &&
+                fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
                 back->own_blocks = back->state_blocks = blocks;
                 return true;
             }
@@ -128,7 +131,8 @@ static int choose_chunk(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     enum { LEAST = 128, MOST = 1024 };
     const double flop_a_byte = 160; /* of a GPU's products by mma.sync, to those of its memory */
     const fpa_cuda_rows *rows = plan->cuda.rows;
-    const double copies = 4.0 * rows->features * back->columns.blocks * back->columns.tiles * 8 * rows->element * flop_a_byte;
+    const double copies =
+        4.0 * rows->features * back->columns.blocks * back->columns.tiles * 8 * rows->element * flop_a_byte;
     double pair = 3.0 * plan->head->dv;
     for (int i = 0; i < plan->score->dot_count; i++)
         pair += 4.0 * plan->dots[i].row_count;
@@ -152,7 +156,8 @@ static int count_numbers(const fpa_head *head, bool per_head)
     return numbers;
 }
 
-static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g)
+static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
+                          struct fpa_cuda_geometry *g)
 {
     const fpa_head *head = plan->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
@@ -203,11 +208,12 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     back->sum_blocks = count_sum_blocks(plan->cuda.rows);
     back->entries = count_entries(plan);
     if (!choose_blocks(plan, back))
-        return fail(error, FPA_UNSUPPORTED, head->origin,
-                    "gradients of head '%s' need %d bytes of shared memory a block, %s has %d: %d packed rows of "
-                    "%s a token are too many",
-                    head->name, largest(back->own.size, back->state.size), plan->target->name,
-                    plan->target->shared_memory, plan->cuda.rows->row_count, dtype_name(head->dtype));
+        return fail(
+            error, FPA_UNSUPPORTED, head->origin,
+            "gradients of head '%s' need %d bytes of shared memory a block, %s has %d: %d packed rows of "
+            "%s a token are too many",
+            head->name, largest(back->own.size, back->state.size), plan->target->name,
+            plan->target->shared_memory, plan->cuda.rows->row_count, dtype_name(head->dtype));
     plan->chunk = choose_chunk(plan, back);
     plan->cuda.backward = back;
     fill_geometry(plan, back, &plan->cuda.geometry);
@@ -218,31 +224,30 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
 
 #define BACK(member) FIELD(fpa_cuda_backward_plan, member)
 #define BACKWARD(member) FIELD_AS(fpa_cuda_backward_plan, "backward_" #member, member)
-const fpa_field cuda_backward_fields[] = {FIELD_AS(fpa_cuda_backward_plan, "column_blocks", columns.blocks),
-                                          FIELD_AS(fpa_cuda_backward_plan, "column_tiles", columns.tiles),
-                                          FIELD_AS(fpa_cuda_backward_plan, "all_tiles", columns.all),
-                                          BACKWARD(value_tiles),
-                                          BACK(query_tiles),
-                                          BACK(query_tokens),
-                                          BACK(panel),
-                                          BACKWARD(pairs),
-                                          BACKWARD(group),
-                                          BACKWARD(stages),
-                                          BACKWARD(sum_blocks),
-                                          BACKWARD(entries),
-                                          BACK(query_pitch),
-                                          BACK(key_pitch),
-                                          BACK(raw_pitch),
-                                          BACK(value_pitch),
-                                          BACK(tile_pitch),
-                                          FIELD_PART(fpa_cuda_backward_plan, "backward_state_memory", state,
-                                                     cuda_memory_fields),
-                                          FIELD_PART(fpa_cuda_backward_plan, "backward_memory", own,
-                                                     cuda_memory_fields),
-                                          FIELD_AS(fpa_cuda_backward_plan, "chunk_state_blocks", state_blocks),
-                                          FIELD_AS(fpa_cuda_backward_plan, "backward_blocks", own_blocks),
-                                          FIELD_AS(fpa_cuda_backward_plan, "pads", no),
-                                          FIELDS_END};
+const fpa_field cuda_backward_fields[] = {
+    FIELD_AS(fpa_cuda_backward_plan, "column_blocks", columns.blocks),
+    FIELD_AS(fpa_cuda_backward_plan, "column_tiles", columns.tiles),
+    FIELD_AS(fpa_cuda_backward_plan, "all_tiles", columns.all),
+    BACKWARD(value_tiles),
+    BACK(query_tiles),
+    BACK(query_tokens),
+    BACK(panel),
+    BACKWARD(pairs),
+    BACKWARD(group),
+    BACKWARD(stages),
+    BACKWARD(sum_blocks),
+    BACKWARD(entries),
+    BACK(query_pitch),
+    BACK(key_pitch),
+    BACK(raw_pitch),
+    BACK(value_pitch),
+    BACK(tile_pitch),
+    FIELD_PART(fpa_cuda_backward_plan, "backward_state_memory", state, cuda_memory_fields),
+    FIELD_PART(fpa_cuda_backward_plan, "backward_memory", own, cuda_memory_fields),
+    FIELD_AS(fpa_cuda_backward_plan, "chunk_state_blocks", state_blocks),
+    FIELD_AS(fpa_cuda_backward_plan, "backward_blocks", own_blocks),
+    FIELD_AS(fpa_cuda_backward_plan, "pads", no),
+    FIELDS_END};
 
 /* ---- for a person ---- */
 

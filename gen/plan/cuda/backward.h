@@ -18,7 +18,7 @@ typedef struct fpa_cuda_backward_plan {
     int entries;         /* of run-time matrices of a head */
     /* bytes from a row of a panel, a token's raw vector, a token's values, a feature of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;
-    fpa_cuda_memory state, own; /* own: others' values are at `queries`, their raw vectors at `keys` */
+    fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */
     int state_blocks, own_blocks; /* on a multiprocessor at a time */
     bool no;                      /* what only the forward pass has */
 } fpa_cuda_backward_plan;
