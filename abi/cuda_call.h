@@ -129,8 +129,8 @@ struct fpa_cuda_geometry {
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
-    int backward_shared,
-        backward_per_head; /* numbers of all run-time matrices: that heads share, that each has */
+    int backward_shared;  /* numbers of all run-time matrices that heads share, */
+    int backward_per_head;                              /* and of those that each has */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };

@@ -214,12 +214,13 @@ static void add_pair(walk *w, int64_t t, int64_t j, real decay)
             dk[dot->at[n]] += slope * w->q[dot->at[n]];
         }
     }
-    const real part = narrow(w, decay * score) * narrow(w, gradient);
+    const real seen = decay * score, narrow_seen = narrow(w, seen), narrow_gradient = narrow(w, gradient);
 
-    w->read[t] += part;
-    w->written[j] += part;
+    /* the query has it from a state and its gradient, the key from another state and its own: roundings differ */
+    w->read[t] += narrow_seen * gradient;
+    w->written[j] += seen * narrow_gradient;
     for (int64_t u = j + 1; w->problem->log_gate && u <= t; u++)
-        w->crossing[u] += part;
+        w->crossing[u] += narrow_seen * narrow_gradient;
 }
 
 /* ---- one query ---- */

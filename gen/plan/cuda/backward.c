@@ -53,12 +53,10 @@ static void place_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 /* Dots whose rows are whole blocks of consecutive ones have the sums of these; others have sums of their own. */
 static int count_sum_blocks(const fpa_cuda_rows *rows)
 {
-    const int own = (rows->row_count + 7) / 8;
-    int blocks = own;
+    int blocks = (rows->row_count + 7) / 8;
     for (int i = 0; i < rows->dot_count; i++) {
         const fpa_cuda_dot *dot = &rows->dots[i];
-        const bool shared = dot->base >= 0 && dot->base % 8 == 0 && dot->base + 16 * dot->steps <= 8 * own;
-        blocks += shared ? 0 : 2 * dot->steps;
+        blocks += dot->base >= 0 && dot->base % 8 == 0 ? 0 : (dot->rows + 7) / 8;
     }
     return blocks;
 }
