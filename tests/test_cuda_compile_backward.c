@@ -3,9 +3,13 @@
  *
  * make test: the modules of a table; make test-all: every shipped head that has gradients, for the oldest and the newest
  * target with each type. */
+#include "abi/cuda_kernels.h"
 #include "compile_job.h"
+#include "cubin.h"
 #include "dear.h"
+#include "runtime/builder.h"
 #include "runtime/cuda/build.h"
+#include "runtime/cuda/image.h"
 #include "shipped_heads.h"
 #include "base/parallel.h"
 
@@ -116,10 +120,42 @@ static void gradients_compile_within_their_bounds(void **state)
     assert_true(too_large < f->count / 4);
 }
 
+/* As a head is opened: several programs at once, which have all kernels between them. */
+static void the_programs_have_every_kernel_between_them(void **state)
+{
+    const fixture *f = *state;
+    fpa_object object = {0}, images[FPA_CUDA_PARTS];
+    struct fpa_cuda_geometry g;
+    fpa_source source;
+    fpa_error error;
+    char symbol[HEAD_MAX_NAME + 32];
+    if (f->jobs[0].status)
+        skip();
+    const fpa_head *head = head_named(&f->heads[FPA_BF16], "trainable_dense");
+    assert_int_equal(source_generate_backward(head, "cuda:sm_90a", &source, &error), FPA_OK);
+    if (builder_cuda.compile(NULL, &source, &object, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    const int count = image_split(&object, images, FPA_CUDA_PARTS);
+    assert_true(count > 1);
+    snprintf(symbol, sizeof symbol, "%s_geometry", head->name);
+    assert_true(cubin_variable(images[0].bytes, images[0].size, symbol, &g, sizeof g));
+    for (int i = 0; i < FPA_CUDA_KERNELS; i++) {
+        bool found = !g.kernel[i].threads;
+        snprintf(symbol, sizeof symbol, "%s_%s", head->name, cuda_kernel_names[i]);
+        for (int n = 0; n < count && !found; n++)
+            found = image_names(&images[n], symbol);
+        if (!found)
+            fail_msg("no program has %s", symbol);
+    }
+    free(object.bytes);
+    source_free(&source);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_compile_within_their_bounds),
+        cmocka_unit_test(the_programs_have_every_kernel_between_them),
     };
     return cmocka_run_group_tests_name("cuda compile backward", tests, setup, teardown);
 }
