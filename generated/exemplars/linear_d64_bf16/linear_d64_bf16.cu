@@ -198,9 +198,10 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
-    int backward_shared, backward_per_head; /* numbers of all run-time matrices: that heads share, that each has */
+    int backward_shared;  /* numbers of all run-time matrices that heads share, */
+    int backward_per_head;                              /* and of those that each has */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
@@ -282,8 +283,7 @@ struct fpa_cuda_backward {
     void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
     const float *den;
     float *d_log_gate;
-    long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3],
-        d_log_gate_stride[3];
+    long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
     long long d_state_out_stride[2], d_state_in_stride[2];
     /* parts of the workspace */
     float *outputs;    /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */

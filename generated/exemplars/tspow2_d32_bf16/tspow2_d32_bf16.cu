@@ -227,9 +227,10 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
-    int backward_shared, backward_per_head; /* numbers of all run-time matrices: that heads share, that each has */
+    int backward_shared;  /* numbers of all run-time matrices that heads share, */
+    int backward_per_head;                              /* and of those that each has */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
@@ -311,8 +312,7 @@ struct fpa_cuda_backward {
     void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
     const float *den;
     float *d_log_gate;
-    long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3],
-        d_log_gate_stride[3];
+    long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
     long long d_state_out_stride[2], d_state_in_stride[2];
     /* parts of the workspace */
     float *outputs;    /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
@@ -2998,14 +2998,9 @@ __device__ __forceinline__ void store_row(element *o, const float *c, float fact
 
 /* Sums of queries first.. of a head, whose place in o is given. */
 __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const struct fpa_cuda_call &call, element *o,
-                                              float *den, int first, int block)
+                                              int first, int block)
 {
     const bool wide = is_aligned(call.o, call.o_stride, 8);
-#pragma unroll
-    for (int m = 0; m < QUERY_TILES64 && block == 0; m++) {
-        const int tile = first + (threadIdx.x >> 7) * 64 + own_warp() * 16 + m * CHUNK_OUTPUT_GROUPS * 64;
-        store_scores(c[m], den ? den + tile * call.den_stride[1] : 0, call.den_stride[1], (int)call.length - tile);
-    }
     first += (threadIdx.x >> 7) * 64 + own_warp() * 16 + lane_row();
 #pragma unroll
     for (int m = 0; m < QUERY_TILES64; m++)
@@ -3015,6 +3010,18 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
             const float factor = row_normaliser(c[m], i);
             store_row(o + token * call.o_stride[1], c[m] + 2 * i, factor, block, wide, token < call.length);
         }
+}
+
+/* Where sums of scores are wanted, those of an item. */
+__device__ __forceinline__ void store_item_scores(const float (*c)[N / 2], const struct fpa_cuda_call &call,
+                                                  const struct item &item)
+{
+#pragma unroll
+    for (int m = 0; m < QUERY_TILES64; m++) {
+        const int first = item.first + (threadIdx.x >> 7) * 64 + own_warp() * 16 + m * CHUNK_OUTPUT_GROUPS * 64;
+        store_scores(c[m], sum_of_scores(call, item.b, item.query_head, first), call.den_stride[1],
+                     (int)call.length - first);
+    }
 }
 
 /* Until queries are in a slot, or false: there are no more. */
@@ -3048,12 +3055,13 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
             read_state(c, shared, from, tiles);
         }
         read_keys(c, call, item, shared, from, keys);
+        if (call.den && item.block == 0)
+            store_item_scores(c, call, item);
         element *o = outputs_of(call, item.b, item.query_head);
-        float *den = sum_of_scores(call, item.b, item.query_head, 0);
         const int first = item.first, block = item.block;
         barrier_arrive(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8);
         advance<QUERY_STAGES>(queries);
-        store_queries(c, call, o, den, first, block);
+        store_queries(c, call, o, first, block);
     } while (await_item(shared, queries));
 }
 
