@@ -35,7 +35,7 @@ static const struct cuda_backward_fault {
       "store_copy(c, copies + (i64)at.chunk * FEATURES16 * COLUMNS, unit, block);"}},
     {"plain",
      {"a query head that keys have lost", "but the formula gives", "cuda_backward_group",
-      "for (u32 member = 0; member + (group > 1) < group; member++) {"}},
+      "const int count = panels * ((int)group - (group > 1));"}},
     {"plain",
      {"queries that miss the keys of their block", "d_q at batch ... but the formula gives",
       "cuda_backward_own_keys", "const int begin = start, end = first;"}},

@@ -42,7 +42,7 @@ static void place_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     own->output = round_up(own->gates + gate * (back->query_tokens + back->panel), 16);
     own->raw = own->tiles = own->output + back->query_tokens / 16 * back->sum_blocks * 512;
     own->queries = own->raw + rows * back->key_pitch;
-    own->keys = own->queries + back->panel * back->value_pitch;
+    own->keys = own->queries + 2 * back->panel * back->value_pitch;
     int size = own->keys + back->panel * back->raw_pitch;
     size = largest(size, own->raw + back->query_tokens * back->raw_pitch);
     own->size = largest(size, own->tiles + back->stages * back->group * CUDA_UNIT * back->tile_pitch);
