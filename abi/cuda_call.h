@@ -25,8 +25,18 @@
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *
+ * Gradients are a file of their own, which has NAME_gate_scan and
+ *
+ *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output
+ *   NAME_backward_state     the state before each chunk; or the one behind it, of queries and d_o, from the last chunk on
+ *   NAME_backward_queries   d_q, from the state before the chunk and the chunk's own keys
+ *   NAME_backward_keys      d_k and d_v, from the state behind the chunk and the chunk's own queries
+ *   NAME_backward_gates     d_log_gate
+ *   NAME_backward_parts     adds up what blocks have left of the gradients of matrices, of each sequence
+ *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
+ *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
- * addresses; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of
+ * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of
  * warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps behind the call. Sizes are elements unless a
  * name says bytes. */
 #ifndef FPA_CUDA_CALL_H
@@ -42,6 +52,10 @@
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
+/* Of gradients: */
+#define FPA_CUDA_PART_BACKWARD_KEYS 3
+#define FPA_CUDA_PART_BACKWARD_QUERIES 4
+#define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -51,7 +65,7 @@
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 15
+#define FPA_CUDA_KERNELS 22
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -116,6 +130,10 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
+    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
+    int backward_shared;  /* numbers of all run-time matrices that heads share, */
+    int backward_per_head;                              /* and of those that each has */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
@@ -144,6 +162,8 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
+    float *den; /* of outputs: the sums of scores that normalisers are made of; NULL: not wanted */
+    long long den_stride[3];
     /* parts of the workspace */
     float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
                        part; behind the last row there is room for query_tokens more */
@@ -191,6 +211,30 @@ struct fpa_cuda_call {
     long long given_q_stride[3], given_k_stride[3];
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+};
+
+/* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
+struct fpa_cuda_backward {
+    const void *d_o, *d_state_out;
+    void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
+    const float *den;
+    float *d_log_gate;
+    long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
+    long long d_state_out_stride[2], d_state_in_stride[2];
+    /* parts of the workspace */
+    float *outputs;    /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
+    float *query_sums; /* [B][query_heads][length]: what a query reads, times its gradient */
+    float *key_sums;   /* [B][H][length]: what a key gives */
+    /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
+    void *states, *reversed;
+    float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
+    float *sequence_sums; /* [B][H][backward_entries] */
+    /* the launch's share of the sequences */
+    long long first_sequence, sequences;
+    long long walks_back; /* NAME_backward_state: 1: queries and d_o, from behind */
+    long long last;       /* NAME_backward_state: 1: the state at the end is wanted, too */
+    long long part_count; /* NAME_backward_parts: parts of a sequence, of queries or of keys */
+    long long adds;       /* NAME_backward_parts: 1: to what the sums are */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:

@@ -21,6 +21,13 @@ typedef enum cuda_kernel {
     CUDA_DECODE_RECENT,
     CUDA_DECODE_WINDOW,
     CUDA_SPLIT_REDUCTION,
+    CUDA_BACKWARD_OUTPUTS,
+    CUDA_BACKWARD_STATE,
+    CUDA_BACKWARD_QUERIES,
+    CUDA_BACKWARD_KEYS,
+    CUDA_BACKWARD_GATES,
+    CUDA_BACKWARD_PARTS,
+    CUDA_BACKWARD_WEIGHTS,
     CUDA_KERNEL_COUNT
 } cuda_kernel;
 
@@ -40,6 +47,13 @@ static const char *const cuda_kernel_names[FPA_CUDA_KERNELS] = {
     [CUDA_DECODE_RECENT] = "decode_recent",
     [CUDA_DECODE_WINDOW] = "decode_window",
     [CUDA_SPLIT_REDUCTION] = "split_reduction",
+    [CUDA_BACKWARD_OUTPUTS] = "backward_outputs",
+    [CUDA_BACKWARD_STATE] = "backward_state",
+    [CUDA_BACKWARD_QUERIES] = "backward_queries",
+    [CUDA_BACKWARD_KEYS] = "backward_keys",
+    [CUDA_BACKWARD_GATES] = "backward_gates",
+    [CUDA_BACKWARD_PARTS] = "backward_parts",
+    [CUDA_BACKWARD_WEIGHTS] = "backward_weights",
 };
 
 _Static_assert((int)CUDA_KERNEL_COUNT == FPA_CUDA_KERNELS, "cuda_call.h counts them");

@@ -218,11 +218,9 @@ static fpa_status check_options(const bench_options *options, bool on_device, fp
     if (options->recent && options->candidates)
         return fail(error, FPA_INVALID, "--recent",
                     "is a cycle of several calls, but --candidates times one");
-    if (options->backward && on_device)
-        return fail(error, FPA_UNSUPPORTED, "--backward",
-                    "times gradients, which CUDA kernels do not have yet");
-    if (options->backward && (options->candidates || options->tsv))
-        return fail(error, FPA_INVALID, "--backward", "prints a line a head: no --candidates, no --tsv");
+    if (options->backward && (options->candidates || options->tsv || options->graph))
+        return fail(error, FPA_INVALID, "--backward",
+                    "prints a line a head: no --candidates, no --tsv, no --graph");
     return options->dtype ? select_dtype(options->dtype, &dtype, error) : FPA_OK;
 }
 
@@ -266,7 +264,8 @@ static fpa_status run_bench(const bench_options *options, fpa_json *json, const 
                         .seconds = SECONDS,
                         .recent = options->recent,
                         .layers = options->graph ? (options->layers ? options->layers : 1) : 0};
-    status = on_device ? bench_on_device(&b, spec, code, error) : bench_spec(&b, spec, code, error);
+    status = on_device && !options->backward ? bench_on_device(&b, spec, code, error)
+                                             : bench_spec(&b, spec, code, error);
     if (b.tsv)
         fclose(b.tsv); /* each line was flushed */
     return status;

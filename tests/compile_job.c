@@ -106,7 +106,8 @@ void compile_job_run(int index, void *argument)
     fpa_object object;
     nvrtc_report report;
     fpa_error error = {0};
-    job->status = source_generate(job->head, job->target->name, &source, &error);
+    job->status = job->backward ? source_generate_backward(job->head, job->target->name, &source, &error)
+                                : source_generate(job->head, job->target->name, &source, &error);
     if (!job->status) {
         job->status = cuda_compile(NULL, &source, false, &object, &report, &error);
         if (!job->status)

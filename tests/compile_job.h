@@ -8,6 +8,7 @@
 typedef struct compile_job {
     const fpa_head *head;
     const fpa_target *target;
+    bool backward;   /* its gradients */
     int group;       /* of the caller's */
     fpa_dtype dtype; /* of the head when it was given */
     fpa_status status;

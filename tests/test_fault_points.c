@@ -3,6 +3,7 @@
 #include "gen/embedded.h"
 #include "gen/emit/template.h"
 #include "emulate/faults.h"
+#include "emulate/faults_backward.h"
 #include "faults_backward.h"
 #include "faults_c.h"
 #include "faults_cuda.h"
@@ -26,8 +27,9 @@ enum {
     EMULATED_FAULTS = sizeof emulated_faults / sizeof *emulated_faults,
     BACKWARD_FAULTS = sizeof backward_faults / sizeof *backward_faults,
     BACKWARD_MATRIX_FAULTS = sizeof backward_matrix_faults / sizeof *backward_matrix_faults,
+    CUDA_BACKWARD_FAULTS = sizeof cuda_backward_faults / sizeof *cuda_backward_faults,
     FAULTS = C_FAULTS + WINDOW_FAULTS + PAIR_FAULTS + OPEN_FAULTS + LIFT_FAULTS + CUDA_FAULTS +
-             EMULATED_FAULTS + BACKWARD_FAULTS + BACKWARD_MATRIX_FAULTS
+             EMULATED_FAULTS + BACKWARD_FAULTS + BACKWARD_MATRIX_FAULTS + CUDA_BACKWARD_FAULTS
 };
 
 /* Of all tables. */
@@ -49,7 +51,9 @@ static const struct fault *fault_at(int i)
         return &emulated_faults[i].fault;
     if ((i -= EMULATED_FAULTS) < BACKWARD_FAULTS)
         return &backward_faults[i];
-    return &backward_matrix_faults[i - BACKWARD_FAULTS];
+    if ((i -= BACKWARD_FAULTS) < BACKWARD_MATRIX_FAULTS)
+        return &backward_matrix_faults[i];
+    return &cuda_backward_faults[i - BACKWARD_MATRIX_FAULTS].fault;
 }
 
 /* A line that is a point. */

@@ -35,6 +35,7 @@ void push_cuda(lua_State *L, const fpa_plan *plan)
     push_factor_rows(L, plan->cuda.rows);
     push_projections(L, plan, plan->cuda.rows->row);
     push_monomials(L, plan);
+    push_trainable(L, plan->written);
     set_integer(L, "capability", plan->target->capability);
     set_string(L, "arithmetic", dtype_name(plan->facts.arithmetic));
     set_string(L, "products", products_name(plan->head->products));

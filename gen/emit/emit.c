@@ -43,6 +43,7 @@ static void push_head(lua_State *L, const fpa_plan *plan)
     set_fields(L, head_fields, head);
     set_fields(L, plan_fields, plan);
     set_string(L, "target", plan->target->name);
+    set_boolean(L, "backward", plan->backward);
     set_boolean(L, "normalized", head->normalize != FPA_NORMALIZE_NONE);
     set_string(L, "normalize", normalize_name(head->normalize));
     set_string(L, "dtype", dtype_name(head->dtype));

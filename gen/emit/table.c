@@ -195,3 +195,20 @@ void push_monomials(lua_State *L, const fpa_plan *plan)
     }
     lua_setfield(L, -2, "monomials");
 }
+
+void push_trainable(lua_State *L, const fpa_head *written)
+{
+    int count = 0;
+    lua_newtable(L);
+    for (int m = 0; m < written->matrix_count; m++) {
+        const fpa_matrix *matrix = &written->matrices[m];
+        const bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
+        if (matrix->kind == FPA_MATRIX_CONSTANT)
+            continue;
+        lua_createtable(L, 0, 2);
+        set_integer(L, "entries", (lua_Integer)(diagonal ? 1 : matrix->rows) * matrix->cols);
+        set_boolean(L, "per_head", matrix->per_head);
+        lua_rawseti(L, -2, ++count);
+    }
+    lua_setfield(L, -2, "trainable");
+}

@@ -21,6 +21,8 @@ void push_integers(lua_State *L, const int *values, int count);
 /* plan.projections, plan.weighted and plan.monomials; row: numbers of packed rows, or NULL: the plan's. */
 void push_projections(lua_State *L, const fpa_plan *plan, const int *row);
 void push_monomials(lua_State *L, const fpa_plan *plan);
+/* plan.trainable: the run-time matrices in the order of a launch, used or not. */
+void push_trainable(lua_State *L, const fpa_head *written);
 /* plan.lift, of the head as written. */
 void push_lift(lua_State *L, const fpa_head *written);
 

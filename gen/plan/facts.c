@@ -87,19 +87,13 @@ void plan_facts(fpa_plan *plan)
 }
 
 /* Of a pair dots and gradients of scores twice, on the way forth and back, once of each what queries, keys and values
- * get; of a token two states' updates, three products with them and what is formed in between (DESIGN 11). Pairs inside
- * a chunk grow with it, and are worked out twice: one panel is enough for products of a state that is near, two for
- * others. */
+ * get; of a token two states' updates, three products with them and what is formed in between (DESIGN 11). */
 void plan_backward_facts(fpa_plan *plan)
 {
-    enum { NEAR = 64 << 10 }; /* bytes */
     const fpa_head *head = plan->head;
-    const int most = (4 * plan->features * head->dv > NEAR ? 2 : 1) * plan->c.tokens;
     fpa_facts *facts = &plan->facts;
     const double dots = pair_flop(plan) - 2.0 * head->dv;
-    plan->chunk = plan->chunk < most ? plan->chunk : most;
     facts->chunk = plan->chunk;
-    facts->arithmetic = FPA_F32;
     facts->forms = 1 << FORM_PARALLEL | 1 << FORM_CHUNKED;
     facts->flop[FORM_PARALLEL] = 4 * dots + 6.0 * head->dv;
     facts->flop[FORM_CHUNKED] = 10.0 * (double)plan->features * head->dv +

@@ -126,13 +126,18 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
                                 const fpa_target *target, fpa_plan *plan, fpa_error *error)
 {
     fpa_status status = plan_check_backward(written, target, error);
+    const fpa_generator *generator = generator_of(target);
     if (!status)
-        status = plan_choose_as(simple, written, target, NULL, plan, error);
+        status = plan_choose_as(simple, written, target, generator->backward_mechanism, plan, error);
     if (status)
         return status;
     plan->backward = true;
-    plan_backward_facts(plan);
-    return FPA_OK;
+    status = generator->plan_backward(plan, error);
+    if (status)
+        plan_free(plan);
+    else
+        plan_backward_facts(plan);
+    return status;
 }
 
 fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,

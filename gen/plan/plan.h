@@ -99,6 +99,9 @@ char *plan_print(const fpa_plan *plan);
  * chunk_states, facts.arithmetic and facts.crossover. UNSUPPORTED names what is too large. */
 fpa_status plan_c(fpa_plan *plan, fpa_error *error);
 fpa_status plan_cuda(fpa_plan *plan, fpa_error *error);
+/* The same of the gradients of a plan that is there: chunk and sizes of their own, facts.arithmetic. */
+fpa_status plan_c_backward(fpa_plan *plan, fpa_error *error);
+fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error);
 /* Table number i of fields that their templates read; false: there are no more. */
 bool c_field_set(const fpa_plan *plan, int i, fpa_field_set *set);
 bool cuda_field_set(const fpa_plan *plan, int i, fpa_field_set *set);

@@ -6,6 +6,7 @@ C's structures are made for each call: a backward pass takes far longer than tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from ctypes import addressof, byref, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
@@ -54,7 +55,12 @@ class _Call:
         bytes_, error = c_size_t(), abi.ErrorText()
         check(size(kernel, form, addressof(self.tensors), byref(bytes_), byref(error)), error)
         scratch = self.kind.scratch(bytes_.value, like)
-        check(compute(kernel, form, addressof(self.tensors), scratch[1], bytes_.value, addressof(error)), error)
+        guard = None
+        if self.kind.layout("k", like).device_type != abi.CPU:
+            self.tensors.stream, guard = self.kind.stream(like), self.kind.guard(like)
+        with guard or nullcontext():
+            status = compute(kernel, form, addressof(self.tensors), scratch[1], bytes_.value, addressof(error))
+        check(status, error)
 
 
 def _check_dtypes(calls: Calls, kind: Kind, operands: Operands) -> None:

@@ -212,7 +212,8 @@ for _name, _schema, _compute, _fake in (
     ("backward", _backward, _run_backward, _fake_backward),
 ):
     _library.define(f"{_name}(str key, {_schema}", tags=[_STRIDES])
-    _library.impl(_name, _compute, "CPU")
+    for _place in ("CPU", "CUDA"):
+        _library.impl(_name, _compute, _place)
     torch.library.register_fake(f"fpac::{_name}", _fake, lib=_library)
 torch.library.register_autograd("fpac::forward_saving", _differentiate, setup_context=_setup_context, lib=_library)
 torch.library.register_autograd("fpac::backward", _refuse_second, lib=_library)

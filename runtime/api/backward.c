@@ -365,14 +365,15 @@ static fpa_status check_workspace(const call *c, fpa_form form, fpa_error *error
     const struct fpa_launch *f = &c->launch.forward;
     const fpa_module *module = &c->kernel->backward;
     const size_t needed = module->backward_workspace(module, (int)form, &c->launch);
+    const size_t alignment = c->kernel->module.backend->memory ? 256 : 64; /* as device memory is allocated */
     const fpa_view memory = {.name = "workspace", .data = f->workspace, .high = (int64_t)needed};
 
-    if (f->workspace_size < needed || !f->workspace)
+    if (f->workspace_size < needed || (needed && !f->workspace))
         return fail(error, FPA_INVALID, "workspace",
                     "has %zu bytes, but this call needs %zu (fpa_backward_workspace)",
                     f->workspace ? f->workspace_size : 0, needed);
-    if ((uintptr_t)f->workspace % 64)
-        return fail(error, FPA_INVALID, "workspace", "is not aligned to 64 bytes");
+    if ((uintptr_t)f->workspace % alignment)
+        return fail(error, FPA_INVALID, "workspace", "is not aligned to %zu bytes", alignment);
     return check_apart(c, &memory, -1, error);
 }
 
@@ -385,14 +386,16 @@ fpa_status fpa_backward(const fpa_kernel *kernel, fpa_form form, const fpa_gradi
     float *matrices[kernel->description.weight_count + 1];
     call c = {.kernel = kernel, .tensors = tensors, .with_data = true};
     fpa_status status = check(&c, weights, matrices, &form, error);
-    if (!status && is_empty(&c))
+    const bool nothing = !status && is_empty(&c), on_device = kernel->module.backend->memory;
+    if (nothing && !on_device)
         clear_matrices(&c);
-    if (status || is_empty(&c))
+    if (status || (nothing && !on_device))
         return status;
     c.launch.forward.workspace = workspace;
     c.launch.forward.workspace_size = workspace_size;
     status = check_workspace(&c, form, error);
     if (status)
         return status;
-    return kernel->backward.backward(&kernel->backward, (int)form, &c.launch, NULL, error);
+    void *stream = tensors->stream; /* NOLINT(clang-analyzer-core.NullDereference): they were checked */
+    return kernel->backward.backward(&kernel->backward, (int)form, &c.launch, stream, error);
 }

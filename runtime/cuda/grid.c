@@ -20,6 +20,7 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
     call->key_mask = launch->key_mask;
     call->state_in = launch->state_in;
     call->state_out = launch->state_out;
+    call->den = launch->den;
     for (int i = 0; i < 3; i++) {
         call->q_stride[i] = launch->q_stride[i];
         call->k_stride[i] = launch->k_stride[i];
@@ -27,6 +28,7 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
         call->given_k_stride[i] = launch->k_stride[i];
         call->v_stride[i] = launch->v_stride[i];
         call->o_stride[i] = launch->o_stride[i];
+        call->den_stride[i] = launch->den_stride[i];
         call->gate_stride[i] = launch->gate_stride[i];
         call->position_stride[i] = launch->position_stride[i];
     }
@@ -35,6 +37,20 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
         call->state_out_stride[i] = launch->state_out_stride[i];
         call->key_mask_stride[i] = launch->key_mask_stride[i];
     }
+}
+
+fpa_status cuda_check_context(const struct fpa_cuda_module *cuda, fpa_error *error)
+{
+    CUcontext current = NULL;
+    CUresult result = cuda->driver->cuCtxGetCurrent(&current);
+    if (result)
+        return driver_fail(cuda->driver, result, cuda->name, "the current context", error);
+    if (current == cuda->context)
+        return FPA_OK;
+    return fail(error, FPA_INVALID, cuda->name,
+                "was opened for GPU %d, whose primary context is not the calling thread's current one; "
+                "make that device current (cudaSetDevice(%d)) before the call",
+                cuda->device, cuda->device);
 }
 
 fpa_status cuda_check_grid(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, fpa_error *error)

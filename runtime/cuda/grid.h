@@ -9,7 +9,9 @@ enum { CUDA_WEIGHTS = 256 }; /* run-time matrices of a head, at most (plan_cuda.
 typedef struct fpa_cuda_grid {
     cuda_kernel kernel;
     int64_t blocks;
-    const struct fpa_cuda_maps *maps; /* the second parameter, before the run-time matrices; NULL: none */
+    const void
+        *maps; /* fpa_cuda_maps, or of gradients fpa_cuda_backward: the second parameter, before the run-time
+                         matrices; NULL: none */
     int64_t bytes; /* of dynamic shared memory, where they are not the geometry's; else 0 */
 } fpa_cuda_grid;
 
@@ -29,6 +31,9 @@ fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *
 fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
                             const struct fpa_launch *launch, const struct fpa_cuda_call *call,
                             CUstream stream, fpa_error *error);
+
+/* INVALID: the calling thread's context is another device's, or none: the kernels do not exist there. */
+fpa_status cuda_check_context(const struct fpa_cuda_module *cuda, fpa_error *error);
 
 /* UNSUPPORTED: the grid has more blocks than a launch can have. */
 fpa_status cuda_check_grid(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, fpa_error *error);

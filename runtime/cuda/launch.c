@@ -56,21 +56,6 @@ size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launc
     return s.bytes;
 }
 
-/* Another device's context, or none: the kernels do not exist there. */
-static fpa_status check_context(const struct fpa_cuda_module *cuda, fpa_error *error)
-{
-    CUcontext current = NULL;
-    CUresult result = cuda->driver->cuCtxGetCurrent(&current);
-    if (result)
-        return driver_fail(cuda->driver, result, cuda->name, "the current context", error);
-    if (current == cuda->context)
-        return FPA_OK;
-    return fail(error, FPA_INVALID, cuda->name,
-                "was opened for GPU %d, whose primary context is not the calling thread's current one; "
-                "make that device current (cudaSetDevice(%d)) before the call",
-                cuda->device, cuda->device);
-}
-
 static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
 {
@@ -277,7 +262,7 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
     const fpa_call_size size = call_size(form, launch);
     fpa_candidate fastest;
     cuda_sizes s;
-    fpa_status status = check_context(cuda, error);
+    fpa_status status = cuda_check_context(cuda, error);
     if (status)
         return status;
     if (launch->length > INT_MAX - MOST_TOKENS)

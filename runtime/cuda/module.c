@@ -1,6 +1,7 @@
 #include "module.h"
 #include "image.h"
 #include "launch.h"
+#include "launch_backward.h"
 #include "machine/cuda_slices.h"
 
 #include <stdbool.h>
@@ -255,6 +256,21 @@ static fpa_status load_in_context(struct fpa_cuda_module *cuda, const fpa_object
     return status;
 }
 
+/* A module has a forward pass or gradients. */
+static void offer(fpa_module *module, const struct fpa_cuda_geometry *geometry)
+{
+    if (geometry->backward_tokens) {
+        module->backward_workspace = cuda_backward_workspace;
+        module->backward = cuda_backward;
+        return;
+    }
+    module->workspace = cuda_workspace;
+    module->forward = cuda_forward;
+    module->candidates = cuda_module_candidates;
+    module->saves_den = true;
+    module->decodes_recent = geometry->kernel[CUDA_DECODE_RECENT].threads || geometry->window;
+}
+
 fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object, const char *name,
                             fpa_module *module, fpa_error *error)
 {
@@ -274,13 +290,10 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     snprintf(cuda->name, sizeof cuda->name, "%s", name);
     module->handle = cuda;
     module->device = cuda->device;
-    module->workspace = cuda_workspace;
-    module->forward = cuda_forward;
-    module->candidates = cuda_module_candidates;
     status = open_device(cuda, error);
     if (!status)
         status = load_in_context(cuda, object, error);
-    module->decodes_recent = cuda->geometry.kernel[CUDA_DECODE_RECENT].threads || cuda->geometry.window;
+    offer(module, &cuda->geometry);
     if (status)
         cuda_module_unload(module);
     return status;

@@ -2,6 +2,18 @@
 typedef float real;
 
 #include "gradient_walk.h"
+#include "round.h"
+
+static real narrow_row(const walk *w, real x)
+{
+    return round_float(w->problem->arithmetic, x);
+}
+
+/* Half precision meets copies of states that are bf16, which have the range. */
+static real narrow(const walk *w, real x)
+{
+    return round_float(w->problem->arithmetic == FPA_F32 ? FPA_F32 : FPA_BF16, x);
+}
 
 /* A running sum of what each token's query reads less what its key gives, begun anew behind every span. */
 static real gate_of(const walk *w, int64_t t, real *running)

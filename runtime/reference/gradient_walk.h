@@ -27,6 +27,11 @@ typedef struct walk {
     real *crossing;       /* [length] the same over pairs on both sides of a token's gate */
 } walk;
 
+/* As a row that is a factor of products has it, in plain arithmetic of the kernels' type; and as a score, its gradient
+ * or an output's, which meet copies of states. */
+static real narrow_row(const walk *w, real x);
+static real narrow(const walk *w, real x);
+
 static real size_of(const walk *w, real x)
 {
     return w->absolute && x < 0 ? -x : x;
@@ -98,7 +103,7 @@ static void project_token(const walk *w, real scale, const double *x, real *row)
     const int d = w->problem->head->d;
 
     for (int c = 0; c < d; c++)
-        row[c] = scale * (real)x[c];
+        row[c] = narrow_row(w, scale * (real)x[c]);
     for (int64_t r = d; r < w->rows.total; r++) {
         const real *entries = w->matrix + (r - d) * d;
         real sum = 0, squares = 0;
@@ -107,7 +112,7 @@ static void project_token(const walk *w, real scale, const double *x, real *row)
             sum += entries[c] * row[c];
             squares += entries[c] * row[c] * entries[c] * row[c];
         }
-        row[r] = w->absolute ? (real)fmax(fabs((double)sum), sqrt((double)squares)) : sum;
+        row[r] = w->absolute ? (real)fmax(fabs((double)sum), sqrt((double)squares)) : narrow_row(w, sum);
     }
     for (int c = 0; w->absolute && c < d; c++)
         row[c] = size_of(w, row[c]);
@@ -196,23 +201,26 @@ static void add_pair(walk *w, int64_t t, int64_t j, real decay)
 
     for (int c = 0; c < dv; c++) {
         gradient += w->out[c] * v[c];
-        w->dv[j * dv + c] += decay * score * w->out[c];
+        w->dv[j * dv + c] += narrow(w, decay * score) * w->out[c];
     }
     score_slopes(w, decay * gradient);
     for (int i = 0; i < w->rows.dot_count; i++) {
         const fpa_rows_dot *dot = &w->rows.dots[i];
 
         for (int n = 0; n < dot->count; n++) {
-            const real slope = (dot->weight ? (real)dot->weight[n] : 1) * w->slope[i];
+            const real slope = narrow(w, (dot->weight ? (real)dot->weight[n] : 1) * narrow(w, w->slope[i]));
 
             w->dq[dot->at[n]] += slope * k[dot->at[n]];
             dk[dot->at[n]] += slope * w->q[dot->at[n]];
         }
     }
-    w->read[t] += decay * score * gradient;
-    w->written[j] += decay * score * gradient;
+    const real seen = decay * score, narrow_seen = narrow(w, seen), narrow_gradient = narrow(w, gradient);
+
+    /* the query has it from a state and its gradient, the key from another state and its own: roundings differ */
+    w->read[t] += narrow_seen * gradient;
+    w->written[j] += seen * narrow_gradient;
     for (int64_t u = j + 1; w->problem->log_gate && u <= t; u++)
-        w->crossing[u] += decay * score * gradient;
+        w->crossing[u] += narrow_seen * narrow_gradient;
 }
 
 /* ---- one query ---- */
@@ -273,10 +281,10 @@ static void set_output(walk *w, int64_t b, int64_t t, int64_t hq)
     for (int c = 0; c < dv; c++) {
         const real o = w->given->o ? (real)w->given->o[token * dv + c] : w->sum[c] / n;
 
-        w->out[c] = size_of(w, (real)d_o[c] / n);
+        w->out[c] = narrow(w, size_of(w, (real)d_o[c] / n));
         product += size_of(w, slope > 0 ? o * (real)d_o[c] / n : 0);
     }
-    w->out[dv] = w->absolute ? slope * product : -slope * product;
+    w->out[dv] = narrow(w, w->absolute ? slope * product : -slope * product);
 }
 
 static void walk_query(walk *w, int64_t b, int64_t t, int64_t hq)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "bound.h"
 #include "handover.h"
 #include "recent.h"
 
@@ -91,16 +92,62 @@ static fpa_status check_errors(const fpa_trial *t, fpa_form_index form, const fp
     return FPA_OK;
 }
 
+/* The sum of an output's scores as its normaliser. */
+static double divisor(const fpa_head *head, double den)
+{
+    switch (head->normalize) {
+    case FPA_NORMALIZE_SUM:
+        return den + head->eps;
+    case FPA_NORMALIZE_MAX:
+        return fmax(den, head->eps);
+    default:
+        return 1 + den;
+    }
+}
+
+/* What gradients will be made with: sums of scores are judged as the normalisers that they make. */
+static fpa_status check_den(const fpa_trial *t, fpa_form_index form, const fpa_field *den, fpa_error *error)
+{
+    const fpa_bound bound = bound_of(t->head, t->facts, form, t->shape.length, 0);
+    const fpa_shape *s = &t->shape;
+    char text[160];
+
+    for (int64_t i = 0; i < s->batch * s->length * s->query_heads; i++) {
+        const int64_t b = i / s->query_heads / s->length, token = i / s->query_heads % s->length,
+                      h = i % s->query_heads;
+        const double value = divisor(t->head, field_get(den, b, token, h, 0)), exact = t->normalizer[i];
+
+        if (field_is_poison(den, b, token, h, 0) ||
+            (t->judged[i] &&
+             !(fabs(value - exact) <= bound.tau * t->condition[i] * fabs(exact) + bound.smallest))) {
+            snprintf(text, sizeof text,
+                     "the normaliser at batch %lld, token %lld, head %lld is %.9g, the formula's %.9g",
+                     (long long)b + 1, (long long)token + 1, (long long)h + 1, value, exact);
+            return check_refuse(t, form, "", text, error);
+        }
+    }
+    return field_guards_hold(den)
+               ? FPA_OK
+               : check_refuse(t, form, "", "the module wrote outside the sums of scores", error);
+}
+
 static fpa_status check_repeat(const fpa_trial *t, const fpa_module *module, fpa_form_index form,
                                const fpa_field *once, fpa_error *error)
 {
-    fpa_field again = {0};
+    const bool saves = module->saves_den && t->normalizer && !t->head->window;
+    fpa_field again = {0}, den = {0};
     fpa_status status = check_make_output(t, &again, error);
 
+    if (status == FPA_OK && saves)
+        status = field_make(&den, t->blocks, FPA_F32, t->shape.layout, t->shape.batch, t->shape.length,
+                            t->shape.query_heads, 1, error);
     if (status == FPA_OK)
-        status = trial_run(t, module, form, 0, t->shape.length, &again, NULL, NULL, error);
+        status = trial_run_saving(t, module, form, &again, saves ? &den : NULL, error);
     if (status == FPA_OK && !field_equal(once, &again, 0, t->shape.length))
         status = check_refuse(t, form, "", "the same call twice gave different bits", error);
+    if (status == FPA_OK && saves)
+        status = check_den(t, form, &den, error);
+    field_free(&den);
     field_free(&again);
     return status;
 }

@@ -67,6 +67,7 @@ typedef struct examination {
     const fpa_facts *facts;
     const fpa_module *backward, *forward;
     fpa_reference_size size;
+    int64_t longest_allowed; /* tokens */
     problem problems[ROWS];
     squares squares[FORMS][GRADIENT_KINDS + 1]; /* of all trials; of matrices last */
     /* found so far */
@@ -356,7 +357,7 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
                      .layout = r->layout,
                      .inputs = normalized && r->inputs != INPUTS_EXTREME_GATE ? INPUTS_POSITIVE : r->inputs};
     if (is_long) {
-        s->length = (int64_t)fmin(LONGEST, long_budget / token);
+        s->length = (int64_t)fmin((double)x->longest_allowed, long_budget / token);
         return s->length > 2 * PERIOD + 8 * x->facts->chunk;
     }
     if (reference_cost(x, s) > reference_budget) {
@@ -365,7 +366,7 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
     }
     if (reference_cost(x, s) > 10 * reference_budget)
         s->query_heads = 1;
-    return s->length > 0 && reference_cost(x, s) <= 30 * reference_budget;
+    return s->length > 0 && s->length <= x->longest_allowed && reference_cost(x, s) <= 30 * reference_budget;
 }
 
 static void pose(int index, void *user)
@@ -415,6 +416,13 @@ static fpa_status conclude(examination *x, fpa_error *error)
 fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
                            const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error)
 {
+    return verify_backward_up_to(head, facts, backward, forward, LONGEST, text, error);
+}
+
+fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
+                                 const fpa_module *forward, int64_t longest, char text[GRADIENT_TEXT],
+                                 fpa_error *error)
+{
     examination *x = calloc(1, sizeof *x);
     const locale_t before = locale_plain();
     fpa_status status;
@@ -428,6 +436,7 @@ fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const f
     x->facts = facts;
     x->backward = backward;
     x->forward = forward;
+    x->longest_allowed = longest;
     status = reference_size(head, &x->size, error);
     if (status == FPA_OK)
         parallel_run(ROWS, pose, x);

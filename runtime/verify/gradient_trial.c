@@ -8,6 +8,7 @@
 #include "base/dtype.h"
 #include "base/splitmix.h"
 #include "inputs.h"
+#include "place.h"
 
 enum { GUARD = 256, ALIGNMENT = 64, POISON = 0xff };
 
@@ -152,7 +153,7 @@ static fpa_status make_gradients(fpa_gradient_trial *g, fpa_gradients *to, doubl
 
 static fpa_status evaluate(fpa_gradient_trial *g, fpa_error *error)
 {
-    const fpa_problem problem = problem_of(g);
+    fpa_problem problem = problem_of(g);
     const bool normalized = g->inputs.head->normalize != FPA_NORMALIZE_NONE;
     const fpa_saved given = {.d_o = g->d_o,
                              .o = normalized ? g->o : NULL,
@@ -164,6 +165,7 @@ static fpa_status evaluate(fpa_gradient_trial *g, fpa_error *error)
         status = make_gradients(g, &g->to[i], &g->weights[i], error);
     if (status == FPA_OK)
         status = reference_gradient(&problem, &given, &g->to[EXACT], &g->to[MAGNITUDE], error);
+    problem.arithmetic = g->inputs.facts->arithmetic;
     return status == FPA_OK ? reference_gradient_plain(&problem, &given, &g->to[PLAIN], error) : status;
 }
 
@@ -215,7 +217,8 @@ fpa_status gradient_trial_make(fpa_gradient_trial *g, const fpa_head *head, cons
     *g = (fpa_gradient_trial){.inputs = {.head = head, .facts = facts, .shape = shape}};
     g->known = period ? 2 * period : shape.length;
     g->judged = period ? period : shape.length;
-    status = draw(g, period, seed, error);
+    g->inputs.spares = calloc(1, sizeof *g->inputs.spares);
+    status = g->inputs.spares ? draw(g, period, seed, error) : fail_memory(error);
     if (status == FPA_OK)
         status = save_outputs(g, error);
     if (status == FPA_OK)
@@ -348,29 +351,110 @@ static bool all_poison(const unsigned char *bytes, size_t size)
     return true;
 }
 
+static void *take_field(fpa_place *place, const fpa_field *field, bool written, const void *byte,
+                        fpa_error *error)
+{
+    return field ? place_take(place, field->bytes, field->size, written, byte, error) : NULL;
+}
+
+/* Matrices, or their gradients, in the order of a launch; where they are on the device in `to`. */
+static void take_matrices(const fpa_gradient_trial *g, fpa_place *place, const float *const *from,
+                          bool written, const float **to, fpa_error *error)
+{
+    for (int i = 0; i < gradient_matrices(g->inputs.head); i++)
+        to[i] = place_take(place, from[i], (size_t)gradient_entries(g, i) * sizeof(float), written, from[i],
+                           error);
+}
+
+/* All of a launch as the module finds it: on a device copies, of which what is written comes back. */
+static void take_operands(const fpa_gradient_trial *g, const fpa_gradient_run *run,
+                          const fpa_gradient_outputs *outputs, fpa_place *place,
+                          struct fpa_backward_launch *a, const float **matrices, fpa_error *error)
+{
+    const fpa_trial *t = &g->inputs;
+    struct fpa_launch *f = &a->forward;
+    const int count = gradient_matrices(t->head);
+
+    f->q = take_field(place, &t->q_field, false, f->q, error);
+    f->k = take_field(place, &t->k_field, false, f->k, error);
+    f->v = take_field(place, &t->v_field, false, f->v, error);
+    f->o = take_field(place, &g->o_field, false, f->o, error);
+    f->den = take_field(place, &g->den_field, false, f->den, error);
+    f->log_gate = take_field(place, &t->gate_field, false, f->log_gate, error);
+    f->state_in = take_field(place, run->state_in, false, f->state_in, error);
+    a->d_o = take_field(place, &g->d_o_field, false, a->d_o, error);
+    a->d_state_out = take_field(place, run->d_state_out, false, a->d_state_out, error);
+    a->d_state_in = take_field(place, run->d_state_in, true, a->d_state_in, error);
+    a->d_q = take_field(place, &outputs->field[OF_Q], true, a->d_q, error);
+    a->d_k = take_field(place, &outputs->field[OF_K], true, a->d_k, error);
+    a->d_v = take_field(place, &outputs->field[OF_V], true, a->d_v, error);
+    a->d_log_gate = take_field(place, &outputs->field[OF_GATE], true, a->d_log_gate, error);
+    take_matrices(g, place, f->weights, false, matrices, error);
+    f->weights = matrices;
+    if (!a->d_weights)
+        return;
+    take_matrices(g, place, (const float *const *)a->d_weights, true, matrices + count, error);
+    a->d_weights = (float *const *)(uintptr_t)(matrices + count);
+}
+
+/* The module's own context is the current one meanwhile, as a caller's would be. */
+static fpa_status compute(const fpa_module *module, const fpa_gradient_run *run,
+                          const struct fpa_backward_launch *a, fpa_error *error)
+{
+    const fpa_memory *memory = module->backend->memory;
+    fpa_status status = memory ? memory->enter(module, error) : FPA_OK;
+
+    if (status != FPA_OK)
+        return status;
+    status = module->backward(module, (int)run->form, a, NULL, error);
+    if (!memory)
+        return status;
+    memory->leave(module);
+    return status != FPA_OK ? status : memory->finish(module, error);
+}
+
+static fpa_status tell(const fpa_gradient_trial *g, const fpa_gradient_run *run, fpa_status status,
+                       const fpa_error *reason, fpa_error *error)
+{
+    if (status == FPA_INVALID)
+        return gradient_refuse(g, run->form, "", "the module finds the workspace that it asked for too small",
+                               error);
+    return fail(error, status, g->inputs.head->name, "gradients: %s", reason->message);
+}
+
 fpa_status gradient_run(const fpa_gradient_trial *g, const fpa_module *module, const fpa_gradient_run *run,
                         fpa_gradient_outputs *outputs, fpa_error *error)
 {
+    enum { OTHERS = 16 }; /* operands that are no matrices */
     struct fpa_backward_launch a = launch_of(g, run, outputs);
+    const int count = gradient_matrices(g->inputs.head);
     const size_t size = module->backward_workspace(module, (int)run->form, &a);
     const size_t all = (size + 2 * GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     unsigned char *memory = aligned_alloc(ALIGNMENT, all);
+    const float **matrices = calloc(2 * (size_t)count + 1, sizeof *matrices);
     fpa_error reason = {0};
-    fpa_status status;
+    fpa_place place = {0};
+    fpa_status status = memory && matrices ? FPA_OK : fail_memory(error);
 
-    if (!memory)
-        return fail_memory(error);
-    memset(memory, POISON, all);
-    a.forward.workspace = memory + GUARD;
+    if (status == FPA_OK)
+        status = place_make(&place, module, g->inputs.spares, OTHERS + 2 * count, error);
+    if (status != FPA_OK)
+        goto out;
+    take_operands(g, run, outputs, &place, &a, matrices, error);
+    a.forward.workspace =
+        place_take_scratch(&place, memory, all, POISON, memory + GUARD, memory + GUARD + size, error);
     a.forward.workspace_size = size;
-    status = module->backward(module, (int)run->form, &a, NULL, &reason);
-    if (status == FPA_INVALID)
-        status = gradient_refuse(g, run->form, "",
-                                 "the module finds the workspace that it asked for too small", error);
-    else if (status != FPA_OK)
-        status = fail(error, status, g->inputs.head->name, "gradients: %s", reason.message);
-    else if (!all_poison(memory, GUARD) || !all_poison(memory + GUARD + size, all - GUARD - size))
+    status = place.status;
+    if (status == FPA_OK && (status = compute(module, run, &a, &reason)) != FPA_OK)
+        status = tell(g, run, status, &reason, error);
+    if (status == FPA_OK)
+        status = place_fetch(&place, error);
+    if (status == FPA_OK &&
+        !(all_poison(memory, GUARD) && all_poison(memory + GUARD + size, all - GUARD - size)))
         status = gradient_refuse(g, run->form, "", "the module wrote outside its workspace", error);
+out:
+    place_free(&place);
+    free(matrices);
     free(memory);
     return status;
 }

@@ -20,6 +20,7 @@ typedef struct run {
     int64_t from, to;                          /* tokens of k, v, log_gate, positions, key_mask */
     int64_t first;                             /* token of q and o, up to `to`; without o none is asked */
     const fpa_field *o, *state_in, *state_out; /* NULL when there is none */
+    const fpa_field *den;
     struct fpa_launch launch;
     fpa_candidate candidate;  /* that was chosen, */
     bool forced;              /* if one was */
@@ -44,6 +45,10 @@ static void set_queries(const run *r, struct fpa_launch *launch)
     launch->recent = r->first - r->from;
     copy_strides(launch->q_stride, &t->q_field);
     copy_strides(launch->o_stride, r->o);
+    if (r->den) {
+        launch->den = (float *)(void *)field_at(r->den, 0, r->first, 0, 0);
+        copy_strides(launch->den_stride, r->den);
+    }
 }
 
 static struct fpa_launch launch_of(const run *r)
@@ -147,7 +152,7 @@ static void take_weights(run *r, fpa_error *error)
 /* Outputs go to the device as they are, so that what the module leaves alone comes back unchanged. */
 static fpa_status take_operands(run *r, fpa_error *error)
 {
-    enum { OTHERS = 10 }; /* operands that are no weights */
+    enum { OTHERS = 11 }; /* operands that are no weights */
     const fpa_trial *t = r->trial;
     struct fpa_launch *a = &r->launch;
     fpa_status status = place_make(&r->place, r->module, t->spares, OTHERS + t->head->matrix_count, error);
@@ -158,6 +163,7 @@ static fpa_status take_operands(run *r, fpa_error *error)
     a->k = take_field(r, &t->k_field, false, a->k, error);
     a->v = take_field(r, &t->v_field, false, a->v, error);
     a->o = take_field(r, r->o, true, a->o, error);
+    a->den = take_field(r, r->den, true, a->den, error);
     a->log_gate = take_field(r, &t->gate_field, false, a->log_gate, error);
     a->positions = take_field(r, &t->position_field, false, a->positions, error);
     a->key_mask = place_take(&r->place, t->mask.bytes, t->mask.size, false, a->key_mask, error);
@@ -259,6 +265,14 @@ fpa_status trial_run(const fpa_trial *t, const fpa_module *module, fpa_form_inde
     r.o = o;
     r.state_in = state_in;
     r.state_out = state_out;
+    return compute(&r, error);
+}
+
+fpa_status trial_run_saving(const fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_field *o,
+                            fpa_field *den, fpa_error *error)
+{
+    run r = {.trial = t, .module = module, .form = form, .to = t->shape.length, .o = o, .den = den};
+
     return compute(&r, error);
 }
 

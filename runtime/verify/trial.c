@@ -86,8 +86,8 @@ static fpa_status drop_loose(fpa_trial *t, fpa_error *error)
 
     if (t->head->normalize == FPA_NORMALIZE_NONE)
         return FPA_OK;
-    value = calloc((size_t)outputs(t) + 1, sizeof *value);
-    condition = calloc((size_t)outputs(t) + 1, sizeof *condition);
+    t->normalizer = value = calloc((size_t)outputs(t) + 1, sizeof *value);
+    t->condition = condition = calloc((size_t)outputs(t) + 1, sizeof *condition);
     status =
         value && condition ? reference_normalizer(&problem, value, condition, error) : fail_memory(error);
     for (int64_t i = 0; status == FPA_OK && i < outputs(t); i++)
@@ -98,8 +98,6 @@ static fpa_status drop_loose(fpa_trial *t, fpa_error *error)
         } else if (!t->judged[i]) {
             t->loose[i] = 1; /* not known */
         }
-    free(value);
-    free(condition);
     return status;
 }
 
@@ -236,6 +234,8 @@ void trial_free(fpa_trial *t)
     free(t->judged);
     free(t->compared);
     free(t->loose);
+    free(t->normalizer);
+    free(t->condition);
     free(t->reference);
     free(t->magnitude);
     *t = (fpa_trial){0};

@@ -54,10 +54,11 @@ typedef struct fpa_trial {
     fpa_field q_field, k_field, v_field, gate_field;
     fpa_field position_field; /* numbers of a position are its heads */
     fpa_mask mask;
-    unsigned char *judged;         /* [batch, length, query_heads]: the bound was evaluated there */
-    unsigned char *compared;       /* the same shape: the formula was evaluated, and plain errors count */
-    unsigned char *loose;          /* the same shape: a normaliser near zero lets the output be anything */
-    double *reference, *magnitude; /* [batch, length, query_heads, dv] where compared */
+    unsigned char *judged;          /* [batch, length, query_heads]: the bound was evaluated there */
+    unsigned char *compared;        /* the same shape: the formula was evaluated, and plain errors count */
+    unsigned char *loose;           /* the same shape: a normaliser near zero lets the output be anything */
+    double *normalizer, *condition; /* [batch, length, query_heads] of normalised heads; else NULL */
+    double *reference, *magnitude;  /* [batch, length, query_heads, dv] where compared */
     fpa_plain plain;
     struct fpa_spares *spares; /* device memory of its runs */
     fpa_blocks *blocks;        /* host memory of its runs; NULL: the system's */
@@ -84,6 +85,9 @@ void trial_restore(fpa_trial *trial);
  * asks for, and guarded. On a device: on copies, and what was written comes back. */
 fpa_status trial_run(const fpa_trial *trial, const fpa_module *module, fpa_form_index form, int64_t from,
                      int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error);
+/* All tokens; den, unless NULL, gets the sums of the outputs' scores. */
+fpa_status trial_run_saving(const fpa_trial *trial, const fpa_module *module, fpa_form_index form,
+                            fpa_field *o, fpa_field *den, fpa_error *error);
 
 /* Run one token in the recurrent form, with a state that has not seen tokens [from, token). */
 fpa_status trial_decode_recent(const fpa_trial *trial, const fpa_module *module, int64_t from, int64_t token,

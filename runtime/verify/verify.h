@@ -47,6 +47,11 @@ enum { GRADIENT_TEXT = 512 };
 fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
                            const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error);
 
+/* The same, of sequences of at most so many tokens. */
+fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
+                                 const fpa_module *forward, int64_t longest, char text[GRADIENT_TEXT],
+                                 fpa_error *error);
+
 /* Take ownership of the module (also on failure) and make it the kernel's. stored: the text of a verdict that holds for
  * these very bytes on this very device, or NULL: then it is verified now. */
 fpa_status verify_add_backward(fpa_kernel *kernel, const fpa_facts *facts, fpa_module *module,

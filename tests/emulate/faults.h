@@ -341,6 +341,10 @@ static const struct emulated_fault {
      {"o in the place of another half's queries", "chunked form ... the RMS error", "half_place",
       "const u32 rows = shared + (2 * at.slot + (half ^ 1)) * HALF + warp * 2048, free = shared + "
       "HALF_BARRIERS + (2 * (SPANS + at.slot) + half) * 8;"}},
+    {IN_CLUSTER_SCAN,
+     LEFT_OUT,
+     {"sums of scores that are not stored", "the normaliser at batch", "scores_stored",
+      "if (lane_row() + i * 8 + 1 < count)"}},
     {IN_TOKEN,
      NOT_AWAITED,
      {"rows of a state that nobody waits for",

@@ -13,7 +13,11 @@ static const struct fpa_cuda_call *parameters;
 static const void *maps, *weights; /* NULL: the kernel takes none */
 
 typedef struct fpa_cuda_call call_type;
+#ifdef EMULATED_BACKWARD
+typedef struct fpa_cuda_backward maps_type;
+#else
 typedef struct fpa_cuda_maps maps_type;
+#endif
 
 static void run_thread(void)
 {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "runtime/cuda/launch.h"
+#include "runtime/cuda/launch_backward.h"
 #include "machine/cuda_slices.h"
 #include "runtime/c/process.h"
 #include "../scratch.h"
@@ -60,13 +61,20 @@ static CUresult current_context(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
+/* Their second parameter is an fpa_cuda_backward. */
+static bool is_backward(const emulated_kernel *kernel)
+{
+    const long index = kernel - kernel->owner->kernels;
+    return index >= CUDA_BACKWARD_OUTPUTS;
+}
+
 static bool takes_maps(const emulated_kernel *kernel)
 {
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
     const void *one = kernel;
     if (one == (const void *)cuda->kernel[CUDA_FUSED_CHUNK])
         return cuda->geometry.fused_total;
-    if (one == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN])
+    if (one == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN] || is_backward(kernel))
         return true;
     return cuda->geometry.value_width && (one == (const void *)cuda->kernel[CUDA_CHUNK_STATE] ||
                                           one == (const void *)cuda->kernel[CUDA_CHUNK_STATE_SMALL] ||
@@ -79,8 +87,8 @@ static bool takes_weights(const emulated_kernel *kernel)
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
     if (cuda->geometry.lifted_vector)
         return cuda->geometry.weights && (const void *)kernel == (const void *)cuda->kernel[CUDA_LIFT_ROWS];
-    return cuda->geometry.weights &&
-           (!takes_maps(kernel) || (const void *)kernel == (const void *)cuda->kernel[CUDA_FUSED_CHUNK]);
+    return cuda->geometry.weights && (!takes_maps(kernel) || is_backward(kernel) ||
+                                      (const void *)kernel == (const void *)cuda->kernel[CUDA_FUSED_CHUNK]);
 }
 
 /* Bytes of totals that a launch of NAME_fused_chunk reads: those of all segments but the last. */
@@ -296,6 +304,9 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
         .candidates = cuda_module_candidates,
         .workspace = cuda_workspace,
         .forward = cuda_forward,
+        .saves_den = true,
+        .backward_workspace = cuda_backward_workspace,
+        .backward = cuda_backward,
     };
     fpa_status status =
         emulated_load(code, name, folder, headers, brief, &emulated->library, &emulated->launch, error);

@@ -49,7 +49,7 @@ static int calls_of(emulated_part part)
 
 unsigned emulated_part_kernels(emulated_part part)
 {
-    const unsigned all = (1u << FPA_CUDA_KERNELS) - 1;
+    const unsigned all = (1u << CUDA_BACKWARD_OUTPUTS) - 1; /* gradients are modules of their own */
     const unsigned left[EMULATED_PARTS] = {
         [PART_FUSED] =
             1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS,
@@ -107,7 +107,7 @@ void emulated_expect_formula(const emulated_fixture *f, emulated_part part)
         launched |= jobs[i].launched, called |= jobs[i].called, forms |= jobs[i].forms;
     }
     assert_int_equal(wrong, 0);
-    for (int i = 0; i < FPA_CUDA_KERNELS; i++)
+    for (int i = 0; i < CUDA_BACKWARD_OUTPUTS; i++)
         if (emulated_part_kernels(part) & ~launched & 1u << i)
             fail_msg("no head launches NAME_%s", cuda_kernel_names[i]);
     assert_int_equal(emulated_part_calls(part) & ~called, 0);

@@ -90,6 +90,14 @@ static inline void ptx_cvt_rn_f16_f32(emulate::u16 &d, float a)
     d = emulate::to_f16(a);
 }
 
+/* To nearest, ties away from zero: 13 bits fewer. */
+static inline void ptx_cvt_rna_tf32_f32(emulate::u32 &d, float a)
+{
+    d = __float_as_uint(a);
+    if (!std::isnan(a) && !std::isinf(a))
+        d = (d + 0x1000) & ~0x1fffu;
+}
+
 static inline void ptx_cvt_rn_bf16_f32(emulate::u16 &d, float a)
 {
     d = emulate::to_bf16(a);

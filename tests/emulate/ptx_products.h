@@ -182,6 +182,34 @@ static void multiply_warp(bool half, floats<4> c, a_words a, b_words b)
     });
 }
 
+/* tf32: what a float has besides its last 13 bits. Sums of eight products, in float. */
+template <typename a_words, typename b_words>
+static void multiply_warp_tf32(floats<4> c, a_words a, b_words b)
+{
+    struct lane {
+        u32 a[4], b[2];
+        float *c;
+    } own = {{*a[0], *a[1], *a[2], *a[3]}, {*b[0], *b[1]}, whole(c)};
+    group &g = own_warp().lanes;
+    meet(g, "mma", current % WARP, &own, [&g] {
+        float x[16][8], y[8][8];
+        for (int i = 0; i < WARP; i++) {
+            const lane *one = (const lane *)g.argument[i];
+            for (int e = 0; e < 4; e++)
+                x[i / 4 + e % 2 * 8][i % 4 + e / 2 * 4] = __uint_as_float(one->a[e] & ~0x1fffu);
+            for (int e = 0; e < 2; e++)
+                y[i % 4 + e * 4][i / 4] = __uint_as_float(one->b[e] & ~0x1fffu);
+        }
+        for (int i = 0; i < WARP; i++)
+            for (int e = 0; e < 4; e++) {
+                double sum = 0;
+                for (int k = 0; k < 8; k++)
+                    sum += (double)x[i / 4 + e / 2 * 8][k] * y[k][i % 4 * 2 + e % 2];
+                ((const lane *)g.argument[i])->c[e] += (float)sum;
+            }
+    });
+}
+
 } // namespace emulate
 
 static inline void ptx_wgmma_fence_sync_aligned(void)
@@ -264,6 +292,13 @@ static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(emulate::float
                                                                   emulate::floats<4>)
 {
     emulate::multiply_warp(true, d, a, b);
+}
+
+template <typename a_words, typename b_words>
+static void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(emulate::floats<4> d, a_words a, b_words b,
+                                                                   emulate::floats<4>)
+{
+    emulate::multiply_warp_tf32(d, a, b);
 }
 
 #endif

@@ -47,6 +47,11 @@ def head(name, target=TARGET):
     return fpac.head(GPU_SPEC, name, target, file="gpu.lua")
 
 
+@functools.cache
+def trained(name, target=TARGET):
+    return fpac.head(GPU_SPEC, name, target, file="gpu.lua", backward=True)
+
+
 def tensors(mine, length, batch=2, heads=4, device="cuda", seed=0):
     """q, k, v, and log-gates for a gated head. q.k is far from 0: no quotient of sums that nearly vanish."""
     about = mine.explain()
@@ -57,6 +62,44 @@ def tensors(mine, length, batch=2, heads=4, device="cuda", seed=0):
     if about.gate:
         made.append(-torch.rand(batch, length, heads, generator=source) / 8)
     return [tensor.to(device) for tensor in made]
+
+
+class Gradients(unittest.TestCase):
+    def gradients(self, mine, arrays, weights):
+        leaves = [x.detach().clone().requires_grad_() for x in (*arrays, *weights.values())]
+        named = dict(zip(weights, leaves[len(arrays) :]))
+        source = torch.Generator().manual_seed(7)
+        o = mine(*leaves[: len(arrays)], weights=named) if named else mine(*leaves)
+        d_o = torch.randn(o.shape, generator=source).to(o.dtype).to(o.device)
+        return torch.autograd.grad(o, leaves, d_o)
+
+    def test_they_agree_with_those_of_the_processor(self):
+        for name, limit in (("mean_f32", 1e-3), ("gated_f32", 1e-3), ("mean_bf16", 0.1), ("trained", 0.05)):
+            gpu, cpu = trained(name), trained(name, "c")
+            source = torch.Generator().manual_seed(1)
+            weights = {w: torch.randn(4, 16, 64, generator=source) / 8 for w in gpu.weight_names}
+            for length in (1, 100, 1000):
+                arrays = tensors(gpu, length)
+                here = {w: matrix.cuda() for w, matrix in weights.items()}
+                ours = self.gradients(gpu, arrays, here)
+                theirs = self.gradients(cpu, [x.cpu() for x in arrays], weights)
+                again = self.gradients(gpu, arrays, here)
+                for i, (a, b, c) in enumerate(zip(ours, theirs, again)):
+                    with self.subTest(name=name, length=length, gradient=i):
+                        self.assertTrue(a.is_cuda and torch.equal(a, c), "the same bits again")
+                        off = float((a.cpu().float() - b.float()).norm())
+                        self.assertLessEqual(off, limit * float(b.float().norm()) + 1e-3)
+
+    def test_they_are_computed_in_the_current_stream(self):
+        mine, side = trained("mean_bf16"), torch.cuda.Stream()
+        arrays = tensors(mine, 300)
+        expected = self.gradients(mine, arrays, {})
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            found = self.gradients(mine, arrays, {})
+        side.synchronize()
+        for a, b in zip(found, expected):
+            self.assertTrue(torch.equal(a, b))
 
 
 class Values(unittest.TestCase):

@@ -194,3 +194,14 @@ fpa_status plan_c(fpa_plan *plan, fpa_error *error)
     c->code_bytes = code_bytes(plan);
     return FPA_OK;
 }
+
+/* Pairs inside a chunk are worked out twice: one panel is enough for products of a state that is near, two for others. */
+fpa_status plan_c_backward(fpa_plan *plan, fpa_error *error)
+{
+    enum { NEAR = 64 << 10 }; /* bytes */
+    const int most = (4 * plan->features * plan->head->dv > NEAR ? 2 : 1) * plan->c.tokens;
+    (void)error;
+    plan->chunk = plan->chunk < most ? plan->chunk : most;
+    plan->facts.arithmetic = FPA_F32;
+    return FPA_OK;
+}

@@ -1,6 +1,7 @@
 /* plan_cuda: limits, then mechanisms, then what emitted files have once. */
 #include "cuda.h"
 
+#include "backward.h"
 #include "lift_rows.h"
 #include "mechanism.h"
 #include "parts.h"
@@ -121,5 +122,7 @@ bool cuda_field_set(const fpa_plan *plan, int i, fpa_field_set *set)
     else if (i < 2 + CUDA_MECHANISMS)
         *set = (fpa_field_set){cuda_mechanisms[i - 2].table, cuda_mechanisms[i - 2].fields,
                                cuda_chosen(&plan->cuda, (fpa_cuda_mechanism)(i - 2))};
-    return i < 2 + CUDA_MECHANISMS;
+    else if (i == 2 + CUDA_MECHANISMS)
+        *set = (fpa_field_set){NULL, cuda_backward_fields, plan->cuda.backward};
+    return i <= 2 + CUDA_MECHANISMS;
 }

@@ -135,6 +135,8 @@ typedef struct fpa_cuda_plan {
     const struct fpa_fused_packed *fused_packed;
     const struct fpa_cluster_scan *cluster_scan;
     const struct fpa_decode *decode;
+    const struct fpa_cuda_backward_plan
+        *backward; /* of gradients, which have kernels of their own; NULL: of a forward pass */
     /* what emitted files have once, whichever are chosen */
     fpa_columns columns;
     int query_tokens; /* that a block takes */

@@ -24,6 +24,7 @@ int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes);
 int cuda_count_weights(const fpa_head *head); /* run-time matrices */
 /* The mechanism's plan; NULL: it is not chosen. */
 const void *cuda_chosen(const fpa_cuda_plan *cuda, fpa_cuda_mechanism mechanism);
+void print_cuda_backward(FILE *out, const fpa_plan *plan);
 /* What emitted files have once, and the geometry, from the mechanisms that are chosen. */
 void cuda_compose(fpa_plan *plan);
 /* Of chunked calls that fill a GPU, of few long sequences and of many shorter ones, their geometric mean. */

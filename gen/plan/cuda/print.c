@@ -3,6 +3,7 @@
 #include "gen/plan/facts.h"
 #include "lift_rows.h"
 #include "mechanism.h"
+#include "parts.h"
 #include "split_outer.h"
 
 static void print_path(FILE *out, const fpa_plan *plan)
@@ -38,9 +39,10 @@ void plan_print_cuda(FILE *out, const fpa_plan *plan)
             cuda->rows->element == 2                ? " on tensor cores"
             : head->products == FPA_PRODUCTS_TF32X3 ? " on tensor cores, as three of tf32"
                                                     : ", plainly");
-    if (plan->forced >= 0)
+    if (plan->forced >= 0 && !cuda->backward)
         fprintf(out, "mechanism    %s, as asked\n", cuda_mechanisms[plan->forced].name);
-    print_path(out, plan);
+    if (!cuda->backward)
+        print_path(out, plan);
     print_lift_rows(out, plan);
     if (!outer || !outer->outer.coordinates)
         fprintf(out, "rows         %d a token in shared memory: %d coordinates, %d projected, %d weighted\n",
@@ -49,7 +51,10 @@ void plan_print_cuda(FILE *out, const fpa_plan *plan)
     fprintf(out, "columns      %d block%s of %d tiles of 8%s\n", cuda->columns.blocks,
             cuda->columns.blocks == 1 ? "" : "s", cuda->columns.tiles,
             head->normalize ? " and one of the normaliser" : "");
-    print_mechanisms(out, plan);
+    if (cuda->backward)
+        print_cuda_backward(out, plan);
+    else
+        print_mechanisms(out, plan);
     fprintf(out, "chunk        %d tokens%s\n", plan->chunk,
             !head->chunk                 ? ""
             : head->chunk == plan->chunk ? " (as the spec says)"

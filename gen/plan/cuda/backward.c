@@ -1,0 +1,260 @@
+/* plan_cuda_backward: blocks, pitches and shared memory of the kernels of gradients. */
+#include "backward.h"
+
+#include "parts.h"
+
+/* ---- shared memory ---- */
+
+/* Bytes from one row to the next such that 8 rows of 16 bytes lie in different banks. */
+static int odd_pitch(int bytes)
+{
+    const int pitch = round_up(bytes, 16);
+    return pitch / 16 % 2 ? pitch : pitch + 16;
+}
+
+static void choose_pitches(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    const int element = plan->cuda.rows->element;
+    back->query_pitch = odd_pitch(back->query_tokens * element);
+    back->key_pitch = odd_pitch(back->panel * element);
+    back->raw_pitch = odd_pitch(plan->head->d * element);
+    back->value_pitch = back->tile_pitch = odd_pitch(8 * back->value_tiles * element);
+}
+
+/* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */
+static void place_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    fpa_cuda_memory *state = &back->state;
+    state->raw = plan->cuda.rows->row_count * back->key_pitch;
+    state->values = state->raw + back->panel * back->raw_pitch;
+    state->gates = state->values + 2 * back->panel * back->value_pitch;
+    state->size = round_up(state->gates + back->panel * 4, 16);
+}
+
+/* A block's own tokens, and sums of their rows' gradients; behind them in turn its raw vectors, tiles of a state, and the
+ * other tokens of the chunk. */
+static void place_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    const int rows = plan->cuda.rows->row_count, gate = plan->head->gate ? 8 : 0;
+    fpa_cuda_memory *own = &back->own;
+    own->values = rows * back->query_pitch;
+    own->gates = own->values + back->query_tokens * back->value_pitch;
+    own->output = round_up(own->gates + gate * (back->query_tokens + back->panel), 16);
+    own->raw = own->tiles = own->output + back->query_tokens / 16 * back->sum_blocks * 512;
+    own->queries = own->raw + rows * back->key_pitch;
+    own->keys = own->queries + 2 * back->panel * back->value_pitch;
+    int size = own->keys + back->panel * back->raw_pitch;
+    size = largest(size, own->raw + back->query_tokens * back->raw_pitch);
+    own->size = largest(size, own->tiles + back->stages * back->group * CUDA_UNIT * back->tile_pitch);
+}
+
+/* ---- sums ---- */
+
+/* Dots whose rows are whole blocks of consecutive ones have the sums of these; others have sums of their own. */
+static int count_sum_blocks(const fpa_cuda_rows *rows)
+{
+    int blocks = (rows->row_count + 7) / 8;
+    for (int i = 0; i < rows->dot_count; i++) {
+        const fpa_cuda_dot *dot = &rows->dots[i];
+        blocks += dot->base >= 0 && dot->base % 8 == 0 ? 0 : (dot->rows + 7) / 8;
+    }
+    return blocks;
+}
+
+/* Of run-time matrices that rows are made by. */
+static int count_entries(const fpa_plan *plan)
+{
+    int entries = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        if (matrix->kind != FPA_MATRIX_CONSTANT)
+            entries +=
+                matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? matrix->rows : matrix->rows * matrix->cols;
+    }
+    return entries;
+}
+
+static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    enum { MOST = 9 }; /* tiles whose sums have registers */
+    const int tiles = (plan->head->dv + (plan->head->normalize != FPA_NORMALIZE_NONE) + 7) / 8;
+    fpa_columns *columns = &back->columns;
+    columns->blocks = (tiles + MOST - 1) / MOST;
+    columns->tiles = columns->all = (tiles + columns->blocks - 1) / columns->blocks;
+    /* the last block of an odd number reads one more */
+    back->value_tiles = round_up(columns->blocks * columns->tiles + columns->tiles % 2, 2);
+}
+
+/* ---- blocks ---- */
+
+typedef struct shape {
+    int tiles, panel, group;
+} shape;
+
+static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backward_plan *back)
+{
+    back->query_tiles = s->tiles;
+    back->query_tokens = 16 * CUDA_WARPS * s->tiles;
+    back->panel = s->panel;
+    back->group = s->group;
+    back->stages = 2;
+    back->pairs = plan->score->dot_count > 1 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
+    choose_pitches(plan, back);
+    place_state(plan, back);
+    place_own(plan, back);
+    return largest(back->own.size, back->state.size) <= bytes;
+}
+
+/* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. */
+static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    static const shape shapes[] = {{2, 64, 4}, {2, 64, 2}, {2, 32, 2}, {1, 64, 4},
+                                   {1, 64, 2}, {1, 32, 2}, {1, 32, 1}, {1, 16, 1}};
+    const int limit = plan->target->shared_memory;
+    const int most =
+        plan->cuda.rows->element == 4 || back->columns.tiles > 9 || plan->cuda.rows->factors > 3 ? 1 : 2;
+    for (int blocks = 2; blocks >= 1; blocks--)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+            if (shapes[i].tiles <= most &&
+                fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
+                back->own_blocks = back->state_blocks = blocks;
+                return true;
+            }
+    return false;
+}
+
+/* Tokens between copies of states: these are written and read once each, forth and back; pairs of a chunk grow with it. */
+static int choose_chunk(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    enum { LEAST = 128, MOST = 1024 };
+    const double flop_a_byte = 160; /* of a GPU's products by mma.sync, to those of its memory */
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const double copies =
+        4.0 * rows->features * back->columns.blocks * back->columns.tiles * 8 * rows->element * flop_a_byte;
+    double pair = 3.0 * plan->head->dv;
+    for (int i = 0; i < plan->score->dot_count; i++)
+        pair += 4.0 * plan->dots[i].row_count;
+    if (plan->head->chunk)
+        return round_up(plan->head->chunk, back->query_tokens);
+    int chunk = LEAST;
+    while (chunk < MOST && copies / chunk - copies / (2 * chunk) > chunk / 2.0 * pair)
+        chunk *= 2;
+    return chunk;
+}
+
+/* Numbers of all run-time matrices, used or not: that heads share, or that each has. */
+static int count_numbers(const fpa_head *head, bool per_head)
+{
+    int numbers = 0;
+    for (int m = 0; m < head->matrix_count; m++) {
+        const fpa_matrix *matrix = &head->matrices[m];
+        if (matrix->kind != FPA_MATRIX_CONSTANT && matrix->per_head == per_head)
+            numbers += (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->rows) * matrix->cols;
+    }
+    return numbers;
+}
+
+static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
+                          struct fpa_cuda_geometry *g)
+{
+    const fpa_head *head = plan->head;
+    const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
+    const struct fpa_cuda_block plain = {CUDA_THREADS, 0, 0};
+    const struct fpa_cuda_block own = {CUDA_THREADS, back->own.size, back->own_blocks};
+    *g = (struct fpa_cuda_geometry){
+        .version = FPA_CUDA_VERSION,
+        .features = plan->cuda.rows->features,
+        .columns = 8 * back->columns.blocks * back->columns.tiles,
+        .column_blocks = back->columns.blocks,
+        .copy_bytes = plan->cuda.rows->element,
+        .chunk = plan->chunk,
+        .state_elements = (int)(plan->features * (head->dv + normalized)),
+        .state_element = (int)dtype_size(head->state_dtype),
+        .weights = cuda_count_weights(plan->written),
+        .element = (int)dtype_size(head->dtype),
+        .gate = head->gate,
+        .query_tokens = back->query_tokens,
+        .chunk_state_slices = plan->cuda.rows->slices,
+        .backward_tokens = back->query_tokens,
+        .backward_entries = back->entries,
+        .backward_shared = count_numbers(plan->written, false),
+        .backward_per_head = count_numbers(plan->written, true),
+    };
+    if (head->gate)
+        g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
+    if (head->gate)
+        g->kernel[CUDA_BACKWARD_GATES] = plain;
+    if (normalized)
+        g->kernel[CUDA_BACKWARD_OUTPUTS] = plain;
+    if (back->entries)
+        g->kernel[CUDA_BACKWARD_PARTS] = plain;
+    if (g->weights)
+        g->kernel[CUDA_BACKWARD_WEIGHTS] = plain;
+    g->kernel[CUDA_BACKWARD_STATE] =
+        (struct fpa_cuda_block){CUDA_THREADS, back->state.size, back->state_blocks};
+    g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
+}
+
+fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
+{
+    const fpa_head *head = plan->head;
+    fpa_cuda_backward_plan *back = arena_alloc(&plan->memory, sizeof *back);
+    if (!back)
+        return fail_memory(error);
+    *back = (fpa_cuda_backward_plan){0};
+    choose_columns(plan, back);
+    back->sum_blocks = count_sum_blocks(plan->cuda.rows);
+    back->entries = count_entries(plan);
+    if (!choose_blocks(plan, back))
+        return fail(
+            error, FPA_UNSUPPORTED, head->origin,
+            "gradients of head '%s' need %d bytes of shared memory a block, %s has %d: %d packed rows of "
+            "%s a token are too many",
+            head->name, largest(back->own.size, back->state.size), plan->target->name,
+            plan->target->shared_memory, plan->cuda.rows->row_count, dtype_name(head->dtype));
+    plan->chunk = choose_chunk(plan, back);
+    plan->cuda.backward = back;
+    fill_geometry(plan, back, &plan->cuda.geometry);
+    return FPA_OK;
+}
+
+/* ---- what templates read ---- */
+
+#define BACK(member) FIELD(fpa_cuda_backward_plan, member)
+#define BACKWARD(member) FIELD_AS(fpa_cuda_backward_plan, "backward_" #member, member)
+const fpa_field cuda_backward_fields[] = {
+    FIELD_AS(fpa_cuda_backward_plan, "column_blocks", columns.blocks),
+    FIELD_AS(fpa_cuda_backward_plan, "column_tiles", columns.tiles),
+    FIELD_AS(fpa_cuda_backward_plan, "all_tiles", columns.all),
+    BACKWARD(value_tiles),
+    BACK(query_tiles),
+    BACK(query_tokens),
+    BACK(panel),
+    BACKWARD(pairs),
+    BACKWARD(group),
+    BACKWARD(stages),
+    BACKWARD(sum_blocks),
+    BACKWARD(entries),
+    BACK(query_pitch),
+    BACK(key_pitch),
+    BACK(raw_pitch),
+    BACK(value_pitch),
+    BACK(tile_pitch),
+    FIELD_PART(fpa_cuda_backward_plan, "backward_state_memory", state, cuda_memory_fields),
+    FIELD_PART(fpa_cuda_backward_plan, "backward_memory", own, cuda_memory_fields),
+    FIELD_AS(fpa_cuda_backward_plan, "chunk_state_blocks", state_blocks),
+    FIELD_AS(fpa_cuda_backward_plan, "backward_blocks", own_blocks),
+    FIELD_AS(fpa_cuda_backward_plan, "pads", no),
+    FIELDS_END};
+
+/* ---- for a person ---- */
+
+void print_cuda_backward(FILE *out, const fpa_plan *plan)
+{
+    const fpa_cuda_backward_plan *back = plan->cuda.backward;
+    fprintf(out, "backward     %d tokens a block, %d a warp, %d others a panel; %.1f KiB of shared memory\n",
+            back->query_tokens, 16 * back->query_tiles, back->panel, back->own.size / 1024.0);
+    fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
+            plan->cuda.rows->slices * back->columns.blocks, plan->cuda.rows->warp_units,
+            back->state.size / 1024.0);
+}

@@ -1,0 +1,28 @@
+/* backward: sizes of the kernels of gradients, by mma.sync or FMAs of fp32, from panels of packed rows. They suit what
+ * split_panel does, whose rows they have. */
+#ifndef FPAC_GEN_PLAN_CUDA_BACKWARD_H
+#define FPAC_GEN_PLAN_CUDA_BACKWARD_H
+
+#include "mechanism.h"
+
+typedef struct fpa_cuda_backward_plan {
+    fpa_columns columns; /* of a state, with the one of ones */
+    int value_tiles;     /* of values in shared memory: whole steps of a product */
+    int query_tiles;     /* of 16 tokens a warp of backward_queries and backward_keys */
+    int query_tokens;    /* a block: its own */
+    int panel;           /* tokens of a panel of others */
+    int pairs;           /* of them at a time */
+    int group;           /* units in a tile of a state */
+    int stages;          /* tiles on their way */
+    int sum_blocks;      /* of 8 rows whose gradients are added up */
+    int entries;         /* of run-time matrices of a head */
+    /* bytes from a row of a panel, a token's raw vector, a token's values, a feature of a tile, to the next */
+    int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;
+    fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */
+    int state_blocks, own_blocks; /* on a multiprocessor at a time */
+    bool no;                      /* what only the forward pass has */
+} fpa_cuda_backward_plan;
+
+extern const fpa_field cuda_backward_fields[];
+
+#endif

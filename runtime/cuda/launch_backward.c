@@ -1,0 +1,264 @@
+#include "launch_backward.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/round.h"
+#include "grid.h"
+#include "launch.h"
+#include "module.h"
+
+enum { ALIGNMENT = 256, MOST_TOKENS = 1 << 17 /* by which kernels may go beyond the last one */ };
+
+static const int64_t copies_limit = INT64_C(1)
+                                    << 29; /* bytes of copies of states, of all sequences in flight */
+static const int64_t parts_limit = INT64_C(1) << 27; /* of parts of matrices' gradients */
+
+/* One call: what is wanted, how it is cut, and where everything lies. */
+typedef struct pass {
+    const struct fpa_cuda_module *cuda;
+    const struct fpa_backward_launch *launch;
+    bool queries, keys, matrices, gates; /* what has to be computed of the gradients */
+    int64_t sequences, group, blocks;    /* [B][H]; query heads of a key head; blocks of a head's tokens */
+    int64_t at_once;                     /* sequences */
+    struct fpa_cuda_call call;
+    struct fpa_cuda_backward back;
+    size_t bytes; /* of the workspace */
+} pass;
+
+/* ---- sizes ---- */
+
+static void *take(char *base, size_t *used, int64_t count, size_t size)
+{
+    void *at = base && count ? base + *used : NULL;
+    *used += ((size_t)count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return at;
+}
+
+/* Copies of states of one sequence: S and R one after the other, or both where gates need them. */
+static int64_t copies_of(const pass *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return (p->call.chunks + 1) * g->features * g->columns;
+}
+
+static int64_t copy_bytes(const pass *p)
+{
+    return copies_of(p) * p->cuda->geometry.copy_bytes * (p->gates ? 2 : 1);
+}
+
+static void choose_chunk(pass *p, int form)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int64_t length = p->launch->forward.length;
+    p->call.chunk = form == FORM_PARALLEL ? round_up(length > 0 ? length : 1, g->backward_tokens) : g->chunk;
+    p->call.chunks = divide_up(length, p->call.chunk);
+    while (p->call.chunks > 1 && copy_bytes(p) > copies_limit) {
+        p->call.chunk *= 2;
+        p->call.chunks = divide_up(length, p->call.chunk);
+    }
+}
+
+static int64_t parts_of(const pass *p)
+{
+    return p->matrices ? p->group * p->blocks * p->cuda->geometry.backward_entries : 0;
+}
+
+static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
+{
+    const int64_t most = bytes > 0 ? limit / bytes : sequences;
+    return most < 1 ? 1 : most < sequences ? most : sequences;
+}
+
+static void place(pass *p, char *base)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    struct fpa_cuda_backward *back = &p->back;
+    const int64_t queries = f->batch * f->query_heads * f->length, copies = p->at_once * copies_of(p);
+    p->call.gate_row = divide_up(f->length, 64) * 64;
+    const int64_t gates = g->gate ? p->sequences * p->call.gate_row : 0;
+    p->call.gates = take(base, &p->bytes, gates, 2 * sizeof(float));
+    back->outputs =
+        take(base, &p->bytes, g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0, 2 * sizeof(float));
+    back->query_sums = take(base, &p->bytes, g->gate ? queries : 0, sizeof(float));
+    back->key_sums = take(base, &p->bytes, g->gate ? p->sequences * f->length : 0, sizeof(float));
+    back->states = take(base, &p->bytes, copies, (size_t)g->copy_bytes);
+    back->reversed = p->gates ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
+    back->parts = take(base, &p->bytes, p->at_once * parts_of(p), sizeof(float));
+    back->sequence_sums =
+        take(base, &p->bytes, p->matrices ? p->sequences * g->backward_entries : 0, sizeof(float));
+}
+
+static void set_operands(pass *p)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    struct fpa_cuda_backward *back = &p->back;
+    cuda_fill_call(&a->forward, &p->call);
+    p->call.state_out = NULL;
+    back->d_o = a->d_o;
+    back->d_state_out = a->d_state_out;
+    back->d_q = a->d_q;
+    back->d_k = a->d_k;
+    back->d_v = a->d_v;
+    back->d_state_in = a->d_state_in;
+    back->den = a->forward.den;
+    back->d_log_gate = a->d_log_gate;
+    for (int i = 0; i < 3; i++) {
+        back->d_o_stride[i] = a->d_o_stride[i];
+        back->d_q_stride[i] = a->d_q_stride[i];
+        back->d_k_stride[i] = a->d_k_stride[i];
+        back->d_v_stride[i] = a->d_v_stride[i];
+        back->den_stride[i] = a->forward.den_stride[i];
+        back->d_log_gate_stride[i] = a->d_log_gate_stride[i];
+    }
+    for (int i = 0; i < 2; i++) {
+        back->d_state_out_stride[i] = a->d_state_out_stride[i];
+        back->d_state_in_stride[i] = a->d_state_in_stride[i];
+    }
+}
+
+/* base: the workspace, NULL while it is measured. */
+static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
+                    const struct fpa_backward_launch *a, char *base)
+{
+    const struct fpa_launch *f = &a->forward;
+    *p = (pass){.cuda = cuda, .launch = a, .sequences = f->batch * f->heads};
+    p->matrices = a->d_weights && cuda->geometry.backward_entries;
+    p->gates = a->d_log_gate;
+    p->queries = a->d_q || p->matrices || p->gates;
+    p->keys = a->d_k || a->d_v || p->matrices || p->gates;
+    p->group = f->heads ? f->query_heads / f->heads : 1;
+    p->blocks = divide_up(f->length, cuda->geometry.backward_tokens);
+    choose_chunk(p, form);
+    p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
+    p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
+    set_operands(p);
+    place(p, base);
+}
+
+size_t cuda_backward_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
+{
+    pass p;
+    prepare(&p, module->handle, form, launch, NULL);
+    return p.bytes;
+}
+
+/* ---- launches ---- */
+
+static fpa_status launch_kernel(const pass *p, cuda_kernel kernel, int64_t blocks,
+                                const struct fpa_launch *operands, CUstream stream, fpa_error *error)
+{
+    const fpa_cuda_grid grid = {kernel, blocks, &p->back, 0};
+    return blocks > 0 ? cuda_launch(p->cuda, &grid, operands, &p->call, stream, error) : FPA_OK;
+}
+
+static fpa_status launch_own(const pass *p, cuda_kernel kernel, int64_t blocks, CUstream stream,
+                             fpa_error *error)
+{
+    return launch_kernel(p, kernel, blocks, &p->launch->forward, stream, error);
+}
+
+/* Once for all sequences: sums of gates, and what gradients of outputs are divided by. */
+static fpa_status launch_first(const pass *p, CUstream stream, fpa_error *error)
+{
+    enum { OUTPUTS = 4 }; /* a block */
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    const fpa_cuda_grid gates = {CUDA_GATE_SCAN, p->sequences * p->call.chunks, NULL, 0};
+    fpa_status status = FPA_OK;
+    if (g->gate && gates.blocks)
+        status = cuda_launch(p->cuda, &gates, f, &p->call, stream, error);
+    if (!status && p->back.outputs)
+        status = launch_own(p, CUDA_BACKWARD_OUTPUTS,
+                            divide_up(f->batch * f->query_heads * f->length, OUTPUTS), stream, error);
+    return status;
+}
+
+static fpa_status launch_states(pass *p, bool back, bool last, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    p->back.walks_back = back;
+    p->back.last = last;
+    return launch_own(p, CUDA_BACKWARD_STATE, p->back.sequences * g->chunk_state_slices * g->column_blocks,
+                      stream, error);
+}
+
+static fpa_status launch_parts(pass *p, int64_t count, bool adds, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int threads = g->kernel[CUDA_BACKWARD_PARTS].threads;
+    p->back.part_count = count;
+    p->back.adds = adds;
+    return p->matrices
+               ? launch_own(p, CUDA_BACKWARD_PARTS,
+                            p->back.sequences * divide_up(g->backward_entries, threads), stream, error)
+               : FPA_OK;
+}
+
+static fpa_status launch_queries(pass *p, CUstream stream, fpa_error *error)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const bool last = p->gates && a->d_state_out; /* for the product of both states there */
+    fpa_status status = FPA_OK;
+    if (p->call.chunks > 1 || a->forward.state_in || last)
+        status = launch_states(p, false, last, stream, error);
+    if (!status)
+        status =
+            launch_own(p, CUDA_BACKWARD_QUERIES, p->back.sequences * p->group * p->blocks, stream, error);
+    return status ? status : launch_parts(p, p->group * p->blocks, false, stream, error);
+}
+
+static fpa_status launch_keys(pass *p, CUstream stream, fpa_error *error)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    fpa_status status = FPA_OK;
+    if ((p->keys && (p->call.chunks > 1 || a->d_state_out)) || a->d_state_in)
+        status = launch_states(p, true, false, stream, error);
+    if (!status && p->keys)
+        status = launch_own(p, CUDA_BACKWARD_KEYS,
+                            p->back.sequences * p->blocks * p->cuda->geometry.column_blocks, stream, error);
+    return status || !p->keys ? status : launch_parts(p, p->blocks, true, stream, error);
+}
+
+static fpa_status launch_all(pass *p, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    struct fpa_launch matrices = p->launch->forward;
+    fpa_status status = launch_first(p, stream, error);
+    for (int64_t first = 0; first < p->sequences && !status; first += p->at_once) {
+        p->back.first_sequence = first;
+        p->back.sequences = p->sequences - first < p->at_once ? p->sequences - first : p->at_once;
+        if (p->queries)
+            status = launch_queries(p, stream, error);
+        if (!status)
+            status = launch_keys(p, stream, error);
+        if (!status && p->gates)
+            status = launch_own(p, CUDA_BACKWARD_GATES, p->back.sequences * p->call.chunks, stream, error);
+    }
+    if (status || !p->launch->d_weights)
+        return status;
+    matrices.weights = (const float *const *)p->launch->d_weights;
+    return launch_kernel(p, CUDA_BACKWARD_WEIGHTS,
+                         divide_up(g->backward_shared + g->backward_per_head * p->call.heads,
+                                   g->kernel[CUDA_BACKWARD_WEIGHTS].threads),
+                         &matrices, stream, error);
+}
+
+fpa_status cuda_backward(const fpa_module *module, int form, const struct fpa_backward_launch *launch,
+                         void *stream, fpa_error *error)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    pass p;
+    fpa_status status = cuda_check_context(cuda, error);
+    if (status)
+        return status;
+    if (launch->forward.length > INT_MAX - MOST_TOKENS)
+        return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a sequence, here are %lld",
+                    INT_MAX - MOST_TOKENS, (long long)launch->forward.length);
+    prepare(&p, cuda, form, launch, launch->forward.workspace);
+    if (launch->forward.workspace_size < p.bytes)
+        return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
+                    launch->forward.workspace_size, p.bytes);
+    return launch_all(&p, stream, error);
+}

@@ -1,0 +1,181 @@
+#include "backward.h"
+
+#include "base/clock.h"
+#include "base/parallel.h"
+#include "runtime/builder.h"
+#include "../scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+/* Each with something that the others lack. */
+static const char heads[] =
+    "local function some(rows, d, seed) return dense(orthogonal { rows = rows, d = d, seed = seed }) end\n"
+    "local function h(name, x)\n"
+    "  x.name, x.d, x.dv, x.dtype, x.chunk = name, x.d or 16, x.dv or 16, x.dtype or 'bf16', x.chunk or 64\n"
+    "  x.terms = x.terms or tspow { d = 16, degree = 2, block = 8 }\n"
+    "  return head(x)\n"
+    "end\n"
+    "return {\n"
+    "  h('plain', {}),\n"
+    "  h('normal', { normalize = 'sum', dv = 24 }),\n"
+    "  h('gated', { gate = true, scale = 1 / 4 }),\n"
+    "  h('gatednorm', { gate = true, normalize = 'one_plus_sum', scale = 1 / 4, state_dtype = 'bf16' }),\n"
+    "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max', dv = 20 }),\n"
+    "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
+    "  h('cubic', { d = 8, dv = 8, scale = 1 / 2, terms = tspow { d = 8, degree = 3, block = 4 } }),\n"
+    "  h('odd', { d = 21, dv = 13, terms = { term { some(9, 21, 1), select(range(3, 10)) }, term { weight = "
+    "3 }, "
+    "term {} } }),\n"
+    "  h('learned', { terms = { term { trainable { name = 'w', rows = 13 }, some(9, 16, 3) }, "
+    "term { trainable { name = 'g', diagonal = true }, trainable { name = 'w', rows = 13 }, weight = 3 } } "
+    "}),\n"
+    "  h('shared', { d = 24, gate = true, normalize = 'sum', terms = { term { trainable { name = 'a', rows = "
+    "10 }, "
+    "trainable { name = 'b', rows = 9, shared = true } } } }),\n"
+    "  h('weighted', { d = 10, dv = 6, terms = term { trainable { name = 'W', rows = 5 },\n"
+    "    diagonal { [range(1, 4)] = 1, [range(5, 10)] = sqrt2 } } }),\n"
+    "  h('manydots', { dv = 20, scale = 1 / 2, terms = { term { some(4, 16, 1), some(8, 16, 2), some(3, 16, "
+    "3) }, "
+    "term { some(8, 16, 4), some(4, 16, 5), weight = 3 } } }),\n"
+    "  h('wide', { dv = 88, normalize = 'sum', terms = linear {} }),\n"
+    "  h('wider', { dv = 128, terms = linear {} }),\n"
+    "  h('fp32', { dtype = 'f32', gate = true, dv = 20, normalize = 'sum' }),\n"
+    "  h('fp32learned', { dtype = 'f32', dv = 12, terms = { term { trainable { name = 'a', rows = 10 }, "
+    "identity() } "
+    "} }),\n"
+    "  h('tf32', { dtype = 'f32', products = 'tf32x3', gate = true, dv = 20, normalize = 'sum' }),\n"
+    "}\n";
+
+/* ---- the fixture ---- */
+
+static fpa_status load_forward(backward_fixture *f, int i, fpa_error *error)
+{
+    fpa_object object = {0};
+    const fpa_target *target;
+    const fpa_backend *backend;
+    const fpa_options options = {.cache_dir = ""};
+    fpa_status status = backend_choose(&options, "c", &backend, &target, error);
+    if (!status)
+        status = source_generate(f->list.heads[i], target->name, &f->plain[i], error);
+    if (!status)
+        status = builder_c.compile(&options, &f->plain[i], &object, error);
+    if (!status)
+        status = backend->load(&options, &object, f->plain[i].facts.name, &f->forward[i], error);
+    free(object.bytes);
+    return status;
+}
+
+typedef struct loading {
+    backward_fixture *fixture;
+    fpa_status status[BACKWARD_MOST_HEADS];
+    fpa_error error[BACKWARD_MOST_HEADS];
+} loading;
+
+static void load_one(int index, void *user)
+{
+    loading *l = user;
+    l->status[index] = load_forward(l->fixture, index, &l->error[index]);
+}
+
+static fpa_status load_all(backward_fixture *f, fpa_error *error)
+{
+    static loading l;
+    fpa_status status = FPA_OK;
+    l.fixture = f;
+    parallel_run(f->list.count, load_one, &l);
+    for (int i = 0; i < f->list.count && !status; i++)
+        if (l.status[i]) {
+            status = l.status[i];
+            *error = l.error[i];
+        }
+    return status;
+}
+
+int backward_setup(void **state)
+{
+    static backward_fixture f;
+    fpa_error error;
+    fpa_status status = FPA_OK;
+    *state = &f;
+    f.ready = emulated_possible();
+    if (!f.ready)
+        print_message("g++ or tests/emulate is not here: the emitted kernels are not run\n");
+    setenv("FPA_CFLAGS", "-O1", 0);
+    scratch_make(f.folder);
+    if (f.ready)
+        status = emulated_prepare(f.folder, &error);
+    if (!status)
+        status = spec_load_text("backward.lua", NULL, heads, sizeof heads - 1, &f.list, &error);
+    for (int i = 0; i < f.list.count && !status; i++)
+        status = source_generate_backward(f.list.heads[i], "cuda:sm_90a", &f.source[i], &error);
+    if (!status && f.ready)
+        status = load_all(&f, &error);
+    if (status)
+        print_error("%s: %s\n", error.where, error.message);
+    return status ? -1 : 0;
+}
+
+int backward_teardown(void **state)
+{
+    backward_fixture *f = *state;
+    for (int i = 0; i < f->list.count; i++) {
+        if (f->forward[i].backend)
+            f->forward[i].backend->unload(&f->forward[i]);
+        source_free(&f->source[i]);
+        source_free(&f->plain[i]);
+    }
+    head_list_free(&f->list);
+    scratch_remove(f->folder);
+    return 0;
+}
+
+int backward_head_named(const backward_fixture *f, const char *name)
+{
+    for (int i = 0; i < f->list.count; i++)
+        if (strcmp(f->list.heads[i]->name, name) == 0)
+            return i;
+    fail_msg("tests/emulate/backward.c has no head %s", name);
+    return -1;
+}
+
+/* ---- jobs ---- */
+
+static void run_job(int index, void *argument)
+{
+    backward_job *j = &((backward_job *)argument)[index];
+    const backward_fixture *f = j->fixture;
+    const fpa_facts *facts = &f->source[j->head].facts;
+    const int64_t longest = j->longest ? j->longest : 3 * facts->chunk + 7;
+    emulated_module emulated;
+    char folder[96];
+    const double begin = clock_seconds();
+    snprintf(folder, sizeof folder, "%s/%d", f->folder, j->number);
+    mkdir(folder, 0700);
+    j->status = emulated_open(&emulated, j->code, facts->name, folder, f->folder, j->brief, &j->error);
+    emulated.late = j->number % 2 ? LATE_COPIES : LATE_PRODUCTS;
+    if (!j->status)
+        j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
+                                          &f->forward[j->head], longest, j->text, &j->error);
+    j->seconds = clock_seconds() - begin;
+    j->launched = emulated.launched;
+    emulated_close(&emulated);
+}
+
+void backward_run(int count, backward_job *jobs)
+{
+    parallel_run(count, run_job, jobs);
+}
+
+void backward_report(const backward_job *j, const char *what)
+{
+    print_message("%-11s %-44s %4.1f s: %s\n", j->fixture->list.heads[j->head]->name, what, j->seconds,
+                  j->status ? j->error.message : j->text);
+}

@@ -1,0 +1,43 @@
+/* backward: emulated gradients, and jobs that compare them with the formula, several at once. */
+#ifndef FPAC_TESTS_EMULATE_BACKWARD_H
+#define FPAC_TESTS_EMULATE_BACKWARD_H
+
+#include "gen/gen.h"
+#include "runtime/verify/verify.h"
+#include "module.h"
+
+enum { BACKWARD_MOST_HEADS = 24 };
+
+typedef struct backward_fixture {
+    bool ready; /* there is what it takes */
+    char folder[64];
+    fpa_head_list list;
+    fpa_source source[BACKWARD_MOST_HEADS]; /* gradients, of CUDA */
+    fpa_source plain[BACKWARD_MOST_HEADS];  /* the forward pass, of C: states are its */
+    fpa_module forward[BACKWARD_MOST_HEADS];
+} backward_fixture;
+
+/* For cmocka: *state becomes the fixture. */
+int backward_setup(void **state);
+int backward_teardown(void **state);
+int backward_head_named(const backward_fixture *f, const char *name);
+
+typedef struct backward_job {
+    const backward_fixture *fixture;
+    int head;
+    const char *code; /* of the head, or a fault in it */
+    int number;       /* of its own */
+    bool brief;       /* a fault is found soon */
+    int64_t longest;  /* tokens; 0: three chunks and some */
+    /* what became of it */
+    fpa_status status;
+    fpa_error error;
+    char text[GRADIENT_TEXT];
+    double seconds;
+    unsigned launched; /* kernels (bits as in cuda_kernel) */
+} backward_job;
+
+void backward_run(int count, backward_job *jobs);
+void backward_report(const backward_job *j, const char *what);
+
+#endif

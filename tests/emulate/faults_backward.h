@@ -1,0 +1,69 @@
+/* faults_backward: mistakes in emitted gradients of CUDA kernels, each of which verification has to refuse when the
+ * emulation runs them (test_cuda_faults_backward.c). */
+#ifndef FPAC_TESTS_EMULATE_FAULTS_BACKWARD_H
+#define FPAC_TESTS_EMULATE_FAULTS_BACKWARD_H
+
+#include "../fault.h"
+
+static const struct cuda_backward_fault {
+    const char *head; /* of tests/emulate/backward.c */
+    struct fault fault;
+} cuda_backward_faults[] = {
+    {"plain",
+     {"half of a power's derivative", "d_q at batch ... but the formula gives", "cuda_backward_derivative",
+      "return 0.5f * (${body});"}},
+    {"plain",
+     {"features whose first factors get no gradient", "d_q at batch ... but the formula gives",
+      "cuda_backward_factors", "for (int l = 1; l < FACTORS; l++) {"}},
+    {"cubic",
+     {"factors without what they are multiplied with", "d_q at batch ... but the formula gives",
+      "cuda_backward_slope", "g[s][i] = d[m][s][i];"}},
+    {"cubic",
+     {"features without their weight", "d_k at batch ... but the formula gives", "cuda_backward_weight",
+      "a.weight[i >> 1][i & 1] = 1.0f;"}},
+    {"plain",
+     {"rows whose gradients go to others", "but the formula gives", "cuda_backward_blocks",
+      "$ for i = 1, #list, 32 do local line = string.rep(\"1, \", math.min(32, #list - i + 1)):sub(1, -3)"}},
+    {"plain",
+     {"a reversed state of the chunk before", "d_k at batch ... is not a number", "cuda_backward_reversed",
+      "if (chunk + 1 < call.chunks || back.d_state_out) {\n"
+      "const copy_element *s = (const copy_element *)back.reversed + ((i64)place * (call.chunks + 1) + "
+      "chunk) * "
+      "FEATURES16 * COLUMNS;"}},
+    {"plain",
+     {"states at the wrong boundary", "d_k at batch ... is not a number", "cuda_backward_boundary",
+      "store_copy(c, copies + (i64)at.chunk * FEATURES16 * COLUMNS, unit, block);"}},
+    {"plain",
+     {"a query head that keys have lost", "but the formula gives", "cuda_backward_group",
+      "const int count = panels * ((int)group - (group > 1));"}},
+    {"plain",
+     {"queries that miss the keys of their block", "d_q at batch ... but the formula gives",
+      "cuda_backward_own_keys", "const int begin = start, end = first;"}},
+    {"plain",
+     {"a key that its own query misses", "but the formula gives", "cuda_backward_seen",
+      "return other < limit && (keys ? own <= other : other < own);"}},
+    {"normal",
+     {"a normaliser that does not change", "d_q at batch ... but the formula gives",
+      "cuda_backward_normaliser", "((float2 *)back.outputs)[row] = float2{factor, 0.0f};"}},
+    {"gated",
+     {"a state that does not fade over a chunk", "but the formula gives", "cuda_backward_chunk_decay",
+      "const float factor = 1.0f;"}},
+    {"gated",
+     {"what comes from a state does not fade", "but the formula gives", "cuda_backward_own_decay",
+      "factor[i] = 1.0f;"}},
+    {"gated",
+     {"a gate's sum that is shifted by one", "d_log_gate at batch ... but the formula gives",
+      "cuda_backward_gate_sum",
+      "sum = sum_up_to_lane(t >= first ? sum - (t + 1 < end ? (double)keys[t + 1] : 0) : 0);"}},
+    {"gated",
+     {"a gate's sum that no boundary begins", "the RMS error of d_log_gate ... more than twice",
+      "cuda_backward_anew", NULL}},
+    {"weighted",
+     {"rows without their weight", "d_k at batch ... but the formula gives", "cuda_backward_weighted",
+      "put_float(to, get_float(to) + get_float(sum_address(sums, token, ${w.row})));"}},
+    {"learned",
+     {"a part of a matrix's gradient that is lost", "d_weights[0] ... but the formula gives",
+      "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
+};
+
+#endif

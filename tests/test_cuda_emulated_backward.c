@@ -1,0 +1,97 @@
+/* Emitted gradients for CUDA on the CPU, launched by the library's own code, beside those of the formula: the trials by
+ * which verification judges a module, but of short sequences. */
+#include "dear.h"
+#include "emulate/backward.h"
+#include "runtime/cuda/launch_backward.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+static void emitted_gradients_are_those_of_the_formula(void **state)
+{
+    enum { LONGER = 1400 }; /* tokens: a sum of log-gates' gradients over many chunks */
+    static backward_job jobs[BACKWARD_MOST_HEADS];
+    const backward_fixture *f = *state;
+    unsigned launched = 0;
+    int wrong = 0;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < f->list.count; i++)
+        jobs[i] = (backward_job){.fixture = f, .head = i, .number = i, .code = f->source[i].code};
+    jobs[backward_head_named(f, "gated")].longest = LONGER;
+    backward_run(f->list.count, jobs);
+    for (int i = 0; i < f->list.count; i++) {
+        backward_report(&jobs[i], "");
+        wrong += jobs[i].status != FPA_OK;
+        launched |= jobs[i].launched;
+    }
+    assert_int_equal(wrong, 0);
+    for (int i = CUDA_BACKWARD_OUTPUTS; i <= CUDA_BACKWARD_WEIGHTS; i++)
+        if (!(launched >> i & 1))
+            fail_msg("no head launches NAME_%s", cuda_kernel_names[i]);
+}
+
+/* A sequence without tokens: the gradient of its final state is that of its initial one, those of matrices are zero. */
+static void of_no_tokens_the_state_gets_its_gradient(void **state)
+{
+    enum { HEADS = 2 };
+    const backward_fixture *f = *state;
+    const int head = backward_head_named(f, "learned");
+    const fpa_facts *facts = &f->source[head].facts;
+    const int64_t size = facts->state_elements;
+    emulated_module emulated;
+    fpa_error error;
+    char folder[96];
+    if (!f->ready)
+        skip();
+    snprintf(folder, sizeof folder, "%s/none", f->folder);
+    mkdir(folder, 0700);
+    if (emulated_open(&emulated, f->source[head].code, facts->name, folder, f->folder, true, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    float *given = calloc((size_t)(HEADS * size), sizeof *given),
+          *got = calloc((size_t)(HEADS * size), sizeof *got);
+    float matrices[2][HEADS * 13 * 16];
+    float *const d_weights[2] = {matrices[0], matrices[1]};
+    const float *const weights[2] = {matrices[0], matrices[1]};
+    assert_true(given && got);
+    memset(matrices, 0xff, sizeof matrices);
+    for (int64_t i = 0; i < HEADS * size; i++)
+        given[i] = (float)(i % 1000) / 8;
+    struct fpa_backward_launch a = {
+        .forward = {.batch = 1, .heads = HEADS, .query_heads = HEADS, .weights = weights},
+        .d_state_out = given,
+        .d_state_out_stride = {HEADS * size, size},
+        .d_state_in = got,
+        .d_state_in_stride = {HEADS * size, size},
+        .d_weights = d_weights};
+    a.forward.workspace_size = cuda_backward_workspace(&emulated.module, FORM_CHUNKED, &a);
+    a.forward.workspace = aligned_alloc(256, a.forward.workspace_size + 256 - a.forward.workspace_size % 256);
+    if (cuda_backward(&emulated.module, FORM_CHUNKED, &a, NULL, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    assert_memory_equal(got, given, (size_t)(HEADS * size) * sizeof *got);
+    for (int i = 0; i < HEADS * 13 * 16; i++)
+        assert_true(matrices[0][i] == 0);
+    for (int i = 0; i < HEADS * 16; i++)
+        assert_true(matrices[1][i] == 0);
+    free(a.forward.workspace);
+    free(given);
+    free(got);
+    emulated_close(&emulated);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(emitted_gradients_are_those_of_the_formula),
+        cmocka_unit_test(of_no_tokens_the_state_gets_its_gradient),
+    };
+    return cmocka_run_group_tests_name("cuda emulated backward", tests, backward_setup, backward_teardown);
+}

@@ -1,0 +1,44 @@
+/* Emitted gradients for CUDA with one mistake each (emulate/faults_backward.h) are refused, in the emulation. */
+#include "emulate/backward.h"
+#include "emulate/faults_backward.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+enum { FAULTS = sizeof cuda_backward_faults / sizeof *cuda_backward_faults };
+
+static void every_fault_is_refused_in_its_words(void **state)
+{
+    static backward_job jobs[FAULTS];
+    const backward_fixture *f = *state;
+    int wrong = 0;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < FAULTS; i++) {
+        const int head = backward_head_named(f, cuda_backward_faults[i].head);
+        jobs[i] = (backward_job){
+            .fixture = f,
+            .head = head,
+            .number = i,
+            .brief = true,
+            .code = fault_make_backward(&cuda_backward_faults[i].fault, f->list.heads[head], "cuda:sm_90a")};
+    }
+    backward_run(FAULTS, jobs);
+    for (int i = 0; i < FAULTS; i++) {
+        wrong += !fault_refused(&cuda_backward_faults[i].fault, cuda_backward_faults[i].head, jobs[i].status,
+                                jobs[i].error.message);
+        free((char *)(uintptr_t)jobs[i].code);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_fault_is_refused_in_its_words)};
+    return cmocka_run_group_tests_name("cuda faults backward", tests, backward_setup, backward_teardown);
+}
