@@ -2,6 +2,7 @@
 #include "image.h"
 #include "launch.h"
 #include "launch_backward.h"
+#include "base/round.h"
 #include "machine/cuda_slices.h"
 
 #include <stdbool.h>
@@ -152,6 +153,18 @@ static fpa_status check_block(const struct fpa_cuda_module *cuda, cuda_kernel ke
     return FPA_OK;
 }
 
+/* Per cent of a multiprocessor's memory that is shared: all, but where tables are read by way of the first-level cache, which
+ * has what is left. */
+static int carveout(const struct fpa_cuda_module *cuda, cuda_kernel kernel, int bytes)
+{
+    enum { SYSTEM = 1024 }; /* bytes of a block that the system has */
+    const int64_t blocks = cuda->geometry.kernel[kernel].resident;
+    if (kernel != CUDA_LIFT_ROWS || !cuda->room.shared_memory)
+        return 100;
+    const int64_t share = divide_up(100 * blocks * (bytes + SYSTEM), cuda->room.shared_memory);
+    return share < 100 ? (int)share : 100;
+}
+
 /* Allow a kernel its threads and shared memory, and see how many of its blocks share a multiprocessor. */
 static fpa_status prepare(struct fpa_cuda_module *cuda, cuda_kernel kernel, fpa_error *error)
 {
@@ -165,8 +178,8 @@ static fpa_status prepare(struct fpa_cuda_module *cuda, cuda_kernel kernel, fpa_
     CUresult result =
         driver->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
     if (!result)
-        result =
-            driver->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100);
+        result = driver->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                            carveout(cuda, kernel, bytes));
     if (!result)
         result =
             driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, (size_t)bytes);
@@ -267,7 +280,7 @@ static void offer(fpa_module *module, const struct fpa_cuda_geometry *geometry)
     module->workspace = cuda_workspace;
     module->forward = cuda_forward;
     module->candidates = cuda_module_candidates;
-    module->saves_den = true;
+    module->saves_den = !geometry->window; /* its weights are multiplied by what their sum shrinks by */
     module->decodes_recent = geometry->kernel[CUDA_DECODE_RECENT].threads || geometry->window;
 }
 

@@ -42,7 +42,7 @@ static int blocks_of(const fpa_plan *plan)
     for (int i = 0; i < lift->part_count; i++)
         if (projected_rows(plan->written, &lift->parts[i]))
             return has_pairs(lift) ? 2 : dtype_size(plan->head->dtype) == 4 ? 3 : 4;
-    return dtype_size(plan->head->dtype) == 4 || lift->positions ? 3 : 6;
+    return dtype_size(plan->head->dtype) == 4 ? 3 : lift->positions ? 4 : 6;
 }
 
 /* Behind x come, of each token, its place, norm, positions, and rows on their way out. */
