@@ -87,6 +87,14 @@ typedef struct combination {
 
 enum { COMBINATIONS = 4 };
 static const double clearly = 0.85; /* twice the median error of its predictions: docs/performance.md */
+/* A split of the few tiles that linear heads have takes up to 1.5 times its prediction: linear heads of d = 160, dv = 64,
+ * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
+static const double clearly_of_few = 0.6;
+
+static double margin(const fpa_cuda_plan *cuda, const combination *tried)
+{
+    return tried->split == SPLIT_OUTER && cuda->suited[FUSED_COORDINATES].plan ? clearly_of_few : clearly;
+}
 
 static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBINATIONS])
 {
@@ -130,7 +138,7 @@ static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, 
         fpa_status status = try_combination(plan, in, &order[i], forced, &cuda, &seconds, error);
         if (status)
             return status;
-        if (seconds < (least < INFINITY ? clearly : 1) * least) {
+        if (seconds < (least < INFINITY ? margin(&plan->cuda, &order[i]) : 1) * least) {
             least = seconds;
             best = cuda;
         }
