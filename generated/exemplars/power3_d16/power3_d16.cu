@@ -145,10 +145,21 @@ enum {
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *
+ * Gradients are a file of their own, which has NAME_gate_scan and
+ *
+ *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output
+ *   NAME_backward_state     the state before each chunk; or the one behind it, of queries and d_o, from the last chunk
+ *   on
+ *   NAME_backward_queries   d_q, from the state before the chunk and the chunk's own keys
+ *   NAME_backward_keys      d_k and d_v, from the state behind the chunk and the chunk's own queries
+ *   NAME_backward_gates     d_log_gate
+ *   NAME_backward_parts     adds up what blocks have left of the gradients of matrices, of each sequence
+ *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
+ *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
- * addresses; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of
- * warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps behind the call. Sizes are elements unless a
- * name says bytes. */
+ * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of
+ * warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps
+ * behind the call. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -162,6 +173,10 @@ enum {
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
+/* Of gradients: */
+#define FPA_CUDA_PART_BACKWARD_KEYS 3
+#define FPA_CUDA_PART_BACKWARD_QUERIES 4
+#define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -171,7 +186,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 15
+#define FPA_CUDA_KERNELS 22
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -216,8 +231,9 @@ struct fpa_cuda_geometry {
     int lifted_vector;         /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
     int lift_tokens;           /* tokens of a head that a block of it takes, of all batches */
     int lift_steps;            /* blocks of rows, which such blocks may share */
+    int cluster_maps;          /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int key_mask;              /* 1: a mask of keys is given */
-    int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
+    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
@@ -235,6 +251,10 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
+    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
+    int backward_shared;  /* numbers of all run-time matrices that heads share, */
+    int backward_per_head;                              /* and of those that each has */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
@@ -263,6 +283,8 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
+    float *den; /* of outputs: the sums of scores that normalisers are made of; NULL: not wanted */
+    long long den_stride[3];
     /* parts of the workspace */
     float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
                        part; behind the last row there is room for query_tokens more */
@@ -311,6 +333,30 @@ struct fpa_cuda_call {
     long long given_q_stride[3], given_k_stride[3];
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+};
+
+/* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
+struct fpa_cuda_backward {
+    const void *d_o, *d_state_out;
+    void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
+    const float *den;
+    float *d_log_gate;
+    long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
+    long long d_state_out_stride[2], d_state_in_stride[2];
+    /* parts of the workspace */
+    float *outputs;    /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
+    float *query_sums; /* [B][query_heads][length]: what a query reads, times its gradient */
+    float *key_sums;   /* [B][H][length]: what a key gives */
+    /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
+    void *states, *reversed;
+    float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
+    float *sequence_sums; /* [B][H][backward_entries] */
+    /* the launch's share of the sequences */
+    long long first_sequence, sequences;
+    long long walks_back; /* NAME_backward_state: 1: queries and d_o, from behind */
+    long long last;       /* NAME_backward_state: 1: the state at the end is wanted, too */
+    long long part_count; /* NAME_backward_parts: parts of a sequence, of queries or of keys */
+    long long adds;       /* NAME_backward_parts: 1: to what the sums are */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -513,6 +559,13 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
         { 256, 70272, 2 }, /* decode_recent */
         { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
+        { 0, 0, 0 }, /* backward_outputs */
+        { 0, 0, 0 }, /* backward_state */
+        { 0, 0, 0 }, /* backward_queries */
+        { 0, 0, 0 }, /* backward_keys */
+        { 0, 0, 0 }, /* backward_gates */
+        { 0, 0, 0 }, /* backward_parts */
+        { 0, 0, 0 }, /* backward_weights */
     },
     1024, /* features */
     16, /* columns */
@@ -533,6 +586,7 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
     0, /* lifted_vector */
     0, /* lift_tokens */
     0, /* lift_steps */
+    0, /* cluster_maps */
     0, /* key_mask */
     0, /* vector_rows */
     0, /* pack_tokens */
@@ -550,6 +604,10 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
     33408, /* decode_resident_least */
     64, /* decode_resident_row */
     231424, /* decode_resident_most */
+    0, /* backward_tokens */
+    0, /* backward_entries */
+    0, /* backward_shared */
+    0, /* backward_per_head */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
@@ -566,6 +624,13 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 61440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
     },
     { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* totals */
 };
@@ -811,15 +876,27 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* to[token][] = x[first + token][], of which there are `width` numbers, by all threads of a block; zeros behind them up
- * to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned. */
-template <int tokens, int parts, int pitch>
+/* 16 bytes of numbers to shared memory. */
+__device__ __forceinline__ void put_piece(u32 to, const element *number)
+{
+    u32 word[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = (u32)number[2 * i] | (u32)number[2 * i + 1] << 16;
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+                 : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
+}
+
+/* to[token][] = x[first + token][], of which there are `width` numbers, by all `threads` of a block; zeros behind them
+ * up to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned; else
+ * a thread waits for `together` times 16 bytes at a time. */
+template <int tokens, int parts, int pitch, int together = 1, int threads = THREADS>
 __device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                            bool aligned)
 {
-    enum { NUMBERS = 16 / (int)sizeof(element), ROW = parts * NUMBERS };
+    enum { NUMBERS = 16 / (int)sizeof(element) };
     if (aligned) {
-        for (int i = threadIdx.x; i < tokens * parts; i += THREADS) {
+        for (int i = threadIdx.x; i < tokens * parts; i += threads) {
             const int token = i / parts, part = i % parts;
             const bool there = first + token < limit && part * NUMBERS < width;
             copy_async(to + token * pitch + part * 16, x + (there ? (i64)(first + token) * stride + part * NUMBERS : 0),
@@ -827,11 +904,22 @@ __device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride,
         }
         return;
     }
-    for (int i = threadIdx.x; i < tokens * ROW; i += THREADS) {
-        const int token = i / ROW, column = i % ROW;
-        const bool there = first + token < limit && column < width;
-        put_element(to + token * pitch + column * (int)sizeof(element),
-                    there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
+#pragma unroll 1
+    for (int i = threadIdx.x; i < tokens * parts; i += together * threads) {
+        element number[together][NUMBERS];
+#pragma unroll
+        for (int n = 0; n < together; n++) {
+            const int token = (i + n * threads) / parts, part = (i + n * threads) % parts;
+            const int count = first + token < limit && token < tokens ? width - part * NUMBERS : 0;
+            const element *from = x + (count > 0 ? (i64)(first + token) * stride + part * NUMBERS : 0);
+#pragma unroll
+            for (int j = 0; j < NUMBERS; j++)
+                number[n][j] = j < count ? from[j] : from_float(0.0f);
+        }
+#pragma unroll
+        for (int n = 0; n < together; n++)
+            if (i + n * threads < tokens * parts)
+                put_piece(to + (i + n * threads) / parts * pitch + (i + n * threads) % parts * 16, number[n]);
     }
 }
 

@@ -101,10 +101,21 @@ enum {
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *
+ * Gradients are a file of their own, which has NAME_gate_scan and
+ *
+ *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output
+ *   NAME_backward_state     the state before each chunk; or the one behind it, of queries and d_o, from the last chunk
+ *   on
+ *   NAME_backward_queries   d_q, from the state before the chunk and the chunk's own keys
+ *   NAME_backward_keys      d_k and d_v, from the state behind the chunk and the chunk's own queries
+ *   NAME_backward_gates     d_log_gate
+ *   NAME_backward_parts     adds up what blocks have left of the gradients of matrices, of each sequence
+ *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
+ *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
- * addresses; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of
- * warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps behind the call. Sizes are elements unless a
- * name says bytes. */
+ * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of
+ * warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps
+ * behind the call. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -118,6 +129,10 @@ enum {
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
+/* Of gradients: */
+#define FPA_CUDA_PART_BACKWARD_KEYS 3
+#define FPA_CUDA_PART_BACKWARD_QUERIES 4
+#define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -127,7 +142,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 15
+#define FPA_CUDA_KERNELS 22
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -172,8 +187,9 @@ struct fpa_cuda_geometry {
     int lifted_vector;         /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
     int lift_tokens;           /* tokens of a head that a block of it takes, of all batches */
     int lift_steps;            /* blocks of rows, which such blocks may share */
+    int cluster_maps;          /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int key_mask;              /* 1: a mask of keys is given */
-    int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
+    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
@@ -191,6 +207,10 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
+    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
+    int backward_shared;  /* numbers of all run-time matrices that heads share, */
+    int backward_per_head;                              /* and of those that each has */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
@@ -219,6 +239,8 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
+    float *den; /* of outputs: the sums of scores that normalisers are made of; NULL: not wanted */
+    long long den_stride[3];
     /* parts of the workspace */
     float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
                        part; behind the last row there is room for query_tokens more */
@@ -267,6 +289,30 @@ struct fpa_cuda_call {
     long long given_q_stride[3], given_k_stride[3];
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+};
+
+/* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
+struct fpa_cuda_backward {
+    const void *d_o, *d_state_out;
+    void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
+    const float *den;
+    float *d_log_gate;
+    long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
+    long long d_state_out_stride[2], d_state_in_stride[2];
+    /* parts of the workspace */
+    float *outputs;    /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
+    float *query_sums; /* [B][query_heads][length]: what a query reads, times its gradient */
+    float *key_sums;   /* [B][H][length]: what a key gives */
+    /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
+    void *states, *reversed;
+    float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
+    float *sequence_sums; /* [B][H][backward_entries] */
+    /* the launch's share of the sequences */
+    long long first_sequence, sequences;
+    long long walks_back; /* NAME_backward_state: 1: queries and d_o, from behind */
+    long long last;       /* NAME_backward_state: 1: the state at the end is wanted, too */
+    long long part_count; /* NAME_backward_parts: parts of a sequence, of queries or of keys */
+    long long adds;       /* NAME_backward_parts: 1: to what the sums are */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -423,24 +469,11 @@ __device__ __forceinline__ void put_word(u32 address, u32 a)
     asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(a) : "memory");
 }
 
-__device__ __forceinline__ uint4 get_words(u32 address)
-{
-    uint4 a;
-    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(a.x), "=r"(a.y), "=r"(a.z), "=r"(a.w) : "r"(address) : "memory");
-    return a;
-}
-
 /* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
 __device__ __forceinline__ void store_words(void *to, uint4 a)
 {
     asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(to), "r"(a.x), "r"(a.y), "r"(a.z),
                  "r"(a.w) : "memory");
-}
-
-__device__ __forceinline__ void put_element(u32 address, element a)
-{
-    asm volatile("st.shared.u16 [%0], %1;" : : "r"(address), "h"(a) : "memory");
 }
 
 __device__ __forceinline__ element get_element(u32 address)
@@ -494,7 +527,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
-        { 128, 10240, 0 }, /* pack_rows */
+        { 128, 0, 0 }, /* pack_rows */
         { 512, 190136, 1 }, /* chunk_state */
         { 384, 171176, 1 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
@@ -506,6 +539,13 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 256, 72832, 3 }, /* decode_recent */
         { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
+        { 0, 0, 0 }, /* backward_outputs */
+        { 0, 0, 0 }, /* backward_state */
+        { 0, 0, 0 }, /* backward_queries */
+        { 0, 0, 0 }, /* backward_keys */
+        { 0, 0, 0 }, /* backward_gates */
+        { 0, 0, 0 }, /* backward_parts */
+        { 0, 0, 0 }, /* backward_weights */
     },
     312, /* features */
     72, /* columns */
@@ -526,6 +566,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     0, /* lifted_vector */
     0, /* lift_tokens */
     0, /* lift_steps */
+    0, /* cluster_maps */
     0, /* key_mask */
     24, /* vector_rows */
     1024, /* pack_tokens */
@@ -543,11 +584,15 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     35968, /* decode_resident_least */
     256, /* decode_resident_row */
     231424, /* decode_resident_most */
+    0, /* backward_tokens */
+    0, /* backward_entries */
+    0, /* backward_shared */
+    0, /* backward_per_head */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 0, 60, 139, 1280 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
+        { { 0, 0, 120, 1280 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
         { { 216, 228, 456, 2816 }, { 0, 864, 1728, 44928 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
         { { 288, 304, 608, 2816 }, { 0, 864, 1728, 44928 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state_small */
         { { 0, 0, 0, 0 }, { 0, 0, 1740, 89856 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
@@ -559,6 +604,13 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { { 0, 0, 0, 0 }, { 0, 0, 1944, 41860 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
     },
     { { 108, 149, 352, 2560 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* totals */
 };
@@ -660,30 +712,6 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* to[token][] = x[first + token][], of which there are `width` numbers, by all threads of a block; zeros behind them up
- * to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned. */
-template <int tokens, int parts, int pitch>
-__device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
-                                           bool aligned)
-{
-    enum { NUMBERS = 16 / (int)sizeof(element), ROW = parts * NUMBERS };
-    if (aligned) {
-        for (int i = threadIdx.x; i < tokens * parts; i += THREADS) {
-            const int token = i / parts, part = i % parts;
-            const bool there = first + token < limit && part * NUMBERS < width;
-            copy_async(to + token * pitch + part * 16, x + (there ? (i64)(first + token) * stride + part * NUMBERS : 0),
-                       there ? 16 : 0);
-        }
-        return;
-    }
-    for (int i = threadIdx.x; i < tokens * ROW; i += THREADS) {
-        const int token = i / ROW, column = i % ROW;
-        const bool there = first + token < limit && column < width;
-        put_element(to + token * pitch + column * (int)sizeof(element),
-                    there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
-    }
-}
-
 /* ---- tensors and heads of a call ---- */
 
 __device__ __forceinline__ const element *queries_of(const struct fpa_cuda_call &call, i64 b, i64 head)
@@ -704,6 +732,12 @@ __device__ __forceinline__ const element *values_of(const struct fpa_cuda_call &
 __device__ __forceinline__ element *outputs_of(const struct fpa_cuda_call &call, i64 b, i64 head)
 {
     return (element *)call.o + b * call.o_stride[0] + head * call.o_stride[2];
+}
+
+/* Where the sum of an output's scores is wanted; NULL: nowhere. */
+__device__ __forceinline__ float *sum_of_scores(const struct fpa_cuda_call &call, i64 b, i64 head, i64 token)
+{
+    return call.den ? call.den + b * call.den_stride[0] + token * call.den_stride[1] + head * call.den_stride[2] : 0;
 }
 
 __device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 b, i64 head)
@@ -821,6 +855,17 @@ __device__ __forceinline__ float normaliser(float z)
 __device__ __forceinline__ float row_normaliser(const float *c, int i)
 {
     return normaliser(__shfl_sync(0xffffffffu, c[4 * COLUMN_TILES + 2 * i], threadIdx.x & 28));
+}
+
+/* Sums of the scores of a tile's queries, of which there are count, to where they are wanted; den: of the first one. */
+__device__ __forceinline__ void store_scores(const float *c, float *den, i64 stride, int count)
+{
+    if (!den || lane_column() != 0)
+        return;
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        if (lane_row() + i * 8 < count)
+            den[(lane_row() + i * 8) * stride] = c[4 * COLUMN_TILES + 2 * i];
 }
 
 /* Both rows over their normaliser. */
@@ -1167,7 +1212,8 @@ __device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
  * The last tiles are folded: products of a block's rows with themselves, of which copies have each once (or twice, for
  * neighbours), in 40 rows. */
 enum {
-    ROW_BLOCKS = 3,       /* of 8 packed rows, in a vector of q or k */
+    ROW_BLOCKS = 3,       /* of 8 rows, in a vector of q or k */
+    VECTOR_ROWS = 24,      /* that it has in memory; those behind them are zeros */
     TILES = 6,
     WHOLE_TILES = 3,       /* the first: not folded */
     TILE_GROUPS = 3,
@@ -1225,7 +1271,8 @@ static __constant__ u16 group_prefix[TILE_GROUPS][8][PREFIX_FACTORS] = {
     0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8, 9, 10, 11, 12, 13, 14, 15,
 };
 
-static __constant__ u16 strip_group[STRIPS] = {
+/* Group of each strip; parts (FPA_CUDA_PART) without chunk_state need none. */
+[[maybe_unused]] static __constant__ u16 strip_group[STRIPS] = {
     0, 1, 2,
 };
 
@@ -1323,78 +1370,59 @@ static __device__ const int tile_feature[TILES * 64] = {
 /* ---- pack ---- */
 
 enum {
-    PACK_TILE = 64,          /* tokens of a block at a time */
-    PACK_TILES = 16,          /* one after the other */
-    PACK_PITCH = 80,        /* bytes of a token's rows: an odd multiple of 16 */
-    PACK_STEPS = (D_IN + 15) / 16,
-    FRAGMENT = 512           /* bytes of 8 rows and 16 columns of a matrix, as split_matrix leaves them */
+    PACK_TOKENS = 1024,     /* of a block */
+    IN_ORDER = 0x8000        /* 8 coordinates, from a multiple of 8 on */
 };
 
-/* Packed row that a block of 8 rows of a vector begins with. */
-static __device__ const u16 vector_block[ROW_BLOCKS] = {
-    0, 8, 16,
+/* Coordinate that each row of a vector is; D_IN: zero, D_IN + 1: one. The first row of a piece of 8 says whether they
+ * are in order. */
+static __device__ const __align__(16) u16 vector_row[VECTOR_ROWS] = {
+    32768, 1, 2, 3, 4, 5, 6, 7, 32776, 9, 10, 11, 12, 13, 14, 15, 17, 16, 16, 16, 16, 16, 16, 16,
 };
 
-/* tile[token][row < d] = x[first + token][], zero from token limit on. */
-__device__ __forceinline__ void fetch_tokens(u32 tile, const element *x, i64 stride, int first, int limit, bool aligned)
+__device__ __forceinline__ element pack_number(const element *x, u32 row)
 {
-    fetch_rows<PACK_TILE, 2, PACK_PITCH>(tile, x, stride, first, limit, D_IN, aligned);
+    return row < D_IN ? x[row] : from_float(row == D_IN ? 0.0f : 1.0f);
 }
 
-/* Rows of a tile's tokens that are not coordinates. Ends with all rows written. */
-__device__ __forceinline__ void derive_rows(u32 tile, bool keys)
+/* Two rows of a token x, whose numbers are in a word. */
+__device__ __forceinline__ u32 pack_pair(const element *x, u32 rows)
 {
+    return (u32)pack_number(x, rows & (IN_ORDER - 1)) | (u32)pack_number(x, rows >> 16) << 16;
 }
 
-/* vectors[token][] = rows of a tile's tokens, of which there are count. */
-__device__ __forceinline__ void store_vectors(element *vectors, u32 tile, int count)
+/* Piece number `piece` of a token x. */
+__device__ __forceinline__ uint4 pack_piece(const element *x, int piece, bool aligned)
 {
-    for (int i = threadIdx.x; i < PACK_TILE * ROW_BLOCKS; i += THREADS) {
-        const int token = i / ROW_BLOCKS, block = i % ROW_BLOCKS;
-        if (token >= count)
-            break;
-        const u32 from = tile + token * PACK_PITCH;
-        const int row = vector_block[block];
-        store_words(vectors + (i64)i * 8, get_words(from + row * 2));
-    }
+    const uint4 rows = *(const uint4 *)(vector_row + piece * 8);
+    uint4 words;
+    if (aligned && rows.x & IN_ORDER)
+        words = *(const uint4 *)(x + (rows.x & (IN_ORDER - 1)));
+    else
+        words = uint4{pack_pair(x, rows.x), pack_pair(x, rows.y), pack_pair(x, rows.z), pack_pair(x, rows.w)};
+    return words;
 }
 
-/* Keys or queries -> vectors[b][head][token][ROW_BLOCKS * 8], once for all blocks that read them. A tile is fetched
- * while the one before it is packed. */
+/* Keys or queries -> vectors[b][head][token][VECTOR_ROWS], once for all blocks that read them. A thread has a piece of
+ * 8 rows of a token. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
 extern "C" __global__ void __launch_bounds__(THREADS)
 taylor2_d16_pack_rows(const __grid_constant__ struct fpa_cuda_call call)
 {
-    const u32 blocks = (u32)((call.length + PACK_TILE * PACK_TILES - 1) / (PACK_TILE * PACK_TILES));
-    const u32 bh = blockIdx.x / blocks;
+    enum { PIECES = VECTOR_ROWS / 8 };
+    const u32 blocks = (u32)((call.length + PACK_TOKENS - 1) / PACK_TOKENS), bh = blockIdx.x / blocks;
     const bool keys = !call.packs_queries;
     const u32 heads = (u32)(keys ? call.heads : call.query_heads);
-    const i64 b = bh / heads, own_head = bh % heads;
-    const int start = blockIdx.x % blocks * (PACK_TILE * PACK_TILES), length = (int)call.length;
-    const int end = length - start > PACK_TILE * PACK_TILES ? start + PACK_TILE * PACK_TILES : length;
+    const int start = blockIdx.x % blocks * PACK_TOKENS, length = (int)call.length;
+    const int count = length - start < PACK_TOKENS ? length - start : PACK_TOKENS;
     const long long *stride = keys ? call.k_stride : call.q_stride;
     const void *base = keys ? call.k : call.q;
-    const element *x = (const element *)base + b * stride[0] + own_head * stride[2];
-    const bool aligned = is_aligned(base, stride, D_IN);
-    element *const vectors = (element *)call.vectors + (i64)bh * length * (ROW_BLOCKS * 8);
-    const u32 tiles = shared_address();
-    for (int i = threadIdx.x; i < 2 * PACK_TILE * PACK_PITCH / 4; i += THREADS)
-        put_word(tiles + i * 4, 0);
-    __syncthreads();
-    for (int i = threadIdx.x; i < 2 * PACK_TILE; i += THREADS)
-        put_element(tiles + i * PACK_PITCH + 16 * 2, from_float(1.0f));
-    fetch_tokens(tiles, x, stride[1], start, length, aligned);
-    copy_commit();
-    for (int first = start, i = 0; first < end; first += PACK_TILE, i ^= 1) {
-        const u32 tile = tiles + i * (PACK_TILE * PACK_PITCH);
-        copy_wait<0>();
-        __syncthreads(); /* the other tile has been stored, too */
-        if (first + PACK_TILE < end)
-            fetch_tokens(tiles + (i ^ 1) * (PACK_TILE * PACK_PITCH), x, stride[1], first + PACK_TILE, length, aligned);
-        copy_commit();
-        derive_rows(tile, keys);
-        store_vectors(vectors + (i64)first * (ROW_BLOCKS * 8), tile, end - first);
-    }
+    const element *x = (const element *)base + bh / heads * stride[0] + bh % heads * stride[2] + start * stride[1];
+    const bool aligned = is_aligned(base, stride, 0);
+    element *const vectors = (element *)call.vectors + ((i64)bh * length + start) * VECTOR_ROWS;
+#pragma unroll 2
+    for (int i = threadIdx.x; i < count * PIECES; i += THREADS)
+        store_words(vectors + (i64)i * 8, pack_piece(x + i / PIECES * stride[1], i % PIECES, aligned));
 }
 #endif
 
@@ -1870,9 +1898,9 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
 {
     const element *k = keys_of(call, w.b, w.head);
     const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
-    const bool aligned = is_aligned(call.k, call.k_stride, ROW_BLOCKS * 8) && is_aligned(call.v, call.v_stride, DV);
+    const bool aligned = is_aligned(call.k, call.k_stride, VECTOR_ROWS) && is_aligned(call.v, call.v_stride, DV);
     const u32 stage = ring + slot * FETCHED;
-    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, ROW_BLOCKS * 8, aligned);
+    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
                                     DV - w.block * COLUMN_TILES * 8, aligned);
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
@@ -2423,8 +2451,8 @@ __device__ __forceinline__ void copy_queries(const struct fpa_cuda_maps &maps, c
 __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, const struct item &item, u32 to)
 {
     const element *q = queries_of(call, item.b, item.query_head);
-    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length, ROW_BLOCKS * 8,
-                                            is_aligned(call.q, call.q_stride, ROW_BLOCKS * 8));
+    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length, VECTOR_ROWS,
+                                            is_aligned(call.q, call.q_stride, VECTOR_ROWS));
 }
 
 /* Behind the last item those who multiply find that there are no more. */
@@ -2502,8 +2530,8 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
 {
     const element *k = keys_of(call, item.b, item.head);
     const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8;
-    const bool aligned = is_aligned(call.k, call.k_stride, ROW_BLOCKS * 8) && is_aligned(call.v, call.v_stride, DV);
-    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, ROW_BLOCKS * 8, aligned);
+    const bool aligned = is_aligned(call.k, call.k_stride, VECTOR_ROWS) && is_aligned(call.v, call.v_stride, DV);
+    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key,
                                     DV - item.block * COLUMN_TILES * 8, aligned);
 }
@@ -2911,6 +2939,18 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
         }
 }
 
+/* Where sums of scores are wanted, those of an item. */
+__device__ __forceinline__ void store_item_scores(const float (*c)[N / 2], const struct fpa_cuda_call &call,
+                                                  const struct item &item)
+{
+#pragma unroll
+    for (int m = 0; m < QUERY_TILES64; m++) {
+        const int first = item.first + (threadIdx.x >> 7) * 64 + own_warp() * 16 + m * CHUNK_OUTPUT_GROUPS * 64;
+        store_scores(c[m], sum_of_scores(call, item.b, item.query_head, first), call.den_stride[1],
+                     (int)call.length - first);
+    }
+}
+
 /* Until queries are in a slot, or false: there are no more. */
 __device__ __forceinline__ bool await_item(u32 shared, const struct turn &queries)
 {
@@ -2942,6 +2982,8 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
             read_state(c, shared, from, tiles);
         }
         read_keys(c, call, item, shared, from, keys);
+        if (call.den && item.block == 0)
+            store_item_scores(c, call, item);
         element *o = outputs_of(call, item.b, item.query_head);
         const int first = item.first, block = item.block;
         barrier_arrive(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8);
@@ -3776,10 +3818,13 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 
 /* The panel's sums -> o, by the copy engine, from the warp's own rows of a slab. The lane that sends them waits until
  * those before have been read. */
-__device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_maps &maps, const struct fused_part &part,
-                                           int first, u32 rows)
+__device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                           const struct fused_part &part, int first, u32 rows)
 {
     const bool leads = is_first_lane();
+    if (part.block == 0)
+        store_scores(c, sum_of_scores(call, part.b, part.query_head, first + own_warp() * 16), call.den_stride[1],
+                     part.end - first - (int)own_warp() * 16);
     normalize_rows(c);
     if (leads)
         bulk_wait_read();
@@ -3798,6 +3843,9 @@ __device__ __forceinline__ void store_panel(const float *c, const struct fpa_cud
 {
     const i64 stride = call.o_stride[1];
     const int block = part.block;
+    if (block == 0)
+        store_scores(c, sum_of_scores(call, part.b, part.query_head, first + own_warp() * 16), call.den_stride[1],
+                     part.end - first - (int)own_warp() * 16);
     first += own_warp() * 16 + lane_row();
     element *o = outputs_of(call, part.b, part.query_head) + first * stride;
     const int left = part.end - first;
@@ -3871,7 +3919,8 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             barrier_arrive(full + 8 * PANELS);
             warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
             if (maps.outputs)
-                send_panel(c, maps, part, panel_token(part, i), shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048);
+                send_panel(c, call, maps, part, panel_token(part, i),
+                           shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048);
             else
                 store_panel(c, call, part, panel_token(part, i), wide);
         }
@@ -4626,6 +4675,8 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
                 sum += part[s * STEP_COLUMNS + column];
                 weights += part[s * STEP_COLUMNS + STEP_COLUMNS - 4];
             }
+            if (column == 0 && call.den)
+                *sum_of_scores(call, task.batch, task.query + g, task.token) = weights;
             step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum / step_divisor(weights));
         }
     }
@@ -4646,6 +4697,8 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
         const float sum = step_sum(task, g, column);
         const float weights = step_sum_weights(task, g);
         if (call.slices == 1) {
+            if (column == 0 && call.den)
+                *sum_of_scores(call, task.batch, task.query + g, task.token) = weights;
             step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum / step_divisor(weights));
             continue;
         }
@@ -4811,7 +4864,7 @@ __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, str
 __device__ __forceinline__ void step_bring_near(const struct step_task &task, const struct step_states &states)
 {
     if constexpr (step_has_pieces<state_element>())
-        if (states.in && states.wide && task.count > 0)
+        if (states.in && (unsigned long long)states.in % 16 == 0 && task.count > 0)
             asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
                          : : "l"(states.in + task.first * DV), "r"(task.count * DV * (int)sizeof(state_element))
                              : "memory");
@@ -5196,7 +5249,9 @@ taylor2_d16_split_reduction(const __grid_constant__ struct fpa_cuda_call call)
     const long long query = row / call.length % call.query_heads, batch = row / call.length / call.query_heads;
     const float *parts = step_part(call, batch, query, token, 0);
     element *o = step_output(call, batch, query, token);
-    const float divisor = step_divisor(split_reduction_sum(parts + STEP_COLUMNS - 4, call.slices));
+    const float den = split_reduction_sum(parts + STEP_COLUMNS - 4, call.slices), divisor = step_divisor(den);
+    if (threadIdx.x == 0 && call.den)
+        *sum_of_scores(call, batch, query, token) = den;
     for (int column = threadIdx.x; column < DV; column += SPLIT_REDUCTION_THREADS)
         o[column] = from_float(split_reduction_sum(parts + column, call.slices) / divisor);
 }

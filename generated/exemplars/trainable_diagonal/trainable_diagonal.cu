@@ -83,10 +83,21 @@ enum {
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *
+ * Gradients are a file of their own, which has NAME_gate_scan and
+ *
+ *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output
+ *   NAME_backward_state     the state before each chunk; or the one behind it, of queries and d_o, from the last chunk
+ *   on
+ *   NAME_backward_queries   d_q, from the state before the chunk and the chunk's own keys
+ *   NAME_backward_keys      d_k and d_v, from the state behind the chunk and the chunk's own queries
+ *   NAME_backward_gates     d_log_gate
+ *   NAME_backward_parts     adds up what blocks have left of the gradients of matrices, of each sequence
+ *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
+ *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
- * addresses; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of
- * warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps behind the call. Sizes are elements unless a
- * name says bytes. */
+ * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of
+ * warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps
+ * behind the call. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -100,6 +111,10 @@ enum {
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
+/* Of gradients: */
+#define FPA_CUDA_PART_BACKWARD_KEYS 3
+#define FPA_CUDA_PART_BACKWARD_QUERIES 4
+#define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -109,7 +124,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 15
+#define FPA_CUDA_KERNELS 22
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -154,8 +169,9 @@ struct fpa_cuda_geometry {
     int lifted_vector;         /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
     int lift_tokens;           /* tokens of a head that a block of it takes, of all batches */
     int lift_steps;            /* blocks of rows, which such blocks may share */
+    int cluster_maps;          /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int key_mask;              /* 1: a mask of keys is given */
-    int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
+    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
@@ -173,6 +189,10 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
+    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
+    int backward_shared;  /* numbers of all run-time matrices that heads share, */
+    int backward_per_head;                              /* and of those that each has */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
@@ -201,6 +221,8 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
+    float *den; /* of outputs: the sums of scores that normalisers are made of; NULL: not wanted */
+    long long den_stride[3];
     /* parts of the workspace */
     float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
                        part; behind the last row there is room for query_tokens more */
@@ -249,6 +271,30 @@ struct fpa_cuda_call {
     long long given_q_stride[3], given_k_stride[3];
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+};
+
+/* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
+struct fpa_cuda_backward {
+    const void *d_o, *d_state_out;
+    void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
+    const float *den;
+    float *d_log_gate;
+    long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
+    long long d_state_out_stride[2], d_state_in_stride[2];
+    /* parts of the workspace */
+    float *outputs;    /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
+    float *query_sums; /* [B][query_heads][length]: what a query reads, times its gradient */
+    float *key_sums;   /* [B][H][length]: what a key gives */
+    /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
+    void *states, *reversed;
+    float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
+    float *sequence_sums; /* [B][H][backward_entries] */
+    /* the launch's share of the sequences */
+    long long first_sequence, sequences;
+    long long walks_back; /* NAME_backward_state: 1: queries and d_o, from behind */
+    long long last;       /* NAME_backward_state: 1: the state at the end is wanted, too */
+    long long part_count; /* NAME_backward_parts: parts of a sequence, of queries or of keys */
+    long long adds;       /* NAME_backward_parts: 1: to what the sums are */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -483,11 +529,11 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
-        { 128, 18432, 0 }, /* pack_rows */
-        { 384, 209064, 1 }, /* chunk_state */
+        { 256, 18432, 2 }, /* pack_rows */
+        { 384, 143528, 1 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
-        { 512, 221512, 1 }, /* chunk_output */
+        { 512, 188824, 1 }, /* chunk_output */
         { 512, 190016, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 256, 72064, 3 }, /* decode */
@@ -495,6 +541,13 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 256, 72064, 3 }, /* decode_recent */
         { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
+        { 0, 0, 0 }, /* backward_outputs */
+        { 0, 0, 0 }, /* backward_state */
+        { 0, 0, 0 }, /* backward_queries */
+        { 0, 0, 0 }, /* backward_keys */
+        { 0, 0, 0 }, /* backward_gates */
+        { 0, 0, 0 }, /* backward_parts */
+        { 0, 0, 0 }, /* backward_weights */
     },
     192, /* features */
     24, /* columns */
@@ -515,8 +568,9 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* lifted_vector */
     0, /* lift_tokens */
     0, /* lift_steps */
+    0, /* cluster_maps */
     0, /* key_mask */
-    80, /* vector_rows */
+    40, /* vector_rows */
     1024, /* pack_tokens */
     1, /* chunk_state_slices */
     0, /* small_state_slices */
@@ -532,15 +586,19 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     35200, /* decode_resident_least */
     96, /* decode_resident_row */
     231424, /* decode_resident_most */
+    0, /* backward_tokens */
+    0, /* backward_entries */
+    0, /* backward_shared */
+    0, /* backward_per_head */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 12, 165, 324, 3328 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
-        { { 48, 120, 360, 3328 }, { 0, 144, 288, 9216 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
+        { { 12, 105, 239, 2048 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
+        { { 48, 120, 360, 2048 }, { 0, 144, 288, 9216 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
         { { 0, 0, 0, 0 }, { 0, 0, 360, 18432 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
-        { { 0, 45, 530, 3328 }, { 36, 46, 240, 0 }, { 36, 27, 194, 554 }, 1, 3 }, /* chunk_output */
+        { { 0, 45, 530, 2048 }, { 36, 46, 240, 0 }, { 36, 27, 194, 341 }, 1, 3 }, /* chunk_output */
         { { 126, 537, 1833, 3072 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
@@ -548,6 +606,13 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 0, 0, 0 }, { 0, 0, 864, 18432 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
     },
     { { 45, 249, 838, 1536 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* totals */
 };
@@ -641,15 +706,27 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* to[token][] = x[first + token][], of which there are `width` numbers, by all threads of a block; zeros behind them up
- * to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned. */
-template <int tokens, int parts, int pitch>
+/* 16 bytes of numbers to shared memory. */
+__device__ __forceinline__ void put_piece(u32 to, const element *number)
+{
+    u32 word[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = (u32)number[2 * i] | (u32)number[2 * i + 1] << 16;
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+                 : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
+}
+
+/* to[token][] = x[first + token][], of which there are `width` numbers, by all `threads` of a block; zeros behind them
+ * up to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned; else
+ * a thread waits for `together` times 16 bytes at a time. */
+template <int tokens, int parts, int pitch, int together = 1, int threads = THREADS>
 __device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                            bool aligned)
 {
-    enum { NUMBERS = 16 / (int)sizeof(element), ROW = parts * NUMBERS };
+    enum { NUMBERS = 16 / (int)sizeof(element) };
     if (aligned) {
-        for (int i = threadIdx.x; i < tokens * parts; i += THREADS) {
+        for (int i = threadIdx.x; i < tokens * parts; i += threads) {
             const int token = i / parts, part = i % parts;
             const bool there = first + token < limit && part * NUMBERS < width;
             copy_async(to + token * pitch + part * 16, x + (there ? (i64)(first + token) * stride + part * NUMBERS : 0),
@@ -657,11 +734,22 @@ __device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride,
         }
         return;
     }
-    for (int i = threadIdx.x; i < tokens * ROW; i += THREADS) {
-        const int token = i / ROW, column = i % ROW;
-        const bool there = first + token < limit && column < width;
-        put_element(to + token * pitch + column * (int)sizeof(element),
-                    there ? x[(i64)(first + token) * stride + column] : from_float(0.0f));
+#pragma unroll 1
+    for (int i = threadIdx.x; i < tokens * parts; i += together * threads) {
+        element number[together][NUMBERS];
+#pragma unroll
+        for (int n = 0; n < together; n++) {
+            const int token = (i + n * threads) / parts, part = (i + n * threads) % parts;
+            const int count = first + token < limit && token < tokens ? width - part * NUMBERS : 0;
+            const element *from = x + (count > 0 ? (i64)(first + token) * stride + part * NUMBERS : 0);
+#pragma unroll
+            for (int j = 0; j < NUMBERS; j++)
+                number[n][j] = j < count ? from[j] : from_float(0.0f);
+        }
+#pragma unroll
+        for (int n = 0; n < together; n++)
+            if (i + n * threads < tokens * parts)
+                put_piece(to + (i + n * threads) / parts * pitch + (i + n * threads) % parts * 16, number[n]);
     }
 }
 
@@ -1119,7 +1207,8 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
  * tiles with the same prefixes are a group. A strip is up to 1 tiles of a group, which a warpgroup of the state
  * kernel takes together. Row 8c + r of a tile is the feature of prefix c and the suffix block's row r. */
 enum {
-    ROW_BLOCKS = 10,       /* of 8 packed rows, in a vector of q or k */
+    ROW_BLOCKS = 6,       /* of 8 rows, in a vector of q or k */
+    VECTOR_ROWS = 40,      /* that it has in memory; those behind them are zeros */
     TILES = 3,
     TILE_GROUPS = 3,
     PREFIX_FACTORS = 1,
@@ -1145,7 +1234,7 @@ __device__ __forceinline__ u32 tile_bytes(int tile)
 }
 
 static __constant__ u16 tile_suffix[TILES] = {
-    0, 0, 0,
+    4, 4, 4,
 };
 
 static __constant__ u16 group_first[TILE_GROUPS + 1] = {
@@ -1154,10 +1243,11 @@ static __constant__ u16 group_first[TILE_GROUPS + 1] = {
 
 /* Packed rows of each group's prefixes. */
 static __constant__ u16 group_prefix[TILE_GROUPS][8][PREFIX_FACTORS] = {
-    32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55,
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
 };
 
-static __constant__ u16 strip_group[STRIPS] = {
+/* Group of each strip; parts (FPA_CUDA_PART) without chunk_state need none. */
+[[maybe_unused]] static __constant__ u16 strip_group[STRIPS] = {
     0, 1, 2,
 };
 
@@ -1184,28 +1274,36 @@ static __device__ const int tile_feature[TILES * 64] = {
 /* ---- pack ---- */
 
 enum {
+    PACK_THREADS = 256,
     PACK_TILE = 64,          /* tokens of a block at a time */
     PACK_TILES = 16,          /* one after the other */
+    PACK_PLACES = 2,         /* for tiles */
     PACK_PITCH = 144,        /* bytes of a token's rows: an odd multiple of 16 */
     PACK_STEPS = (D_IN + 15) / 16,
     FRAGMENT = 512           /* bytes of 8 rows and 16 columns of a matrix, as split_matrix leaves them */
 };
 
-/* Packed row that a block of 8 rows of a vector begins with. */
-static __device__ const u16 vector_block[ROW_BLOCKS] = {
-    0, 8, 16, 64, 32, 40, 48, 64, 0, 64,
+/* Packed row that a block of 8 rows of a vector begins with; 0xffff: its rows lie here and there. */
+static __device__ const u16 vector_block[VECTOR_ROWS / 8] = {
+    32, 40, 48, 65535, 0,
+};
+
+/* Packed row of a token in each row of its vector. */
+static __device__ const u16 vector_row[VECTOR_ROWS] = {
+    32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55,
+    57, 57, 57, 57, 57, 57, 57, 57, 0, 1, 2, 3, 4, 5, 6, 7,
 };
 
 /* tile[token][row < d] = x[first + token][], zero from token limit on. */
 __device__ __forceinline__ void fetch_tokens(u32 tile, const element *x, i64 stride, int first, int limit, bool aligned)
 {
-    fetch_rows<PACK_TILE, 3, PACK_PITCH>(tile, x, stride, first, limit, D_IN, aligned);
+    fetch_rows<PACK_TILE, 3, PACK_PITCH, 1, PACK_THREADS>(tile, x, stride, first, limit, D_IN, aligned);
 }
 
 /* Rows of a tile's tokens that are not coordinates. Ends with all rows written. */
 __device__ __forceinline__ void derive_rows(u32 tile, bool keys, i64 head, const struct run_time_weights &weights)
 {
-    for (int i = threadIdx.x; i < 24 * PACK_TILE; i += THREADS) { /* g, 24 x 24 */
+    for (int i = threadIdx.x; i < 24 * PACK_TILE; i += PACK_THREADS) { /* g, 24 x 24 */
         const int r = i % 24;
         const u32 token = tile + i / 24 * PACK_PITCH;
         put_element(token + (32 + r) * 2,
@@ -1217,20 +1315,29 @@ __device__ __forceinline__ void derive_rows(u32 tile, bool keys, i64 head, const
 /* vectors[token][] = rows of a tile's tokens, of which there are count. */
 __device__ __forceinline__ void store_vectors(element *vectors, u32 tile, int count)
 {
-    for (int i = threadIdx.x; i < PACK_TILE * ROW_BLOCKS; i += THREADS) {
-        const int token = i / ROW_BLOCKS, block = i % ROW_BLOCKS;
+    for (int i = threadIdx.x; i < PACK_TILE * VECTOR_ROWS / 8; i += PACK_THREADS) {
+        const int token = i / (VECTOR_ROWS / 8), block = i % (VECTOR_ROWS / 8);
         if (token >= count)
             break;
         const u32 from = tile + token * PACK_PITCH;
         const int row = vector_block[block];
+        if (row == 0xffff) {
+            u32 word[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                word[j] = get_element(from + vector_row[block * 8 + 2 * j] * 2) | (u32)get_element(from
+                        + vector_row[block * 8 + 2 * j + 1] * 2) << 16;
+            store_words(vectors + (i64)i * 8, uint4{word[0], word[1], word[2], word[3]});
+            continue;
+        }
         store_words(vectors + (i64)i * 8, get_words(from + row * 2));
     }
 }
 
-/* Keys or queries -> vectors[b][head][token][ROW_BLOCKS * 8], once for all blocks that read them. A tile is fetched
+/* Keys or queries -> vectors[b][head][token][VECTOR_ROWS], once for all blocks that read them. A tile is fetched
  * while the one before it is packed. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(PACK_THREADS, 2)
 trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
                              const __grid_constant__ struct run_time_weights weights)
 {
@@ -1246,24 +1353,29 @@ trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
     const void *base = keys ? call.k : call.q;
     const element *x = (const element *)base + b * stride[0] + own_head * stride[2];
     const bool aligned = is_aligned(base, stride, D_IN);
-    element *const vectors = (element *)call.vectors + (i64)bh * length * (ROW_BLOCKS * 8);
+    element *const vectors = (element *)call.vectors + (i64)bh * length * VECTOR_ROWS;
     const u32 tiles = shared_address();
-    for (int i = threadIdx.x; i < 2 * PACK_TILE * PACK_PITCH / 4; i += THREADS)
+    for (int i = threadIdx.x; i < PACK_PLACES * PACK_TILE * PACK_PITCH / 4; i += PACK_THREADS)
         put_word(tiles + i * 4, 0);
     __syncthreads();
-    for (int i = threadIdx.x; i < 2 * PACK_TILE; i += THREADS)
+    for (int i = threadIdx.x; i < PACK_PLACES * PACK_TILE; i += PACK_THREADS)
         put_element(tiles + i * PACK_PITCH + 56 * 2, from_float(1.0f));
     fetch_tokens(tiles, x, stride[1], start, length, aligned);
     copy_commit();
-    for (int first = start, i = 0; first < end; first += PACK_TILE, i ^= 1) {
+    for (int first = start, i = 0; first < end; first += PACK_TILE, i = (i + 1) % PACK_PLACES) {
         const u32 tile = tiles + i * (PACK_TILE * PACK_PITCH);
         copy_wait<0>();
         __syncthreads(); /* the other tile has been stored, too */
-        if (first + PACK_TILE < end)
+        if (PACK_PLACES > 1 && first + PACK_TILE < end)
             fetch_tokens(tiles + (i ^ 1) * (PACK_TILE * PACK_PITCH), x, stride[1], first + PACK_TILE, length, aligned);
         copy_commit();
         derive_rows(tile, keys, head, weights);
-        store_vectors(vectors + (i64)first * (ROW_BLOCKS * 8), tile, end - first);
+        store_vectors(vectors + (i64)first * VECTOR_ROWS, tile, end - first);
+        if (PACK_PLACES == 1 && first + PACK_TILE < end) {
+            __syncthreads();
+            fetch_tokens(tiles, x, stride[1], first + PACK_TILE, length, aligned);
+            copy_commit();
+        }
     }
 }
 #endif
@@ -1710,9 +1822,9 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
 {
     const element *k = keys_of(call, w.b, w.head);
     const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
-    const bool aligned = is_aligned(call.k, call.k_stride, ROW_BLOCKS * 8) && is_aligned(call.v, call.v_stride, DV);
+    const bool aligned = is_aligned(call.k, call.k_stride, VECTOR_ROWS) && is_aligned(call.v, call.v_stride, DV);
     const u32 stage = ring + slot * FETCHED;
-    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, ROW_BLOCKS * 8, aligned);
+    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
                                     DV - w.block * COLUMN_TILES * 8, aligned);
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
@@ -2112,7 +2224,7 @@ enum {
     NEXT_TILE = CHUNK_OUTPUT_GROUPS * SLAB64,
     NEXT_SLAB = QUERY_TOKENS * 128,
     QUERY_BYTES = ROW_SLABS * NEXT_SLAB,
-    QUERY_STAGES = 1,
+    QUERY_STAGES = 2,
     TILE_BYTES = TILE_NUMBERS * 2,
     TILE_STAGES = 8,
     KEY_VALUES = ROW_SLABS * SLAB64,    /* bytes of a stage of keys before its values */
@@ -2120,7 +2232,7 @@ enum {
     /* places in shared memory */
     KEY_RING = QUERY_STAGES * QUERY_BYTES,
     KEY_ONES = KEY_RING + KEY_STAGES * FETCHED,
-    TILE_RING = KEY_ONES + ONES_BYTES,
+    TILE_RING = KEY_ONES,
     KEY_GATES = TILE_RING + TILE_STAGES * TILE_BYTES,
     QUERY_GATES = KEY_GATES,
     QUERY_BARRIERS = QUERY_GATES, /* full, then free; likewise the others */
@@ -2238,8 +2350,8 @@ __device__ __forceinline__ void copy_queries(const struct fpa_cuda_maps &maps, c
 __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, const struct item &item, u32 to)
 {
     const element *q = queries_of(call, item.b, item.query_head);
-    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length, ROW_BLOCKS * 8,
-                                            is_aligned(call.q, call.q_stride, ROW_BLOCKS * 8));
+    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length, VECTOR_ROWS,
+                                            is_aligned(call.q, call.q_stride, VECTOR_ROWS));
 }
 
 /* Behind the last item those who multiply find that there are no more. */
@@ -2317,8 +2429,8 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
 {
     const element *k = keys_of(call, item.b, item.head);
     const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8;
-    const bool aligned = is_aligned(call.k, call.k_stride, ROW_BLOCKS * 8) && is_aligned(call.v, call.v_stride, DV);
-    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, ROW_BLOCKS * 8, aligned);
+    const bool aligned = is_aligned(call.k, call.k_stride, VECTOR_ROWS) && is_aligned(call.v, call.v_stride, DV);
+    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key,
                                     DV - item.block * COLUMN_TILES * 8, aligned);
 }
@@ -2468,9 +2580,9 @@ __device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 k
 {
     const u32 rows = queries - own_warp() * 2048; /* of the whole warpgroup */
     multiply_begin();
-    begin_keys(d[0], slab_operand(rows + 64, 16), slab_operand(keys + 64, 16));
-    multiply_keys(d[0], slab_operand(rows + 96, 16), slab_operand(keys + 96, 16));
-    begin_keys(d[1], slab_operand(rows + NEXT_SLAB, 16), slab_operand(keys + SLAB64, 16));
+    begin_keys(d[0], slab_operand(rows, 16), slab_operand(keys, 16));
+    multiply_keys(d[0], slab_operand(rows + 32, 16), slab_operand(keys + 32, 16));
+    begin_keys(d[1], slab_operand(rows + 64, 16), slab_operand(keys + 64, 16));
     multiply_commit();
 }
 
@@ -4561,7 +4673,7 @@ __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, con
 __device__ __forceinline__ void step_bring_near(const struct step_task &task, const struct step_states &states)
 {
     if constexpr (step_has_pieces<state_element>())
-        if (states.in && states.wide && task.count > 0)
+        if (states.in && (unsigned long long)states.in % 16 == 0 && task.count > 0)
             asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
                          : : "l"(states.in + task.first * DV), "r"(task.count * DV * (int)sizeof(state_element))
                              : "memory");

@@ -124,10 +124,21 @@ enum {
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *
+ * Gradients are a file of their own, which has NAME_gate_scan and
+ *
+ *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output
+ *   NAME_backward_state     the state before each chunk; or the one behind it, of queries and d_o, from the last chunk
+ *   on
+ *   NAME_backward_queries   d_q, from the state before the chunk and the chunk's own keys
+ *   NAME_backward_keys      d_k and d_v, from the state behind the chunk and the chunk's own queries
+ *   NAME_backward_gates     d_log_gate
+ *   NAME_backward_parts     adds up what blocks have left of the gradients of matrices, of each sequence
+ *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
+ *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
- * addresses; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of
- * warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps behind the call. Sizes are elements unless a
- * name says bytes. */
+ * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of
+ * warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps
+ * behind the call. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -141,6 +152,10 @@ enum {
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
 #define FPA_CUDA_PARTS 6
+/* Of gradients: */
+#define FPA_CUDA_PART_BACKWARD_KEYS 3
+#define FPA_CUDA_PART_BACKWARD_QUERIES 4
+#define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -150,7 +165,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 15
+#define FPA_CUDA_KERNELS 22
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -195,8 +210,9 @@ struct fpa_cuda_geometry {
     int lifted_vector;         /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
     int lift_tokens;           /* tokens of a head that a block of it takes, of all batches */
     int lift_steps;            /* blocks of rows, which such blocks may share */
+    int cluster_maps;          /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int key_mask;              /* 1: a mask of keys is given */
-    int vector_rows;           /* NAME_pack_rows: numbers of a packed vector */
+    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
@@ -214,6 +230,10 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
+    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
+    int backward_shared;  /* numbers of all run-time matrices that heads share, */
+    int backward_per_head;                              /* and of those that each has */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
@@ -242,6 +262,8 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
+    float *den; /* of outputs: the sums of scores that normalisers are made of; NULL: not wanted */
+    long long den_stride[3];
     /* parts of the workspace */
     float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
                        part; behind the last row there is room for query_tokens more */
@@ -290,6 +312,30 @@ struct fpa_cuda_call {
     long long given_q_stride[3], given_k_stride[3];
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+};
+
+/* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
+struct fpa_cuda_backward {
+    const void *d_o, *d_state_out;
+    void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
+    const float *den;
+    float *d_log_gate;
+    long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
+    long long d_state_out_stride[2], d_state_in_stride[2];
+    /* parts of the workspace */
+    float *outputs;    /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
+    float *query_sums; /* [B][query_heads][length]: what a query reads, times its gradient */
+    float *key_sums;   /* [B][H][length]: what a key gives */
+    /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
+    void *states, *reversed;
+    float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
+    float *sequence_sums; /* [B][H][backward_entries] */
+    /* the launch's share of the sequences */
+    long long first_sequence, sequences;
+    long long walks_back; /* NAME_backward_state: 1: queries and d_o, from behind */
+    long long last;       /* NAME_backward_state: 1: the state at the end is wanted, too */
+    long long part_count; /* NAME_backward_parts: parts of a sequence, of queries or of keys */
+    long long adds;       /* NAME_backward_parts: 1: to what the sums are */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -499,6 +545,13 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { 256, 73216, 3 }, /* decode_recent */
         { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
+        { 0, 0, 0 }, /* backward_outputs */
+        { 0, 0, 0 }, /* backward_state */
+        { 0, 0, 0 }, /* backward_queries */
+        { 0, 0, 0 }, /* backward_keys */
+        { 0, 0, 0 }, /* backward_gates */
+        { 0, 0, 0 }, /* backward_parts */
+        { 0, 0, 0 }, /* backward_weights */
     },
     544, /* features */
     72, /* columns */
@@ -519,6 +572,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* lifted_vector */
     0, /* lift_tokens */
     0, /* lift_steps */
+    0, /* cluster_maps */
     0, /* key_mask */
     32, /* vector_rows */
     1024, /* pack_tokens */
@@ -536,6 +590,10 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     36352, /* decode_resident_least */
     256, /* decode_resident_row */
     231424, /* decode_resident_most */
+    0, /* backward_tokens */
+    0, /* backward_entries */
+    0, /* backward_shared */
+    0, /* backward_per_head */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
@@ -552,6 +610,13 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { { 0, 0, 0, 0 }, { 0, 0, 6624, 141440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
     },
     { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* totals */
 };
@@ -755,6 +820,12 @@ __device__ __forceinline__ element *outputs_of(const struct fpa_cuda_call &call,
     return (element *)call.o + b * call.o_stride[0] + head * call.o_stride[2];
 }
 
+/* Where the sum of an output's scores is wanted; NULL: nowhere. */
+__device__ __forceinline__ float *sum_of_scores(const struct fpa_cuda_call &call, i64 b, i64 head, i64 token)
+{
+    return call.den ? call.den + b * call.den_stride[0] + token * call.den_stride[1] + head * call.den_stride[2] : 0;
+}
+
 __device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 b, i64 head)
 {
     return (const state_element *)call.state_in + b * call.state_in_stride[0] + head * call.state_in_stride[1];
@@ -864,6 +935,17 @@ __device__ __forceinline__ float normaliser(float z)
 __device__ __forceinline__ float row_normaliser(const float *c, int i)
 {
     return normaliser(__shfl_sync(0xffffffffu, c[4 * COLUMN_TILES + 2 * i], threadIdx.x & 28));
+}
+
+/* Sums of the scores of a tile's queries, of which there are count, to where they are wanted; den: of the first one. */
+__device__ __forceinline__ void store_scores(const float *c, float *den, i64 stride, int count)
+{
+    if (!den || lane_column() != 0)
+        return;
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        if (lane_row() + i * 8 < count)
+            den[(lane_row() + i * 8) * stride] = c[4 * COLUMN_TILES + 2 * i];
 }
 
 /* ---- barriers in shared memory ---- */
@@ -1191,7 +1273,8 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
  * The last tiles are folded: products of a block's rows with themselves, of which copies have each once (or twice, for
  * neighbours), in 40 rows. */
 enum {
-    ROW_BLOCKS = 4,       /* of 8 packed rows, in a vector of q or k */
+    ROW_BLOCKS = 4,       /* of 8 rows, in a vector of q or k */
+    VECTOR_ROWS = 32,      /* that it has in memory; those behind them are zeros */
     TILES = 10,
     WHOLE_TILES = 6,       /* the first: not folded */
     TILE_GROUPS = 4,
@@ -1250,7 +1333,8 @@ static __constant__ u16 group_prefix[TILE_GROUPS][8][PREFIX_FACTORS] = {
     24, 25, 26, 27, 28, 29, 30, 31,
 };
 
-static __constant__ u16 strip_group[STRIPS] = {
+/* Group of each strip; parts (FPA_CUDA_PART) without chunk_state need none. */
+[[maybe_unused]] static __constant__ u16 strip_group[STRIPS] = {
     0, 1, 2, 3, 0,
 };
 
@@ -1896,9 +1980,9 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
 {
     const element *k = keys_of(call, w.b, w.head);
     const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
-    const bool aligned = is_aligned(call.k, call.k_stride, ROW_BLOCKS * 8) && is_aligned(call.v, call.v_stride, DV);
+    const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
     const u32 stage = ring + slot * FETCHED;
-    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, ROW_BLOCKS * 8, aligned);
+    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
                                     DV - w.block * COLUMN_TILES * 8, aligned);
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
@@ -2449,8 +2533,8 @@ __device__ __forceinline__ void copy_queries(const struct fpa_cuda_maps &maps, c
 __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, const struct item &item, u32 to)
 {
     const element *q = queries_of(call, item.b, item.query_head);
-    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length, ROW_BLOCKS * 8,
-                                            is_aligned(call.q, call.q_stride, ROW_BLOCKS * 8));
+    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length, VECTOR_ROWS,
+                                            is_aligned(call.q, call.q_stride, D_IN));
 }
 
 /* Behind the last item those who multiply find that there are no more. */
@@ -2528,8 +2612,8 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
 {
     const element *k = keys_of(call, item.b, item.head);
     const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8;
-    const bool aligned = is_aligned(call.k, call.k_stride, ROW_BLOCKS * 8) && is_aligned(call.v, call.v_stride, DV);
-    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, ROW_BLOCKS * 8, aligned);
+    const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
+    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key,
                                     DV - item.block * COLUMN_TILES * 8, aligned);
 }
@@ -2942,6 +3026,18 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
         }
 }
 
+/* Where sums of scores are wanted, those of an item. */
+__device__ __forceinline__ void store_item_scores(const float (*c)[N / 2], const struct fpa_cuda_call &call,
+                                                  const struct item &item)
+{
+#pragma unroll
+    for (int m = 0; m < QUERY_TILES64; m++) {
+        const int first = item.first + (threadIdx.x >> 7) * 64 + own_warp() * 16 + m * CHUNK_OUTPUT_GROUPS * 64;
+        store_scores(c[m], sum_of_scores(call, item.b, item.query_head, first), call.den_stride[1],
+                     (int)call.length - first);
+    }
+}
+
 /* Until queries are in a slot, or false: there are no more. */
 __device__ __forceinline__ bool await_item(u32 shared, const struct turn &queries)
 {
@@ -2973,6 +3069,8 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
             read_state(c, shared, from, tiles);
         }
         read_keys(c, call, item, shared, from, keys);
+        if (call.den && item.block == 0)
+            store_item_scores(c, call, item);
         element *o = outputs_of(call, item.b, item.query_head);
         const int first = item.first, block = item.block;
         barrier_arrive(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8);
@@ -3686,6 +3784,8 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
                 sum += part[s * STEP_COLUMNS + column];
                 weights += part[s * STEP_COLUMNS + STEP_COLUMNS - 4];
             }
+            if (column == 0 && call.den)
+                *sum_of_scores(call, task.batch, task.query + g, task.token) = weights;
             step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum / step_divisor(weights));
         }
     }
@@ -3706,6 +3806,8 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
         const float sum = step_sum(task, g, column);
         const float weights = step_sum_weights(task, g);
         if (call.slices == 1) {
+            if (column == 0 && call.den)
+                *sum_of_scores(call, task.batch, task.query + g, task.token) = weights;
             step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum / step_divisor(weights));
             continue;
         }
@@ -3871,7 +3973,7 @@ __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, str
 __device__ __forceinline__ void step_bring_near(const struct step_task &task, const struct step_states &states)
 {
     if constexpr (step_has_pieces<state_element>())
-        if (states.in && states.wide && task.count > 0)
+        if (states.in && (unsigned long long)states.in % 16 == 0 && task.count > 0)
             asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
                          : : "l"(states.in + task.first * DV), "r"(task.count * DV * (int)sizeof(state_element))
                              : "memory");
@@ -4256,7 +4358,9 @@ tspow2_d32_bf16_split_reduction(const __grid_constant__ struct fpa_cuda_call cal
     const long long query = row / call.length % call.query_heads, batch = row / call.length / call.query_heads;
     const float *parts = step_part(call, batch, query, token, 0);
     element *o = step_output(call, batch, query, token);
-    const float divisor = step_divisor(split_reduction_sum(parts + STEP_COLUMNS - 4, call.slices));
+    const float den = split_reduction_sum(parts + STEP_COLUMNS - 4, call.slices), divisor = step_divisor(den);
+    if (threadIdx.x == 0 && call.den)
+        *sum_of_scores(call, batch, query, token) = den;
     for (int column = threadIdx.x; column < DV; column += SPLIT_REDUCTION_THREADS)
         o[column] = from_float(split_reduction_sum(parts + column, call.slices) / divisor);
 }
