@@ -29,12 +29,13 @@ typedef struct fpa_outer_plan {
     char why[160]; /* "its features fill only 40 % of tiles of 8 x 8" */
     bool rows;     /* features are rows: a tile is 8 blocks of them, from its suffix on; prefixes are 1 */
     /* rows of a vector, in a numbering of its own, by blocks of 8 */
-    int *row;         /* [plan->row_count] vector row of a plan's row, -1: not kept */
-    int *source;      /* [8 row_blocks] plan's row of a vector row (some twice), -1: zero for every token */
-    bool by_dots;     /* rows lie as dots have them; else as they are made: coordinates, projections, weighted ones */
-    int row_blocks;   /* of a vector */
-    int vector_rows;  /* the first ones, which device memory has; the copy engine adds zeros */
-    bool coordinates; /* the rows are the coordinates, then zeros: q and k are read as they lie */
+    int *row;    /* [plan->row_count] vector row of a plan's row, -1: not kept */
+    int *source; /* [8 row_blocks] plan's row of a vector row (some twice), -1: zero for every token */
+    bool
+        by_dots; /* rows lie as dots have them; else as they are made: coordinates, projections, weighted ones */
+    int row_blocks;         /* of a vector */
+    int vector_rows;        /* the first ones, which device memory has; the copy engine adds zeros */
+    bool coordinates;       /* the rows are the coordinates, then zeros: q and k are read as they lie */
     int ones_row, zero_row; /* vector rows, -1: there is none */
     /* tiles, in the order of their groups; then the folded ones: of a block's rows times themselves */
     int prefix_factors; /* F - 1; prefixes of fewer factors begin with rows of ones */
