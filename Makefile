@@ -243,7 +243,9 @@ check: all $(test_programs) $(python_tests)
 
 # What needs a GPU; it fails where there is none. The parity cases run in each storage type. For a
 # machine that has a GPU but cannot build: make gpu-pack here, see CONTRIBUTING.md.
-gpu_tests := $(filter $(BUILD)/tests/test_cuda%,$(test_programs)) $(addprefix $(BUILD)/tests/,test_shipped test_parity)
+without_gpu := $(addprefix $(BUILD)/tests/test_cuda_,emulated% faults% compile% cost sources work)
+gpu_tests := $(filter-out $(without_gpu),$(filter $(BUILD)/tests/test_cuda%,$(test_programs))) \
+             $(addprefix $(BUILD)/tests/,test_shipped test_parity)
 gpu-test: $(BUILD)/fpac $(gpu_tests)
 	@FPAC=$(BUILD)/fpac tools/gpu-test.sh $(BUILD) $(gpu_tests)
 
