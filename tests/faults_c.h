@@ -5,19 +5,19 @@
 #include "fault.h"
 
 static const struct fault c_faults[] = {
-    {"one wrong weight", "cut after ... but the formula gives", "piece_weight",
+    {"one wrong weight", "but the formula gives", "piece_weight",
      "$ local a, first = prefix(piece.feature == 12 and { weight = 1, prefix = piece.prefix } or piece), "
      "piece.feature - tile.feature"},
-    {"a weight on both sides", "cut after ... but the formula gives", "weight_of_keys",
+    {"a weight on both sides", "but the formula gives", "weight_of_keys",
      "return (vf)((key & (vi)splat(weight)) | (~key & (vi)splat(weight)));"},
-    {"one wrong row in one feature", "cut after ... but the formula gives", "feature_row",
+    {"one wrong row in one feature", "but the formula gives", "feature_row",
      "set${VL}(p + ${first + f} * T, a * get${VL}(x + ${piece.base + f + (piece.feature + f == 5 and 1 or "
      "0)} * T));"},
-    {"a missing tile of the state", "cut after ... but the formula gives", "slice_tile",
+    {"a missing tile of the state", "but the formula gives", "slice_tile",
      "if (t != tiles + 1)\ntile(c, t);"},
-    {"a missing tile of the recurrent form", "cut after ... but the formula gives", "token_slice_tile",
+    {"a missing tile of the recurrent form", "but the formula gives", "token_slice_tile",
      "if (t != tiles + 1)\ntoken_tile(c, p, t->feature, t->features);"},
-    {"features of another tile", "cut after ... but the formula gives", "tile_features",
+    {"features of another tile", "but the formula gives", "tile_features",
      "{${t.feature}, ${t.features}, ${row or 0}, ${row and \"NULL\" or \"features_\" .. (i == 2 and 0 or i - "
      "1)}},"},
     {"a key that its own query misses", "but the formula gives", "last_key",

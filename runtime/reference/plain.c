@@ -186,6 +186,14 @@ static void add_value(plain *p, float weight, const double *v, int columns)
     p->sum[columns] += weight;
 }
 
+/* What is taken off the exponents of a window's keys. A kernel of 16 bits whose largest exponent is not the last one it took
+ * off rounds the largest weight, too: so that it is not 1 here. */
+static float largest_of(const plain *p, const fpa_window_query *query)
+{
+    const float off = p->problem->head->window && p->arithmetic != FPA_F32 ? 0.3f : 0;
+    return window_largest_plain(query) + off;
+}
+
 /* The newest keys of a head with a window. */
 static void add_window(plain *p, const fpa_window_query *query, float largest, int columns)
 {
@@ -200,7 +208,7 @@ static void plain_token(plain *p, int64_t b, int64_t t, int64_t hq, float *o)
     const fpa_problem *problem = p->problem;
     const fpa_head *head = problem->head;
     const fpa_window_query query = query_of(p, b, t, hq);
-    const float largest = window_largest_plain(&query), shrink = expf(-largest);
+    const float largest = largest_of(p, &query), shrink = expf(-largest);
     int64_t keys = head->causal ? t + 1 - head->window : problem->length;
 
     memset(p->sum, 0, ((size_t)head->dv + 1) * sizeof(float));
@@ -297,7 +305,7 @@ static void add_token(plain *p, const running *r, int64_t t, float gate, const d
 static void query_token(plain *p, const running *r, int64_t b, int64_t t, int64_t hq, float *o)
 {
     const fpa_window_query query = query_of(p, b, t, hq);
-    const float largest = window_largest_plain(&query), shrink = expf(-largest);
+    const float largest = largest_of(p, &query), shrink = expf(-largest);
 
     write_features(p, p->q + t * p->rows.total, false, r->phi);
     if (r->read != r->state) {

@@ -105,24 +105,46 @@ static double divisor(const fpa_head *head, double den)
     }
 }
 
+/* What a kernel's sums of scores are to be multiplied by. With eps = 0 a far factor of all weights, which a quotient has not,
+ * is left out of them as a power of two (gen/simplify/range.c): that of the first output. */
+static double unit_of(const fpa_trial *t, const fpa_field *den)
+{
+    const fpa_shape *s = &t->shape;
+    const double far = 0x1p50;
+
+    if (t->head->eps != 0 || t->head->normalize == FPA_NORMALIZE_ONE_PLUS_SUM)
+        return 1;
+    for (int64_t i = 0; i < s->batch * s->length * s->query_heads; i++) {
+        const double ratio =
+            t->normalizer[i] / field_get(den, i / s->query_heads / s->length, i / s->query_heads % s->length,
+                                         i % s->query_heads, 0);
+        if (t->judged[i] && isfinite(ratio) && ratio > 0)
+            return ratio > far || ratio < 1 / far ? exp2(round(log2(ratio))) : 1;
+    }
+    return 1;
+}
+
 /* What gradients will be made with: sums of scores are judged as the normalisers that they make. */
 static fpa_status check_den(const fpa_trial *t, fpa_form_index form, const fpa_field *den, fpa_error *error)
 {
     const fpa_bound bound = bound_of(t->head, t->facts, form, t->shape.length, 0);
     const fpa_shape *s = &t->shape;
+    const double unit = unit_of(t, den);
     char text[160];
 
     for (int64_t i = 0; i < s->batch * s->length * s->query_heads; i++) {
         const int64_t b = i / s->query_heads / s->length, token = i / s->query_heads % s->length,
                       h = i % s->query_heads;
-        const double value = divisor(t->head, field_get(den, b, token, h, 0)), exact = t->normalizer[i];
+        const double value = divisor(t->head, unit * field_get(den, b, token, h, 0)),
+                     exact = t->normalizer[i];
 
         if (field_is_poison(den, b, token, h, 0) ||
             (t->judged[i] &&
              !(fabs(value - exact) <= bound.tau * t->condition[i] * fabs(exact) + bound.smallest))) {
-            snprintf(text, sizeof text,
-                     "the normaliser at batch %lld, token %lld, head %lld is %.9g, the formula's %.9g",
-                     (long long)b + 1, (long long)token + 1, (long long)h + 1, value, exact);
+            snprintf(
+                text, sizeof text,
+                "the normaliser at batch %lld, token %lld, head %lld is %.9g, but the formula gives %.9g",
+                (long long)b + 1, (long long)token + 1, (long long)h + 1, value, exact);
             return check_refuse(t, form, "", text, error);
         }
     }

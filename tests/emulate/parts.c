@@ -51,8 +51,8 @@ unsigned emulated_part_kernels(emulated_part part)
 {
     const unsigned all = (1u << CUDA_BACKWARD_OUTPUTS) - 1; /* gradients are modules of their own */
     const unsigned left[EMULATED_PARTS] = {
-        [PART_FUSED] =
-            1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS,
+        [PART_FUSED] = 1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_LIFT_ROWS |
+                       1u << CUDA_PAD_ROWS | 1u << CUDA_DECODE_WINDOW,
         [PART_LIFT] = all & ~(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_DECODE |
                               1u << CUDA_DECODE_RESIDENT | 1u << CUDA_DECODE_RECENT | 1u << CUDA_FUSED_CHUNK),
         [PART_WINDOW] = all & ~(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_CHUNK_STATE |

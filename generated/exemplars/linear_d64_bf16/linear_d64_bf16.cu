@@ -163,28 +163,28 @@ struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
     struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* NAME_decode_resident: bytes beside rows of a state */
     int features;                                   /* D, rounded up to whole units of 16 */
-    int columns;               /* of the copies: dv rounded up, then one of z when normalised, rounded up */
-    int column_blocks;         /* blocks of columns that chunk_state and chunk_output are launched for */
-    int copy_bytes;            /* of an element of the copies of the state */
-    int chunk;                 /* tokens between copies of the state: a multiple of query_tokens */
-    int state_elements;        /* of one (batch, head) as given in and out: D*dv, then D when normalised */
-    int state_element;         /* bytes of one */
-    int weights;               /* run-time matrices; with a lift they are NAME_lift_rows's */
-    int element;               /* bytes of a number of q, k, v and o */
-    int gate;                  /* 1: gated */
-    int unmasked;              /* 1: every query sees all keys */
-    int window;                /* newest keys whose weights are exponentials; 0: none */
-    int decays;                /* 1: NAME_gate_scan leaves decays, too */
-    int value_width;           /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
-    int padded_vector;         /* NAME_pad_rows: numbers that rows of q and k, */
-    int padded_value;          /* and of v are brought to; 0: they stay as they are */
-    int lifted_vector;         /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
-    int lift_tokens;           /* tokens of a head that a block of it takes, of all batches */
-    int lift_steps;            /* blocks of rows, which such blocks may share */
-    int cluster_maps;          /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
-    int key_mask;              /* 1: a mask of keys is given */
-    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    int pack_tokens;           /* that a block of it takes */
+    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
+    int column_blocks;  /* blocks of columns that chunk_state and chunk_output are launched for */
+    int copy_bytes;     /* of an element of the copies of the state */
+    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
+    int state_element;  /* bytes of one */
+    int weights;        /* run-time matrices; with a lift they are NAME_lift_rows's */
+    int element;        /* bytes of a number of q, k, v and o */
+    int gate;           /* 1: gated */
+    int unmasked;       /* 1: every query sees all keys */
+    int window;         /* newest keys whose weights are exponentials; 0: none */
+    int decays;         /* 1: NAME_gate_scan leaves decays, too */
+    int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int padded_vector;  /* NAME_pad_rows: numbers that rows of q and k, */
+    int padded_value;   /* and of v are brought to; 0: they stay as they are */
+    int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
+    int lift_tokens;    /* tokens of a head that a block of it takes, of all batches */
+    int lift_steps;     /* blocks of rows, which such blocks may share */
+    int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
+    int key_mask;       /* 1: a mask of keys is given */
+    int vector_rows;    /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    int pack_tokens;    /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
