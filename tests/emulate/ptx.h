@@ -133,33 +133,7 @@ static inline void ptx_mul_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u3
     d = both(to_f16(from_f16(a) * from_f16(b)), to_f16(from_f16(a >> 16) * from_f16(b >> 16)));
 }
 
-/* Subnormal numbers are zero. */
-static inline void ptx_ex2_approx_ftz_f32(float &d, float a)
-{
-    const float power = exp2f(a);
-    d = power < 0x1p-126f ? 0 : power;
-}
-
-/* In one step each, as the GPU's special function units have them. */
-static inline void ptx_lg2_approx_ftz_f32(float &d, float a)
-{
-    d = log2f(a);
-}
-
-static inline void ptx_rcp_approx_ftz_f32(float &d, float a)
-{
-    d = 1.0f / a;
-}
-
-static inline void ptx_cos_approx_ftz_f32(float &d, float a)
-{
-    d = cosf(a);
-}
-
-static inline void ptx_sin_approx_ftz_f32(float &d, float a)
-{
-    d = sinf(a);
-}
+#include "ptx_functions.h"
 
 static inline void ptx_add_s32(int &d, int a, int b)
 {

@@ -1,0 +1,44 @@
+/* fault_places: where mistakes of tests/emulate/faults.h are, and of which kind. */
+#ifndef FPAC_TESTS_EMULATE_FAULT_PLACES_H
+#define FPAC_TESTS_EMULATE_FAULT_PLACES_H
+
+/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same,
+ * and where keys of a total are shared out; of clusters, also where o has no place of its own, and where coordinates are made; of one token;
+ * of tiles, and of panels, where queries read the state of all keys; of coordinates, by tensor cores, with sums of
+ * them, with run-time matrices, and by plain sums; of windows, and where keys in them are masked. */
+enum fault_place {
+    BY_BOXES,
+    BY_THREADS,
+    IN_FUSED,
+    IN_FUSED_BY_THREADS,
+    IN_TOTALS,
+    IN_CLUSTER_SCAN,
+    IN_WIDE_CLUSTER_SCAN,
+    IN_MAPPED_CLUSTER_SCAN,
+    IN_TOKEN,
+    WITHOUT_MASK,
+    WITHOUT_MASK_IN_PANELS,
+    IN_LIFT,
+    IN_LIFT_SUMS,
+    IN_LIFT_WEIGHTS,
+    IN_PLAIN_LIFT,
+    IN_WINDOW,
+    IN_MASKED_WINDOW,
+    PLACES
+};
+
+/* What is wrong. */
+enum fault_kind {
+    OTHER_PLACE, /* numbers are read or written that belong elsewhere */
+    LEFT_OUT,    /* something is not done */
+    NO_FADE,     /* gates are ignored */
+    NOT_AWAITED, /* numbers are read before they are there */
+    NOT_TOLD,    /* who waits is told too late, too early, or of something else */
+    OTHER_COUNT, /* a barrier counts wrong */
+    NO_FENCE,    /* the copy engine or matrix instructions need not see what was written */
+    TOO_EARLY,   /* a place is written again while it is read */
+    NEVER_FREE,  /* a place is never given back */
+    KINDS
+};
+
+#endif
