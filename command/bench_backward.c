@@ -177,7 +177,7 @@ static fpa_status repeat(const passes *p, const fpa_kernel *kernel, const fpa_lo
     double taken[2][MOST_REPEATS];
     const int most = load->repeats < MOST_REPEATS ? load->repeats : MOST_REPEATS;
     int repeats = 0, times[2] = {1, 1};
-    double once;
+    double once = 0;
     fpa_status status = FPA_OK;
     for (int i = 0; i < 4 && !status; i++) {
         status = run(p, kernel, load->form, i % 2, 1, &once, error);
@@ -189,8 +189,8 @@ static fpa_status repeat(const passes *p, const fpa_kernel *kernel, const fpa_lo
         for (int which = 0; which < 2 && !status; which++)
             status = run(p, kernel, load->form, which, times[which], &taken[which][repeats], error);
     }
-    for (int which = 0; which < 2 && !status; which++)
-        seconds[which] = median_of(taken[which], repeats);
+    for (int which = 0; which < 2; which++)
+        seconds[which] = status || !repeats ? 0 : median_of(taken[which], repeats);
     return status;
 }
 

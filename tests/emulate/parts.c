@@ -12,7 +12,12 @@
 
 #include <cmocka.h>
 
-enum { FIXED = sizeof emulated_fixed / sizeof *emulated_fixed, LARGE = 2000 /* features */ };
+enum {
+    FIXED = sizeof emulated_fixed / sizeof *emulated_fixed,
+    LARGE = 2000, /* features */
+    WIDE = 200,   /* d */
+    SHORT = 8     /* calls */
+};
 
 bool emulated_is_fixed(const fpa_head *head)
 {
@@ -69,12 +74,13 @@ unsigned emulated_part_calls(emulated_part part)
     return ((1u << calls_of(part)) - 1) & ~(part == PART_WINDOW ? others : 0);
 }
 
-/* Large heads take long: their long calls only. */
+/* Large heads take long: their long calls only; wide ones, too: their short calls, where not all are run. */
 static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_job *jobs)
 {
     int count = 0, all = 0;
     for (int i = 0; i < f->list.count; i++) {
         const bool large = f->source[i].facts.features > LARGE;
+        const bool wide = !dear_tests() && f->list.heads[i]->d > WIDE;
         if (part_of(&f->source[i]) != part)
             continue;
         all++;
@@ -85,6 +91,7 @@ static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_j
                                            .number = i,
                                            .first = large ? LONG_CALL : 0,
                                            .end = large               ? LONG_CALL + 4
+                                                  : wide              ? SHORT
                                                   : part == PART_LIFT ? calls_of(part)
                                                                       : EMULATED_CALLS};
     }
