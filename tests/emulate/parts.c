@@ -16,7 +16,7 @@ enum {
     FIXED = sizeof emulated_fixed / sizeof *emulated_fixed,
     LARGE = 2000, /* features */
     WIDE = 200,   /* d */
-    SHORT = 8     /* calls */
+    SHORT = 5     /* calls */
 };
 
 bool emulated_is_fixed(const fpa_head *head)
