@@ -117,3 +117,39 @@ void run_with_window(gpu_problem *problem, const fpa_kernel *kernel, int window,
     }
     problem_fetch(problem);
 }
+
+/* ---- heads on the CPU and on a GPU ---- */
+
+static fpa_kernel *open_on(const recent_fixture *f, const char *target, const char *head)
+{
+    fpa_kernel *kernel;
+    fpa_error error;
+    const fpa_options options = {.target = target, .cache_dir = ""};
+    if (!fpa_open_text(f->file, f->specs, head, &options, &kernel, &error))
+        return kernel;
+    print_error("%s, %s: %s: %s\n", head, target, error.where, error.message);
+    return NULL;
+}
+
+int recent_open(recent_fixture *f)
+{
+    bool fine = true;
+    f->ready = gpu_open(&f->gpu, 0);
+    for (int i = 0; i < f->count; i++) {
+        f->c[i] = open_on(f, float_target(), f->names[i]);
+        f->cuda[i] = f->ready ? open_on(f, "cuda", f->names[i]) : NULL;
+        fine = fine && f->c[i] && (!f->ready || f->cuda[i]);
+    }
+    return fine ? 0 : -1;
+}
+
+int recent_close(void **state)
+{
+    recent_fixture *f = *state;
+    for (int i = 0; i < f->count; i++) {
+        fpa_close(f->c[i]);
+        fpa_close(f->cuda[i]);
+    }
+    gpu_close(&f->gpu);
+    return 0;
+}

@@ -33,46 +33,13 @@ static const struct {
 
 enum { HEADS = sizeof heads / sizeof *heads };
 
-struct fixture {
-    test_gpu gpu;
-    bool ready; /* there is a GPU */
-    fpa_kernel *c[HEADS], *cuda[HEADS];
-};
-
-static fpa_kernel *open_on(const char *target, const char *head)
-{
-    fpa_kernel *kernel;
-    fpa_error error;
-    const fpa_options options = {.target = target, .cache_dir = ""};
-    if (!fpa_open_text("recent.lua", specs, head, &options, &kernel, &error))
-        return kernel;
-    print_error("%s, %s: %s: %s\n", head, target, error.where, error.message);
-    return NULL;
-}
-
 static int setup(void **state)
 {
-    static struct fixture f;
-    bool fine = true;
+    static recent_fixture f = {.file = "recent.lua", .specs = specs, .count = HEADS};
     *state = &f;
-    f.ready = gpu_open(&f.gpu, 0);
-    for (int i = 0; i < HEADS; i++) {
-        f.c[i] = open_on(float_target(), heads[i].name);
-        f.cuda[i] = f.ready ? open_on("cuda", heads[i].name) : NULL;
-        fine = fine && f.c[i] && (!f.ready || f.cuda[i]);
-    }
-    return fine ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    for (int i = 0; i < HEADS; i++) {
-        fpa_close(f->c[i]);
-        fpa_close(f->cuda[i]);
-    }
-    gpu_close(&f->gpu);
-    return 0;
+    for (int i = 0; i < HEADS; i++)
+        f.names[i] = heads[i].name;
+    return recent_open(&f);
 }
 
 /* ---- the same as one forward ---- */
@@ -92,7 +59,7 @@ static void expect_same(const gpu_problem *decoded, const gpu_problem *once, int
     }
 }
 
-static void compare(const struct fixture *f, fpa_kernel *const *kernels, const test_gpu *gpu)
+static void compare(const recent_fixture *f, fpa_kernel *const *kernels, const test_gpu *gpu)
 {
     static const fpa_form forms[] = {FPA_FORM_AUTO, FPA_FORM_RECURRENT, FPA_FORM_PARALLEL};
     static const char *const names[] = {"automatic", "recurrent", "parallel"};
@@ -115,13 +82,13 @@ static void compare(const struct fixture *f, fpa_kernel *const *kernels, const t
 
 static void decoding_with_recent_tokens_is_one_forward(void **state)
 {
-    const struct fixture *f = *state;
+    const recent_fixture *f = *state;
     compare(f, f->c, NULL);
 }
 
 static void decoding_with_recent_tokens_is_one_forward_on_a_gpu(void **state)
 {
-    const struct fixture *f = *state;
+    const recent_fixture *f = *state;
     if (!f->ready)
         skip();
     compare(f, f->cuda, &f->gpu);
@@ -132,7 +99,7 @@ static void decoding_with_recent_tokens_is_one_forward_on_a_gpu(void **state)
 static void shapes_of_all_kinds_agree_on_a_gpu(void **state)
 {
     static const problem_shape shapes[] = {{1, 150, 7, 1}, {40, 9, 16, 16}, {3, 20, 10, 2}};
-    const struct fixture *f = *state;
+    const recent_fixture *f = *state;
     if (!f->ready)
         skip();
     for (int i = 0; i < HEADS; i++)
@@ -151,7 +118,7 @@ static void shapes_of_all_kinds_agree_on_a_gpu(void **state)
 /* ---- what is refused ---- */
 
 /* A call with 3 recent tokens, spoilt by `spoil`; the message has to name `where` and hold `words`. */
-static void expect_refusal(const struct fixture *f, fpa_form form, void (*spoil)(gpu_problem *),
+static void expect_refusal(const recent_fixture *f, fpa_form form, void (*spoil)(gpu_problem *),
                            const char *where, const char *words)
 {
     const problem_shape shape = {.batch = 1, .length = 4, .query_heads = 3, .heads = 3};
@@ -208,7 +175,7 @@ static void no_query(gpu_problem *p)
 
 static void mistakes_are_named(void **state)
 {
-    const struct fixture *f = *state;
+    const recent_fixture *f = *state;
     expect_refusal(f, FPA_FORM_AUTO, a_final_state, "state_out", "with recent = 3 the state stays as it is");
     expect_refusal(f, FPA_FORM_AUTO, a_token_less, "k",
                    "has 3 tokens, but q's token and the recent ones are 4");
@@ -227,5 +194,5 @@ int main(void)
         cmocka_unit_test(shapes_of_all_kinds_agree_on_a_gpu),
         cmocka_unit_test(mistakes_are_named),
     };
-    return cmocka_run_group_tests_name("recent tokens", tests, setup, teardown);
+    return cmocka_run_group_tests_name("recent tokens", tests, setup, recent_close);
 }

@@ -31,46 +31,13 @@ static const struct {
 
 enum { HEADS = sizeof heads / sizeof *heads };
 
-struct fixture {
-    test_gpu gpu;
-    bool ready; /* there is a GPU */
-    fpa_kernel *c[HEADS], *cuda[HEADS];
-};
-
-static fpa_kernel *open_on(const char *target, const char *head)
-{
-    fpa_kernel *kernel;
-    fpa_error error;
-    const fpa_options options = {.target = target, .cache_dir = ""};
-    if (!fpa_open_text("window.lua", specs, head, &options, &kernel, &error))
-        return kernel;
-    print_error("%s, %s: %s: %s\n", head, target, error.where, error.message);
-    return NULL;
-}
-
 static int setup(void **state)
 {
-    static struct fixture f;
-    bool fine = true;
+    static recent_fixture f = {.file = "window.lua", .specs = specs, .count = HEADS};
     *state = &f;
-    f.ready = gpu_open(&f.gpu, 0);
-    for (int i = 0; i < HEADS; i++) {
-        f.c[i] = open_on(float_target(), heads[i].name);
-        f.cuda[i] = f.ready ? open_on("cuda", heads[i].name) : NULL;
-        fine = fine && f.c[i] && (!f.ready || f.cuda[i]);
-    }
-    return fine ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    for (int i = 0; i < HEADS; i++) {
-        fpa_close(f->c[i]);
-        fpa_close(f->cuda[i]);
-    }
-    gpu_close(&f->gpu);
-    return 0;
+    for (int i = 0; i < HEADS; i++)
+        f.names[i] = heads[i].name;
+    return recent_open(&f);
 }
 
 static void expect_same(const gpu_problem *cut, const gpu_problem *once, int head, int64_t piece, bool lags)
@@ -86,7 +53,7 @@ static void expect_same(const gpu_problem *cut, const gpu_problem *once, int hea
 }
 
 /* `once`: the recurrent form over all tokens, on the CPU. */
-static void compare(const struct fixture *f, fpa_kernel *const *kernels, const test_gpu *gpu)
+static void compare(const recent_fixture *f, fpa_kernel *const *kernels, const test_gpu *gpu)
 {
     static const int64_t pieces[] = {1, 19, 20, 64, 101, 300};
     const problem_shape shape = {.batch = 2, .length = 300, .query_heads = 6, .heads = 3};
@@ -107,13 +74,13 @@ static void compare(const struct fixture *f, fpa_kernel *const *kernels, const t
 
 static void a_sequence_in_pieces_is_one_forward(void **state)
 {
-    const struct fixture *f = *state;
+    const recent_fixture *f = *state;
     compare(f, f->c, NULL);
 }
 
 static void a_sequence_in_pieces_is_one_forward_on_a_gpu(void **state)
 {
-    const struct fixture *f = *state;
+    const recent_fixture *f = *state;
     if (!f->ready)
         skip();
     compare(f, f->cuda, &f->gpu);
@@ -125,5 +92,5 @@ int main(void)
         cmocka_unit_test(a_sequence_in_pieces_is_one_forward),
         cmocka_unit_test(a_sequence_in_pieces_is_one_forward_on_a_gpu),
     };
-    return cmocka_run_group_tests_name("windows on a GPU", tests, setup, teardown);
+    return cmocka_run_group_tests_name("windows on a GPU", tests, setup, recent_close);
 }

@@ -73,7 +73,7 @@ static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tens
             kernel->facts.name, kernel->facts.target);
     if (launch->den && !kernel->module.saves_den)
         return fail(error, FPA_UNSUPPORTED, "den",
-                    "%s was made for %s, whose kernels do not store the sums of scores yet: C targets do",
+                    "%s was made for %s, whose kernels do not store the sums of scores yet",
                     kernel->facts.name, kernel->facts.target);
     if (has_form(kernel, *form))
         return FPA_OK;

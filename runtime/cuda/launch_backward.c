@@ -10,9 +10,8 @@
 
 enum { ALIGNMENT = 256, MOST_TOKENS = 1 << 17 /* by which kernels may go beyond the last one */ };
 
-static const int64_t copies_limit = INT64_C(1)
-                                    << 29; /* bytes of copies of states, of all sequences in flight */
-static const int64_t parts_limit = INT64_C(1) << 27; /* of parts of matrices' gradients */
+/* Bytes of all sequences in flight: of copies of states, and of parts of matrices' gradients. */
+static const int64_t copies_limit = INT64_C(1) << 29, parts_limit = INT64_C(1) << 27;
 
 /* One call: what is wanted, how it is cut, and where everything lies. */
 typedef struct pass {

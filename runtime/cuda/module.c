@@ -2,7 +2,6 @@
 #include "image.h"
 #include "launch.h"
 #include "launch_backward.h"
-#include "base/round.h"
 #include "machine/cuda_slices.h"
 
 #include <stdbool.h>
@@ -153,18 +152,6 @@ static fpa_status check_block(const struct fpa_cuda_module *cuda, cuda_kernel ke
     return FPA_OK;
 }
 
-/* Per cent of a multiprocessor's memory that is shared: all, but where tables are read by way of the first-level cache, which
- * has what is left. */
-static int carveout(const struct fpa_cuda_module *cuda, cuda_kernel kernel, int bytes)
-{
-    enum { SYSTEM = 1024 }; /* bytes of a block that the system has */
-    const int64_t blocks = cuda->geometry.kernel[kernel].resident;
-    if (kernel != CUDA_LIFT_ROWS || !cuda->room.shared_memory)
-        return 100;
-    const int64_t share = divide_up(100 * blocks * (bytes + SYSTEM), cuda->room.shared_memory);
-    return share < 100 ? (int)share : 100;
-}
-
 /* Allow a kernel its threads and shared memory, and see how many of its blocks share a multiprocessor. */
 static fpa_status prepare(struct fpa_cuda_module *cuda, cuda_kernel kernel, fpa_error *error)
 {
@@ -178,8 +165,8 @@ static fpa_status prepare(struct fpa_cuda_module *cuda, cuda_kernel kernel, fpa_
     CUresult result =
         driver->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
     if (!result)
-        result = driver->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                                            carveout(cuda, kernel, bytes));
+        result =
+            driver->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100);
     if (!result)
         result =
             driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, (size_t)bytes);
