@@ -66,4 +66,18 @@ static const struct cuda_backward_fault {
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
 };
 
+/* In operands of gradients that are forward passes. */
+static const struct cuda_backward_fault cuda_pass_faults[] = {
+    {"line",
+     {"later tokens in turn, not from the last one on", "d_k at batch ... but the formula gives",
+      "cuda_pass_order", "return at.place * call.length + token;"}},
+    {"square",
+     {"d_o that is not divided", "d_q at batch ... but the formula gives", "cuda_pass_normaliser",
+      "const float factor = 1.0f, last = keys ? 1.0f : a.outputs[token].y;"}},
+    {"square",
+     {"a sum of scores without its gradient", "d_q at batch ... but the formula gives",
+      "cuda_pass_normaliser",
+      "const float factor = keys ? 1.0f : a.outputs[token].x, last = keys ? 1.0f : 0.0f;"}},
+};
+
 #endif
