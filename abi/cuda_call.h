@@ -113,9 +113,10 @@ struct fpa_cuda_geometry {
     int lift_tokens;    /* tokens of a head that a block of it takes, of all batches */
     int lift_steps;     /* blocks of rows, which such blocks may share */
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
-    int key_mask;       /* 1: a mask of keys is given */
-    int vector_rows;    /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    int pack_tokens;    /* that a block of it takes */
+    int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
+    int key_mask;              /* 1: a mask of keys is given */
+    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
@@ -219,6 +220,7 @@ struct fpa_cuda_call {
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
+    long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };

@@ -82,7 +82,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
     static const char *const fixed[] = {"square", "line", "taylor"};
     static backward_job jobs[EMULATED];
     const backward_fixture *f = *state;
-    unsigned launched = 0;
+    unsigned launched = 0, passed = 0;
     int count = 0, wrong = 0;
     if (!f->ready)
         skip();
@@ -100,10 +100,12 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         backward_report(&jobs[i], "as forward passes");
         wrong += jobs[i].status != FPA_OK || !strstr(jobs[i].text, "as forward passes");
         launched |= jobs[i].launched;
+        passed |= jobs[i].passed;
     }
     assert_int_equal(wrong, 0);
     assert_true(launched >> CUDA_BACKWARD_GATHER & 1);
     assert_true(launched >> CUDA_BACKWARD_SCATTER & 1);
+    assert_true(passed >> CUDA_CLUSTER_SCAN & 1);
 }
 
 /* Calls that no pass is made for. */

@@ -4,6 +4,8 @@
 
 #include "base/round.h"
 #include "grid.h"
+#include "head/form.h"
+#include "launch.h"
 
 enum { ALIGNMENT = 256, ELEMENT = 2 };
 
@@ -181,13 +183,13 @@ static tensor rows_of(const passes *p, piece these, void *rows, int width, int c
 static tensor given(piece these, int64_t heads, const void *base, const int64_t stride[3])
 {
     const int64_t offset = these.first / heads * stride[0] + these.first % heads * stride[2];
-    return (tensor){(char *)(uintptr_t)base + offset * ELEMENT, {stride[0], stride[1], stride[2]}};
+    char *at = base ? (char *)(uintptr_t)base + offset * ELEMENT : NULL;
+    return (tensor){at, {stride[0], stride[1], stride[2]}};
 }
 
-static fpa_status forward(const passes *p, fpa_pass pass, piece these, const tensor *q, const tensor *k,
-                          const tensor *v, const tensor *o, CUstream stream, fpa_error *error)
+static struct fpa_launch launch_of(const passes *p, piece these, const tensor *q, const tensor *k,
+                                   const tensor *v, const tensor *o)
 {
-    const fpa_module *module = p->module->passes[pass];
     struct fpa_launch f = {.batch = these.batch,
                            .length = p->launch->forward.length,
                            .query_heads = these.heads,
@@ -202,32 +204,63 @@ static fpa_status forward(const passes *p, fpa_pass pass, piece these, const ten
     memcpy(f.k_stride, k->stride, sizeof f.k_stride);
     memcpy(f.v_stride, v->stride, sizeof f.v_stride);
     memcpy(f.o_stride, o->stride, sizeof f.o_stride);
-    return module->forward(module, p->form, &f, NULL, stream, error);
+    return f;
 }
 
-/* d_q: queries are [q, g, h], keys [k, v, 1], values k. Where f' is constant and nothing is divided, d_o and v as given. */
+static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launch *f, CUstream stream,
+                          fpa_error *error)
+{
+    const fpa_module *module = p->module->passes[pass];
+    return module->forward(module, p->form, f, NULL, stream, error);
+}
+
+/* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
+static bool is_plain(const passes *p, fpa_pass pass)
+{
+    return !p->back.outputs && (pass == PASS_VALUES || p->cuda->geometry.pass_input);
+}
+
+/* d_q: queries are [q, g, h], keys [k, v, 1], values k. */
 static fpa_status launch_queries(passes *p, piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    const bool direct = g->pass_input && !p->back.outputs;
-    const tensor values = given(these, f->heads, f->k, f->k_stride);
+    const bool plain = is_plain(p, PASS_ROWS);
+    const tensor v = given(these, f->heads, f->k, f->k_stride);
     const tensor o = given(these, f->heads, a->d_q, a->d_q_stride);
-    tensor q = rows_of(p, these, p->back.pass_queries, g->pass_width, g->pass_input);
-    tensor k = rows_of(p, these, p->back.pass_keys, g->pass_width, g->pass_input);
-    fpa_status status = FPA_OK;
-    if (direct) {
-        q = given(these, f->heads, a->d_o, a->d_o_stride);
-        k = given(these, f->heads, f->v, f->v_stride);
-    } else {
-        status = gather(p, these, false, stream, error);
-    }
-    return status ? status : forward(p, PASS_ROWS, these, &q, &k, &values, &o, stream, error);
+    const tensor q = plain ? given(these, f->heads, a->d_o, a->d_o_stride)
+                           : rows_of(p, these, p->back.pass_queries, g->pass_width, g->pass_input);
+    const tensor k = plain ? given(these, f->heads, f->v, f->v_stride)
+                           : rows_of(p, these, p->back.pass_keys, g->pass_width, g->pass_input);
+    const struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
+    fpa_status status = plain ? FPA_OK : gather(p, these, false, stream, error);
+    return status ? status : forward(p, PASS_ROWS, &pass, stream, error);
+}
+
+/* d_k or d_v of plain operands. */
+static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, piece these)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const struct fpa_launch *f = &a->forward;
+    const tensor q = given(these, f->heads, f->q, f->q_stride), k = given(these, f->heads, f->k, f->k_stride);
+    const tensor v = given(these, f->heads, f->v, f->v_stride);
+    const tensor d_o = given(these, f->heads, a->d_o, a->d_o_stride);
+    const tensor d_k = given(these, f->heads, a->d_k, a->d_k_stride);
+    const tensor d_v = given(these, f->heads, a->d_v, a->d_v_stride);
+    return pass == PASS_ROWS ? launch_of(p, these, &v, &d_o, &q, &d_k)
+                             : launch_of(p, these, &k, &q, &d_o, &d_v);
+}
+
+/* Whether kernels take the tokens from the last one on by themselves, of operands as they are given. */
+static bool reverses(const passes *p, fpa_pass pass, piece these)
+{
+    const struct fpa_launch f = plain_launch(p, pass, these);
+    return p->form == FORM_CHUNKED && is_plain(p, pass) && cuda_reverses(p->module->passes[pass], &f);
 }
 
 /* d_k: queries are [k, v, 1], keys [q, g, h], values q; d_v: queries k, keys q, values g. */
-static fpa_status launch_reversed(passes *p, fpa_pass pass, piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_rows(passes *p, fpa_pass pass, piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const bool of_values = pass == PASS_VALUES;
@@ -237,20 +270,34 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, piece these, CUstrea
     const tensor k = rows_of(p, these, p->back.pass_queries, g->pass_width, input);
     const tensor v = rows_of(p, these, p->back.pass_queries, g->pass_width, of_values ? g->pass_values : 0);
     const tensor o = rows_of(p, these, (void *)(uintptr_t)p->back.pass_result, width, 0);
-    fpa_status status = forward(p, pass, these, &q, &k, &v, &o, stream, error);
+    const struct fpa_launch f = launch_of(p, these, &q, &k, &v, &o);
+    fpa_status status = forward(p, pass, &f, stream, error);
     p->back.scatters_values = of_values;
     return status ? status : launch_tokens(p, CUDA_BACKWARD_SCATTER, these, stream, error);
+}
+
+/* From the last token on; *gathered: rows in that order are there. */
+static fpa_status launch_reversed(passes *p, fpa_pass pass, piece these, bool *gathered, CUstream stream,
+                                  fpa_error *error)
+{
+    const struct fpa_launch f = plain_launch(p, pass, these);
+    fpa_status status = FPA_OK;
+    if (reverses(p, pass, these))
+        return cuda_forward_reversed(p->module->passes[pass], &f, stream, error);
+    if (!*gathered)
+        status = gather(p, these, true, stream, error);
+    *gathered = true;
+    return status ? status : launch_rows(p, pass, these, stream, error);
 }
 
 static fpa_status launch_piece(passes *p, piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
+    bool gathered = false;
     fpa_status status = a->d_q ? launch_queries(p, these, stream, error) : FPA_OK;
-    if (!status && (a->d_k || a->d_v))
-        status = gather(p, these, true, stream, error);
     if (!status && a->d_k)
-        status = launch_reversed(p, PASS_ROWS, these, stream, error);
-    return status || !a->d_v ? status : launch_reversed(p, PASS_VALUES, these, stream, error);
+        status = launch_reversed(p, PASS_ROWS, these, &gathered, stream, error);
+    return status || !a->d_v ? status : launch_reversed(p, PASS_VALUES, these, &gathered, stream, error);
 }
 
 static void place(passes *p, char *base)

@@ -159,29 +159,34 @@ typedef struct emulated_passes {
     fpa_source source[PASSES];
 } emulated_passes;
 
-static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, const char *folder,
-                            const char *headers, fpa_error *error)
+/* code: NULL: the head's own. */
+static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, const char *code,
+                            const backward_job *j, const char *folder, fpa_error *error)
 {
-    char own[128];
+    char own[160];
+    struct fpa_cuda_module *cuda = &p->module[i].cuda;
     snprintf(own, sizeof own, "%s/%s", folder, head->name);
     mkdir(own, 0700);
     fpa_status status = source_generate(head, "cuda:sm_90a", &p->source[i], error);
     if (!status)
-        status = emulated_open(&p->module[i], p->source[i].code, p->source[i].facts.name, own, headers, false,
-                               error);
+        status = emulated_open(&p->module[i], code ? code : p->source[i].code, p->source[i].facts.name, own,
+                               j->fixture->folder, false, error);
+    cuda->room.cluster_counts[2] = cuda->room.cluster_counts[3] = 8;
     return status;
 }
 
-static fpa_status open_passes(emulated_passes *p, const fpa_head *head, fpa_module *module,
-                              const char *folder, const char *headers, fpa_error *error)
+static fpa_status open_passes(emulated_passes *p, const backward_job *j, fpa_module *module,
+                              const char *folder, fpa_error *error)
 {
+    const fpa_head *head = j->fixture->list.heads[j->head];
     fpa_head *its[PASSES];
     fpa_status status = source_passes(head, "cuda:sm_90a", its, error);
     for (int i = 0; i < PASSES && !status; i++) {
         if (!its[PASS_ROWS])
             status = (fail)(error, FPA_INVALID, head->name, "no gradient of it is a forward pass");
         else
-            status = open_pass(p, i, its[i] ? its[i] : head, folder, headers, error);
+            status = open_pass(p, i, its[i] ? its[i] : head, i == PASS_VALUES ? j->values : NULL, j, folder,
+                               error);
         module->passes[i] = &p->module[i].module;
     }
     for (int i = 0; i < PASSES; i++)
@@ -214,13 +219,13 @@ static void run_job(int index, void *argument)
     if (j->pass_limit)
         emulated.cuda.pass_limit = j->pass_limit;
     if (!j->status && j->passes)
-        j->status =
-            open_passes(&passes, f->list.heads[j->head], &emulated.module, folder, f->folder, &j->error);
+        j->status = open_passes(&passes, j, &emulated.module, folder, &j->error);
     if (!j->status)
         j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
                                           &f->forward[j->head], longest, j->text, &j->error);
     j->seconds = clock_seconds() - begin;
     j->launched = emulated.launched;
+    j->passed = passes.module[PASS_ROWS].launched | passes.module[PASS_VALUES].launched;
     close_passes(&passes);
     emulated_close(&emulated);
 }

@@ -80,4 +80,14 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
       "const float factor = keys ? 1.0f : a.outputs[token].x, last = keys ? 1.0f : 0.0f;"}},
 };
 
+/* In passes of values that take tokens from the last one on. */
+static const struct cuda_backward_fault cuda_reversed_faults[] = {
+    {"line",
+     {"keys behind a query that it does not see", "d_v at batch ... but the formula gives", "reversed_mask",
+      "if (n * 8 + lane_column() * 2 + (i & 1) > before + lane_row() + (i >> 1) * 8)"}},
+    {"line",
+     {"halves in turn in spans that are not", "d_v at batch ... but the formula gives", "reversed_token",
+      "return ((call.reversed ? part.spans - 1 - span : span) * 2 + half) * PANEL;"}},
+};
+
 #endif

@@ -213,6 +213,7 @@ struct fpa_cuda_geometry {
     int lift_tokens;    /* tokens of a head that a block of it takes, of all batches */
     int lift_steps;     /* blocks of rows, which such blocks may share */
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
+    int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;       /* 1: a mask of keys is given */
     int vector_rows;    /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     int pack_tokens;    /* that a block of it takes */
@@ -235,11 +236,11 @@ struct fpa_cuda_geometry {
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
-    int backward_per_head;                              /* and of those that each has */
-    int pass_width;  /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
-    int pass_values; /* where d_o and values begin in it, */
-    int pass_input;  /* and what such passes read of it */
-    int pass_d, pass_dv; /* d and dv of the head */
+    int backward_per_head; /* and of those that each has */
+    int pass_width;        /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
+    int pass_values;       /* where d_o and values begin in it, */
+    int pass_input;        /* and what such passes read of it */
+    int pass_d, pass_dv;   /* d and dv of the head */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
@@ -320,6 +321,7 @@ struct fpa_cuda_call {
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
+    long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };
@@ -348,8 +350,8 @@ struct fpa_cuda_backward {
     long long adds;       /* NAME_backward_parts: 1: to what the sums are */
     /* of forward passes that are gradients: rows [sequences][length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
-    /* [sequences][length][d in whole pieces of 8], or of dv: what NAME_backward_scatter reads */
-    const void *pass_result;
+    const void *
+        pass_result; /* [sequences][length][d in whole pieces of 8], or of dv: what NAME_backward_scatter reads */
     long long pass_reversed;   /* 1: from the last token on */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
 };
@@ -591,6 +593,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* lift_tokens */
     0, /* lift_steps */
     0, /* cluster_maps */
+    0, /* cluster_reverses */
     0, /* key_mask */
     32, /* vector_rows */
     1024, /* pack_tokens */
