@@ -164,7 +164,8 @@ static void ptx_is_written_when_asked_for(void **state)
     fpa_file file;
     if (!has_nvrtc())
         skip();
-    if (bundle_write(f->heads.heads, 1, f->bundle, targets, 1, true, true, &f->options, &error))
+    if (bundle_write(f->heads.heads, 1, f->bundle, targets, 1, (bundle_parts){.objects = true, .ptx = true},
+                     &f->options, &error))
         fail_msg("%s: %s", error.where, error.message);
     for (int i = 0; i < 5; i++)
         assert_true(has_file(f, names[i]));

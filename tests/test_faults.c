@@ -178,7 +178,8 @@ static fpa_status write_bundle(fixture *f, fpa_kernel **kernel, fpa_error *error
     *kernel = NULL;
     fpa_status status = spec_load(f->spec, &list, error);
     if (!status)
-        status = bundle_write(list.heads, list.count, f->bundle, best, 1, true, false, &f->options, error);
+        status = bundle_write(list.heads, list.count, f->bundle, best, 1, (bundle_parts){.objects = true},
+                              &f->options, error);
     head_list_free(&list);
     return status;
 }
