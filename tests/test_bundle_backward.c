@@ -1,4 +1,6 @@
 /* Bundles with gradients: what is written, opened and verified, and what is refused. */
+#include "program.h"
+
 #include "bundle_fixture.h"
 
 static const char *const best[] = {"c"};
@@ -238,6 +240,35 @@ static void the_best_target_with_gradients_is_taken(void **state)
     expect_refused(f, NULL, FPA_UNSUPPORTED, "bundle", "without gradients");
 }
 
+/* examples/train is linked to libfpa-run alone, and runs where no compiler is found. Its loss falls. */
+static void a_matrix_is_learned_from_a_bundle(void **state)
+{
+    fixture *f = *state;
+    char program[256], cache[128];
+    const char *command = getenv("FPAC") ? getenv("FPAC") : "build/fpac";
+    snprintf(program, sizeof program, "%.*s/examples/train", (int)(strrchr(command, '/') - command), command);
+    snprintf(cache, sizeof cache, "FPA_CACHE_DIR=%s", f->cache);
+    program_result written = RUN("fpac", "gen", "specs/trainable.lua", "--head", "trainable_shared",
+                                 "--target", "c", "--object", "--backward", "-o", f->bundle);
+    if (written.code)
+        fail_msg("%s", written.err);
+    program_result ran = RUN("/usr/bin/env", "-i", "PATH=/nowhere", cache, program, f->bundle);
+    if (ran.code)
+        fail_msg("%s%s", ran.out, ran.err);
+    double before = INFINITY;
+    int shown = 0;
+    for (const char *at = ran.out; (at = strstr(at, ": loss ")); shown++) {
+        const double loss = strtod(at += strlen(": loss "), NULL);
+        if (!(loss < before))
+            fail_msg("the loss does not fall: %s", ran.out);
+        before = loss;
+    }
+    assert_int_equal(shown, 6);
+    assert_true(before < 0.01);
+    program_free(&written);
+    program_free(&ran);
+}
+
 /* ---- what is damaged ---- */
 
 static void read_object(const fixture *f, const char *name, fpa_file *file)
@@ -409,6 +440,7 @@ int main(void)
         CLAIM(what_is_not_wanted_is_not_read),
         CLAIM(a_bundle_without_gradients_says_how_it_gets_them),
         CLAIM(the_best_target_with_gradients_is_taken),
+        CLAIM(a_matrix_is_learned_from_a_bundle),
         CLAIM(every_changed_byte_and_missing_end_is_noticed),
         CLAIM(modules_that_are_none_of_gradients_are_refused),
         CLAIM(gradients_of_another_head_are_refused_by_verification),
