@@ -240,13 +240,14 @@ static void the_best_target_with_gradients_is_taken(void **state)
     expect_refused(f, NULL, FPA_UNSUPPORTED, "bundle", "without gradients");
 }
 
-/* examples/train is linked to libfpa-run alone, and runs where no compiler is found. Its loss falls. */
+/* examples/gradient_descent is linked to libfpa-run alone, and runs where no compiler is found. Its loss falls. */
 static void a_matrix_is_learned_from_a_bundle(void **state)
 {
     fixture *f = *state;
     char program[256], cache[128];
     const char *command = getenv("FPAC") ? getenv("FPAC") : "build/fpac";
-    snprintf(program, sizeof program, "%.*s/examples/train", (int)(strrchr(command, '/') - command), command);
+    snprintf(program, sizeof program, "%.*s/examples/gradient_descent",
+             (int)(strrchr(command, '/') - command), command);
     snprintf(cache, sizeof cache, "FPA_CACHE_DIR=%s", f->cache);
     program_result written = RUN("fpac", "gen", "specs/trainable.lua", "--head", "trainable_shared",
                                  "--target", "c", "--object", "--backward", "-o", f->bundle);

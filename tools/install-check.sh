@@ -65,7 +65,7 @@ lacks() { ! needs "$1" | grep -E "$2"; }
 
 for example in "$examples"/*.c; do
     example=$(basename "$example" .c)
-    case $example in bundle | train) package=fpa-run ;; *) package=fpa ;; esac
+    case $example in bundle | gradient_descent) package=fpa-run ;; *) package=fpa ;; esac
     try "$example.c with lib$package.so" build_example "$example" "$package"
 done
 try "a program of libfpa-run needs no Lua" lacks "$work/bundle" 'lua|libfpa\.'
@@ -78,7 +78,7 @@ runs_without() { # nothing of the PATH, so that no compiler is found
 }
 try "without a compiler" runs_without
 "$tree/bin/fpac" gen "$specs/trainable.lua" --head trainable_shared --target c --object --backward -o "$work/trained" >/dev/null
-try "train learns from gradients that fpac gen wrote" env LD_LIBRARY_PATH="$library_folder" "$work/train" "$work/trained"
+try "gradient_descent learns from gradients that fpac gen wrote" env LD_LIBRARY_PATH="$library_folder" "$work/gradient_descent" "$work/trained"
 "$tree/bin/fpac" explain "$specs/linear.lua" >/dev/null
 try "prefill_decode runs" env LD_LIBRARY_PATH="$library_folder" "$work/prefill_decode" "$specs/linear.lua" linear_d64
 

@@ -1582,7 +1582,7 @@ static double state_product(const float *restrict a, const float *restrict b)
 
 /* ---- inside a chunk: pairs of tokens ---- */
 
-/* seen[j][t]: 1, or the decay from key j to token t, where t sees j; else 0. Of block `block` of the queries and block
+/* seen[j][t]: the decay from key j to token t, where t sees j; else 0. Of block `block` of the queries and block
  * `keys_block` of the keys. */
 static void pair_decays(const struct pass *c, int block, int keys_block)
 {
@@ -1631,7 +1631,9 @@ static void pair_scores(const struct pass *c, int64_t queries, int block, int ke
             const vf seen = get8(w->seen + j * T + t), gradient = get8(w->d + j * T + t) * seen;
             const vf d0 = get8(w->dots + j * T + t);
             const vf score = kernel_of(d0);
+            /* the dots' gradients in their place */
             set8(w->dots + j * T + t, slope_0(d0) * gradient);
+            /* scores, and their products with gradients */
             set8(w->p + j * T + t, score * seen);
             if (query_sums)
                 set8(query_sums + t, get8(query_sums + t) + score * gradient);

@@ -1311,8 +1311,9 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
         + own.b * back.d_state_out_stride[0] + own.head * back.d_state_out_stride[1]
                                             : given_state(call, own.b, own.head);
     if (walks_back ? back.d_state_out : call.state_in)
-        each_sum(c, unit, block, [&](float &a, int f, int column) { a = state_to_float(given[state_place(f, column)]);
-                                                                   });
+        each_sum(c, unit, block, [&](float &a, int f, int column) {
+            a = state_to_float(given[state_place(f, column)]);
+        });
     u32 row[FACTORS][WARP_UNITS];
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
@@ -1321,6 +1322,7 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
             row[l][u] = feature_rows[l][(unit + u) * 16 + matrix_row()] * KEY_PITCH + matrix_half() * 16;
     clear_panel(keys, ROWS * KEY_PITCH);
 
+    /* The next panel's tokens are on their way while one is added up. */
     const int last_chunk = walks_back ? 0 : chunks - 1;
     const bool wanted = back.last || (walks_back && back.d_state_in); /* the state behind it */
     walk at = {walks_back ? chunks - 1 : 0, 0, 0, 0};
@@ -1365,8 +1367,9 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     if (walks_back && back.d_state_in) {
         state_element *to = (state_element *)back.d_state_in + own.b * back.d_state_in_stride[0]
             + own.head * back.d_state_in_stride[1];
-        each_sum(c, unit, block, [&](float &a, int f, int column) { to[state_place(f, column)] = state_from_float(a);
-                                                                   });
+        each_sum(c, unit, block, [&](float &a, int f, int column) {
+            to[state_place(f, column)] = state_from_float(a);
+        });
     }
 }
 #endif
@@ -1714,7 +1717,7 @@ struct listed_row {
 /* d[other tile] += the dot of own tokens and PAIRS others, over rows list[..]. */
 template <int steps> __device__ __forceinline__ void add_dot(float (*d)[4], u32 own, u32 others, const u16 *list)
 {
-#pragma unroll 
+#pragma unroll
     for (int step = 0; step < steps; step++) {
         const listed_row row = {list + step * 16};
         const left a = left_down(own, QUERY_PITCH, row);
@@ -1756,7 +1759,7 @@ template <int blocks> __device__ __forceinline__ void add_slopes(const left *g, 
 /* g[other tile]: the gradients of scores, d_o'.v', of own tokens and PAIRS others. */
 __device__ __forceinline__ void score_gradients(float (*g)[4], u32 own, u32 others)
 {
-#pragma unroll 
+#pragma unroll
     for (int e = 0; e < VALUE_TILES / 2; e++) {
         const left a = left_across(own + e * 16 * ELEMENT, VALUE_PITCH);
 #pragma unroll
@@ -1813,6 +1816,7 @@ __device__ __forceinline__ void add_pairs(own_sums &c, const own_tokens &own, co
     float g[PAIRS / 8][4] = {}, s[PAIRS / 8][4];
     float d0[PAIRS / 8][4] = {};
     add_dot<2>(d0, own_rows(own, m), rows, dot_rows);
+    /* gradients of scores, then scores */
     score_gradients(g, own_values(own, m), values);
 #pragma unroll
     for (int n = 0; n < PAIRS / 8; n++)
@@ -1825,8 +1829,10 @@ __device__ __forceinline__ void add_pairs(own_sums &c, const own_tokens &own, co
             s[n][i] = score * decay;
             c.total[m][i >> 1] += block == 0 ? score * g[n][i] : 0.0f;
             const float e0 = d0[n][i];
+            /* the dots' gradients in their place */
             d0[n][i] = slope_0(e0) * g[n][i];
         }
+    /* what rows and values get */
     if (block == 0) {
         left a[PAIRS / 16];
 #pragma unroll

@@ -4,8 +4,9 @@
  * Regenerate: fpac gen gated.lua --head gated_linear_d32 --target c:avx2 --backward -o DIR
  * Key of the head: 48daa3863f5ed5196ea90cf5743b361d524b034b33241a2d6d9c2d9726d1e505
  *
- * The head, its features and the layout of a state are described at the top of gated_linear_d32.backward.c, which stands
- * beside the forward kernel in one program. Link with -lm and OpenMP. */
+ * The head, its features and the layout of a state are described at the top of
+ * gated_linear_d32.backward.c, which stands beside the forward kernel in one program.
+ * Link with -lm and OpenMP. */
 #ifndef FPA_gated_linear_d32_BACKWARD_H
 #define FPA_gated_linear_d32_BACKWARD_H
 

@@ -1,9 +1,9 @@
-/* train: a projection is learned by gradient descent, with kernels that were compiled ahead of time: libfpa-run is all
+/* gradient_descent: a projection is learned by gradient descent, with kernels that were compiled ahead of time: libfpa-run is all
  * that it needs.
  *
  *   fpac gen specs/trainable.lua --head trainable_shared -o models --target c --object --backward
- *   cc train.c $(pkg-config --cflags --libs fpa-run) -o train
- *   ./train models trainable_shared
+ *   cc gradient_descent.c $(pkg-config --cflags --libs fpa-run) -o gradient_descent
+ *   ./gradient_descent models trainable_shared
  *
  * The head's kernel is (W q . W k)^2, W [16, 64] of all heads. A hidden W looks at the first 16 coordinates of q and k
  * only; its outputs are what the learned W, which begins with random numbers, is to give as well. */
@@ -87,7 +87,7 @@ int main(int count, char **arguments)
     fpa_error error;
     fpa_kernel *kernel;
     if (count < 2)
-        return fprintf(stderr, "usage: train FOLDER [HEAD]\n"), 2;
+        return fprintf(stderr, "usage: gradient_descent FOLDER [HEAD]\n"), 2;
     if (fpa_open_bundle(arguments[1], count > 2 ? arguments[2] : NULL, &options, &kernel, &error))
         stop(error.where, error.message);
     const fpa_description *head = fpa_describe(kernel);
