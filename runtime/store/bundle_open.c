@@ -281,13 +281,7 @@ static fpa_status find_verdicts(opening *o, fpa_error *error)
 /* Given to the verification, which keeps it or unloads it. */
 static fpa_status load(const opening *o, const stored *part, fpa_module *module, fpa_error *error)
 {
-    fpa_status status = o->backend->load(o->options, &part->object, part->facts->name, module, error);
-    const bool backward = part == &o->part[BACKWARD];
-    if (status || (backward ? module->backward != NULL : module->forward != NULL))
-        return status;
-    o->backend->unload(module);
-    return fail(error, FPA_LOAD, part->listed->name, "is the module of %s; write the bundle again",
-                backward ? "a forward pass, not of gradients" : "gradients, not of a forward pass");
+    return o->backend->load(o->options, &part->object, part->facts->name, module, error);
 }
 
 static void store(const opening *o, const stored *part, const char *verdict)
