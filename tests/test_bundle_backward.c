@@ -1,4 +1,5 @@
 /* Bundles with gradients: what is written, opened and verified, and what is refused. */
+#include "gpu_gradients.h"
 #include "program.h"
 
 #include "bundle_fixture.h"
@@ -163,6 +164,26 @@ static void gradients_of_a_bundle_are_those_of_the_spec(void **state)
     }
     fpa_close(kernel);
     fpa_close(spec);
+}
+
+static void gates_normalisers_and_matrices_have_their_gradients(void **state)
+{
+    const bundle_parts parts = {.objects = true, .backward = true};
+    fixture *f = *state;
+    fpa_head_list list;
+    fpa_error error;
+    fpa_kernel *spec;
+    f->options.backward = 1;
+    assert_int_equal(spec_load_text("graded.lua", NULL, GRADED_HEAD, strlen(GRADED_HEAD), &list, &error),
+                     FPA_OK);
+    assert_int_equal(bundle_write(list.heads, 1, f->bundle, best, 1, parts, &f->options, &error), FPA_OK);
+    assert_int_equal(fpa_open_text("graded.lua", GRADED_HEAD, NULL, &f->options, &spec, &error), FPA_OK);
+    fpa_kernel *kernel = open_bundle(f, NULL);
+    for (fpa_form form = FPA_FORM_PARALLEL; form <= FPA_FORM_CHUNKED; form++)
+        assert_true(gradients_distance(kernel, NULL, spec, form) == 0);
+    fpa_close(kernel);
+    fpa_close(spec);
+    head_list_free(&list);
 }
 
 static void gradients_are_verified_once_on_a_machine(void **state)
@@ -437,6 +458,7 @@ int main(void)
         CLAIM(a_program_links_both_passes),
         CLAIM(a_head_without_gradients_is_not_written),
         CLAIM(gradients_of_a_bundle_are_those_of_the_spec),
+        CLAIM(gates_normalisers_and_matrices_have_their_gradients),
         CLAIM(gradients_are_verified_once_on_a_machine),
         CLAIM(what_is_not_wanted_is_not_read),
         CLAIM(a_bundle_without_gradients_says_how_it_gets_them),
