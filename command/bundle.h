@@ -27,12 +27,11 @@ typedef struct bundle_parts {
 
 /* Generate every head for every target ("c": the best here) into folder, which is made when it is
  * missing. With objects, and always for CUDA targets, each is compiled, and verified where its target
- * runs here: a kernel that is refused is not written. A head that has no gradients, of which they are wanted, is one
- * that its target cannot serve. Every file
+ * runs here: a kernel that is refused is not written. Every file
  * appears whole or not at all, the manifest last. It lists this call's entries, then those that the folder's
  * manifest listed before, but for the ones whose files this call wrote anew. A head that a target cannot
- * serve, that does not compile or is refused is not listed, and does not stop the others: the first one's error is
- * returned in the end, of the rest the log has a warning each. */
+ * serve (where gradients are wanted: has none of), that does not compile or is refused is not listed, and does not
+ * stop the others: the first one's error is returned in the end, of the rest the log has a warning each. */
 fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
                         int targets_count, bundle_parts parts, const fpa_options *options, fpa_error *error);
 

@@ -85,7 +85,8 @@ class Backward(unittest.TestCase):
             mine = fpac.load_bundle(folder, "mean", cache_dir="", backward=True)
         arrays = operands(mine.explain(), 20)
         o, saved = mine(*arrays, return_saved=True)
-        ours, theirs = mine.backward(saved, o), trained("mean").backward(trained("mean")(*arrays, return_saved=True)[1], o)
+        ours = mine.backward(saved, o)
+        theirs = trained("mean").backward(trained("mean")(*arrays, return_saved=True)[1], o)
         self.assertTrue(all(same_bits(ours[name], theirs[name]) for name in ("q", "k", "v")))
 
     def test_what_is_refused(self):
