@@ -28,6 +28,8 @@ typedef enum cuda_kernel {
     CUDA_BACKWARD_GATES,
     CUDA_BACKWARD_PARTS,
     CUDA_BACKWARD_WEIGHTS,
+    CUDA_BACKWARD_GATHER,
+    CUDA_BACKWARD_SCATTER,
     CUDA_KERNEL_COUNT
 } cuda_kernel;
 
@@ -54,6 +56,8 @@ static const char *const cuda_kernel_names[FPA_CUDA_KERNELS] = {
     [CUDA_BACKWARD_GATES] = "backward_gates",
     [CUDA_BACKWARD_PARTS] = "backward_parts",
     [CUDA_BACKWARD_WEIGHTS] = "backward_weights",
+    [CUDA_BACKWARD_GATHER] = "backward_gather",
+    [CUDA_BACKWARD_SCATTER] = "backward_scatter",
 };
 
 _Static_assert((int)CUDA_KERNEL_COUNT == FPA_CUDA_KERNELS, "cuda_call.h counts them");

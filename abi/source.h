@@ -11,6 +11,9 @@
 #include "head/form.h"
 #include "head/head.h"
 
+/* Gradients that are forward passes of other heads, in turn of the tokens and against it: of the rows q and k, and of v. */
+typedef enum fpa_pass { PASS_ROWS, PASS_VALUES, PASSES } fpa_pass;
+
 /* What a caller of the emitted code has to know; plain data, kept in bundles' manifests. */
 typedef struct fpa_facts {
     char name[HEAD_MAX_NAME + 1]; /* of the head: prefix of the emitted symbols */

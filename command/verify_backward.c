@@ -11,6 +11,7 @@ fpa_status verify_gradients(const fpa_head *head, const char *target, const fpa_
 {
     fpa_object object = {0};
     fpa_module module = {0};
+    fpa_kernel *passes[PASSES] = {NULL};
     fpa_source source;
     char *folder = NULL;
     fpa_status status = source_generate_backward(head, target, &source, error);
@@ -20,11 +21,15 @@ fpa_status verify_gradients(const fpa_head *head, const char *target, const fpa_
     if (!status)
         status = forward->backend->load(options, &object, source.facts.name, &module, error);
     if (!status)
+        status = open_passes(head, target, options, forward, passes, module.passes, error);
+    if (!status)
         status = verify_backward(head, &source.facts, &module, forward, text, error);
     if (!status)
         status = open_remember_backward(head, options, &source.facts, &object, text, &folder, error);
     if (module.backend)
         module.backend->unload(&module);
+    for (int i = 0; i < PASSES; i++)
+        fpa_close(passes[i]);
     free(folder);
     free(object.bytes);
     source_free(&source);

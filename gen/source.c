@@ -80,6 +80,23 @@ fpa_status source_generate_backward(const fpa_head *head, const char *target_nam
     return generate(head, (request){.target = target_name, .backward = true}, NULL, source, error);
 }
 
+fpa_status source_passes(const fpa_head *head, const char *target_name, fpa_head *passes[PASSES],
+                         fpa_error *error)
+{
+    const fpa_target *target = target_find(target_name);
+    const locale_t before = locale_plain();
+    fpa_simplified simple = {0};
+    passes[PASS_ROWS] = passes[PASS_VALUES] = NULL;
+    fpa_status status =
+        target ? simplify(head, &simple, error)
+               : fail(error, FPA_UNSUPPORTED, target_name, "no such target; `fpac gen --help` lists them");
+    if (!status && passes_suit(&simple, head, target))
+        status = passes_make(&simple, head, passes, error);
+    simplified_free(&simple);
+    locale_restore(before);
+    return status;
+}
+
 /* ---- with a fault ---- */
 
 static bool is_point(const char *name)

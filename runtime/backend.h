@@ -41,6 +41,9 @@ typedef struct fpa_module {
                                  const struct fpa_backward_launch *launch);
     fpa_status (*backward)(const struct fpa_module *module, int form,
                            const struct fpa_backward_launch *launch, void *stream, fpa_error *error);
+    /* Whose forward passes are such gradients, where a call allows it (gen/gen.h: source_passes); NULL: none are. Not
+     * the module's own: they must stay while it is used. */
+    const struct fpa_module *passes[PASSES];
 } fpa_module;
 
 /* What a launch asks for. */

@@ -11,6 +11,8 @@ struct fpa_kernel {
     fpa_module module;
     fpa_module backward; /* of gradients; without a back end: opened without them */
     fpa_facts backward_facts;
+    fpa_kernel *passes
+        [PASSES]; /* whose forward passes are gradients, beside `backward`'s kernels; NULL: none, or its own */
     char backward_verdict[512];
     fpa_verdict verdict;         /* figures are those of this process; of a stored verdict only the text */
     const char **weight_names;   /* [description.weight_count], texts of the head */

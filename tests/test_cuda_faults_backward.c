@@ -11,7 +11,18 @@
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
-enum { FAULTS = sizeof cuda_backward_faults / sizeof *cuda_backward_faults };
+enum {
+    OWN = sizeof cuda_backward_faults / sizeof *cuda_backward_faults,
+    OF_PASSES = OWN + sizeof cuda_pass_faults / sizeof *cuda_pass_faults,
+    FAULTS = OF_PASSES + sizeof cuda_reversed_faults / sizeof *cuda_reversed_faults
+};
+
+static const struct cuda_backward_fault *fault_at(int i)
+{
+    return i < OWN         ? &cuda_backward_faults[i]
+           : i < OF_PASSES ? &cuda_pass_faults[i - OWN]
+                           : &cuda_reversed_faults[i - OF_PASSES];
+}
 
 static void every_fault_is_refused_in_its_words(void **state)
 {
@@ -22,21 +33,24 @@ static void every_fault_is_refused_in_its_words(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i += each) {
-        const int head = backward_head_named(f, cuda_backward_faults[i].head);
-        jobs[count++] = (backward_job){
-            .fixture = f,
-            .head = head,
-            .number = i,
-            .brief = true,
-            .code = fault_make_backward(&cuda_backward_faults[i].fault, f->list.heads[head], "cuda:sm_90a")};
+        const int head = backward_head_named(f, fault_at(i)->head);
+        const bool forward = i >= OF_PASSES;
+        char *code = (forward ? fault_make : fault_make_backward)(&fault_at(i)->fault, f->list.heads[head],
+                                                                  "cuda:sm_90a");
+        jobs[count++] = (backward_job){.fixture = f,
+                                       .head = head,
+                                       .number = i,
+                                       .brief = true,
+                                       .passes = i >= OWN,
+                                       .code = forward ? f->source[head].code : code,
+                                       .values = forward ? code : NULL};
     }
     dear_report("faults", count, FAULTS);
     backward_run(count, jobs);
     for (int i = 0; i < count; i++) {
-        const int fault = jobs[i].number;
-        wrong += !fault_refused(&cuda_backward_faults[fault].fault, cuda_backward_faults[fault].head,
-                                jobs[i].status, jobs[i].error.message);
-        free((char *)(uintptr_t)jobs[i].code);
+        const struct cuda_backward_fault *fault = fault_at(jobs[i].number);
+        wrong += !fault_refused(&fault->fault, fault->head, jobs[i].status, jobs[i].error.message);
+        free((char *)(uintptr_t)(jobs[i].values ? jobs[i].values : jobs[i].code));
     }
     assert_int_equal(wrong, 0);
 }

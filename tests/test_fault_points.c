@@ -28,8 +28,11 @@ enum {
     BACKWARD_FAULTS = sizeof backward_faults / sizeof *backward_faults,
     BACKWARD_MATRIX_FAULTS = sizeof backward_matrix_faults / sizeof *backward_matrix_faults,
     CUDA_BACKWARD_FAULTS = sizeof cuda_backward_faults / sizeof *cuda_backward_faults,
+    CUDA_PASS_FAULTS = sizeof cuda_pass_faults / sizeof *cuda_pass_faults,
+    CUDA_REVERSED_FAULTS = sizeof cuda_reversed_faults / sizeof *cuda_reversed_faults,
     FAULTS = C_FAULTS + WINDOW_FAULTS + PAIR_FAULTS + OPEN_FAULTS + LIFT_FAULTS + CUDA_FAULTS +
-             EMULATED_FAULTS + BACKWARD_FAULTS + BACKWARD_MATRIX_FAULTS + CUDA_BACKWARD_FAULTS
+             EMULATED_FAULTS + BACKWARD_FAULTS + BACKWARD_MATRIX_FAULTS + CUDA_BACKWARD_FAULTS +
+             CUDA_PASS_FAULTS + CUDA_REVERSED_FAULTS
 };
 
 /* Of all tables. */
@@ -53,7 +56,11 @@ static const struct fault *fault_at(int i)
         return &backward_faults[i];
     if ((i -= BACKWARD_FAULTS) < BACKWARD_MATRIX_FAULTS)
         return &backward_matrix_faults[i];
-    return &cuda_backward_faults[i - BACKWARD_MATRIX_FAULTS].fault;
+    if ((i -= BACKWARD_MATRIX_FAULTS) < CUDA_BACKWARD_FAULTS)
+        return &cuda_backward_faults[i].fault;
+    if ((i -= CUDA_BACKWARD_FAULTS) < CUDA_PASS_FAULTS)
+        return &cuda_pass_faults[i].fault;
+    return &cuda_reversed_faults[i - CUDA_PASS_FAULTS].fault;
 }
 
 /* A line that is a point. */

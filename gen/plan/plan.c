@@ -132,6 +132,8 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
     if (status)
         return status;
     plan->backward = true;
+    if (passes_suit(simple, written, target))
+        plan->passes = passes_rows(simple);
     status = generator->plan_backward(plan, error);
     if (status)
         plan_free(plan);

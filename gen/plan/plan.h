@@ -15,6 +15,7 @@
 #include "gen/plan/c/c.h"
 #include "gen/plan/cuda/cuda.h"
 #include "gen/simplify/simplify.h"
+#include "passes.h"
 
 /* A matrix whose rows are computed for every token. */
 typedef struct fpa_projection {
@@ -48,8 +49,9 @@ typedef struct fpa_plan {
     const fpa_head *written; /* as written, which has the lift; not owned */
     const fpa_score *score;
     const fpa_target *target;
-    bool backward; /* gradients are printed, not the forward pass */
-    int forced;    /* mechanism that was asked for, as the back end counts them; -1: none */
+    bool backward;        /* gradients are printed, not the forward pass */
+    fpa_pass_rows passes; /* of gradients: rows of forward passes that they may be; width 0: they are none */
+    int forced;           /* mechanism that was asked for, as the back end counts them; -1: none */
     /* the packed input: x[row][token] */
     int row_count;
     int ones_row; /* 1 for every token, 0 behind the last one */

@@ -217,6 +217,42 @@ static void store_gradients(const opening *o, const fpa_kernel *kernel)
     store(o, verdict);
 }
 
+static fpa_status open_pass(fpa_head *head, const char *target, const fpa_options *options,
+                            fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_options its = options ? *options : (fpa_options){0};
+    its.target = target;
+    its.backward = 0;
+    return open_parsed_head(head, &its, kernel, error);
+}
+
+fpa_status open_passes(const fpa_head *head, const char *target, const fpa_options *options,
+                       const fpa_module *forward, fpa_kernel *kernels[PASSES],
+                       const fpa_module *modules[PASSES], fpa_error *error)
+{
+    fpa_head *heads[PASSES];
+    fpa_status status = source_passes(head, target, heads, error);
+    const bool any = !status && heads[PASS_ROWS];
+    for (int i = 0; i < PASSES; i++) {
+        kernels[i] = NULL;
+        modules[i] = NULL;
+    }
+    for (int i = 0; any && i < PASSES; i++) {
+        if (status)
+            head_free(heads[i]);
+        else if (heads[i])
+            status = open_pass(heads[i], target, options, &kernels[i], error);
+        if (!status)
+            modules[i] = kernels[i] ? &kernels[i]->module : forward;
+    }
+    for (int i = 0; status && i < PASSES; i++) {
+        fpa_close(kernels[i]);
+        kernels[i] = NULL;
+        modules[i] = NULL;
+    }
+    return status;
+}
+
 /* The second module of a kernel that was opened with options->backward. On failure there is no kernel. */
 static fpa_status open_backward(const opening *first, fpa_kernel **kernel, fpa_error *error)
 {
@@ -230,6 +266,9 @@ static fpa_status open_backward(const opening *first, fpa_kernel **kernel, fpa_e
         status = make_key(&o, error);
     if (!status)
         status = load(&o, error);
+    if (!status)
+        status = open_passes(o.head, o.target->name, o.options, &(*kernel)->module, (*kernel)->passes,
+                             o.module.passes, error);
     if (!status) {
         fpa_module module = o.module;
         o.module = (fpa_module){0};

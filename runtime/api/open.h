@@ -15,6 +15,12 @@ fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kern
 fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_options *options,
                                fpa_kernel **kernel, fpa_error *error);
 
+/* Kernels whose forward passes are gradients of the head, the caller's (fpa_close), and their modules for the module of
+ * gradients; forward: the head's own, where that is one of them. All NULL: there are none. */
+fpa_status open_passes(const fpa_head *head, const char *target, const fpa_options *options,
+                       const fpa_module *forward, fpa_kernel *kernels[PASSES],
+                       const fpa_module *modules[PASSES], fpa_error *error);
+
 /* Keep a module that was compiled and verified outside (fpac verify) as an open would have, so that the next one takes it
  * from the cache. *folder, malloc'ed: where it is; NULL: there is no cache, which the log says. An entry that cannot
  * be written is no error either; NO_MEMORY, and what identifies compiler or device, is. */

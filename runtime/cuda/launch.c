@@ -281,3 +281,58 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
     return form == FORM_RECURRENT ? decode_forward(cuda, launch, chosen, stream, error)
                                   : launch_all(cuda, launch, &s, stream, error);
 }
+
+/* ---- from the last token on ---- */
+
+/* NAME_cluster_scan at its fastest; NULL: it does not suit the call. */
+static const fpa_candidate *find_cluster_scan(const struct fpa_cuda_module *cuda,
+                                              const struct fpa_launch *launch, fpa_candidate *found)
+{
+    enum { MOST = 64 };
+    fpa_candidate all[MOST];
+    const fpa_call_size size = call_size(FORM_CHUNKED, launch);
+    const int listed = cuda_candidates(&cuda->geometry, &cuda->room, &size, all, MOST);
+    const fpa_candidate *best = NULL;
+    for (int i = 0; i < listed && i < MOST; i++)
+        if (!all[i].refused && cuda_mechanism_of(&all[i]) == MECHANISM_CLUSTER_SCAN &&
+            (!best || all[i].cost.seconds < best->cost.seconds))
+            best = &all[i];
+    if (best)
+        *found = *best;
+    return best ? found : NULL;
+}
+
+static bool describes(const struct fpa_launch *launch)
+{
+    struct fpa_cuda_call call;
+    cuda_fill_call(launch, &call);
+    return cuda_can_describe(call.q, call.q_stride, call.query_heads, call.length, call.batch) &&
+           cuda_can_describe(call.k, call.k_stride, call.heads, call.length, call.batch) &&
+           cuda_can_describe(call.v, call.v_stride, call.heads, call.length, call.batch) &&
+           cuda_can_describe(call.o, call.o_stride, call.query_heads, call.length, call.batch);
+}
+
+bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    fpa_candidate found;
+    return cuda->geometry.cluster_reverses && cuda->driver->cuTensorMapEncodeTiled && describes(launch) &&
+           find_cluster_scan(cuda, launch, &found);
+}
+
+fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch, void *stream,
+                                 fpa_error *error)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    fpa_candidate found;
+    cuda_sizes s;
+    bool done = false;
+    if (!find_cluster_scan(cuda, launch, &found))
+        return fail(error, FPA_INVALID, cuda->name, "no cluster_scan carries this call out");
+    find_sizes(cuda, launch, FORM_CHUNKED, &found, NULL, &s);
+    cuda_fill_call(launch, &s.call);
+    s.call.reversed = 1;
+    fpa_status status = try_cluster_scan(cuda, launch, &s, &done, stream, error);
+    return status || done ? status
+                          : fail(error, FPA_INVALID, cuda->name, "the copy engine cannot fetch the operands");
+}

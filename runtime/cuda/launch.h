@@ -13,4 +13,10 @@ size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launc
 fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,
                         const fpa_candidate *candidate, void *stream, fpa_error *error);
 
+/* The chunked form from the last token on, which sees itself only: whether NAME_cluster_scan can carry the call out, where
+ * no state goes in or out, and that. The workspace: as cuda_workspace says of the call. */
+bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch);
+fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch, void *stream,
+                                 fpa_error *error);
+
 #endif

@@ -6,6 +6,7 @@
 #include "base/round.h"
 #include "grid.h"
 #include "launch.h"
+#include "launch_passes.h"
 #include "module.h"
 
 enum { ALIGNMENT = 256, MOST_TOKENS = 1 << 17 /* by which kernels may go beyond the last one */ };
@@ -139,6 +140,8 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
 size_t cuda_backward_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
 {
     pass p;
+    if (cuda_takes_passes(module, launch))
+        return cuda_passes_workspace(module, form, launch);
     prepare(&p, module->handle, form, launch, NULL);
     return p.bytes;
 }
@@ -161,7 +164,6 @@ static fpa_status launch_own(const pass *p, cuda_kernel kernel, int64_t blocks, 
 /* Once for all sequences: sums of gates, and what gradients of outputs are divided by. */
 static fpa_status launch_first(const pass *p, CUstream stream, fpa_error *error)
 {
-    enum { OUTPUTS = 4 }; /* a block */
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_launch *f = &p->launch->forward;
     const fpa_cuda_grid gates = {CUDA_GATE_SCAN, p->sequences * p->call.chunks, NULL, 0};
@@ -170,7 +172,8 @@ static fpa_status launch_first(const pass *p, CUstream stream, fpa_error *error)
         status = cuda_launch(p->cuda, &gates, f, &p->call, stream, error);
     if (!status && p->back.outputs)
         status = launch_own(p, CUDA_BACKWARD_OUTPUTS,
-                            divide_up(f->batch * f->query_heads * f->length, OUTPUTS), stream, error);
+                            divide_up(f->batch * f->query_heads * f->length, FPA_CUDA_BACKWARD_OUTPUTS),
+                            stream, error);
     return status;
 }
 
@@ -255,6 +258,11 @@ fpa_status cuda_backward(const fpa_module *module, int form, const struct fpa_ba
     if (launch->forward.length > INT_MAX - MOST_TOKENS)
         return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a sequence, here are %lld",
                     INT_MAX - MOST_TOKENS, (long long)launch->forward.length);
+    if (cuda_takes_passes(module, launch)) {
+        p = (pass){.launch = launch};
+        set_operands(&p);
+        return cuda_launch_passes(module, form, launch, &p.call, &p.back, stream, error);
+    }
     prepare(&p, cuda, form, launch, launch->forward.workspace);
     if (launch->forward.workspace_size < p.bytes)
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",

@@ -18,6 +18,9 @@ struct fpa_cuda_module {
     struct fpa_cuda_geometry geometry;
     CUfunction kernel[FPA_CUDA_KERNELS]; /* NULL: the head has no such kernel */
     fpa_gpu_room room;
+    size_t
+        pass_limit; /* bytes of the workspace of gradients by forward passes, above which sequences are taken some at a
+                          time */
     char name[64]; /* of the head */
 };
 

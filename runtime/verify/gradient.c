@@ -43,7 +43,7 @@ static const row rows[] = {
     {1, 1, 1, 1, 2, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, STATES},
     {1, 2, 1, 1, 1, LAYOUT_PADDED, INPUTS_EXTREME_GATE, STATES},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, 0},
-    {3, 7, 1, 1, 2, LAYOUT_PADDED, INPUTS_DENSE, REPEAT | SOME | STATES},
+    {3, 7, 1, 2, 2, LAYOUT_PADDED, INPUTS_DENSE, REPEAT | SOME | STATES},
     {0, LONGEST, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, LONG},
 };
 
@@ -55,6 +55,13 @@ typedef struct problem {
     fpa_status status;
     fpa_error error;
 } problem;
+
+/* What is found when all problems are put to a module. */
+typedef struct findings {
+    int trials;
+    int64_t longest, judged;
+    double worst, ratio; /* of the bound; RMS error over the plain evaluation's */
+} findings;
 
 /* Sums of squares of errors over magnitudes. */
 typedef struct squares {
@@ -70,10 +77,7 @@ typedef struct examination {
     int64_t longest_allowed; /* tokens */
     problem problems[ROWS];
     squares squares[FORMS][GRADIENT_KINDS + 1]; /* of all trials; of matrices last */
-    /* found so far */
-    int trials;
-    int64_t longest, judged;
-    double worst, ratio; /* of the bound; RMS error over the plain evaluation's */
+    findings found;
 } examination;
 
 /* ---- bounds ---- */
@@ -121,8 +125,8 @@ static fpa_status compare(comparison *c, double value, const double *const evalu
                  what, value, exact, off, allowed);
         return gradient_refuse(c->g, c->form, c->how, text, error);
     }
-    c->x->judged++;
-    c->x->worst = fmax(c->x->worst, off / allowed);
+    c->x->found.judged++;
+    c->x->found.worst = fmax(c->x->found.worst, off / allowed);
     if (!(magnitude > 1e-30))
         return FPA_OK;
     const double plain = (dtype_round(stored, evaluations[PLAIN][at]) - exact) / magnitude;
@@ -142,7 +146,7 @@ static fpa_status check_rms(examination *x, fpa_form_index form, const squares *
 
     if (!s->count)
         return FPA_OK;
-    x->ratio = fmax(x->ratio, found / plain);
+    x->found.ratio = fmax(x->found.ratio, found / plain);
     if (found <= 2 * plain)
         return FPA_OK;
     return fail(error, FPA_REFUSED, x->head->name,
@@ -394,9 +398,9 @@ static fpa_status answer(examination *x, int index, fpa_error *error)
         status = check_form(x, &p->trial, FORM_PARALLEL, checks, error);
     if (status == FPA_OK)
         status = check_form(x, &p->trial, FORM_CHUNKED, checks, error);
-    x->trials++;
-    if (p->trial.inputs.shape.length > x->longest)
-        x->longest = p->trial.inputs.shape.length;
+    x->found.trials++;
+    if (p->trial.inputs.shape.length > x->found.longest)
+        x->found.longest = p->trial.inputs.shape.length;
     return status;
 }
 
@@ -404,7 +408,7 @@ static fpa_status conclude(examination *x, fpa_error *error)
 {
     fpa_status status = FPA_OK;
 
-    if (!x->judged)
+    if (!x->found.judged)
         return fail(error, FPA_REFUSED, x->head->name, "gradients: none could be compared with the formula");
     for (int form = FORM_PARALLEL; form <= FORM_CHUNKED; form++)
         for (int kind = 0; kind <= GRADIENT_KINDS && status == FPA_OK; kind++)
@@ -417,6 +421,50 @@ fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const f
                            const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error)
 {
     return verify_backward_up_to(head, facts, backward, forward, LONGEST, text, error);
+}
+
+/* All problems that the module carries out by these kernels; with passes those that have a query head a key head. */
+static fpa_status examine(examination *x, const fpa_module *backward, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+
+    x->backward = backward;
+    x->found = (findings){0};
+    memset(x->squares, 0, sizeof x->squares);
+    for (int i = 0; i < ROWS && status == FPA_OK; i++) {
+        const fpa_shape *shape = &x->problems[i].trial.inputs.shape;
+
+        if (x->problems[i].posed && (!backward->passes[PASS_ROWS] || shape->query_heads == shape->heads))
+            status = answer(x, i, error);
+    }
+    return status == FPA_OK ? conclude(x, error) : status;
+}
+
+static void say(const findings *found, const char *what, char text[GRADIENT_TEXT])
+{
+    const size_t used = strlen(text);
+
+    snprintf(text + used, GRADIENT_TEXT - used,
+             "%s: %d shapes to %lld tokens, %lld values, worst %.2g of the bound, RMS %.2g of plain", what,
+             found->trials, (long long)found->longest, (long long)found->judged, found->worst, found->ratio);
+}
+
+/* A module with passes has two ways, of which a call takes one: both are examined. */
+static fpa_status examine_both(examination *x, const fpa_module *backward, char text[GRADIENT_TEXT],
+                               fpa_error *error)
+{
+    fpa_module alone = *backward;
+
+    memset(alone.passes, 0, sizeof alone.passes);
+    fpa_status status = examine(x, &alone, error);
+    if (status == FPA_OK)
+        say(&x->found, "gradients", text);
+    if (status != FPA_OK || !backward->passes[PASS_ROWS])
+        return status;
+    status = examine(x, backward, error);
+    if (status == FPA_OK)
+        say(&x->found, "; as forward passes", text);
+    return status;
 }
 
 fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
@@ -435,25 +483,16 @@ fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, c
     }
     x->head = head;
     x->facts = facts;
-    x->backward = backward;
     x->forward = forward;
     x->longest_allowed = longest;
     status = reference_size(head, &x->size, error);
     if (status == FPA_OK)
         parallel_run(ROWS, pose, x);
-    for (int i = 0; i < ROWS; i++) {
-        if (x->problems[i].posed && status == FPA_OK)
-            status = answer(x, i, error);
+    if (status == FPA_OK)
+        status = examine_both(x, backward, text, error);
+    for (int i = 0; i < ROWS; i++)
         if (x->problems[i].posed)
             gradient_trial_free(&x->problems[i].trial);
-    }
-    if (status == FPA_OK)
-        status = conclude(x, error);
-    if (status == FPA_OK)
-        snprintf(text, GRADIENT_TEXT,
-                 "gradients: %d shapes to %lld tokens, %lld values, worst %.2g of the bound, RMS %.2g of "
-                 "plain",
-                 x->trials, (long long)x->longest, (long long)x->judged, x->worst, x->ratio);
     free(x);
     locale_restore(before);
     return status;

@@ -472,6 +472,8 @@ void kernel_free(fpa_kernel *kernel)
         kernel->module.backend->unload(&kernel->module);
     if (kernel->backward.backend)
         kernel->backward.backend->unload(&kernel->backward);
+    for (int i = 0; i < PASSES; i++)
+        kernel_free(kernel->passes[i]);
     head_free(kernel->head);
     free(kernel->weight_names);
     free(kernel);

@@ -51,6 +51,11 @@ static const char heads[] =
     "  h('fp32learned', { dtype = 'f32', dv = 12, terms = { term { trainable { name = 'a', rows = 10 }, "
     "identity() } "
     "} }),\n"
+    "  h('line', { d = 64, dv = 64, scale = 1 / 8, terms = linear {} }),\n"
+    "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
+    "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
+    "  h('taylor', { d = 20, dv = 14, scale = 1 / 4, normalize = 'one_plus_sum', terms = { term {}, "
+    "linear {}, power { degree = 2, weight = 1 / 2 } } }),\n"
     "  h('tf32', { dtype = 'f32', products = 'tf32x3', gate = true, dv = 20, normalize = 'sum' }),\n"
     "}\n";
 
@@ -148,8 +153,58 @@ int backward_head_named(const backward_fixture *f, const char *name)
 
 /* ---- jobs ---- */
 
+/* Forward passes that are gradients, as emulated modules of their own. */
+typedef struct emulated_passes {
+    emulated_module module[PASSES];
+    fpa_source source[PASSES];
+} emulated_passes;
+
+/* code: NULL: the head's own. */
+static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, const char *code,
+                            const backward_job *j, const char *folder, fpa_error *error)
+{
+    char own[160];
+    struct fpa_cuda_module *cuda = &p->module[i].cuda;
+    snprintf(own, sizeof own, "%s/%s", folder, head->name);
+    mkdir(own, 0700);
+    fpa_status status = source_generate(head, "cuda:sm_90a", &p->source[i], error);
+    if (!status)
+        status = emulated_open(&p->module[i], code ? code : p->source[i].code, p->source[i].facts.name, own,
+                               j->fixture->folder, false, error);
+    cuda->room.cluster_counts[2] = cuda->room.cluster_counts[3] = 8;
+    return status;
+}
+
+static fpa_status open_passes(emulated_passes *p, const backward_job *j, fpa_module *module,
+                              const char *folder, fpa_error *error)
+{
+    const fpa_head *head = j->fixture->list.heads[j->head];
+    fpa_head *its[PASSES];
+    fpa_status status = source_passes(head, "cuda:sm_90a", its, error);
+    for (int i = 0; i < PASSES && !status; i++) {
+        if (!its[PASS_ROWS])
+            status = (fail)(error, FPA_INVALID, head->name, "no gradient of it is a forward pass");
+        else
+            status = open_pass(p, i, its[i] ? its[i] : head, i == PASS_VALUES ? j->values : NULL, j, folder,
+                               error);
+        module->passes[i] = &p->module[i].module;
+    }
+    for (int i = 0; i < PASSES; i++)
+        head_free(its[i]);
+    return status;
+}
+
+static void close_passes(emulated_passes *p)
+{
+    for (int i = 0; i < PASSES; i++) {
+        source_free(&p->source[i]);
+        emulated_close(&p->module[i]);
+    }
+}
+
 static void run_job(int index, void *argument)
 {
+    emulated_passes passes = {0};
     backward_job *j = &((backward_job *)argument)[index];
     const backward_fixture *f = j->fixture;
     const fpa_facts *facts = &f->source[j->head].facts;
@@ -161,11 +216,17 @@ static void run_job(int index, void *argument)
     mkdir(folder, 0700);
     j->status = emulated_open(&emulated, j->code, facts->name, folder, f->folder, j->brief, &j->error);
     emulated.late = j->number % 2 ? LATE_COPIES : LATE_PRODUCTS;
+    if (j->pass_limit)
+        emulated.cuda.pass_limit = j->pass_limit;
+    if (!j->status && j->passes)
+        j->status = open_passes(&passes, j, &emulated.module, folder, &j->error);
     if (!j->status)
         j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
                                           &f->forward[j->head], longest, j->text, &j->error);
     j->seconds = clock_seconds() - begin;
     j->launched = emulated.launched;
+    j->passed = passes.module[PASS_ROWS].launched | passes.module[PASS_VALUES].launched;
+    close_passes(&passes);
     emulated_close(&emulated);
 }
 

@@ -66,4 +66,28 @@ static const struct cuda_backward_fault {
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
 };
 
+/* In operands of gradients that are forward passes. */
+static const struct cuda_backward_fault cuda_pass_faults[] = {
+    {"line",
+     {"later tokens in turn, not from the last one on", "d_k at batch ... but the formula gives",
+      "cuda_pass_order", "return at.place * call.length + token;"}},
+    {"square",
+     {"d_o that is not divided", "d_q at batch ... but the formula gives", "cuda_pass_normaliser",
+      "const float factor = 1.0f, last = keys ? 1.0f : a.outputs[token].y;"}},
+    {"square",
+     {"a sum of scores without its gradient", "d_q at batch ... but the formula gives",
+      "cuda_pass_normaliser",
+      "const float factor = keys ? 1.0f : a.outputs[token].x, last = keys ? 1.0f : 0.0f;"}},
+};
+
+/* In passes of values that take tokens from the last one on. */
+static const struct cuda_backward_fault cuda_reversed_faults[] = {
+    {"line",
+     {"keys behind a query that it does not see", "d_v at batch ... but the formula gives", "reversed_mask",
+      "if (n * 8 + lane_column() * 2 + (i & 1) > before + lane_row() + (i >> 1) * 8)"}},
+    {"line",
+     {"halves in turn in spans that are not", "d_v at batch ... but the formula gives", "reversed_token",
+      "return ((call.reversed ? part.spans - 1 - span : span) * 2 + half) * PANEL;"}},
+};
+
 #endif

@@ -126,7 +126,7 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 /* Tokens between copies of states: these are written and read once each, forth and back; pairs of a chunk grow with it. */
 static int choose_chunk(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { LEAST = 128, MOST = 1024 };
+    enum { LEAST = 128, MOST = 512 /* longer ones gain little, and are dear to verify */ };
     const double flop_a_byte = 160; /* of a GPU's products by mma.sync, to those of its memory */
     const fpa_cuda_rows *rows = plan->cuda.rows;
     const double copies =
@@ -179,6 +179,11 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .backward_entries = back->entries,
         .backward_shared = count_numbers(plan->written, false),
         .backward_per_head = count_numbers(plan->written, true),
+        .pass_width = plan->passes.width,
+        .pass_values = plan->passes.values,
+        .pass_input = plan->passes.input,
+        .pass_d = head->d,
+        .pass_dv = head->dv,
     };
     if (head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
@@ -190,6 +195,8 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         g->kernel[CUDA_BACKWARD_PARTS] = plain;
     if (g->weights)
         g->kernel[CUDA_BACKWARD_WEIGHTS] = plain;
+    if (plan->passes.width)
+        g->kernel[CUDA_BACKWARD_GATHER] = g->kernel[CUDA_BACKWARD_SCATTER] = plain;
     g->kernel[CUDA_BACKWARD_STATE] =
         (struct fpa_cuda_block){CUDA_THREADS, back->state.size, back->state_blocks};
     g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
@@ -201,7 +208,7 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     fpa_cuda_backward_plan *back = arena_alloc(&plan->memory, sizeof *back);
     if (!back)
         return fail_memory(error);
-    *back = (fpa_cuda_backward_plan){0};
+    *back = (fpa_cuda_backward_plan){.passes = plan->passes};
     choose_columns(plan, back);
     back->sum_blocks = count_sum_blocks(plan->cuda.rows);
     back->entries = count_entries(plan);
@@ -245,6 +252,8 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "chunk_state_blocks", state_blocks),
     FIELD_AS(fpa_cuda_backward_plan, "backward_blocks", own_blocks),
     FIELD_AS(fpa_cuda_backward_plan, "pads", no),
+    FIELD_AS(fpa_cuda_backward_plan, "pass_width", passes.width),
+    FIELD_AS(fpa_cuda_backward_plan, "pass_values", passes.values),
     FIELDS_END};
 
 /* ---- for a person ---- */
@@ -254,6 +263,12 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
     const fpa_cuda_backward_plan *back = plan->cuda.backward;
     fprintf(out, "backward     %d tokens a block, %d a warp, %d others a panel; %.1f KiB of shared memory\n",
             back->query_tokens, 16 * back->query_tiles, back->panel, back->own.size / 1024.0);
+    if (back->passes.width)
+        fprintf(out,
+                "passes       without states, groups of queries and their like d_q, d_k, d_v are forward "
+                "passes of rows of "
+                "%d numbers\n",
+                back->passes.width - back->passes.input);
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
             plan->cuda.rows->slices * back->columns.blocks, plan->cuda.rows->warp_units,
             back->state.size / 1024.0);

@@ -20,6 +20,7 @@ typedef struct fpa_cuda_backward_plan {
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;
     fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */
     int state_blocks, own_blocks; /* on a multiprocessor at a time */
+    fpa_pass_rows passes;         /* width 0: no gradient is a forward pass */
     bool no;                      /* what only the forward pass has */
 } fpa_cuda_backward_plan;
 

@@ -77,6 +77,7 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
         return unsuited(why, "its state has too many numbers");
     scan->gate_bytes = head->gate ? GATE_BYTES : 0;
     scan->maps = maps_in_place(in->plan);
+    scan->reverses = !head->gate && !head->normalize && !scan->maps;
     if (!fits(in, scan))
         return unsuited(why, "stretches of 128 tokens do not fit into shared memory");
     share_registers(in, scan);
@@ -100,6 +101,7 @@ void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->bytes, 1};
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
+    g->cluster_reverses = plan->cuda.cluster_scan->reverses;
     g->cluster_maps = plan->cuda.cluster_scan->maps;
     work_cluster_scan(plan, g);
 }
@@ -111,6 +113,7 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(copies),
                                          SCAN(outputs_apart),
                                          SCAN(maps),
+                                         SCAN(reverses),
                                          SCAN(key_registers),
                                          SCAN(query_registers),
                                          SCAN(fetch_registers),

@@ -14,6 +14,7 @@ typedef struct fpa_cluster_scan {
     int spans;          /* places for them */
     int copies;         /* of the state, for queries */
     bool outputs_apart; /* o leaves from places of its own, else its queries' */
+    bool reverses;      /* it can take tokens from the last one on */
     bool maps;          /* q and k become coordinates where they lie */
     int gate_bytes;     /* of what a span's gates come to; 0: no gate */
     int key_registers, query_registers, fetch_registers;                                   /* of a thread */

@@ -1,0 +1,179 @@
+#include "passes.h"
+
+#include <math.h>
+
+#include "base/round.h"
+
+enum { PIECE = 8, MOST_WIDTH = 256 }; /* numbers of 16 bytes; of a row that kernels of warpgroups take */
+
+/* Multiplications of a pass over the forward's, at most: on an H200 kernels of the contraction took 5 to 8 times as long as
+ * the forward pass, and there are two such passes (docs/decisions/0032). */
+static const double most_work = 2.5;
+
+static bool is_whole(const fpa_branch *dot, int d)
+{
+    if (dot->source != FPA_INPUT || dot->width != d)
+        return false;
+    for (int w = 0; w < d; w++)
+        if (dot->row[w] != w || (dot->gram && !number_is_one(dot->gram[w])))
+            return false;
+    return true;
+}
+
+static int power_of(const fpa_score *score, int m)
+{
+    return score->monomials[m].power[0];
+}
+
+static bool has_slope(const fpa_score *score)
+{
+    for (int m = 0; m < score->monomial_count; m++)
+        if (power_of(score, m) > 1)
+            return true;
+    return false;
+}
+
+/* Products with features of f' (g.v + h), which have d columns, over those of f, which have dv. Fewer columns than LEAST
+ * leave the time to the features themselves. */
+static double work(const fpa_simplified *simple)
+{
+    enum { LEAST = 32 };
+    const fpa_head *head = simple->head;
+    const int values = head->dv + (head->normalize != FPA_NORMALIZE_NONE);
+    double features = 0;
+    for (int m = 0; m < simple->score.monomial_count; m++) {
+        const int power = power_of(&simple->score, m);
+        features += power ? monomial_count(head->d, power - 1) * values : 0;
+    }
+    return features * (head->d < LEAST ? LEAST : head->d) /
+           (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
+}
+
+fpa_pass_rows passes_rows(const fpa_simplified *simple)
+{
+    const fpa_head *head = simple->head;
+    const int first = round_up(head->d, PIECE);
+    const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
+    return (fpa_pass_rows){first, first + values, has_slope(&simple->score) ? 0 : first};
+}
+
+bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)
+{
+    const fpa_head *head = simple->head;
+    const fpa_score *score = &simple->score;
+    if (!target->warpgroups || head->dtype != FPA_BF16 || head->gate || !head->causal || written->lift ||
+        written->window)
+        return false;
+    if (score->dot_count != 1 || !is_whole(&score->dots[0], head->d))
+        return false;
+    const fpa_pass_rows rows = passes_rows(simple);
+    return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 && work(simple) <= most_work;
+}
+
+/* ---- the heads ---- */
+
+static bool set_branch(fpa_head *head, fpa_branch *branch, int first, int width)
+{
+    branch->kind = first == 0 && width == head->d ? FPA_BRANCH_IDENTITY : FPA_BRANCH_SELECT;
+    branch->source = FPA_INPUT;
+    branch->width = width;
+    branch->row = arena_array(&head->memory, (size_t)width, sizeof *branch->row);
+    for (int w = 0; branch->row && w < width; w++)
+        branch->row[w] = first + w;
+    return branch->row != NULL;
+}
+
+/* weight * s^power, and the dot over `width` rows from `first` on behind it; width 0: none. */
+static bool add_term(fpa_head *head, fpa_number weight, int power, int d, int first, int width)
+{
+    fpa_term *term = &head->terms[head->term_count++];
+    const int count = power + (width > 0);
+    bool done = true;
+    term->weight = weight;
+    term->branch_count = count;
+    term->branches = arena_array(&head->memory, (size_t)count, sizeof *term->branches);
+    for (int b = 0; term->branches && done && b < count; b++)
+        done = b < power ? set_branch(head, &term->branches[b], 0, d)
+                         : set_branch(head, &term->branches[b], first, width);
+    return term->branches && done;
+}
+
+/* What both have of the head; room for its terms. */
+static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, const char *name)
+{
+    const fpa_head *from = simple->head;
+    fpa_head *head = head_new();
+    if (!head)
+        return NULL;
+    head->name = arena_string(&head->memory, name);
+    head->origin = arena_string(&head->memory, written->origin ? written->origin : written->name);
+    head->terms = arena_array(&head->memory, (size_t)simple->score.monomial_count, sizeof *head->terms);
+    head->scale = from->scale;
+    head->chunk = written->chunk;
+    head->dtype = from->dtype;
+    if (head->name && head->origin && head->terms)
+        return head;
+    head_free(head);
+    return NULL;
+}
+
+/* f'(s) (g.v + h): dv are q's numbers, or k's. */
+static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written)
+{
+    const fpa_score *score = &simple->score;
+    const fpa_head *from = simple->head;
+    const fpa_pass_rows rows = passes_rows(simple);
+    fpa_head *head = start(simple, written, "gradients_of_rows");
+    bool done = head != NULL;
+    if (!done)
+        return NULL;
+    head->d = rows.width - rows.input;
+    head->dv = from->d;
+    for (int m = 0; done && m < score->monomial_count; m++) {
+        const int power = power_of(score, m);
+        const fpa_number weight = number_mul(&head->memory, number_int(power), score->monomials[m].weight);
+        if (power)
+            done = add_term(head, number_copy(&head->memory, weight), power - 1, from->d,
+                            rows.values - rows.input, from->dv + (from->normalize != FPA_NORMALIZE_NONE));
+    }
+    if (done)
+        return head;
+    head_free(head);
+    return NULL;
+}
+
+/* f(s), without a normaliser. */
+static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *written)
+{
+    const fpa_score *score = &simple->score;
+    fpa_head *head = start(simple, written, "gradients_of_values");
+    bool done = head != NULL;
+    if (!done)
+        return NULL;
+    head->d = simple->head->d;
+    head->dv = simple->head->dv;
+    head->block = written->block;
+    for (int m = 0; done && m < score->monomial_count; m++)
+        done = add_term(head, number_copy(&head->memory, score->monomials[m].weight), power_of(score, m),
+                        head->d, 0, 0);
+    if (done)
+        return head;
+    head_free(head);
+    return NULL;
+}
+
+fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_head *head[PASSES],
+                       fpa_error *error)
+{
+    const bool normalized = simple->head->normalize != FPA_NORMALIZE_NONE;
+    head[PASS_ROWS] = make_rows(simple, written);
+    head[PASS_VALUES] = normalized ? make_values(simple, written) : NULL;
+    fpa_status status = head[PASS_ROWS] && (head[PASS_VALUES] || !normalized) ? FPA_OK : fail_memory(error);
+    for (int i = 0; i < PASSES && !status; i++)
+        status = head[i] ? head_validate(head[i], error) : FPA_OK;
+    for (int i = 0; i < PASSES && status; i++) {
+        head_free(head[i]);
+        head[i] = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,32 @@
+/* passes: gradients of a head as forward passes of other heads.
+ *
+ * Where the kernel is a polynomial f of s = scale q.k alone, with g = d_o / n and h = -(o.d_o) n'(den) / n,
+ *   dq_i = sum_{j <= i} f'(s_ij) scale (g_i.v_j + h_i) k_j
+ *   dk_j = sum_{i >= j} f'(s_ij) scale (g_i.v_j + h_i) q_i
+ *   dv_j = sum_{i >= j} f(s_ij) g_i:
+ * heads of the rows [q, g, h] and [k, v, 1] whose kernels are products of two dots, and the head itself; sums over later
+ * tokens are those of tokens in reverse order (DESIGN 11: the forward's own update and query on other operands).
+ * Given: a simplified head. Gives: the heads, and how their rows lie. */
+#ifndef FPAC_GEN_PLAN_PASSES_H
+#define FPAC_GEN_PLAN_PASSES_H
+
+#include "abi/source.h"
+#include "gen/simplify/simplify.h"
+#include "machine/target.h"
+
+/* Columns of a gathered row: q or k, zeros up to `values`, g or v, then h or 1 where the head is normalised, zeros. */
+typedef struct fpa_pass_rows {
+    int values, width; /* whole pieces of 8 */
+    int input;         /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
+} fpa_pass_rows;
+
+/* Whether passes are the faster way: f is as above, products are of bf16 by warpgroups, there is no gate, and the work is
+ * at most so much more than the contraction's as its kernels are slower. */
+bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
+fpa_pass_rows passes_rows(const fpa_simplified *simple);
+
+/* The heads, the caller's (head_free). head[PASS_VALUES] NULL: the forward pass of the head itself. */
+fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_head *head[PASSES],
+                       fpa_error *error);
+
+#endif

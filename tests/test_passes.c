@@ -1,0 +1,139 @@
+/* Gradients that are forward passes of other heads: which heads have them, what these heads are, and such gradients on the
+ * CPU, launched by the library's own code, beside those of the formula. */
+#include "dear.h"
+#include "emulate/backward.h"
+#include "runtime/cuda/launch_passes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+/* ---- which heads ---- */
+
+static const struct asked {
+    const char *what, *target, *fields;
+    int d, dv; /* of the head of rows; 0: none */
+} asked[] = {
+    {"a power", "cuda:sm_90a", "terms = power { degree = 2 }", 128, 64},
+    {"a symmetric power", "cuda:sm_90a", "terms = tspow { d = 64, degree = 2, block = 8 }", 128, 64},
+    {"a line", "cuda:sm_90a", "terms = linear {}", 64, 64},
+    {"a normalised line", "cuda:sm_90a", "terms = linear {}, normalize = 'sum'", 72, 64},
+    {"a sum of powers", "cuda:sm_90a", "terms = { term {}, linear {}, power { degree = 2 } }", 128, 64},
+    {"a third power, whose derivative has more features", "cuda:sm_90a",
+     "d = 16, terms = power { degree = 3 }", 0, 0},
+    {"a gate", "cuda:sm_90a", "terms = linear {}, gate = true", 0, 0},
+    {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 0, 0},
+    {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0},
+    {"kernels of C", "c:avx2", "terms = linear {}", 0, 0},
+    {"part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 32)) }", 0, 0},
+    {"two dots", "cuda:sm_90a",
+     "terms = { term { select(range(1, 32)) }, term { select(range(33, 64)), weight = 3 } }", 0, 0},
+    {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 0, 0},
+    {"a constant", "cuda:sm_90a", "terms = term {}", 0, 0},
+    {"wide vectors", "cuda:sm_90a", "d = 128, dv = 136, terms = linear {}", 136, 128},
+};
+
+static void polynomials_of_one_dot_have_passes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        const struct asked *a = &asked[i];
+        char text[512];
+        fpa_head_list list = {0, NULL};
+        fpa_head *heads[PASSES];
+        fpa_error error;
+        snprintf(
+            text, sizeof text,
+            "local x = { %s }\nx.name, x.d, x.dv, x.dtype = 'x', x.d or 64, x.dv or 64, x.dtype or 'bf16'\n"
+            "return head(x)\n",
+            a->fields);
+        if (spec_load_text("passes.lua", NULL, text, strlen(text), &list, &error) ||
+            source_passes(list.heads[0], a->target, heads, &error))
+            fail_msg("%s: %s: %s", a->what, error.where, error.message);
+        if (!heads[PASS_ROWS] != !a->d)
+            fail_msg("%s: it %s passes", a->what, a->d ? "has no" : "has");
+        if (heads[PASS_ROWS]) {
+            assert_int_equal(heads[PASS_ROWS]->d, a->d);
+            assert_int_equal(heads[PASS_ROWS]->dv, a->dv);
+            assert_int_equal(heads[PASS_ROWS]->normalize, FPA_NORMALIZE_NONE);
+        }
+        /* a head that divides nothing is its own pass of values */
+        assert_true(!heads[PASS_VALUES] == !(a->d && list.heads[0]->normalize));
+        head_free(heads[PASS_ROWS]);
+        head_free(heads[PASS_VALUES]);
+        head_list_free(&list);
+    }
+}
+
+/* ---- on the CPU ---- */
+
+static const char *const emulated[] = {"plain", "square", "line", "lines", "taylor"};
+
+enum { EMULATED = sizeof emulated / sizeof *emulated };
+
+static void passes_are_the_gradients_of_the_formula(void **state)
+{
+    static const char *const fixed[] = {"square", "line", "taylor"};
+    static backward_job jobs[EMULATED];
+    const backward_fixture *f = *state;
+    unsigned launched = 0, passed = 0;
+    int count = 0, wrong = 0;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < EMULATED; i++) {
+        const int head = backward_head_named(f, emulated[i]);
+        if (dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, emulated[i])) {
+            jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
+            jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
+            jobs[count++].code = f->source[head].code;
+        }
+    }
+    dear_report("heads", count, EMULATED);
+    backward_run(count, jobs);
+    for (int i = 0; i < count; i++) {
+        backward_report(&jobs[i], "as forward passes");
+        wrong += jobs[i].status != FPA_OK || !strstr(jobs[i].text, "as forward passes");
+        launched |= jobs[i].launched;
+        passed |= jobs[i].passed;
+    }
+    assert_int_equal(wrong, 0);
+    assert_true(launched >> CUDA_BACKWARD_GATHER & 1);
+    assert_true(launched >> CUDA_BACKWARD_SCATTER & 1);
+    assert_true(passed >> CUDA_CLUSTER_SCAN & 1);
+}
+
+/* Calls that no pass is made for. */
+static void other_calls_have_no_passes(void **state)
+{
+    static const fpa_module pass, module = {.passes = {&pass, &pass}}, none;
+    static const float number;
+    const struct fpa_backward_launch plain = {.forward = {.heads = 2, .query_heads = 2}};
+    struct fpa_backward_launch a = plain;
+    (void)state;
+    assert_true(cuda_takes_passes(&module, &a));
+    assert_false(cuda_takes_passes(&none, &a));
+    a.forward.query_heads = 4;
+    assert_false(cuda_takes_passes(&module, &a));
+    a = plain, a.forward.state_in = &number;
+    assert_false(cuda_takes_passes(&module, &a));
+    a = plain, a.d_state_out = &number;
+    assert_false(cuda_takes_passes(&module, &a));
+    a = plain, a.d_state_in = (void *)(uintptr_t)&number;
+    assert_false(cuda_takes_passes(&module, &a));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(polynomials_of_one_dot_have_passes),
+        cmocka_unit_test(passes_are_the_gradients_of_the_formula),
+        cmocka_unit_test(other_calls_have_no_passes),
+    };
+    return cmocka_run_group_tests_name("passes", tests, backward_setup, backward_teardown);
+}
