@@ -203,7 +203,7 @@ $(BUILD)/examples/%: $(BUILD)/obj/examples/%.o $(BUILD)/libfpa.a
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
-$(BUILD)/examples/bundle: $(BUILD)/obj/examples/bundle.o $(BUILD)/libfpa-run.a
+$(BUILD)/examples/bundle $(BUILD)/examples/gradient_descent: $(BUILD)/examples/%: $(BUILD)/obj/examples/%.o $(BUILD)/libfpa-run.a
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(MD_PROGRAM) $(TOM_PROGRAM) $(LIBS)

@@ -1,200 +1,19 @@
-#include "runtime/cuda/build.h"
 #include "bundle.h"
-#include "base/output.h"
-#include "runtime/store/manifest.h"
-#include "runtime/verify/verify.h"
+#include "bundle_entry.h"
+#include "base/file.h"
+#include "runtime/backend.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct bundle {
-    const char *folder;
-    const fpa_options *options;
-    bool several; /* targets: their names go into the files' names */
-    bool with_objects, with_ptx;
-} bundle;
-
-static const char *isa_of(const fpa_target *target)
-{
-    const char *colon = strchr(target->name, ':');
-    return colon ? colon + 1 : target->name;
-}
-
-static fpa_status write_in_folder(const bundle *b, const char *name, const void *bytes, size_t size,
-                                  mode_t mode, fpa_error *error)
-{
-    const fpa_bytes part = {bytes, size};
-    char *path = file_path(b->folder, name);
-    if (!path)
-        return fail_memory(error);
-    fpa_status status = output_write(path, mode, &part, 1, error);
-    free(path);
-    return status;
-}
-
-/* Write one file and note its name and digest. */
-static fpa_status write_file(const bundle *b, const void *bytes, size_t size, fpa_bundle_file *file,
-                             mode_t mode, fpa_error *error)
-{
-    manifest_digest(bytes, size, file->digest);
-    return write_in_folder(b, file->name, bytes, size, mode, error);
-}
-
-static fpa_status write_text(const bundle *b, const char *text, fpa_bundle_file *file, fpa_error *error)
-{
-    return write_file(b, text, strlen(text), file, 0666, error);
-}
-
-/* What a back end's files are called. */
-typedef struct kind_of_files {
-    const char *code, *header, *object, *ptx; /* NULL: it has none */
-    bool always_objects;                      /* whether they are asked for or not */
-    mode_t object_mode;
-} kind_of_files;
-
-static const kind_of_files kinds[BACKENDS] = {
-    [BACKEND_C] = {.code = "c", .header = "h", .object = "so", .object_mode = 0777},
-    [BACKEND_CUDA] =
-        {.code = "cu", .object = "cubin", .ptx = "ptx", .always_objects = true, .object_mode = 0666},
-};
-
-static void name_files(const bundle *b, const char *name, const fpa_target *target, fpa_bundle_entry *entry)
-{
-    const char *isa = isa_of(target), *dot = b->several ? "." : "", *infix = b->several ? isa : "";
-    const kind_of_files *kind = &kinds[target->backend];
-    fpa_bundle_file *files = entry->files;
-    size_t size = sizeof files->name;
-    snprintf(files[MANIFEST_HEAD].name, size, "%.63s.head", name);
-    snprintf(files[MANIFEST_CODE].name, size, "%.63s%s%.16s.%s", name, dot, infix, kind->code);
-    if (kind->header)
-        snprintf(files[MANIFEST_HEADER].name, size, "%.63s%s%.16s.%s", name, dot, infix, kind->header);
-    if (kind->always_objects || b->with_objects)
-        snprintf(files[MANIFEST_OBJECT].name, size, "%.63s.%.16s.%s", name, isa, kind->object);
-    if (kind->ptx && b->with_ptx)
-        snprintf(files[MANIFEST_PTX].name, size, "%.63s.%.16s.%s", name, isa, kind->ptx);
-}
-
-static fpa_status write_head(const bundle *b, const fpa_head *head, fpa_bundle_entry *entry, fpa_error *error)
-{
-    char *text = head_print(head);
-    if (!text)
-        return fail_memory(error);
-    fpa_status status = write_text(b, text, &entry->files[MANIFEST_HEAD], error);
-    free(text);
-    return status;
-}
-
-static fpa_status verify_object(const bundle *b, const fpa_backend *backend, const fpa_head *head,
-                                const fpa_facts *facts, const fpa_object *object, fpa_error *error)
-{
-    fpa_module module;
-    fpa_verdict verdict;
-    fpa_status status = backend->load(b->options, object, facts->name, &module, error);
-    if (status)
-        return status;
-    status = verify_module(head, facts, &module, &verdict, error);
-    backend->unload(&module);
-    if (!status)
-        log_line(b->options, "%s: verified: %s", head->name, verdict.text);
-    return status;
-}
-
-/* A machine that cannot run a target may still write it: for one that can. */
-static fpa_status ask_whether_it_runs(const bundle *b, const fpa_backend *backend, const fpa_head *head,
-                                      const fpa_target *target, bool *runs, fpa_error *error)
-{
-    const fpa_target *chosen;
-    fpa_error reason = {0};
-    fpa_status status = backend->choose(b->options, target->name, &chosen, &reason);
-    *runs = status == FPA_OK;
-    if (*runs)
-        return FPA_OK;
-    if (status != FPA_UNSUPPORTED && status != FPA_DEVICE)
-        return fail(error, status, reason.where, "%s", reason.message);
-    log_line(b->options, "%s: %s does not run here (%s: %s); it is verified where it is opened", head->name,
-             target->name, reason.where, reason.message);
-    return FPA_OK;
-}
-
-/* A file has one cubin with all kernels, which other tools read too. */
-static fpa_status compile(const bundle *b, const fpa_target *target, const fpa_source *source,
-                          fpa_object *object, fpa_error *error)
-{
-    const fpa_builder *builder = builder_of(target);
-    nvrtc_report report;
-    if (builder != &builder_cuda)
-        return builder->compile(b->options, source, object, error);
-    fpa_status status = cuda_compile(b->options, source, false, object, &report, error);
-    nvrtc_report_free(&report);
-    return status;
-}
-
-static fpa_status write_object(const bundle *b, const fpa_head *head, const fpa_source *source,
-                               const fpa_target *target, fpa_bundle_entry *entry, fpa_error *error)
-{
-    const fpa_backend *backend = backend_find(target->name);
-    fpa_object object = {NULL, 0};
-    bool runs = false;
-    fpa_status status = compile(b, target, source, &object, error);
-    if (!status)
-        status = ask_whether_it_runs(b, backend, head, target, &runs, error);
-    if (!status && runs)
-        status = verify_object(b, backend, head, &source->facts, &object, error);
-    if (!status)
-        status = write_file(b, object.bytes, object.size, &entry->files[MANIFEST_OBJECT],
-                            kinds[target->backend].object_mode, error);
-    free(object.bytes);
-    return status;
-}
-
-static fpa_status write_ptx(const bundle *b, const fpa_source *source, fpa_bundle_entry *entry,
-                            fpa_error *error)
-{
-    nvrtc_report report;
-    fpa_object text = {NULL, 0};
-    fpa_status status = cuda_compile(b->options, source, true, &text, &report, error);
-    if (!status)
-        status = write_file(b, text.bytes, text.size, &entry->files[MANIFEST_PTX], 0666, error);
-    free(text.bytes);
-    nvrtc_report_free(&report);
-    return status;
-}
-
-static bool is_wanted(const fpa_bundle_entry *entry, manifest_file kind)
-{
-    return entry->files[kind].name[0];
-}
-
-static fpa_status write_entry(const bundle *b, const fpa_head *head, const fpa_target *target,
-                              fpa_bundle_entry *entry, fpa_error *error)
-{
-    fpa_source source;
-    fpa_status status = source_generate(head, target->name, &source, error);
-    if (!status) {
-        entry->facts = source.facts;
-        name_files(b, head->name, target, entry);
-        status = write_head(b, head, entry, error);
-    }
-    if (!status)
-        status = write_text(b, source.code, &entry->files[MANIFEST_CODE], error);
-    if (!status && is_wanted(entry, MANIFEST_HEADER))
-        status = write_text(b, source.header, &entry->files[MANIFEST_HEADER], error);
-    if (!status && is_wanted(entry, MANIFEST_OBJECT))
-        status = write_object(b, head, &source, target, entry, error);
-    if (!status && is_wanted(entry, MANIFEST_PTX))
-        status = write_ptx(b, &source, entry, error);
-    source_free(&source);
-    return status;
-}
-
 static fpa_status write_manifest(const bundle *b, const fpa_manifest *manifest, fpa_error *error)
 {
     char *text = manifest_print(manifest);
     if (!text)
         return fail_memory(error);
-    fpa_status status = write_in_folder(b, MANIFEST_NAME, text, strlen(text), 0666, error);
+    fpa_status status = bundle_file_write(b, MANIFEST_NAME, text, strlen(text), 0666, error);
     free(text);
     return status;
 }
@@ -322,7 +141,7 @@ static fpa_status write_entries(const bundle *b, bundle_work *work, fpa_error *f
             log_line(b->options, "%d of %d: generating and compiling %s for %s",
                      h * work->targets_count + t + 1, work->count * work->targets_count, work->heads[h]->name,
                      work->targets[t]->name);
-            fpa_status status = write_entry(b, work->heads[h], work->targets[t], &entry, &failure);
+            fpa_status status = bundle_entry_write(b, work->heads[h], work->targets[t], &entry, &failure);
             if (!status)
                 work->manifest.entries[work->manifest.count++] = entry;
             else
@@ -355,10 +174,9 @@ static fpa_status write_all(const bundle *b, bundle_work *work, fpa_error *error
 }
 
 fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
-                        int targets_count, bool with_objects, bool with_ptx, const fpa_options *options,
-                        fpa_error *error)
+                        int targets_count, bundle_parts parts, const fpa_options *options, fpa_error *error)
 {
-    const bundle b = {folder, options, targets_count > 1, with_objects, with_ptx};
+    const bundle b = {folder, options, targets_count > 1, parts};
     const fpa_target **found = calloc((size_t)targets_count + 1, sizeof *found);
     bundle_work work = {.heads = heads, .count = count, .targets_count = targets_count, .targets = found};
     fpa_status status = found ? allocate_work(&work, error) : fail_memory(error);

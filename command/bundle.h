@@ -7,7 +7,9 @@
  *     NAME.avx2.so        the shared library, when objects are asked for
  *     NAME.cu             the emitted CUDA code; for several targets NAME.sm_90.cu, ...
  *     NAME.sm_90.cubin    compiled for that GPU
- *     NAME.sm_90.ptx      its instructions, for people, when they are asked for */
+ *     NAME.sm_90.ptx      its instructions, for people, when they are asked for
+ *     NAME.backward.c     with gradients: the same of their kernels, which are a module of their own; NAME.backward.h,
+ *                         NAME.avx2.backward.so, NAME.backward.cu, NAME.sm_90.backward.cubin ... */
 #ifndef FPAC_COMMAND_BUNDLE_H
 #define FPAC_COMMAND_BUNDLE_H
 
@@ -16,15 +18,21 @@
 #include "gen/gen.h"
 #include "runtime/api/fpa.h"
 
+/* What is written beside the emitted code of forward kernels. */
+typedef struct bundle_parts {
+    bool objects;  /* compiled; of CUDA targets always */
+    bool ptx;      /* of CUDA targets: instructions as text */
+    bool backward; /* gradients */
+} bundle_parts;
+
 /* Generate every head for every target ("c": the best here) into folder, which is made when it is
  * missing. With objects, and always for CUDA targets, each is compiled, and verified where its target
- * runs here: a kernel that is refused is not written. with_ptx: of CUDA targets, PTX too. Every file
+ * runs here: a kernel that is refused is not written. Every file
  * appears whole or not at all, the manifest last. It lists this call's entries, then those that the folder's
  * manifest listed before, but for the ones whose files this call wrote anew. A head that a target cannot
- * serve, that does not compile or is refused is not listed, and does not stop the others: the first one's error is
- * returned in the end, of the rest the log has a warning each. */
+ * serve (where gradients are wanted: has none of), that does not compile or is refused is not listed, and does not
+ * stop the others: the first one's error is returned in the end, of the rest the log has a warning each. */
 fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
-                        int targets_count, bool with_objects, bool with_ptx, const fpa_options *options,
-                        fpa_error *error);
+                        int targets_count, bundle_parts parts, const fpa_options *options, fpa_error *error);
 
 #endif

@@ -56,7 +56,7 @@ static fpa_status parse_targets(const char *text, target_names *targets, fpa_err
 /* What the command line asks for. */
 typedef struct gen_options {
     const char *head, *folder, *target, *dtype;
-    bool objects, ptx;
+    bundle_parts parts;
 } gen_options;
 
 /* Heads of all specs, in order; owned. */
@@ -97,13 +97,13 @@ static fpa_status write_bundle(const fpa_texts *specs, const gen_options *wanted
     fpa_head_list all = {0};
     const fpa_options options = {.log = say_log};
     fpa_status status = parse_targets(wanted->target, &targets, error);
-    if (!status && wanted->ptx && !targets.cuda)
+    if (!status && wanted->parts.ptx && !targets.cuda)
         status = fail(error, FPA_INVALID, "--ptx", "is for CUDA targets, and --target names none");
     for (int i = 0; i < specs->count && !status; i++)
         status = add_spec(specs->text[i], wanted, &all, code, error);
     if (!status && all.count)
         status = bundle_write(all.heads, all.count, wanted->folder, targets.name, targets.count,
-                              wanted->objects, wanted->ptx, &options, error);
+                              wanted->parts, &options, error);
     progress_end();
     head_list_free(&all);
     return status;
@@ -118,19 +118,23 @@ int command_gen(int count, char **arguments)
         {"--target", OPTION_TEXT, &options.target, "NAME[,NAME...]",
          "c:avx2, sm_90 ... (fpac list); c: the best here", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
-        {"--object", OPTION_FLAG, &options.objects, NULL,
+        {"--backward", OPTION_FLAG, &options.parts.backward, NULL,
+         "gradients too: sources, libraries and cubins of their own", 0, 0},
+        {"--object", OPTION_FLAG, &options.parts.objects, NULL,
          "compile shared libraries too, verified where they run", 0, 0},
-        {"--ptx", OPTION_FLAG, &options.ptx, NULL, "write CUDA kernels as PTX too, to read", 0, 0},
+        {"--ptx", OPTION_FLAG, &options.parts.ptx, NULL, "write CUDA kernels as PTX too, to read", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
-        "gen SPEC... -o DIR [--head NAME] [--target NAME[,NAME...]] [--dtype DTYPE] [--object] [--ptx] "
-        "[--verbose]",
+        "gen SPEC... -o DIR [--head NAME] [--target NAME[,NAME...]] [--dtype DTYPE] [--backward] "
+        "[--object] [--ptx] [--verbose]",
         "Write NAME.c and NAME.h for each head (they need libm and OpenMP only), NAME.head, the\n"
         "head's canonical text, and manifest.fpa. With --object also NAME.ISA.so, which\n"
         "fpa_open_bundle loads without Lua and without a compiler. With several targets the\n"
         "sources are NAME.ISA.c and NAME.ISA.h. For CUDA targets: NAME.cu and, compiled by NVRTC\n"
-        "(no GPU is needed), NAME.sm_90.cubin, which fpa_open_bundle loads.",
+        "(no GPU is needed), NAME.sm_90.cubin, which fpa_open_bundle loads. With --backward also\n"
+        "NAME.backward.c and NAME.backward.h, NAME.backward.cu, NAME.ISA.backward.so and\n"
+        "NAME.sm_90.backward.cubin: fpa_open_bundle with backward = 1 has gradients then.",
         OPTION_TABLE(table),
         1,
         -1,

@@ -16,8 +16,9 @@ typedef struct fpa_generator {
     /* what its templates read: tables of fields, false when there are no more; and what is computed */
     bool (*fields)(const fpa_plan *plan, int i, fpa_field_set *set);
     void (*push)(struct lua_State *L, const fpa_plan *plan);
-    const char *code, *header;      /* templates of NAME.c or NAME.cu, and of NAME.h; NULL: there is none */
-    const char *backward;           /* template of the gradients' own text; NULL: there are none */
+    const char *code, *header; /* templates of NAME.c or NAME.cu, and of NAME.h; NULL: there is none */
+    const char *backward,
+        *backward_header;           /* of the gradients' own texts; NULL: there are none, there is none */
     const char *backward_mechanism; /* by which the plan is made that their sizes are added to; NULL: any */
     fpa_status (*plan_backward)(fpa_plan *plan, fpa_error *error);
 } fpa_generator;

@@ -48,8 +48,17 @@ static inline int drop_fixture(void **state)
 static inline fpa_status write_bundle(fixture *f, int heads, const char *const *targets, int targets_count,
                                       bool objects, fpa_error *error)
 {
-    return bundle_write(f->heads.heads, heads, f->bundle, targets, targets_count, objects, false, &f->options,
-                        error);
+    return bundle_write(f->heads.heads, heads, f->bundle, targets, targets_count,
+                        (bundle_parts){.objects = objects}, &f->options, error);
+}
+
+/* The first heads, with gradients. */
+static inline void write_gradients(fixture *f, int heads, const char *const *targets, int targets_count)
+{
+    const bundle_parts parts = {.objects = true, .backward = true};
+    fpa_error error = {0};
+    if (bundle_write(f->heads.heads, heads, f->bundle, targets, targets_count, parts, &f->options, &error))
+        fail_msg("%s: %s", error.where, error.message);
 }
 
 /* The first heads, for the best target, with objects. */

@@ -176,8 +176,8 @@ static void every_mistake_in_a_manifest_is_refused_with_its_line(void **state)
     static const struct {
         const char *from, *to, *where;
     } cases[] = {
-        {"fpac-bundle 6", "fpac-bundle 5", "manifest.fpa:1"},
-        {"fpac-bundle 6", "", "manifest.fpa:1"},
+        {"fpac-bundle 7", "fpac-bundle 6", "manifest.fpa:1"},
+        {"fpac-bundle 7", "", "manifest.fpa:1"},
         {"entries 1", "entries 2", ":"},
         {"entries 1", "entries 999999999", "manifest.fpa:2"},
         {"entries 1", "entries -1", "manifest.fpa:2"},
@@ -293,7 +293,7 @@ static void two_heads_of_one_name_are_refused(void **state)
     fpa_error error;
     static const char *const best[] = {"c"};
     fpa_head *const twice[] = {f->heads.heads[0], f->heads.heads[0]};
-    assert_int_equal(bundle_write(twice, 2, f->bundle, best, 1, false, false, &f->options, &error),
+    assert_int_equal(bundle_write(twice, 2, f->bundle, best, 1, (bundle_parts){0}, &f->options, &error),
                      FPA_INVALID);
     assert_non_null(strstr(error.message, "toy"));
 }

@@ -1,4 +1,5 @@
 /* Bundles with entries for GPUs, on machines with and without one: main() hides the driver. */
+#include "runtime/cuda/image.h"
 #include "runtime/cuda/nvrtc.h"
 #include "driver/fake_libcuda.h"
 #include "program.h"
@@ -153,6 +154,14 @@ static void cuda_targets_get_sources_and_cubins_verified_elsewhere(void **state)
     free(text);
 }
 
+static void read_file(const fixture *f, const char *name, fpa_file *file)
+{
+    char path[256];
+    fpa_error error;
+    snprintf(path, sizeof path, "%s/%s", f->bundle, name);
+    assert_int_equal(file_read(path, file, &error), FPA_OK);
+}
+
 static void ptx_is_written_when_asked_for(void **state)
 {
     static const char *const targets[] = {"cuda:sm_90"};
@@ -160,21 +169,55 @@ static void ptx_is_written_when_asked_for(void **state)
                                         "manifest.fpa"};
     fixture *f = *state;
     fpa_error error = {0};
-    char path[256];
     fpa_file file;
     if (!has_nvrtc())
         skip();
-    if (bundle_write(f->heads.heads, 1, f->bundle, targets, 1, true, true, &f->options, &error))
+    if (bundle_write(f->heads.heads, 1, f->bundle, targets, 1, (bundle_parts){.objects = true, .ptx = true},
+                     &f->options, &error))
         fail_msg("%s: %s", error.where, error.message);
     for (int i = 0; i < 5; i++)
         assert_true(has_file(f, names[i]));
     assert_int_equal(scratch_count(f->bundle, NULL), 5);
-    snprintf(path, sizeof path, "%s/toy.sm_90.ptx", f->bundle);
-    assert_int_equal(file_read(path, &file, &error), FPA_OK);
+    read_file(f, "toy.sm_90.ptx", &file);
     assert_non_null(memmem(file.bytes, file.size, ".target sm_90", strlen(".target sm_90")));
     assert_null(memchr(file.bytes, 0, file.size));
     free(file.bytes);
     f->options.target = "cuda:sm_90";
+    expect_refused(f, NULL, FPA_DEVICE, "", "FPA_LIBCUDA");
+}
+
+/* Each of its kernels, in a module of their own. */
+static void gradients_are_cubins_of_their_own(void **state)
+{
+    static const char *const targets[] = {"cuda:sm_90"};
+    static const char *const names[] = {"toy.backward.cu", "toy.sm_90.backward.cubin",
+                                        "toy.sm_90.backward.ptx"};
+    static const char *const kernels[] = {"backward_state", "backward_queries", "backward_keys"};
+    const bundle_parts parts = {.ptx = true, .backward = true};
+    fixture *f = *state;
+    fpa_error error = {0};
+    fpa_file cubin, ptx, code;
+    if (!has_nvrtc())
+        skip();
+    if (bundle_write(f->heads.heads, 1, f->bundle, targets, 1, parts, &f->options, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    assert_int_equal(scratch_count(f->bundle, NULL), 1 + 1 + 3 + 3);
+    read_file(f, names[0], &code);
+    read_file(f, names[1], &cubin);
+    read_file(f, names[2], &ptx);
+    assert_non_null(strstr((const char *)code.bytes, "--target cuda:sm_90 --backward -o DIR"));
+    for (int i = 0; i < 3; i++) {
+        char symbol[64], entry[96];
+        snprintf(symbol, sizeof symbol, "toy_%s", kernels[i]);
+        snprintf(entry, sizeof entry, ".entry %s(", symbol);
+        assert_true(image_names(&(fpa_object){cubin.bytes, cubin.size}, symbol));
+        assert_non_null(strstr((const char *)ptx.bytes, entry));
+    }
+    free(code.bytes);
+    free(cubin.bytes);
+    free(ptx.bytes);
+    f->options.target = "cuda:sm_90";
+    f->options.backward = 1;
     expect_refused(f, NULL, FPA_DEVICE, "", "FPA_LIBCUDA");
 }
 
@@ -224,6 +267,7 @@ int main(void)
         CLAIM(a_bundle_without_the_target_names_those_that_it_has),
         CLAIM(cuda_targets_get_sources_and_cubins_verified_elsewhere),
         CLAIM(ptx_is_written_when_asked_for),
+        CLAIM(gradients_are_cubins_of_their_own),
         CLAIM(one_bundle_serves_cpus_and_gpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

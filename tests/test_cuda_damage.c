@@ -58,7 +58,7 @@ static outcome write_bundle(const char *bundle, const char *cache)
     if (!gpu_open(&gpu, 0))
         return NO_GPU;
     if (spec_load_text("damaged.lua", NULL, spec, strlen(spec), &list, &error) ||
-        bundle_write(list.heads, 1, bundle, targets, 1, true, false, &options, &error))
+        bundle_write(list.heads, 1, bundle, targets, 1, (bundle_parts){.objects = true}, &options, &error))
         return tell(&error);
     head_list_free(&list);
     gpu_close(&gpu);

@@ -16,23 +16,34 @@
 #define TARGET "cuda:sm_90"
 /* Without tokens' order there are few kernels: about 70 KiB. */
 #define SMALL_HEAD "return head { name = 'small', d = 2, dv = 1, causal = false, terms = linear {} }"
+#define TRAINED_HEAD "return head { name = 'trained', d = 2, dv = 1, terms = linear {} }" /* with gradients */
 
 /* What a child's claim works with; made by its parent. */
 static fixture *here;
-static char object_path[256]; /* of the bundle's cubin */
+static const char *damaged; /* the cubin of the bundle that is */
+static char object_path[256];
 
-static int make_small(void **state)
+static int make_head(void **state, const char *text)
 {
     fixture *f = calloc(1, sizeof *f);
     fpa_error error;
     scratch_make(f->folder);
     snprintf(f->bundle, sizeof f->bundle, "%s/bundle", f->folder);
     snprintf(f->cache, sizeof f->cache, "%s/cache", f->folder);
-    snprintf(object_path, sizeof object_path, "%s/small.sm_90.cubin", f->bundle);
     f->options =
         (fpa_options){.target = TARGET, .cache_dir = f->cache, .log = scratch_record, .log_user = &f->log};
     *state = here = f;
-    return spec_load_text("small.lua", NULL, SMALL_HEAD, strlen(SMALL_HEAD), &f->heads, &error);
+    return spec_load_text("small.lua", NULL, text, strlen(text), &f->heads, &error);
+}
+
+static int make_small(void **state)
+{
+    return make_head(state, SMALL_HEAD);
+}
+
+static int make_trained(void **state)
+{
+    return make_head(state, TRAINED_HEAD);
 }
 
 static void need_nvrtc(void)
@@ -71,18 +82,19 @@ static bool ends(fpa_status status, fpa_status wanted, const fpa_error *error)
     return status == wanted;
 }
 
-/* The fake driver, which answers for modules of this object. */
-static struct fake_state *driver_for(const fpa_object *object)
+/* The fake driver, which answers for modules of these bytes. */
+static struct fake_state *driver_for(const fpa_object *bytes)
 {
     struct fake_state *driver = fake();
     fpa_object images[FPA_CUDA_PARTS];
-    if (!driver || image_split(object, images, FPA_CUDA_PARTS) < 1 ||
-        !cubin_variable(images[0].bytes, images[0].size, "small_geometry", &driver->geometry,
-                        sizeof driver->geometry))
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "%s_geometry", here->heads.heads[0]->name);
+    if (!driver || image_split(bytes, images, FPA_CUDA_PARTS) < 1 ||
+        !cubin_variable(images[0].bytes, images[0].size, symbol, &driver->geometry, sizeof driver->geometry))
         abort();
     driver->geometry_size = sizeof driver->geometry;
-    driver->object = object->bytes;
-    driver->object_size = object->size;
+    driver->object = bytes->bytes;
+    driver->object_size = bytes->size;
     return driver;
 }
 
@@ -94,7 +106,7 @@ static bool is_refused(struct fake_state *driver)
     fpa_kernel *kernel = (fpa_kernel *)here; /* a failure has to overwrite it */
     driver->loads = 0;
     const fpa_status status = fpa_open_bundle(here->bundle, NULL, &here->options, &kernel, &error);
-    const bool fine = status == FPA_LOAD && !kernel && strcmp(error.where, "small.sm_90.cubin") == 0 &&
+    const bool fine = status == FPA_LOAD && !kernel && strcmp(error.where, damaged) == 0 &&
                       strstr(error.message, "SHA-256 differs") && driver->loads == 0;
     if (!fine)
         fprintf(stderr, "status %d, %d loads: %s: %s\n", (int)status, driver->loads, error.where,
@@ -102,17 +114,18 @@ static bool is_refused(struct fake_state *driver)
     return fine;
 }
 
-/* Whole, it goes to the driver, whose kernels compute nothing: the verification refuses it. */
-static int every_changed_byte_of_a_bundle_is_refused(void)
+static void take_object(const char *name)
+{
+    damaged = name;
+    snprintf(object_path, sizeof object_path, "%s/%s", here->bundle, name);
+}
+
+static int every_changed_byte_is_refused(struct fake_state *driver, size_t step)
 {
     fpa_error error = {0};
-    fpa_kernel *kernel;
     fpa_file file;
     HOLDS(file_read(object_path, &file, &error) == FPA_OK);
-    struct fake_state *driver = driver_for(&(fpa_object){file.bytes, file.size});
-    HOLDS(ends(fpa_open_bundle(here->bundle, NULL, &here->options, &kernel, &error), FPA_REFUSED, &error));
-    HOLDS(driver->loads > 0 && driver->strangers == 0 && nothing_is_held(driver));
-    for (size_t at = 0; at < file.size; at += damage_step()) {
+    for (size_t at = 0; at < file.size; at += step) {
         damage(object_path, at);
         HOLDS(is_refused(driver));
         damage(object_path, at);
@@ -121,16 +134,53 @@ static int every_changed_byte_of_a_bundle_is_refused(void)
         scratch_write(object_path, file.bytes, size);
         HOLDS(is_refused(driver));
     }
+    scratch_write(object_path, file.bytes, file.size);
     free(file.bytes);
     return 0;
+}
+
+/* Whole, a forward pass goes to the driver, whose kernels compute nothing: the verification refuses it. */
+static int is_whole(struct fake_state **driver)
+{
+    static fpa_file file; /* the driver looks at it */
+    fpa_error error = {0};
+    fpa_kernel *kernel;
+    HOLDS(file_read(object_path, &file, &error) == FPA_OK);
+    *driver = driver_for(&(fpa_object){file.bytes, file.size});
+    HOLDS(ends(fpa_open_bundle(here->bundle, NULL, &here->options, &kernel, &error), FPA_REFUSED, &error));
+    HOLDS((*driver)->loads > 0 && (*driver)->strangers == 0 && nothing_is_held(*driver));
+    return 0;
+}
+
+static int every_changed_byte_of_a_bundle_is_refused(void)
+{
+    struct fake_state *driver;
+    take_object("small.sm_90.cubin");
+    HOLDS(is_whole(&driver) == 0);
+    return every_changed_byte_is_refused(driver, damage_step());
+}
+
+/* Where gradients are wanted neither module is loaded before both are known to be whole. */
+static int every_changed_byte_of_gradients_is_refused(void)
+{
+    enum { FEWER = 31 }; /* both files are read each time */
+    struct fake_state *driver;
+    here->options.backward = 1;
+    take_object("trained.sm_90.cubin");
+    HOLDS(is_whole(&driver) == 0);
+    take_object("trained.sm_90.backward.cubin");
+    return every_changed_byte_is_refused(driver, FEWER * damage_step());
 }
 
 /* Where there is no driver a bundle is written unverified. */
 static int write_it(void)
 {
     static const char *const targets[] = {TARGET};
+    const fpa_head *head = here->heads.heads[0];
+    const bundle_parts parts = {.backward = head->causal};
     fpa_error error = {0};
-    HOLDS(ends(write_bundle(here, 1, targets, 1, true, &error), FPA_OK, &error));
+    HOLDS(ends(bundle_write(here->heads.heads, 1, here->bundle, targets, 1, parts, &here->options, &error),
+               FPA_OK, &error));
     return 0;
 }
 
@@ -140,6 +190,14 @@ static void a_damaged_cubin_of_a_bundle_never_reaches_the_driver(void **state)
     need_nvrtc();
     in_child("/nowhere/libcuda.so.1", write_it);
     in_child(fake_path, every_changed_byte_of_a_bundle_is_refused);
+}
+
+static void a_damaged_cubin_of_gradients_never_reaches_the_driver(void **state)
+{
+    (void)state;
+    need_nvrtc();
+    in_child("/nowhere/libcuda.so.1", write_it);
+    in_child(fake_path, every_changed_byte_of_gradients_is_refused);
 }
 
 /* ---- entries of the cache ---- */
@@ -261,13 +319,14 @@ static void a_damaged_cubin_of_the_cache_never_reaches_the_driver(void **state)
     in_child(fake_path, damaged_entries_are_built_again);
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, make_small, drop_fixture)
+#define CLAIM(name, make) cmocka_unit_test_setup_teardown(name, make, drop_fixture)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLAIM(a_damaged_cubin_of_a_bundle_never_reaches_the_driver),
-        CLAIM(a_damaged_cubin_of_the_cache_never_reaches_the_driver),
+        CLAIM(a_damaged_cubin_of_a_bundle_never_reaches_the_driver, make_small),
+        CLAIM(a_damaged_cubin_of_gradients_never_reaches_the_driver, make_trained),
+        CLAIM(a_damaged_cubin_of_the_cache_never_reaches_the_driver, make_small),
     };
     return cmocka_run_group_tests(tests, compile_fake, remove_fake);
 }

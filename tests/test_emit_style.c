@@ -185,8 +185,10 @@ static void nest_go_on(struct nest *n, const char *code, int own, bool begins)
         n->base[n->depth] = own + 1;
         n->further = 0;
     } else if (braces > 0) {
-        n->base[++n->depth] = own + 1;
-        n->parens[n->depth] = n->further = 0;
+        for (int i = 0; i < braces; i++) { /* two of an initialiser */
+            n->base[++n->depth] = own + 1;
+            n->parens[n->depth] = n->further = 0;
+        }
     } else if (braces < 0) {
         assert_true(n->depth + braces >= 0);
         n->depth += braces;
@@ -407,19 +409,14 @@ static int check_text(const char *about, const char *code, const fpa_head *head)
     return found;
 }
 
-/* A head for a target: as it is, or (of == FPA_BF16) with narrow operands. */
-static int check_head(fpa_head *head, const char *target, fpa_dtype of)
+typedef fpa_status generator(const fpa_head *head, const char *target, fpa_source *source, fpa_error *error);
+
+static int check_source(const fpa_head *head, const char *target, generator *generate, const char *about)
 {
-    const fpa_dtype own = head->dtype;
     fpa_source source;
     fpa_error error = {0};
-    char about[300];
     int found = 0;
-    head->dtype = of;
-    snprintf(about, sizeof about, "%s %s%s", head->name, target, of == own ? "" : " bf16");
-    const fpa_status status = source_generate(head, target, &source, &error);
-    head->dtype = own;
-    if (!status) {
+    if (!generate(head, target, &source, &error)) {
         found = check_text(about, source.code, head);
         if (source.header)
             found += check_text(about, source.header, head);
@@ -427,6 +424,21 @@ static int check_head(fpa_head *head, const char *target, fpa_dtype of)
     } else if (!strstr(error.message, "tf32x3")) { /* which is of fp32 alone */
         fail_msg("%s: %s: %s", about, error.where, error.message);
     }
+    return found;
+}
+
+/* A head for a target, and its gradients: as it is, or (of == FPA_BF16) with narrow operands. */
+static int check_head(fpa_head *head, const char *target, fpa_dtype of)
+{
+    const fpa_dtype own = head->dtype;
+    char about[300], gradients[320];
+    head->dtype = of;
+    snprintf(about, sizeof about, "%s %s%s", head->name, target, of == own ? "" : " bf16");
+    snprintf(gradients, sizeof gradients, "gradients of %s", about);
+    int found = check_source(head, target, source_generate, about);
+    if (!source_check_backward(head, target, NULL))
+        found += check_source(head, target, source_generate_backward, gradients);
+    head->dtype = own;
     return found;
 }
 

@@ -170,15 +170,16 @@ static fpa_status open_bundle(fixture *f, fpa_kernel **kernel, fpa_error *error)
     return fpa_open_bundle(f->bundle, NULL, &f->options, kernel, error);
 }
 
-/* Rewrites the bundle; there is no kernel to look at. */
+/* Rewrites the bundle, with gradients where the options ask for them; there is no kernel to look at. */
 static fpa_status write_bundle(fixture *f, fpa_kernel **kernel, fpa_error *error)
 {
     static const char *const best[] = {"c"};
+    const bundle_parts parts = {.objects = true, .backward = f->options.backward};
     fpa_head_list list = {0, NULL};
     *kernel = NULL;
     fpa_status status = spec_load(f->spec, &list, error);
     if (!status)
-        status = bundle_write(list.heads, list.count, f->bundle, best, 1, true, false, &f->options, error);
+        status = bundle_write(list.heads, list.count, f->bundle, best, 1, parts, &f->options, error);
     head_list_free(&list);
     return status;
 }
@@ -336,6 +337,20 @@ static void opening_a_bundle_survives_every_fault(void **state)
         }
 }
 
+static void opening_gradients_of_a_bundle_survives_every_fault(void **state)
+{
+    fixture *f = *state;
+    fpa_kernel *none;
+    fpa_error error;
+    f->options.backward = 1;
+    f->options.compiler = NULL; /* two sources */
+    assert_int_equal(write_bundle(f, &none, &error), FPA_OK);
+    for (fault_kind kind = FAULT_MEMORY; kind < FAULT_KINDS; kind++) {
+        try_all(f, open_bundle, FROM_SCRATCH, kind, kind == FAULT_MEMORY);
+        try_all(f, open_bundle, AS_LEFT, kind, false);
+    }
+}
+
 /* The bundle of before stays as it was, or the new one is there; both have the same bytes here. */
 static void writing_a_bundle_survives_every_fault(void **state)
 {
@@ -464,6 +479,7 @@ int main(void)
         CLAIM(opening_survives_every_failed_write_fsync_and_rename),
         CLAIM(a_full_disk_under_the_cache_costs_a_warning_only),
         CLAIM(opening_a_bundle_survives_every_fault),
+        CLAIM(opening_gradients_of_a_bundle_survives_every_fault),
         CLAIM(writing_a_bundle_survives_every_fault),
         cmocka_unit_test(numbers_survive_every_failed_allocation),
         cmocka_unit_test(heads_of_long_weights_survive_every_failed_allocation),

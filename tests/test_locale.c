@@ -64,7 +64,8 @@ static void write_bundle(fixture *f, const char *folder)
     fpa_head_list list;
     fpa_error error = {0};
     if (spec_load(f->spec, &list, &error) ||
-        bundle_write(list.heads, list.count, folder, best, 1, true, false, &f->options, &error))
+        bundle_write(list.heads, list.count, folder, best, 1, (bundle_parts){.objects = true}, &f->options,
+                     &error))
         fail_msg("%s: %s", error.where, error.message);
     head_list_free(&list);
 }

@@ -16,7 +16,7 @@
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char *const documents[] = {"examples/prefill_decode.c", "examples/bundle.c", "examples/recall.c",
-                                        "examples/hla.c"};
+                                        "examples/gradient_descent.c", "examples/hla.c"};
 static const char *const folders[] = {"specs/", "examples/", "tests/parity/", "tools/", "gen/", "runtime/"};
 
 /* A file of a sample message, or a name that the reader fills in. */

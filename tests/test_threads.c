@@ -190,7 +190,7 @@ static void threads_open_one_bundle(void **state)
     fpa_head_list list;
     fpa_error error;
     assert_int_equal(spec_load_text("toy", NULL, TOY_SPEC, strlen(TOY_SPEC), &list, &error), FPA_OK);
-    if (bundle_write(list.heads, 1, f->bundle, best, 1, true, false, &f->options, &error))
+    if (bundle_write(list.heads, 1, f->bundle, best, 1, (bundle_parts){.objects = true}, &f->options, &error))
         fail_msg("%s: %s", error.where, error.message);
     head_list_free(&list);
     run_workers(f, NULL, 2 * SOME, open_bundle_and_use);

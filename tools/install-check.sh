@@ -65,7 +65,7 @@ lacks() { ! needs "$1" | grep -E "$2"; }
 
 for example in "$examples"/*.c; do
     example=$(basename "$example" .c)
-    case $example in bundle) package=fpa-run ;; *) package=fpa ;; esac
+    case $example in bundle | gradient_descent) package=fpa-run ;; *) package=fpa ;; esac
     try "$example.c with lib$package.so" build_example "$example" "$package"
 done
 try "a program of libfpa-run needs no Lua" lacks "$work/bundle" 'lua|libfpa\.'
@@ -77,6 +77,8 @@ runs_without() { # nothing of the PATH, so that no compiler is found
     env -i FPA_CACHE_DIR="$FPA_CACHE_DIR" LD_LIBRARY_PATH="$library_folder" PATH=/nowhere "$work/bundle" "$work/models"
 }
 try "without a compiler" runs_without
+"$tree/bin/fpac" gen "$specs/trainable.lua" --head trainable_shared --target c --object --backward -o "$work/trained" >/dev/null
+try "gradient_descent learns from gradients that fpac gen wrote" env LD_LIBRARY_PATH="$library_folder" "$work/gradient_descent" "$work/trained"
 "$tree/bin/fpac" explain "$specs/linear.lua" >/dev/null
 try "prefill_decode runs" env LD_LIBRARY_PATH="$library_folder" "$work/prefill_decode" "$specs/linear.lua" linear_d64
 

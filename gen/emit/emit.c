@@ -241,6 +241,8 @@ static fpa_status run_templates(const struct emission *e, char **code, char **he
     if (!L)
         return fail_memory(error);
     const fpa_generator *generator = generator_of(e->plan->target);
+    const bool backward = e->plan->backward;
+    const char *of_header = backward ? generator->backward_header : generator->header;
     fpa_status status = FPA_OK;
     lua_gc(L, LUA_GCSTOP); /* the state lives for one text, which keeps nearly all it makes */
     lua_pushcfunction(L, prepare);
@@ -250,11 +252,11 @@ static fpa_status run_templates(const struct emission *e, char **code, char **he
         status = fail_memory(error);
     else if (prepared != LUA_OK)
         status = fail(error, FPA_INVALID, "emit", "%s", lua_tostring(L, -1));
-    else if (!(status =
-                   template_run(L, find_template, e->plan->backward ? generator->backward : generator->code,
-                                e->fault, code, error)) &&
-             generator->header && !e->plan->backward)
-        status = template_run(L, find_template, generator->header, e->fault, header, error);
+    else
+        status = template_run(L, find_template, backward ? generator->backward : generator->code, e->fault,
+                              code, error);
+    if (!status && of_header)
+        status = template_run(L, find_template, of_header, e->fault, header, error);
     lua_close(L);
     return status;
 }

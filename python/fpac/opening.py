@@ -107,10 +107,14 @@ def load_bundle(
     device: int = 0,
     cache_dir: Path | None = None,
     log: Log | None = None,
+    backward: bool = False,
 ) -> Head:
-    """Open one head of a folder that `fpac gen --object` wrote: needs no compiler. It is verified once a machine."""
+    """Open one head of a folder that `fpac gen --object` wrote: needs no compiler. It is verified once a machine.
+
+    backward: with gradients, of a folder that `fpac gen --object --backward` wrote.
+    """
     arguments = [_text("folder", folder), _text("name", name)]
-    return _open("fpa_open_bundle", arguments, target, device, cache_dir, None, log)
+    return _open("fpa_open_bundle", arguments, target, device, cache_dir, None, log, backward)
 
 
 @dataclass(frozen=True)

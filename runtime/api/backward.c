@@ -299,7 +299,7 @@ static fpa_status check(call *c, const float **weights, float **matrices, fpa_fo
         return fail(error, FPA_INVALID, "tensors", "is NULL");
     if (!kernel->backward.backward)
         return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
-                    "was opened without gradients: fpa_open with backward = 1 in its options has them");
+                    "was opened without gradients: open it with backward = 1 in the options");
     const fpa_tensors operands = {.q = t->q,
                                   .k = t->k,
                                   .v = t->v,

@@ -57,7 +57,8 @@ typedef struct fpa_options {
     void (*log)(void *user, const char *line); /* what was compiled, verified, rebuilt; may be NULL */
     void *log_user;
     int backward; /* 1: gradients too (fpa_backward): a second module of the head, compiled and verified with the
-                     first. Which heads and targets have them: docs/c-api.md */
+                     first; of a bundle, one that `fpac gen --backward` wrote. Which heads and targets have
+                     them: docs/c-api.md */
 } fpa_options;
 
 /* What a kernel is; valid until fpa_close. */
@@ -151,7 +152,8 @@ FPA_API fpa_status fpa_open_text(const char *name, const char *text, const char 
                                  const fpa_options *options, fpa_kernel **kernel, fpa_error *error);
 
 /* Open one head of a folder written by `fpac gen --object`: needs no Lua and no compiler. The
- * object's digest is checked, and the kernel is verified once on each machine. */
+ * object's digest is checked, and the kernel is verified once on each machine; with options.backward so are the
+ * gradients'. UNSUPPORTED: the folder has the head for no target that runs here, or without the gradients wanted. */
 FPA_API fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_options *options,
                                    fpa_kernel **kernel, fpa_error *error);
 

@@ -11,18 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The forward pass, and the gradients where they are wanted: a module each. */
+enum { FORWARD, BACKWARD, PARTS };
+
+typedef struct stored {
+    const fpa_facts *facts;        /* in the manifest */
+    const fpa_bundle_file *listed; /* its object */
+    const char *what;              /* its verdict says so, in the key */
+    fpa_object object;
+    char key[KEY_TEXT]; /* of the verdict */
+    char *verdict;      /* what was found on this machine before, or NULL */
+} stored;
+
 typedef struct opening {
     const fpa_options *options;
     const char *folder;
     fpa_manifest manifest;
     const fpa_bundle_entry *entry; /* the chosen one */
     const fpa_backend *backend;
-    fpa_head *head; /* given to the kernel in the end */
-    fpa_object object;
-    fpa_cache cache; /* of the verdict: an entry with an empty object */
-    char key[KEY_TEXT];
-    char *verdict;     /* what was found on this machine before, or NULL */
-    fpa_module module; /* given to the kernel in the end */
+    fpa_head *head;  /* given to the kernel in the end */
+    fpa_cache cache; /* of verdicts: entries with an empty object */
+    stored part[PARTS];
 } opening;
 
 static fpa_status read_file(const opening *o, const char *name, fpa_file *file, fpa_error *error)
@@ -104,11 +113,13 @@ static fpa_status check_name(const opening *o, const char *name, fpa_error *erro
     return FPA_OK;
 }
 
-/* Is this an object of the head? *its: for which target. */
-static bool has_object(const fpa_bundle_entry *entry, const char *name, const fpa_target **its)
+/* Is this an object of the head, and has it the gradients that are wanted? *its: for which target. */
+static bool has_object(const fpa_bundle_entry *entry, const char *name, bool backward, const fpa_target **its)
 {
+    const manifest_file object = backward ? MANIFEST_BACKWARD_OBJECT : MANIFEST_OBJECT;
     *its = target_find(entry->facts.target);
-    return *its && entry->files[MANIFEST_OBJECT].name[0] && (!name || strcmp(entry->facts.name, name) == 0);
+    return *its && entry->files[MANIFEST_OBJECT].name[0] && entry->files[object].name[0] &&
+           (!name || strcmp(entry->facts.name, name) == 0);
 }
 
 static bool is_better(const fpa_target *its, const fpa_bundle_entry *entry)
@@ -124,7 +135,7 @@ static void list_objects(const fpa_manifest *manifest, const char *name, char *t
     size_t used = 0;
     snprintf(text, size, "none");
     for (int i = 0; i < manifest->count && used < size; i++)
-        if (has_object(&manifest->entries[i], name, &its))
+        if (has_object(&manifest->entries[i], name, false, &its))
             used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", its->name);
 }
 
@@ -140,24 +151,62 @@ static fpa_status refuse_target(const opening *o, const char *name, const char *
 }
 
 /* The named target, or of the entries that run here the one with the widest vectors, and pairs of bf16,
- * or for the newest GPU, and its warpgroups. */
+ * or for the newest GPU, and its warpgroups. NULL: there is none. */
+static const fpa_bundle_entry *best_entry(const opening *o, const char *name, const char *wanted,
+                                          const fpa_target *target, bool backward)
+{
+    const bool any = strcmp(wanted, o->backend->name) == 0;
+    const fpa_bundle_entry *best = NULL;
+    const fpa_target *its;
+    for (int i = 0; i < o->manifest.count; i++) {
+        const fpa_bundle_entry *entry = &o->manifest.entries[i];
+        if (has_object(entry, name, backward, &its) &&
+            (any ? target_fits_beside(its, target) : its == target) && is_better(its, best))
+            best = entry;
+    }
+    return best;
+}
+
+static bool wants_gradients(const opening *o)
+{
+    return o->options && o->options->backward;
+}
+
+static fpa_status refuse_backward(const opening *o, const fpa_bundle_entry *entry, fpa_error *error)
+{
+    return fail(error, FPA_UNSUPPORTED, o->folder,
+                "%s was written without gradients for %s; write it with fpac gen --backward --object "
+                "--target %s",
+                entry->facts.name, entry->facts.target, entry->facts.target);
+}
+
 static fpa_status choose_entry(opening *o, const char *name, fpa_error *error)
 {
     const char *wanted = o->options && o->options->target ? o->options->target : "c";
-    const fpa_target *target, *its;
+    const fpa_target *target;
     fpa_status status = check_name(o, name, error);
     if (!status)
         status = backend_choose(o->options, wanted, &o->backend, &target, error);
     if (status)
         return status;
-    bool any = strcmp(wanted, o->backend->name) == 0;
-    for (int i = 0; i < o->manifest.count; i++) {
-        const fpa_bundle_entry *entry = &o->manifest.entries[i];
-        if (has_object(entry, name, &its) && (any ? target_fits_beside(its, target) : its == target) &&
-            is_better(its, o->entry))
-            o->entry = entry;
-    }
-    return o->entry ? FPA_OK : refuse_target(o, name, wanted, target, error);
+    o->entry = best_entry(o, name, wanted, target, wants_gradients(o));
+    if (o->entry)
+        return FPA_OK;
+    const fpa_bundle_entry *without = best_entry(o, name, wanted, target, false);
+    return without ? refuse_backward(o, without, error) : refuse_target(o, name, wanted, target, error);
+}
+
+static void find_parts(opening *o)
+{
+    const fpa_bundle_entry *entry = o->entry;
+    o->part[FORWARD].facts = &entry->facts;
+    o->part[FORWARD].listed = &entry->files[MANIFEST_OBJECT];
+    o->part[FORWARD].what = "fpac bundle verdict 2 of " FPA_VERSION;
+    if (!wants_gradients(o))
+        return;
+    o->part[BACKWARD].facts = &entry->backward_facts;
+    o->part[BACKWARD].listed = &entry->files[MANIFEST_BACKWARD_OBJECT];
+    o->part[BACKWARD].what = "fpac bundle gradients 1 of " FPA_VERSION;
 }
 
 /* Tensors are checked against the facts, so they have to be this head's. */
@@ -179,80 +228,113 @@ static fpa_status read_head(opening *o, fpa_error *error)
     if (!status)
         status = head_parse((const char *)file.bytes, file.size, &o->head, error);
     free(file.bytes);
-    if (!status && !fits(o->head, &o->entry->facts))
+    if (!status && !(fits(o->head, &o->entry->facts) &&
+                     (!o->entry->backward || fits(o->head, &o->entry->backward_facts))))
         return fail(error, FPA_LOAD, listed->name, "does not belong to the entry %s of the manifest",
                     o->entry->facts.name);
     return status;
 }
 
-static fpa_status read_object(opening *o, fpa_error *error)
+/* Before any of them is loaded. */
+static fpa_status read_objects(opening *o, fpa_error *error)
 {
-    fpa_file file;
-    fpa_status status = read_checked(o, &o->entry->files[MANIFEST_OBJECT], &file, error);
-    if (!status)
-        o->object = (fpa_object){file.bytes, file.size};
+    fpa_status status = FPA_OK;
+    for (stored *part = o->part; part < o->part + PARTS && part->facts && !status; part++) {
+        fpa_file file;
+        status = read_checked(o, part->listed, &file, error);
+        if (!status)
+            part->object = (fpa_object){file.bytes, file.size};
+    }
     return status;
 }
 
 /* A verdict holds for these bytes, this head, these facts and this device, by this verifier. */
-static fpa_status find_verdict(opening *o, fpa_error *error)
+static fpa_status find_verdict(opening *o, stored *part, const char *device, fpa_error *error)
 {
-    char *device = NULL, *facts = facts_print(&o->entry->facts);
+    char *facts = facts_print(part->facts);
     fpa_object nothing = {NULL, 0};
     bool found;
-    fpa_status status = facts ? o->backend->device(o->options, &device, error) : fail_memory(error);
-    if (!status) {
-        const char *const fields[] = {("fpac bundle verdict 2 of " FPA_VERSION),
-                                      o->entry->files[MANIFEST_OBJECT].digest,
-                                      o->entry->files[MANIFEST_HEAD].digest,
-                                      facts,
-                                      device,
-                                      verifier_digest};
-        cache_key(fields, sizeof fields / sizeof *fields, o->key);
-    }
-    free(device);
+    if (!facts)
+        return fail_memory(error);
+    const char *const fields[] = {
+        part->what, part->listed->digest, o->entry->files[MANIFEST_HEAD].digest, facts,
+        device,     verifier_digest};
+    cache_key(fields, sizeof fields / sizeof *fields, part->key);
     free(facts);
-    if (status)
-        return status;
-    status = cache_open(o->options, &o->cache, error);
-    if (!status)
-        status = cache_load(&o->cache, o->options, o->key, &found, &nothing, &o->verdict, error);
+    fpa_status status = cache_load(&o->cache, o->options, part->key, &found, &nothing, &part->verdict, error);
     free(nothing.bytes);
     return status;
 }
 
-/* Head and module are given away, also when the verification fails. */
-static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
+static fpa_status find_verdicts(opening *o, fpa_error *error)
 {
-    fpa_head *head = o->head;
-    fpa_status status = o->backend->load(o->options, &o->object, o->entry->facts.name, &o->module, error);
-    if (status)
-        return status;
-    fpa_module module = o->module;
-    o->head = NULL;
-    o->module = (fpa_module){0};
-    return verify_kernel(head, &o->entry->facts, &module, o->verdict, true, kernel, error);
+    char *device = NULL;
+    fpa_status status = o->backend->device(o->options, &device, error);
+    if (!status)
+        status = cache_open(o->options, &o->cache, error);
+    for (stored *part = o->part; part < o->part + PARTS && part->facts && !status; part++)
+        status = find_verdict(o, part, device, error);
+    free(device);
+    return status;
 }
 
-static void store(const opening *o, const fpa_kernel *kernel)
+/* Given to the verification, which keeps it or unloads it. */
+static fpa_status load(const opening *o, const stored *part, fpa_module *module, fpa_error *error)
+{
+    return o->backend->load(o->options, &part->object, part->facts->name, module, error);
+}
+
+static void store(const opening *o, const stored *part, const char *verdict)
 {
     fpa_error reason;
     const fpa_object nothing = {(unsigned char *)"", 0};
-    const fpa_description *description = fpa_describe(kernel);
-    if (o->verdict)
+    if (part->verdict)
         return;
-    log_line(o->options, "%s: verified: %s", description->name, description->verdict);
-    if (cache_store(&o->cache, o->key, &nothing, description->verdict, &reason))
+    log_line(o->options, "%s: verified: %s", part->facts->name, verdict);
+    if (cache_store(&o->cache, part->key, &nothing, verdict, &reason))
         log_line(o->options, "cache: %s %s", reason.where, reason.message);
+}
+
+/* The head is given away, also when the verification fails. */
+static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
+{
+    const stored *part = &o->part[FORWARD];
+    fpa_head *head = o->head;
+    fpa_module module;
+    fpa_status status = load(o, part, &module, error);
+    if (status)
+        return status;
+    o->head = NULL;
+    status = verify_kernel(head, part->facts, &module, part->verdict, true, kernel, error);
+    if (!status)
+        store(o, part, fpa_describe(*kernel)->verdict);
+    return status;
+}
+
+/* On failure there is no kernel. */
+static fpa_status add_backward(opening *o, fpa_kernel **kernel, fpa_error *error)
+{
+    const stored *part = &o->part[BACKWARD];
+    fpa_module module;
+    fpa_status status = load(o, part, &module, error);
+    if (!status)
+        status = verify_add_backward(*kernel, part->facts, &module, part->verdict, error);
+    if (!status) {
+        store(o, part, fpa_describe(*kernel)->backward_verdict);
+        return FPA_OK;
+    }
+    fpa_close(*kernel);
+    *kernel = NULL;
+    return status;
 }
 
 static void finish(opening *o)
 {
-    if (o->module.backend)
-        o->backend->unload(&o->module);
     head_free(o->head);
-    free(o->object.bytes);
-    free(o->verdict);
+    for (int i = 0; i < PARTS; i++) {
+        free(o->part[i].object.bytes);
+        free(o->part[i].verdict);
+    }
     cache_close(&o->cache);
     manifest_free(&o->manifest);
 }
@@ -265,23 +347,22 @@ fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_optio
         *kernel = NULL;
     if (!kernel || !folder)
         return fail(error, FPA_INVALID, kernel ? "folder" : "kernel", "is NULL");
-    if (options && options->backward)
-        return fail(error, FPA_UNSUPPORTED, folder,
-                    "bundles have no gradients yet: fpa_open, from the spec, has them");
     const locale_t before = locale_plain();
     fpa_status status = read_manifest(&o, error);
     if (!status)
         status = choose_entry(&o, head, error);
-    if (!status)
+    if (!status) {
+        find_parts(&o);
         status = read_head(&o, error);
+    }
     if (!status)
-        status = read_object(&o, error);
+        status = read_objects(&o, error);
     if (!status)
-        status = find_verdict(&o, error);
+        status = find_verdicts(&o, error);
     if (!status)
         status = verify(&o, kernel, error);
-    if (!status)
-        store(&o, *kernel);
+    if (!status && wants_gradients(&o))
+        status = add_backward(&o, kernel, error);
     finish(&o);
     locale_restore(before);
     return status;

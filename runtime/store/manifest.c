@@ -34,10 +34,23 @@ static const struct field {
     {"state_bytes", offsetof(fpa_facts, state_bytes), NUMBER},
 };
 
-static const char *const file_words[MANIFEST_FILES] = {"head", "code", "header", "object", "ptx"};
+static const char *const file_words[MANIFEST_FILES] = {
+    [MANIFEST_HEAD] = "head",
+    [MANIFEST_CODE] = "code",
+    [MANIFEST_HEADER] = "header",
+    [MANIFEST_OBJECT] = "object",
+    [MANIFEST_PTX] = "ptx",
+    [MANIFEST_BACKWARD_CODE] = "backward_code",
+    [MANIFEST_BACKWARD_HEADER] = "backward_header",
+    [MANIFEST_BACKWARD_OBJECT] = "backward_object",
+    [MANIFEST_BACKWARD_PTX] = "backward_ptx",
+};
+
+/* An entry begins with facts, and so do the gradients in it. */
+static const char entry_word[] = "entry", backward_word[] = "backward";
 
 static const char last_word[] = "sha256";
-static const char first_line[] = "fpac-bundle 6";
+static const char first_line[] = "fpac-bundle 7";
 
 enum { FIELDS = sizeof fields / sizeof *fields, MAX_LINE = 512, MAX_ENTRIES = 1 << 16 };
 
@@ -68,20 +81,33 @@ static void print_field(FILE *text, const struct field *field, const fpa_facts *
         fprintf(text, "%s %a\n", field->name, *(const double *)value);
 }
 
-static void print_facts(FILE *text, const void *what)
+static void print_titled(FILE *text, const char *word, const fpa_facts *facts)
 {
-    const fpa_facts *facts = what;
-    fprintf(text, "entry %s %s\n", facts->name, facts->target);
+    fprintf(text, "%s %s %s\n", word, facts->name, facts->target);
     for (int f = 0; f < FIELDS; f++)
         print_field(text, &fields[f], facts);
+}
+
+static void print_facts(FILE *text, const void *facts)
+{
+    print_titled(text, entry_word, facts);
+}
+
+static void print_files(FILE *text, const fpa_bundle_entry *entry, int first, int end)
+{
+    for (int f = first; f < end; f++)
+        if (entry->files[f].name[0])
+            fprintf(text, "%s %s %s\n", file_words[f], entry->files[f].name, entry->files[f].digest);
 }
 
 static void print_entry(FILE *text, const fpa_bundle_entry *entry)
 {
     print_facts(text, &entry->facts);
-    for (int f = 0; f < MANIFEST_FILES; f++)
-        if (entry->files[f].name[0])
-            fprintf(text, "%s %s %s\n", file_words[f], entry->files[f].name, entry->files[f].digest);
+    print_files(text, entry, MANIFEST_HEAD, MANIFEST_BACKWARD_CODE);
+    if (entry->backward) {
+        print_titled(text, backward_word, &entry->backward_facts);
+        print_files(text, entry, MANIFEST_BACKWARD_CODE, MANIFEST_FILES);
+    }
     fprintf(text, "end\n");
 }
 
@@ -257,34 +283,42 @@ static bool parse_file(reader *r, int kind, fpa_bundle_file *file)
            copy_word(file->digest, sizeof file->digest, digest);
 }
 
-/* The files in their order, then "end"; those after the code may be left out. */
-static fpa_status parse_files(reader *r, fpa_bundle_entry *entry)
+/* Files first..end-1 in their order; those behind `needed` may be left out. The line behind them is the current one
+ * then; *fine: there is one. */
+static fpa_status parse_files(reader *r, int first, int needed, int end, fpa_bundle_entry *entry, bool *fine)
 {
     char wanted[64];
-    bool fine = next_line(r);
-    for (int f = 0; f < MANIFEST_FILES; f++) {
-        if (f > MANIFEST_CODE && !(fine && after_word(r, file_words[f])))
+    *fine = next_line(r);
+    for (int f = first; f < end; f++) {
+        if (f > needed && !(*fine && after_word(r, file_words[f])))
             continue;
-        if (!fine || !parse_file(r, f, &entry->files[f])) {
+        if (!*fine || !parse_file(r, f, &entry->files[f])) {
             snprintf(wanted, sizeof wanted, "%s FILE SHA256", file_words[f]);
             return refuse(r, wanted);
         }
-        fine = next_line(r);
+        *fine = next_line(r);
     }
-    return fine && strcmp(r->line, "end") == 0 ? FPA_OK : refuse(r, "end");
+    return FPA_OK;
 }
 
-static bool parse_title(reader *r, fpa_facts *facts)
+/* "word NAME TARGET": of the current line. */
+static bool parse_title(reader *r, const char *word, fpa_facts *facts)
 {
     char *name, *target;
-    return next_line(r) && split(after_word(r, "entry"), &name, &target) && is_plain_name(name) &&
+    return split(after_word(r, word), &name, &target) && is_plain_name(name) &&
            copy_word(facts->name, sizeof facts->name, name) &&
            copy_word(facts->target, sizeof facts->target, target);
 }
 
-static fpa_status parse_facts(reader *r, fpa_facts *facts)
+/* Of the current line, which is a whole one, and those behind it. */
+static fpa_status parse_facts(reader *r, bool whole, const char *word, fpa_facts *facts)
 {
-    fpa_status status = parse_title(r, facts) ? FPA_OK : refuse(r, "entry NAME TARGET");
+    char wanted[64];
+    fpa_status status = FPA_OK;
+    if (!whole || !parse_title(r, word, facts)) {
+        snprintf(wanted, sizeof wanted, "%s NAME TARGET", word);
+        return refuse(r, wanted);
+    }
     for (int f = 0; !status && f < FIELDS; f++)
         status = parse_field(r, &fields[f], facts);
     return status;
@@ -295,15 +329,38 @@ fpa_status facts_parse(const char *where, const char *text, fpa_facts *facts, co
 {
     reader r = {.where = where, .next = text, .error = error};
     *facts = (fpa_facts){0};
-    fpa_status status = parse_facts(&r, facts);
+    const bool whole = next_line(&r);
+    fpa_status status = parse_facts(&r, whole, entry_word, facts);
     *rest = r.next;
     return status;
 }
 
+/* Gradients are those of the entry: nobody looks for another head's. */
+static fpa_status parse_backward(reader *r, fpa_bundle_entry *entry, bool *fine)
+{
+    char wanted[HEAD_MAX_NAME + 64];
+    snprintf(wanted, sizeof wanted, "%s %s %s", backward_word, entry->facts.name, entry->facts.target);
+    if (strcmp(r->line, wanted) != 0)
+        return refuse(r, wanted);
+    entry->backward = true;
+    fpa_status status = parse_facts(r, true, backward_word, &entry->backward_facts);
+    return status
+               ? status
+               : parse_files(r, MANIFEST_BACKWARD_CODE, MANIFEST_BACKWARD_CODE, MANIFEST_FILES, entry, fine);
+}
+
+/* Facts, files, those of the gradients where there are some, "end". */
 static fpa_status parse_entry(reader *r, fpa_bundle_entry *entry)
 {
-    fpa_status status = parse_facts(r, &entry->facts);
-    return status ? status : parse_files(r, entry);
+    bool fine = next_line(r);
+    fpa_status status = parse_facts(r, fine, entry_word, &entry->facts);
+    if (!status)
+        status = parse_files(r, MANIFEST_HEAD, MANIFEST_CODE, MANIFEST_BACKWARD_CODE, entry, &fine);
+    if (!status && fine && after_word(r, backward_word))
+        status = parse_backward(r, entry, &fine);
+    if (status)
+        return status;
+    return fine && strcmp(r->line, "end") == 0 ? FPA_OK : refuse(r, "end");
 }
 
 /* An entry takes more than 16 bytes of text: a count that a short text cannot hold is refused

@@ -1,6 +1,6 @@
 /* manifest: the list of what lies in a bundle's folder, as text (manifest.fpa).
  *
- *     fpac-bundle 6
+ *     fpac-bundle 7
  *     entries 1
  *     entry tspow2_d64_b8 c:avx512      a head for a target
  *     arithmetic f32                    its facts, one a line, in a fixed order
@@ -10,6 +10,11 @@
  *     code tspow2_d64_b8.c SHA256       when they are there
  *     header tspow2_d64_b8.h SHA256
  *     object tspow2_d64_b8.avx512.so SHA256
+ *     backward tspow2_d64_b8 c:avx512   with gradients: the facts of their own kernels, and the files of these
+ *     arithmetic f32
+ *     ...
+ *     backward_code tspow2_d64_b8.backward.c SHA256
+ *     ...
  *     end
  *     sha256 SHA256                     of the lines before it */
 #ifndef FPAC_RUNTIME_STORE_MANIFEST_H
@@ -27,6 +32,10 @@ typedef enum manifest_file {
     MANIFEST_HEADER,
     MANIFEST_OBJECT,
     MANIFEST_PTX, /* of CUDA targets, for people: nothing reads it */
+    MANIFEST_BACKWARD_CODE,
+    MANIFEST_BACKWARD_HEADER,
+    MANIFEST_BACKWARD_OBJECT,
+    MANIFEST_BACKWARD_PTX,
     MANIFEST_FILES
 } manifest_file;
 
@@ -37,6 +46,8 @@ typedef struct fpa_bundle_file {
 
 typedef struct fpa_bundle_entry {
     fpa_facts facts;
+    bool backward; /* it has gradients, whose kernels are a module of their own */
+    fpa_facts backward_facts;
     fpa_bundle_file files[MANIFEST_FILES];
 } fpa_bundle_entry;
 

@@ -471,11 +471,12 @@ fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, c
                                  const fpa_module *forward, int64_t longest, char text[GRADIENT_TEXT],
                                  fpa_error *error)
 {
+    *text = 0;
+    if (!backward->backward)
+        return fail(error, FPA_LOAD, head->name, "the module is one of a forward pass, not of gradients");
     examination *x = calloc(1, sizeof *x);
     const locale_t before = locale_plain();
     fpa_status status;
-
-    *text = 0;
     if (!x) {
         locale_restore(before);
         return fail_memory(error);

@@ -370,7 +370,9 @@ fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa
     fpa_status status = FPA_OK;
 
     *verdict = (fpa_verdict){0};
-    if (!(facts->forms & ((1 << FORMS) - 1)))
+    if (!module->forward)
+        status = fail(error, FPA_LOAD, head->name, "the module is one of gradients, not of a forward pass");
+    else if (!(facts->forms & ((1 << FORMS) - 1)))
         status = fail(error, FPA_REFUSED, head->name, "the module has no form that could be checked");
     if (status == FPA_OK)
         status = examine(head, facts, module, measures, &verdict->problems, error);

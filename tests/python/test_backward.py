@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
-from support import SPEC, fpac, head, log_gates, np, numbers, operands, same_bits
+from support import COMMAND, SPEC, fpac, head, log_gates, np, numbers, operands, same_bits
 
 
 @functools.cache
@@ -69,6 +72,22 @@ class Backward(unittest.TestCase):
         some = mine.backward(saved, o, wanted=["v", "state"])
         self.assertEqual(set(some), {"v", "state"})
         self.assertTrue(same_bits(some["v"], every["v"]))
+
+    def test_a_bundle_has_the_gradients_that_it_was_written_with(self):
+        with tempfile.TemporaryDirectory() as folder:
+            spec = Path(folder) / "tests.lua"
+            spec.write_text(SPEC)
+            gen = [COMMAND, "gen", spec, "--head", "mean", "-o", folder, "--target", "c", "--object"]
+            subprocess.run(gen, check=True, capture_output=True)
+            with self.assertRaisesRegex(fpac.UnsupportedError, "written without gradients .* fpac gen --backward"):
+                fpac.load_bundle(folder, "mean", cache_dir="", backward=True)
+            subprocess.run([*gen, "--backward"], check=True, capture_output=True)
+            mine = fpac.load_bundle(folder, "mean", cache_dir="", backward=True)
+        arrays = operands(mine.explain(), 20)
+        o, saved = mine(*arrays, return_saved=True)
+        ours = mine.backward(saved, o)
+        theirs = trained("mean").backward(trained("mean")(*arrays, return_saved=True)[1], o)
+        self.assertTrue(all(same_bits(ours[name], theirs[name]) for name in ("q", "k", "v")))
 
     def test_what_is_refused(self):
         q, k, v = operands(head("mean").explain(), 6)

@@ -92,7 +92,8 @@ static bool open_from(const char *bundle, bool may_refuse)
 {
     fpa_error error = {0};
     fpa_kernel *kernel = NULL;
-    fpa_status status = bundle ? fpa_open_bundle(bundle, NULL, NULL, &kernel, &error)
+    const fpa_options options = {.backward = 1};
+    fpa_status status = bundle ? fpa_open_bundle(bundle, NULL, &options, &kernel, &error)
                                : fpa_open_text("toy", TOY_SPEC, NULL, NULL, &kernel, &error);
     if (status)
         return (may_refuse && *error.message) || torture_says("%s: %s", error.where, error.message);
@@ -141,7 +142,7 @@ bool torture_bundle(torture *t)
     torture_path(t, "toy.lua", spec);
     torture_path(t, "bundle", bundle);
     scratch_write(spec, TOY_SPEC, strlen(TOY_SPEC));
-    const char *const gen[] = {"gen", spec, "-o", bundle, "--object", NULL};
+    const char *const gen[] = {"gen", spec, "-o", bundle, "--object", "--backward", NULL};
     if (!torture_fpac(t, gen, 0, &code) || code)
         return torture_says("fpac gen failed");
     return open_in_child(bundle, false) && damage_all(t, bundle, bundle);

@@ -1,0 +1,252 @@
+#include "bundle_entry.h"
+#include "base/output.h"
+#include "runtime/cuda/build.h"
+#include "runtime/verify/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The kernels of a pass are a module: a source, and files of its own. */
+typedef enum pass { FORWARD, BACKWARD, PASSES } pass;
+
+static const struct pass_files {
+    manifest_file code, header, object, ptx;
+    const char *infix; /* of their names */
+} passes[PASSES] = {
+    [FORWARD] = {MANIFEST_CODE, MANIFEST_HEADER, MANIFEST_OBJECT, MANIFEST_PTX, ""},
+    [BACKWARD] = {MANIFEST_BACKWARD_CODE, MANIFEST_BACKWARD_HEADER, MANIFEST_BACKWARD_OBJECT,
+                  MANIFEST_BACKWARD_PTX, ".backward"},
+};
+
+/* What a back end's files are called. */
+typedef struct kind_of_files {
+    const char *code, *header, *object, *ptx; /* NULL: it has none */
+    bool always_objects;                      /* whether they are asked for or not */
+    mode_t object_mode;
+} kind_of_files;
+
+static const kind_of_files kinds[BACKENDS] = {
+    [BACKEND_C] = {.code = "c", .header = "h", .object = "so", .object_mode = 0777},
+    [BACKEND_CUDA] =
+        {.code = "cu", .object = "cubin", .ptx = "ptx", .always_objects = true, .object_mode = 0666},
+};
+
+/* What is being written: a head for a target, and what was made of a pass so far. */
+typedef struct writing {
+    const bundle *b;
+    const fpa_head *head;
+    const fpa_target *target;
+    fpa_bundle_entry *entry;
+} writing;
+
+typedef struct made {
+    fpa_source source;
+    fpa_object object;
+    fpa_module module; /* without a back end: it was not compiled, or does not run here */
+} made;
+
+/* ---- files ---- */
+
+fpa_status bundle_file_write(const bundle *b, const char *name, const void *bytes, size_t size, mode_t mode,
+                             fpa_error *error)
+{
+    const fpa_bytes part = {bytes, size};
+    char *path = file_path(b->folder, name);
+    if (!path)
+        return fail_memory(error);
+    fpa_status status = output_write(path, mode, &part, 1, error);
+    free(path);
+    return status;
+}
+
+/* Write one file and note its name and digest. */
+static fpa_status write_file(const writing *w, const void *bytes, size_t size, manifest_file which,
+                             mode_t mode, fpa_error *error)
+{
+    fpa_bundle_file *file = &w->entry->files[which];
+    manifest_digest(bytes, size, file->digest);
+    return bundle_file_write(w->b, file->name, bytes, size, mode, error);
+}
+
+static fpa_status write_text(const writing *w, const char *text, manifest_file which, fpa_error *error)
+{
+    return write_file(w, text, strlen(text), which, 0666, error);
+}
+
+static bool is_wanted(const writing *w, manifest_file which)
+{
+    return w->entry->files[which].name[0];
+}
+
+static const char *isa_of(const fpa_target *target)
+{
+    const char *colon = strchr(target->name, ':');
+    return colon ? colon + 1 : target->name;
+}
+
+/* ending NULL: there is none. */
+static void name_file(const writing *w, pass of, manifest_file which, bool with_isa, const char *ending)
+{
+    fpa_bundle_file *file = &w->entry->files[which];
+    if (ending)
+        snprintf(file->name, sizeof file->name, "%.63s%s%.12s%s.%s", w->head->name, with_isa ? "." : "",
+                 with_isa ? isa_of(w->target) : "", passes[of].infix, ending);
+}
+
+static void name_files(const writing *w, pass of)
+{
+    const bundle *b = w->b;
+    const kind_of_files *kind = &kinds[w->target->backend];
+    const struct pass_files *its = &passes[of];
+    name_file(w, of, its->code, b->several, kind->code);
+    name_file(w, of, its->header, b->several, kind->header);
+    if (kind->always_objects || b->parts.objects)
+        name_file(w, of, its->object, true, kind->object);
+    if (b->parts.ptx)
+        name_file(w, of, its->ptx, true, kind->ptx);
+}
+
+static fpa_status write_head(const writing *w, fpa_error *error)
+{
+    fpa_bundle_file *file = &w->entry->files[MANIFEST_HEAD];
+    char *text = head_print(w->head);
+    if (!text)
+        return fail_memory(error);
+    snprintf(file->name, sizeof file->name, "%.63s.head", w->head->name);
+    fpa_status status = write_text(w, text, MANIFEST_HEAD, error);
+    free(text);
+    return status;
+}
+
+/* ---- objects ---- */
+
+/* A machine that cannot run a target may still write it: for one that can. */
+static fpa_status ask_whether_it_runs(const writing *w, const fpa_backend *backend, bool *runs,
+                                      fpa_error *error)
+{
+    const fpa_target *chosen;
+    fpa_error reason = {0};
+    fpa_status status = backend->choose(w->b->options, w->target->name, &chosen, &reason);
+    *runs = status == FPA_OK;
+    if (*runs)
+        return FPA_OK;
+    if (status != FPA_UNSUPPORTED && status != FPA_DEVICE)
+        return fail(error, status, reason.where, "%s", reason.message);
+    log_line(w->b->options, "%s: %s does not run here (%s: %s); it is verified where it is opened",
+             w->head->name, w->target->name, reason.where, reason.message);
+    return FPA_OK;
+}
+
+/* A file has one cubin with all kernels, which other tools read too. */
+static fpa_status compile(const writing *w, const fpa_source *source, fpa_object *object, fpa_error *error)
+{
+    const fpa_builder *builder = builder_of(w->target);
+    nvrtc_report report;
+    if (builder != &builder_cuda)
+        return builder->compile(w->b->options, source, object, error);
+    fpa_status status = cuda_compile(w->b->options, source, false, object, &report, error);
+    nvrtc_report_free(&report);
+    return status;
+}
+
+/* forward: NULL of a forward pass, else the module that makes the gradients' states. */
+static fpa_status verify_object(const writing *w, const fpa_backend *backend, const fpa_module *forward,
+                                made *m, fpa_error *error)
+{
+    const fpa_facts *facts = &m->source.facts;
+    char gradients[GRADIENT_TEXT];
+    fpa_verdict verdict;
+    fpa_status status = backend->load(w->b->options, &m->object, facts->name, &m->module, error);
+    if (status)
+        return status;
+    status = forward ? verify_backward(w->head, facts, &m->module, forward, gradients, error)
+                     : verify_module(w->head, facts, &m->module, &verdict, error);
+    if (!status)
+        log_line(w->b->options, "%s: verified: %s", w->head->name, forward ? gradients : verdict.text);
+    return status;
+}
+
+/* Gradients run where the forward pass does. */
+static fpa_status write_object(const writing *w, pass of, const fpa_module *forward, made *m,
+                               fpa_error *error)
+{
+    const fpa_backend *backend = backend_find(w->target->name);
+    bool runs = forward && forward->backend;
+    fpa_status status = compile(w, &m->source, &m->object, error);
+    if (!status && !forward)
+        status = ask_whether_it_runs(w, backend, &runs, error);
+    if (!status && runs)
+        status = verify_object(w, backend, forward, m, error);
+    if (!status)
+        status = write_file(w, m->object.bytes, m->object.size, passes[of].object,
+                            kinds[w->target->backend].object_mode, error);
+    return status;
+}
+
+static fpa_status write_ptx(const writing *w, pass of, const fpa_source *source, fpa_error *error)
+{
+    nvrtc_report report;
+    fpa_object text = {NULL, 0};
+    fpa_status status = cuda_compile(w->b->options, source, true, &text, &report, error);
+    if (!status)
+        status = write_file(w, text.bytes, text.size, passes[of].ptx, 0666, error);
+    free(text.bytes);
+    nvrtc_report_free(&report);
+    return status;
+}
+
+/* ---- an entry ---- */
+
+static fpa_status generate(const writing *w, pass of, fpa_source *source, fpa_error *error)
+{
+    return of == FORWARD ? source_generate(w->head, w->target->name, source, error)
+                         : source_generate_backward(w->head, w->target->name, source, error);
+}
+
+static fpa_status write_pass(const writing *w, pass of, const fpa_module *forward, made *m, fpa_error *error)
+{
+    const struct pass_files *its = &passes[of];
+    fpa_status status = generate(w, of, &m->source, error);
+    if (status)
+        return status;
+    *(of == FORWARD ? &w->entry->facts : &w->entry->backward_facts) = m->source.facts;
+    name_files(w, of);
+    if (of == FORWARD)
+        status = write_head(w, error);
+    if (!status)
+        status = write_text(w, m->source.code, its->code, error);
+    if (!status && is_wanted(w, its->header))
+        status = write_text(w, m->source.header, its->header, error);
+    if (!status && is_wanted(w, its->object))
+        status = write_object(w, of, forward, m, error);
+    if (!status && is_wanted(w, its->ptx))
+        status = write_ptx(w, of, &m->source, error);
+    return status;
+}
+
+static void free_made(made *m)
+{
+    if (m->module.backend)
+        m->module.backend->unload(&m->module);
+    free(m->object.bytes);
+    source_free(&m->source);
+}
+
+fpa_status bundle_entry_write(const bundle *b, const fpa_head *head, const fpa_target *target,
+                              fpa_bundle_entry *entry, fpa_error *error)
+{
+    const writing w = {b, head, target, entry};
+    made forward = {0}, backward = {0};
+    fpa_status status = FPA_OK;
+    entry->backward = b->parts.backward;
+    if (entry->backward)
+        status = source_check_backward(head, target->name, error);
+    if (!status)
+        status = write_pass(&w, FORWARD, NULL, &forward, error);
+    if (!status && entry->backward)
+        status = write_pass(&w, BACKWARD, &forward.module, &backward, error);
+    free_made(&backward);
+    free_made(&forward);
+    return status;
+}
