@@ -8,12 +8,12 @@
 #include <string.h>
 
 /* The kernels of a pass are a module: a source, and files of its own. */
-typedef enum pass { FORWARD, BACKWARD, PASSES } pass;
+typedef enum pass { FORWARD, BACKWARD, MODULES } pass;
 
 static const struct pass_files {
     manifest_file code, header, object, ptx;
     const char *infix; /* of their names */
-} passes[PASSES] = {
+} passes[MODULES] = {
     [FORWARD] = {MANIFEST_CODE, MANIFEST_HEADER, MANIFEST_OBJECT, MANIFEST_PTX, ""},
     [BACKWARD] = {MANIFEST_BACKWARD_CODE, MANIFEST_BACKWARD_HEADER, MANIFEST_BACKWARD_OBJECT,
                   MANIFEST_BACKWARD_PTX, ".backward"},
