@@ -645,7 +645,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
-static __device__ const __align__(4) u16 feature_rows[FACTORS][FEATURES16] = {
+static __device__ __attribute__((unused)) const __align__(4) u16 feature_rows[FACTORS][FEATURES16] = {
     {
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
             30, 31,
@@ -655,7 +655,7 @@ static __device__ const __align__(4) u16 feature_rows[FACTORS][FEATURES16] = {
 };
 
 /* Packed rows of the dot products, in steps of 16, filled with the row of zeros. */
-static __device__ const u16 dot_rows[] = {
+static __device__ __attribute__((unused)) const u16 dot_rows[] = {
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
     16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
 };
