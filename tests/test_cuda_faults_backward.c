@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
@@ -24,8 +25,15 @@ static const struct cuda_backward_fault *fault_at(int i)
                            : &cuda_reversed_faults[i - OF_PASSES];
 }
 
+/* Faults of segments need a GPU that one sequence does not fill, and a long one for three of them. */
+static bool is_of_segments(int i)
+{
+    return strstr(fault_at(i)->fault.point, "_segment_") != NULL;
+}
+
 static void every_fault_is_refused_in_its_words(void **state)
 {
+    enum { MANY = 132, LONGER = 1400 };
     static backward_job jobs[FAULTS];
     const backward_fixture *f = *state;
     const int each = dear_tests() ? 1 : 2; /* make test: every other one */
@@ -42,6 +50,8 @@ static void every_fault_is_refused_in_its_words(void **state)
                                        .number = i,
                                        .brief = true,
                                        .passes = i >= OWN,
+                                       .multiprocessors = is_of_segments(i) ? MANY : 0,
+                                       .longest = is_of_segments(i) ? LONGER : 0,
                                        .code = forward ? f->source[head].code : code,
                                        .values = forward ? code : NULL};
     }

@@ -13,6 +13,8 @@ enum { ALIGNMENT = 256, MOST_TOKENS = 1 << 17 /* by which kernels may go beyond 
 
 /* Bytes of all sequences in flight: of copies of states, and of parts of matrices' gradients. */
 static const int64_t copies_limit = INT64_C(1) << 29, parts_limit = INT64_C(1) << 27;
+/* And of totals of segments. */
+static const int64_t totals_limit = INT64_C(1) << 27;
 
 /* One call: what is wanted, how it is cut, and where everything lies. */
 typedef struct pass {
@@ -70,6 +72,25 @@ static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
     return most < 1 ? 1 : most < sequences ? most : sequences;
 }
 
+/* Walks of states in flight fill the GPU twice over, or as many segments as that takes. One, where the state behind the
+ * whole walk is wanted: segments leave copies. */
+static void choose_segments(pass *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int64_t walks = p->at_once * g->chunk_state_slices * g->column_blocks;
+    const int resident = p->cuda->room.occupancy[CUDA_BACKWARD_STATE];
+    const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
+    const int64_t total = (int64_t)sizeof(float) * p->at_once * g->features * g->columns;
+    int64_t segments = walks > 0 && walks < room ? 2 * room / walks : 1;
+    const int64_t most = p->call.chunks, kept = totals_limit / (total > 0 ? total : 1) + 1;
+    segments = segments < most ? segments : most;
+    segments = segments < kept ? segments : kept;
+    if (segments < 2 || p->launch->d_state_in)
+        segments = 1;
+    p->back.segment_chunks = divide_up(p->call.chunks, segments);
+    p->back.segments = p->back.segment_chunks ? divide_up(p->call.chunks, p->back.segment_chunks) : 1;
+}
+
 static void place(pass *p, char *base)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -85,6 +106,8 @@ static void place(pass *p, char *base)
     back->key_sums = take(base, &p->bytes, g->gate ? p->sequences * f->length : 0, sizeof(float));
     back->states = take(base, &p->bytes, copies, (size_t)g->copy_bytes);
     back->reversed = p->gates ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
+    back->totals =
+        take(base, &p->bytes, p->at_once * (back->segments - 1) * g->features * g->columns, sizeof(float));
     back->parts = take(base, &p->bytes, p->at_once * parts_of(p), sizeof(float));
     back->sequence_sums =
         take(base, &p->bytes, p->matrices ? p->sequences * g->backward_entries : 0, sizeof(float));
@@ -133,6 +156,7 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     choose_chunk(p, form);
     p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
+    choose_segments(p);
     set_operands(p);
     place(p, base);
 }
@@ -180,10 +204,17 @@ static fpa_status launch_first(const pass *p, CUstream stream, fpa_error *error)
 static fpa_status launch_states(pass *p, bool back, bool last, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int64_t numbers = 16 / g->copy_bytes;
+    const int64_t pieces =
+        divide_up((int64_t)g->features * g->columns / numbers, g->kernel[CUDA_BACKWARD_SEGMENTS].threads);
     p->back.walks_back = back;
     p->back.last = last;
-    return launch_own(p, CUDA_BACKWARD_STATE, p->back.sequences * g->chunk_state_slices * g->column_blocks,
-                      stream, error);
+    fpa_status status = launch_own(
+        p, CUDA_BACKWARD_STATE,
+        p->back.sequences * p->back.segments * g->chunk_state_slices * g->column_blocks, stream, error);
+    return status ? status
+                  : launch_own(p, CUDA_BACKWARD_SEGMENTS, p->back.sequences * (p->back.segments - 1) * pieces,
+                               stream, error);
 }
 
 static fpa_status launch_parts(pass *p, int64_t count, bool adds, CUstream stream, fpa_error *error)

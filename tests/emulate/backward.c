@@ -216,6 +216,8 @@ static void run_job(int index, void *argument)
     mkdir(folder, 0700);
     j->status = emulated_open(&emulated, j->code, facts->name, folder, f->folder, j->brief, &j->error);
     emulated.late = j->number % 2 ? LATE_COPIES : LATE_PRODUCTS;
+    if (j->multiprocessors)
+        emulated.cuda.room.multiprocessors = j->multiprocessors;
     if (j->pass_limit)
         emulated.cuda.pass_limit = j->pass_limit;
     if (!j->status && j->passes)

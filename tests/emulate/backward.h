@@ -25,13 +25,14 @@ int backward_head_named(const backward_fixture *f, const char *name);
 typedef struct backward_job {
     const backward_fixture *fixture;
     int head;
-    const char *code;   /* of the head, or a fault in it */
-    int number;         /* of its own */
-    bool brief;         /* a fault is found soon */
-    bool passes;        /* gradients are forward passes of other heads, where a call allows it, */
-    const char *values; /* text of the pass of values, with a fault; NULL: as it is */
-    size_t pass_limit;  /* of so many bytes of workspace; 0: as many as they need */
-    int64_t longest;    /* tokens; 0: three chunks and some */
+    const char *code;    /* of the head, or a fault in it */
+    int number;          /* of its own */
+    bool brief;          /* a fault is found soon */
+    bool passes;         /* gradients are forward passes of other heads, where a call allows it, */
+    const char *values;  /* text of the pass of values, with a fault; NULL: as it is */
+    size_t pass_limit;   /* of so many bytes of workspace; 0: as many as they need */
+    int multiprocessors; /* that the GPU has; 0: one, so that nothing is walked in segments */
+    int64_t longest;     /* tokens; 0: three chunks and some */
     /* what became of it */
     fpa_status status;
     fpa_error error;

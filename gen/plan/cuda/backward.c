@@ -204,6 +204,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         g->kernel[CUDA_BACKWARD_GATHER] = g->kernel[CUDA_BACKWARD_SCATTER] = plain;
     g->kernel[CUDA_BACKWARD_STATE] =
         (struct fpa_cuda_block){CUDA_THREADS, back->state.size, back->state_blocks};
+    g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;
     g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
 }
 

@@ -103,6 +103,7 @@ enum {
  *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output
  *   NAME_backward_state     the state before each chunk; or the one behind it, of queries and d_o, from the last chunk
  *   on
+ *   NAME_backward_segments  adds what earlier segments of such a walk left to the states of later ones
  *   NAME_backward_queries   d_q, from the state before the chunk and the chunk's own keys
  *   NAME_backward_keys      d_k and d_v, from the state behind the chunk and the chunk's own queries
  *   NAME_backward_gates     d_log_gate
@@ -141,7 +142,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 24
+#define FPA_CUDA_KERNELS 25
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -319,6 +320,9 @@ struct fpa_cuda_backward {
     /* the launch's share of the sequences */
     long long first_sequence, sequences;
     long long walks_back; /* NAME_backward_state: 1: queries and d_o, from behind */
+    float *totals; /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
+    /* NAME_backward_state: that a sequence is walked in at once, and chunks of one */
+    long long segments, segment_chunks;
     long long last;       /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count; /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;       /* NAME_backward_parts: 1: to what the sums are */
@@ -560,6 +564,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* split_reduction */
         { 0, 0, 0 }, /* backward_outputs */
         { 128, 20512, 2 }, /* backward_state */
+        { 128, 0, 0 }, /* backward_segments */
         { 128, 62016, 2 }, /* backward_queries */
         { 128, 62016, 2 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
@@ -633,6 +638,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
@@ -1205,7 +1211,9 @@ template <int tokens> __device__ __forceinline__ void fetch_gates(u32 gates, con
 /* ---- states between chunks ----
  *
  * Forth: S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j'. Back: the same of phi(q) and d_o', from the last chunk on.
- * Each warp owns WARP_UNITS units of features, and a block's columns of values. */
+ * Each warp owns WARP_UNITS units of features, and a block's columns of values. Where sequences are few, each is walked
+ * in segments at once, all but the first from nothing; NAME_backward_segments then adds to their copies what came
+ * before them. */
 
 /* Feature of a lane's sums c[u][n][2i], c[u][n][2i+1]; behind the last one is none. */
 __device__ __forceinline__ int feature_of(int unit, int i)
@@ -1247,6 +1255,20 @@ __device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_
 #pragma unroll
             for (int n = 0; n < ALL_TILES; n++)
                 *(u32 *)(row + n * 8) = copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]);
+        }
+}
+
+/* What a segment adds up to. */
+__device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], float *total, int unit, int block)
+{
+#pragma unroll
+    for (int u = 0; u < WARP_UNITS; u++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            float *row = total + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES + lane_column() * 2;
+#pragma unroll
+            for (int n = 0; n < ALL_TILES; n++)
+                *(float2 *)(row + n * 8) = float2{c[u][n][2 * i], c[u][n][2 * i + 1]};
         }
 }
 
@@ -1303,7 +1325,9 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
                                 const __grid_constant__ struct fpa_cuda_backward back)
 {
     const int block = blockIdx.x % COLUMN_BLOCKS, slice = blockIdx.x / COLUMN_BLOCKS % SLICES;
-    const u32 place = blockIdx.x / (COLUMN_BLOCKS * SLICES);
+    const u32 walk_number = blockIdx.x / (COLUMN_BLOCKS * SLICES), place = walk_number / (u32)back.segments;
+    const int segment = walk_number % (u32)back.segments;
+    const bool leaves_total = segment + 1 < back.segments;
     const struct key_head own = key_head_of(call, (u32)back.first_sequence + place);
     const bool walks_back = back.walks_back;
     const int unit = (slice * WARPS + (threadIdx.x >> 5)) * WARP_UNITS;
@@ -1319,7 +1343,7 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     const state_element *given = walks_back ? (const state_element *)back.d_state_out
         + own.b * back.d_state_out_stride[0] + own.head * back.d_state_out_stride[1]
                                             : given_state(call, own.b, own.head);
-    if (walks_back ? back.d_state_out : call.state_in)
+    if (segment == 0 && (walks_back ? back.d_state_out : call.state_in))
         each_sum(c, unit, block, [&](float &a, int f, int column) {
             a = state_to_float(given[state_place(f, column)]);
         });
@@ -1332,19 +1356,23 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     clear_panel(keys, ROWS * KEY_PITCH);
 
     /* The next panel's tokens are on their way while one is added up. */
-    const int last_chunk = walks_back ? 0 : chunks - 1;
-    const bool wanted = back.last || (walks_back && back.d_state_in); /* the state behind it */
-    walk at = {walks_back ? chunks - 1 : 0, 0, 0, 0};
+    const int first_step = segment * (int)back.segment_chunks, steps_left = chunks - first_step;
+    const int steps = steps_left < back.segment_chunks ? steps_left : (int)back.segment_chunks;
+    const int first_chunk = walks_back ? chunks - 1 - first_step : first_step;
+    const int last_chunk = first_chunk + (steps - 1) * step;
+    const bool wanted = leaves_total || back.last || (walks_back && back.d_state_in); /* the state behind it */
+    const auto is_walked = [&](int chunk) { return walks_back ? chunk >= last_chunk : chunk <= last_chunk; };
+    walk at = {first_chunk, 0, 0, 0};
     begin_chunk(at, call);
     const auto fetch = [&](const walk &w, int stage) {
         const side from = walks_back ? queries_side(call, back, own.b, own.head * group + w.member)
             : keys_side(call, own.b, own.head);
         fetch_side<PANEL>(raw, values + stage * PANEL * VALUE_PITCH, from, w.first, w.end);
     };
-    if (chunks > 0)
+    if (steps > 0)
         fetch(at, 0);
     copy_commit();
-    for (int stage = 0; at.chunk >= 0 && at.chunk < chunks; stage ^= 1) {
+    for (int stage = 0; is_walked(at.chunk); stage ^= 1) {
         const u32 panel_values = values + stage * PANEL * VALUE_PITCH + block * 8 * ALL_TILES * ELEMENT;
         walk next = at;
         go_on(next, call, members, step);
@@ -1364,13 +1392,17 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
             pack_other_queries(keys, raw, at.end - at.first);
         else
             pack_keys(keys, raw, at.end - at.first);
-        if (next.chunk >= 0 && next.chunk < chunks)
+        if (is_walked(next.chunk))
             fetch(next, stage ^ 1);
         copy_commit();
         add_panel(c, keys, row, panel_values, decay);
         at = next;
     }
     copy_wait<0>();
+    if (leaves_total) {
+        store_total(c, back.totals + ((i64)place * (back.segments - 1) + segment) * FEATURES16 * COLUMNS, unit, block);
+        return;
+    }
     if (back.last)
         store_copy(c, copies + (i64)(walks_back ? 0 : chunks) * FEATURES16 * COLUMNS, unit, block);
     if (walks_back && back.d_state_in) {
@@ -1379,6 +1411,56 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
         each_sum(c, unit, block, [&](float &a, int f, int column) {
             to[state_place(f, column)] = state_from_float(a);
         });
+    }
+}
+#endif
+
+/* A block adds to 16 bytes a thread of all copies of a segment: what is left of its start, which is what segments
+ * before it have left, in order. */
+#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
+extern "C" __global__ void __launch_bounds__(THREADS)
+gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call call,
+                                   const __grid_constant__ struct fpa_cuda_backward back)
+{
+    enum { NUMBERS = 16 / (int)sizeof(copy_element), COPY = FEATURES16 * COLUMNS,
+          BLOCKS = (COPY / NUMBERS + THREADS - 1) / THREADS };
+    const i64 first = (i64)(blockIdx.x % BLOCKS * THREADS + threadIdx.x) * NUMBERS;
+    const u32 segments = (u32)back.segments - 1, place = blockIdx.x / BLOCKS / segments;
+    const int segment = blockIdx.x / BLOCKS % segments + 1, chunks = (int)call.chunks, each = (int)back.segment_chunks;
+    if (first >= COPY)
+        return;
+    const auto chunk_at = [&](int number) { return back.walks_back ? chunks - 1 - number : number; };
+    const float2 *sums = gate_sums_of(call, key_head_of(call, (u32)back.first_sequence + place).bh);
+    const auto decay_of = [&](int number) {
+        const i64 end = (chunk_at(number) + 1) * call.chunk;
+        const float2 last = sums[(end < call.length ? end : call.length) - 1];
+        return power_of_two(last.x + last.y);
+    };
+    float start[NUMBERS] = {};
+    for (int before = 0; before < segment; before++) {
+        const float *total = back.totals + ((i64)place * segments + before) * COPY + first;
+        float left = before > 0 ? 1.0f : 0.0f;
+        for (int number = before * each; before > 0 && number < (before + 1) * each; number++)
+            left *= decay_of(number);
+#pragma unroll
+        for (int i = 0; i < NUMBERS; i++)
+            start[i] = left * start[i] + total[i];
+    }
+    copy_element *copies = (copy_element *)(back.walks_back ? back.reversed : back.states) + (i64)place * (chunks + 1)
+        * COPY + first;
+    const int begin = segment * each, behind = begin + each < chunks ? begin + each : chunks;
+    for (int number = begin; number < behind + (behind == chunks && back.last); number++) {
+        copy_element *copy = copies + (i64)(chunk_at(number) + (back.walks_back ? 1 : 0)) * COPY;
+        uint4 piece = *(uint4 *)copy;
+        u32 *word = &piece.x;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            word[i] = copy_pair(copy_low(word[i]) + start[2 * i], copy_high(word[i]) + start[2 * i + 1]);
+        *(uint4 *)copy = piece;
+        const float left = number < behind ? decay_of(number) : 1.0f;
+#pragma unroll
+        for (int i = 0; i < NUMBERS; i++)
+            start[i] *= left;
     }
 }
 #endif

@@ -106,6 +106,7 @@ enum {
  *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output
  *   NAME_backward_state     the state before each chunk; or the one behind it, of queries and d_o, from the last chunk
  *   on
+ *   NAME_backward_segments  adds what earlier segments of such a walk left to the states of later ones
  *   NAME_backward_queries   d_q, from the state before the chunk and the chunk's own keys
  *   NAME_backward_keys      d_k and d_v, from the state behind the chunk and the chunk's own queries
  *   NAME_backward_gates     d_log_gate
@@ -144,7 +145,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 24
+#define FPA_CUDA_KERNELS 25
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -322,6 +323,9 @@ struct fpa_cuda_backward {
     /* the launch's share of the sequences */
     long long first_sequence, sequences;
     long long walks_back; /* NAME_backward_state: 1: queries and d_o, from behind */
+    float *totals; /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
+    /* NAME_backward_state: that a sequence is walked in at once, and chunks of one */
+    long long segments, segment_chunks;
     long long last;       /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count; /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;       /* NAME_backward_parts: 1: to what the sums are */
@@ -559,6 +563,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 64, 0, 0 }, /* split_reduction */
         { 0, 0, 0 }, /* backward_outputs */
         { 0, 0, 0 }, /* backward_state */
+        { 0, 0, 0 }, /* backward_segments */
         { 0, 0, 0 }, /* backward_queries */
         { 0, 0, 0 }, /* backward_keys */
         { 0, 0, 0 }, /* backward_gates */
@@ -632,6 +637,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
