@@ -108,6 +108,8 @@ enum {
  *   NAME_backward_gates     d_log_gate
  *   NAME_backward_parts     adds up what blocks have left of the gradients of matrices, of each sequence
  *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
+ *   NAME_backward_gather    rows of forward passes that are gradients: queries with d_o, keys with values (some heads)
+ *   NAME_backward_scatter   and what such a pass gave, to d_k or d_v
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
  * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of
@@ -139,7 +141,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 22
+#define FPA_CUDA_KERNELS 24
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -185,9 +187,10 @@ struct fpa_cuda_geometry {
     int lift_tokens;    /* tokens of a head that a block of it takes, of all batches */
     int lift_steps;     /* blocks of rows, which such blocks may share */
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
-    int key_mask;       /* 1: a mask of keys is given */
-    int vector_rows;    /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    int pack_tokens;    /* that a block of it takes */
+    int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
+    int key_mask;              /* 1: a mask of keys is given */
+    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
@@ -207,15 +210,23 @@ struct fpa_cuda_geometry {
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
-    int backward_per_head;                              /* and of those that each has */
+    int backward_per_head; /* and of those that each has */
+    int pass_width;        /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
+    int pass_values;       /* where d_o and values begin in it, */
+    int pass_input;        /* and what such passes read of it */
+    int pass_d, pass_dv;   /* d and dv of the head */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 16
+#define FPA_CUDA_VERSION 17
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
+
+/* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
+#define FPA_CUDA_PASS_TOKENS 32
+#define FPA_CUDA_BACKWARD_OUTPUTS 16
 
 /* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
  * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
@@ -284,6 +295,7 @@ struct fpa_cuda_call {
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
+    long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
 };
@@ -310,6 +322,12 @@ struct fpa_cuda_backward {
     long long last;       /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count; /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;       /* NAME_backward_parts: 1: to what the sums are */
+    /* of forward passes that are gradients: rows [sequences][length][pass_width], q and d_o / n, k and v */
+    void *pass_queries, *pass_keys;
+    const void *
+        pass_result; /* [sequences][length][d in whole pieces of 8], or of dv: what NAME_backward_scatter reads */
+    long long pass_reversed;   /* 1: from the last token on */
+    long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -518,7 +536,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    16, /* version */
+    17, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -542,6 +560,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
+        { 0, 0, 0 }, /* backward_gather */
+        { 0, 0, 0 }, /* backward_scatter */
     },
     64, /* features */
     32, /* columns */
@@ -563,6 +583,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* lift_tokens */
     0, /* lift_steps */
     0, /* cluster_maps */
+    0, /* cluster_reverses */
     0, /* key_mask */
     0, /* vector_rows */
     0, /* pack_tokens */
@@ -584,6 +605,11 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
+    0, /* pass_width */
+    0, /* pass_values */
+    0, /* pass_input */
+    32, /* pass_d */
+    32, /* pass_dv */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
@@ -607,6 +633,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
     },
     { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* totals */
 };
