@@ -5,8 +5,8 @@
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   results gallery experiments docs-check gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench generated tidy
-#   format format-check smoke coverage clean: docs/command.md, "make"
+#   results gallery experiments docs-check torch-test gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench
+#   generated tidy format format-check smoke coverage clean: docs/command.md, "make"
 #   install uninstall install-check dist wheel wheel-check fresh-check: docs/install.md
 
 VERSION   := $(strip $(file <VERSION))
@@ -110,7 +110,7 @@ wrapped := malloc calloc realloc strdup strndup write fsync rename
 comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
-.PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack \
+.PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack torch-test \
         gpu-bench gpu-table results gallery experiments asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
         generated tidy format clean install uninstall install-check dist wheel wheel-check \
         fresh-check
@@ -251,6 +251,10 @@ gpu-test: $(BUILD)/fpac $(gpu_tests)
 
 gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open
 	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open
+
+# With torch from PyPI, in build/torch; skipped, and said so, where that cannot be had.
+torch-test: $(BUILD)/fpac $(BUILD)/libfpa.so
+	@PYTHON=$(PYTHON) tools/torch-test.sh $(BUILD)
 
 # Programs take several times as long.
 asan ubsan: export TEST_SECONDS ?= 7200

@@ -14,9 +14,10 @@ struct fpa_kernel {
     fpa_kernel *passes
         [PASSES]; /* whose forward passes are gradients, beside `backward`'s kernels; NULL: none, or its own */
     char backward_verdict[512];
-    fpa_verdict verdict;         /* figures are those of this process; of a stored verdict only the text */
-    const char **weight_names;   /* [description.weight_count], texts of the head */
-    fpa_description description; /* its texts are the head's, the facts' and the verdict's */
+    fpa_verdict verdict;       /* figures are those of this process; of a stored verdict only the text */
+    const char **weight_names; /* [description.weight_count], texts of the head */
+    fpa_weight_shape *weight_shapes; /* [description.weight_count] */
+    fpa_description description;     /* its texts are the head's, the facts' and the verdict's */
 };
 
 /* Unload the module and free everything. NULL is fine. */

@@ -16,7 +16,8 @@
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* What make test runs: each type, gates, normalisers, sums of terms, matrices, several blocks of columns. */
-static const char *const fixed[] = {"gated", "gatednorm", "half", "odd", "learned", "shared", "wide", "tf32"};
+static const char *const fixed[] = {"gated",   "gatednorm", "half",  "odd",
+                                    "learned", "shared",    "wider", "tf32"};
 
 static bool is_run(const fpa_head *head)
 {

@@ -107,6 +107,12 @@ class Options(Structure):
     ]
 
 
+class WeightShape(Structure):
+    """fpa_weight_shape."""
+
+    _fields_ = [("rows", c_int), ("columns", c_int), ("per_head", c_int)]
+
+
 class Description(Structure):
     """fpa_description."""
 
@@ -137,6 +143,7 @@ class Description(Structure):
         ("heads", c_int),
         ("window", c_int),
         ("backward_verdict", c_char_p),
+        ("weight_shapes", POINTER(WeightShape)),
     ]
 
 

@@ -111,7 +111,13 @@ NAMES = ("q", "k", "v", "log_gate", "state")
 
 
 def run_backward(
-    calls: Calls, kind: Kind, saved: Saved, d_o: Array, d_state: Array | None, wanted: frozenset[str], weights: list[bool]
+    calls: Calls,
+    kind: Kind,
+    saved: Saved,
+    d_o: Array,
+    d_state: Array | None,
+    wanted: frozenset[str],
+    weights: list[bool],
 ) -> tuple[dict[str, Array], list[Array | None]]:
     """Gradients of the wanted operands, and of those matrices that are."""
     operands, widths, k = saved.operands, calls.widths, saved.operands.k

@@ -8,6 +8,20 @@ from . import abi
 
 
 @dataclass(frozen=True)
+class WeightShape:
+    """What a call gives of a run-time matrix."""
+
+    rows: int
+    columns: int  # 0: a diagonal, of which the `rows` numbers on it are given
+    per_head: bool  # one a key and value head, else one for all
+
+    def axes(self, heads: int) -> tuple[int, ...]:
+        """Of the array that a call with so many key and value heads is given."""
+        own = (self.rows, self.columns) if self.columns else (self.rows,)
+        return (heads, *own) if self.per_head else own
+
+
+@dataclass(frozen=True)
 class Explanation:
     """What the library made of a head, on one target."""
 
@@ -36,11 +50,16 @@ class Explanation:
     key_mask: bool  # calls give a mask of keys
     heads: int  # key and value heads that calls have, as the head's constants do; 0: any number
     window: int  # newest keys that have the weight exp(scale q.k); 0: none
+    weight_shapes: tuple[WeightShape, ...]  # in the order of weight_names
 
     @property
     def state_bytes(self) -> int:
         """Of one sequence and head."""
         return self.state_elements * abi.DTYPES[self.state_dtype][1] // 8
+
+
+def _shape(of: abi.WeightShape) -> WeightShape:
+    return WeightShape(of.rows, of.columns, bool(of.per_head))
 
 
 def explain(about: abi.Description) -> Explanation:
@@ -71,4 +90,5 @@ def explain(about: abi.Description) -> Explanation:
         key_mask=bool(about.key_mask),
         heads=about.heads,
         window=about.window,
+        weight_shapes=tuple(_shape(about.weight_shapes[i]) for i in range(about.weight_count)),
     )

@@ -168,8 +168,8 @@ class Head:
         positions: Array | None = None,
         key_mask: Array | None = None,
     ) -> Any:
-        """o of tokens that are decoded, one or a few; the state is updated in place. Shapes as in a call, and `recent` of
-        heads with a window, too."""
+        """o of tokens that are decoded, one or a few; the state is updated in place. Shapes as in a call, and
+        `recent` of heads with a window, too."""
         _needs_state(state)
         tokens = (positions, key_mask)
         return self._run(q, k, v, log_gate, weights, state, abi.RECURRENT, recent, STATE_UPDATED, tokens)[0]

@@ -139,6 +139,7 @@ def _fake_saving(
     key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int, with_state: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     o, new = _like(key, _operands(q, k, v, log_gate, weights, state, form))
+    assert o is not None and new is not None  # q is given
     den = q.new_empty(q.shape[:3], dtype=torch.float32) if find_calls(key).widths.normalized else _empty(k)
     return o, den, new if with_state else _empty(k)
 
@@ -154,9 +155,7 @@ def _run_backward(
     o: Tensor, den: Tensor, d_o: Tensor, d_state: Any, form: int, needs: Any,
 ) -> list[Tensor]:  # fmt: skip
     calls = find_calls(key)
-    saved = Saved(
-        _operands(q, k, v, log_gate, weights, state, form), o, den if calls.widths.normalized else None
-    )
+    saved = Saved(_operands(q, k, v, log_gate, weights, state, form), o, den if calls.widths.normalized else None)
     names, matrices = _asked(needs)
     found, of_matrices = run_backward(calls, TORCH, saved, d_o, d_state, names, matrices)
     return [found[name] for name in NAMES if name in names] + [x for x in of_matrices if x is not None]
@@ -194,9 +193,7 @@ def _differentiate(ctx: Any, d_o: Any, d_den: Any, d_state: Any) -> tuple[Any, .
     d_o = torch.zeros_like(o) if d_o is None else d_o.contiguous()
     given = d_state.contiguous() if ctx.with_state and d_state is not None else None
     found = iter(
-        torch.ops.fpac.backward(
-            ctx.key, q, k, v, log_gate, list(weights), state, o, den, d_o, given, ctx.form, needs
-        )
+        torch.ops.fpac.backward(ctx.key, q, k, v, log_gate, list(weights), state, o, den, d_o, given, ctx.form, needs)
     )
     d_q, d_k, d_v, d_gate, d_given = [next(found) if need else None for need in needs[: len(NAMES)]]
     d_weights = [next(found) if need else None for need in needs_weights]

@@ -64,7 +64,9 @@ def check_gradients(operands: Operands, why: str = "this operator has no gradien
 def check_trains(calls: Calls, operands: Operands) -> None:
     """The head has gradients of such a call. UnsupportedError, in words: it has none."""
     if not calls.widths.backward:
-        check_gradients(operands, f"{calls.widths.name} was opened without gradients (backward=True opens it with them)")
+        check_gradients(
+            operands, f"{calls.widths.name} was opened without gradients (backward=True opens it with them)"
+        )
     if operands.keeps == STATE_UPDATED:
         check_gradients(operands, "a state that is updated in place has no gradients")
     if operands.recent or operands.form == abi.RECURRENT:

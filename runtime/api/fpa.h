@@ -61,6 +61,13 @@ typedef struct fpa_options {
                      them: docs/c-api.md */
 } fpa_options;
 
+/* What a call gives of a run-time matrix; with per_head the key/value heads' axis comes first. */
+typedef struct fpa_weight_shape {
+    int rows;
+    int columns;  /* 0: a diagonal, of which the `rows` numbers on it are given */
+    int per_head; /* 1: one a key/value head; 0: one for all */
+} fpa_weight_shape;
+
 /* What a kernel is; valid until fpa_close. */
 typedef struct fpa_description {
     const char *name;   /* of the head */
@@ -84,7 +91,8 @@ typedef struct fpa_description {
     int key_mask;        /* 1: calls give a mask of keys */
     int heads;           /* key/value heads that calls have, as the head's constants do; 0: any number */
     int window;          /* newest keys that have the weight exp(scale q.k); 0: none */
-    const char *backward_verdict; /* of the gradients, as verdict; NULL: opened without them */
+    const char *backward_verdict;          /* of the gradients, as verdict; NULL: opened without them */
+    const fpa_weight_shape *weight_shapes; /* [weight_count] */
 } fpa_description;
 
 /* Operands of one call. Axes: B batch, L tokens, Hq query heads, H key/value heads (Hq a multiple

@@ -391,13 +391,21 @@ static fpa_status list_weights(fpa_kernel *kernel, fpa_error *error)
     int count = 0;
 
     kernel->weight_names = calloc((size_t)head->matrix_count + 1, sizeof *kernel->weight_names);
-    if (!kernel->weight_names)
+    kernel->weight_shapes = calloc((size_t)head->matrix_count + 1, sizeof *kernel->weight_shapes);
+    if (!kernel->weight_names || !kernel->weight_shapes)
         return fail_memory(error);
-    for (int m = 0; m < head->matrix_count; m++)
-        if (head->matrices[m].kind != FPA_MATRIX_CONSTANT)
-            kernel->weight_names[count++] = head->matrices[m].name;
+    for (int m = 0; m < head->matrix_count; m++) {
+        const fpa_matrix *matrix = &head->matrices[m];
+        if (matrix->kind == FPA_MATRIX_CONSTANT)
+            continue;
+        const bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
+        kernel->weight_names[count] = matrix->name;
+        kernel->weight_shapes[count++] =
+            (fpa_weight_shape){matrix->rows, diagonal ? 0 : matrix->cols, matrix->per_head};
+    }
     kernel->description.weight_count = count;
     kernel->description.weight_names = kernel->weight_names;
+    kernel->description.weight_shapes = kernel->weight_shapes;
     return FPA_OK;
 }
 
@@ -476,5 +484,6 @@ void kernel_free(fpa_kernel *kernel)
         kernel_free(kernel->passes[i]);
     head_free(kernel->head);
     free(kernel->weight_names);
+    free(kernel->weight_shapes);
     free(kernel);
 }

@@ -46,7 +46,7 @@ static const char heads[] =
     "3) }, "
     "term { some(8, 16, 4), some(4, 16, 5), weight = 3 } } }),\n"
     "  h('wide', { dv = 88, normalize = 'sum', terms = linear {} }),\n"
-    "  h('wider', { dv = 128, terms = linear {} }),\n"
+    "  h('wider', { dv = 160, terms = linear {} }),\n"
     "  h('fp32', { dtype = 'f32', gate = true, dv = 20, normalize = 'sum' }),\n"
     "  h('fp32learned', { dtype = 'f32', dv = 12, terms = { term { trainable { name = 'a', rows = 10 }, "
     "identity() } "

@@ -40,7 +40,8 @@ return {
          terms = term { coordinates { identity(), map = softplus, angle = "a", phase = "b", amplitude = "c" } } },
   head { name = "counted", d = 8, dv = 4, positions = 1,
          terms = term { coordinates { identity(), map = elu_plus_one, angle = "a" } } },
-  head { name = "windowed", d = 8, dv = 4, window = 9, scale = 1 / 2, normalize = "sum", terms = taylor { degree = 2 } },
+  head { name = "windowed", d = 8, dv = 4, window = 9, scale = 1 / 2, normalize = "sum",
+         terms = taylor { degree = 2 } },
   head { name = "brain", d = 8, dv = 8, dtype = "bf16", normalize = "sum", scale = 1 / 4, terms = square },
 }
 """

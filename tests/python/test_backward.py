@@ -33,7 +33,9 @@ class Backward(unittest.TestCase):
 
         def run(given):
             plain = {name: array for name, array in given.items() if name not in matrices}
-            return mine(**plain, weights=[given[name] for name in matrices] or None, return_state=True, return_saved=True)
+            return mine(
+                **plain, weights=[given[name] for name in matrices] or None, return_state=True, return_saved=True
+            )
 
         def loss(name, x):
             o, state, _ = run({**arrays, name: x.astype("float32")})

@@ -120,6 +120,7 @@ class Header(unittest.TestCase):
             (abi.Tensors, "fpa_tensors", {}),
             (abi.Options, "fpa_options", {}),
             (abi.Description, "fpa_description", {}),
+            (abi.WeightShape, "fpa_weight_shape", {}),
             (abi.ErrorText, "fpa_error", {}),
         ):
             fields = [field for field, _ in structure._fields_]

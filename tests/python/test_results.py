@@ -166,6 +166,10 @@ class Results(unittest.TestCase):
         q, k, v = operands(mine.explain(), 20)
         a, b = numbers(5, 2, 3, 8), numbers(6, 5, 8)
         self.assertEqual(mine.weight_names, ("A", "B"))
+        shapes = mine.explain().weight_shapes
+        self.assertEqual([(s.rows, s.columns, s.per_head) for s in shapes], [(3, 8, True), (5, 8, False)])
+        self.assertEqual([s.axes(2) for s in shapes], [(2, 3, 8), (5, 8)])
+        self.assertEqual(head("weighted").explain().weight_shapes[0].axes(4), (4, 8))
         self.assertTrue(same_bits(mine(q, k, v, weights={"B": b, "A": a}), mine(q, k, v, weights=[a, b])))
 
     def test_a_call_gives_the_same_bits_again(self):

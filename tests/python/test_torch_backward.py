@@ -140,9 +140,7 @@ class Operators(unittest.TestCase):
     def test_a_graph_without_a_break(self):
         mine = trained("mean")
         torch._dynamo.reset()
-        compiled = torch.compile(
-            lambda q, k, v: mine(q * 1.5, k, v) + 1, fullgraph=True, backend="aot_eager"
-        )
+        compiled = torch.compile(lambda q, k, v: mine(q * 1.5, k, v) + 1, fullgraph=True, backend="aot_eager")
         ours, theirs = leaves(mine, 20), leaves(mine, 20)
         compiled(*ours).square().sum().backward()
         (mine(theirs[0] * 1.5, *theirs[1:]) + 1).square().sum().backward()

@@ -35,11 +35,12 @@ static void place_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
  * other tokens of the chunk. */
 static void place_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    const int rows = plan->cuda.rows->row_count, gate = plan->head->gate ? 8 : 0;
+    const int rows = plan->cuda.rows->row_count;
+    const int gates = plan->head->gate ? 8 * back->query_tokens + 12 * back->panel : 0;
     fpa_cuda_memory *own = &back->own;
     own->values = rows * back->query_pitch;
     own->gates = own->values + back->query_tokens * back->value_pitch;
-    own->output = round_up(own->gates + gate * (back->query_tokens + back->panel), 16);
+    own->output = round_up(own->gates + gates, 16);
     own->raw = own->tiles = own->output + back->query_tokens / 16 * back->sum_blocks * 512;
     own->queries = own->raw + rows * back->key_pitch;
     own->keys = own->queries + 2 * back->panel * back->value_pitch;
@@ -76,10 +77,14 @@ static int count_entries(const fpa_plan *plan)
 
 static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    enum { MOST = 9 }; /* tiles whose sums have registers */
+    enum {
+        OWN = 17,
+        OF_UNITS = 36
+    }; /* tiles whose sums have registers: of own tokens, and of a warp's units of a state */
+    const int units = OF_UNITS / plan->cuda.rows->warp_units, most = units < OWN ? units : OWN;
     const int tiles = (plan->head->dv + (plan->head->normalize != FPA_NORMALIZE_NONE) + 7) / 8;
     fpa_columns *columns = &back->columns;
-    columns->blocks = (tiles + MOST - 1) / MOST;
+    columns->blocks = (tiles + most - 1) / most;
     columns->tiles = columns->all = (tiles + columns->blocks - 1) / columns->blocks;
     /* the last block of an odd number reads one more */
     back->value_tiles = round_up(columns->blocks * columns->tiles + columns->tiles % 2, 2);

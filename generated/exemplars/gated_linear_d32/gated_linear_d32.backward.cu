@@ -491,6 +491,11 @@ __device__ __forceinline__ float get_float(u32 address)
     return __uint_as_float(get_word(address));
 }
 
+__device__ __forceinline__ void put_float(u32 address, float a)
+{
+    put_word(address, __float_as_uint(a));
+}
+
 __device__ __forceinline__ float2 get_floats(u32 address)
 {
     float2 a;
@@ -555,8 +560,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* split_reduction */
         { 0, 0, 0 }, /* backward_outputs */
         { 128, 20512, 2 }, /* backward_state */
-        { 128, 61760, 2 }, /* backward_queries */
-        { 128, 61760, 2 }, /* backward_keys */
+        { 128, 62016, 2 }, /* backward_queries */
+        { 128, 62016, 2 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
@@ -1066,13 +1071,6 @@ __device__ __forceinline__ left left_of(const float (*c)[4])
              pair_of(c[1][2], c[1][3])}};
 }
 
-/* The same beside copies of states, which are bf16. */
-__device__ __forceinline__ left copied_of(const float (*c)[4])
-{
-    return {{copy_pair(c[0][0], c[0][1]), copy_pair(c[0][2], c[0][3]), copy_pair(c[1][0], c[1][1]),
-             copy_pair(c[1][2], c[1][3])}};
-}
-
 __device__ __forceinline__ left copied(const left &a)
 {
     return a;
@@ -1138,23 +1136,6 @@ template <typename numbers> __device__ __forceinline__ void right_of(right *b, c
 struct chosen_rows {
     u32 pair[2];
 };
-
-__device__ __forceinline__ chosen_rows rows_chosen(const u16 *row)
-{
-    return {{*(const u32 *)(row + lane_column() * 2), *(const u32 *)(row + 8 + lane_column() * 2)}};
-}
-
-/* b[i][n] = 1 where feature i of a unit has row first + n, else 0. */
-__device__ __forceinline__ right right_chosen(const chosen_rows &rows, int first)
-{
-    const u32 wanted = first + lane_row();
-    right b;
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-        b.word[i] = ((rows.pair[i] & 0xffff) == wanted ? 0x3f80u : 0) | (rows.pair[i] >> 16 == wanted ? 0x3f800000u
-                                                                         : 0);
-    return b;
-}
 
 /* Rows one after the other. */
 struct consecutive {
@@ -1407,17 +1388,6 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
  * A warp adds up those of its tokens in shared memory, as sums of products lie in its lanes: each lane reads and writes
  * its own. Those of 16 tokens are blocks of 8 rows; behind them are those of dots whose rows are no whole blocks. */
 
-/* Blocks of 8 rows of factor l of unit u: row_blocks[first_block[l][u]] and those before first_block[l][u + 1]. */
-static __device__ const u16 first_block[FACTORS][5] = {
-    {
-        0, 2, 4, 4, 4,
-    },
-};
-
-static __device__ const u16 row_blocks[5] = {
-    0, 1, 2, 3, 0,
-};
-
 /* Address of the lane's sums of a block of rows, of tile m of the warp's tokens. */
 __device__ __forceinline__ u32 sums_address(u32 sums, int m, int block)
 {
@@ -1442,21 +1412,6 @@ __device__ __forceinline__ void put_sums(u32 address, const float *c)
     u32 a[4] = {__float_as_uint(c[0]), __float_as_uint(c[1]), __float_as_uint(c[2]), __float_as_uint(c[3])};
     asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" : : "r"(address), "r"(a[0]), "r"(a[1]), "r"(a[2]),
                  "r"(a[3]) : "memory");
-}
-
-/* Sums of a block that the next features may add to, too. */
-struct kept_sums {
-    float c[OWN_TILES][4];
-    int block; /* -1: none */
-};
-
-__device__ __forceinline__ void leave_sums(const kept_sums &kept, u32 sums)
-{
-    if (kept.block < 0)
-        return;
-#pragma unroll
-    for (int m = 0; m < OWN_TILES; m++)
-        put_sums(sums_address(sums, m, kept.block), kept.c[m]);
 }
 
 /* ---- from a state ---- */
@@ -1488,20 +1443,11 @@ __device__ __forceinline__ u32 own_values(const own_tokens &own, int m)
 
 /* What tables say of a unit, fetched before its products. */
 struct unit_tables {
-    int first[FACTORS], end[FACTORS]; /* of row_blocks */
-    int block[FACTORS];               /* the first one */
-    chosen_rows rows[FACTORS];
 };
 
 template <bool keys> __device__ __forceinline__ unit_tables tables_of(int unit)
 {
     unit_tables a;
-#pragma unroll
-    for (int l = 0; l < FACTORS; l++) {
-        a.first[l] = first_block[l][unit], a.end[l] = first_block[l][unit + 1];
-        a.block[l] = row_blocks[a.first[l]];
-        a.rows[l] = rows_chosen(&feature_rows[l][unit * 16]);
-    }
     return a;
 }
 
@@ -1515,45 +1461,16 @@ __device__ __forceinline__ float other_factors(const left *factor, int l, int s,
     return product;
 }
 
-/* Gradients d of a unit's features, of the warp's tokens, become those of its rows; by products with a matrix of ones
- * and zeros, which adds up what goes to the same row. */
-__device__ __forceinline__ void contract(const float (*d)[2][4], const left (*factor)[FACTORS],
-                                         const unit_tables &tables, kept_sums *kept, u32 sums)
+/* Gradients d of a unit's features, of the warp's tokens: features are rows. */
+__device__ __forceinline__ void contract(const float (*d)[2][4], int unit, u32 sums)
 {
+    if (unit >= UNITS) /* behind the last one of a tile */
+        return;
 #pragma unroll
-    for (int l = 0; l < FACTORS; l++) {
-        left a[OWN_TILES];
+    for (int m = 0; m < OWN_TILES; m++)
 #pragma unroll
-        for (int m = 0; m < OWN_TILES; m++) {
-            float g[2][4];
-#pragma unroll
-            for (int s = 0; s < 2; s++)
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    g[s][i] = d[m][s][i] * other_factors(factor[m], l, s, i);
-            a[m] = copied_of(g);
-        }
-        for (int i = tables.first[l]; i < tables.end[l]; i++) {
-            const int block = i == tables.first[l] ? tables.block[l] : row_blocks[i];
-            const right b = right_chosen(tables.rows[l], block * 8);
-            if (kept[l].block != block) {
-                leave_sums(kept[l], sums);
-                kept[l].block = block;
-#pragma unroll
-                for (int other = 0; other < FACTORS; other++)
-                    if (other != l && kept[other].block == block) {
-                        leave_sums(kept[other], sums);
-                        kept[other].block = -1;
-                    }
-#pragma unroll
-                for (int m = 0; m < OWN_TILES; m++)
-                    get_sums(kept[l].c[m], sums_address(sums, m, block));
-            }
-#pragma unroll
-            for (int m = 0; m < OWN_TILES; m++)
-                copied_product(kept[l].c[m], a[m], b);
-        }
-    }
+        for (int s = 0; s < 2; s++)
+            put_sums(sums_address(sums, m, unit * 2 + s), d[m][s]);
 }
 
 /* total[m][row]: features times their gradients. */
@@ -1611,10 +1528,9 @@ struct own_operands {
 
 /* One unit: tile is its rows of the state. */
 template <bool keys>
-__device__ __forceinline__ void read_unit(own_sums &c, kept_sums *kept, const own_tokens &own,
-                                          const own_operands &operands, u32 tile, int unit, int block)
+__device__ __forceinline__ void read_unit(own_sums &c, const own_tokens &own, const own_operands &operands, u32 tile,
+                                          int unit, int block)
 {
-    const unit_tables tables = tables_of<keys>(unit);
     left factor[OWN_TILES][FACTORS];
 #pragma unroll
     for (int m = 0; m < OWN_TILES; m++)
@@ -1634,7 +1550,7 @@ __device__ __forceinline__ void read_unit(own_sums &c, kept_sums *kept, const ow
                 copied_product(d[m][1], a, b[1]);
             }
         }
-        contract(d, factor, tables, kept, own.sums);
+        contract(d, unit, own.sums);
         add_total(c.total, d, factor);
     }
     if (keys)
@@ -1657,10 +1573,6 @@ __device__ __forceinline__ void read_state(own_sums &c, const own_tokens &own, c
                                            int block)
 {
     enum { TILE = GROUP * 16 * TILE_PITCH };
-    kept_sums kept[FACTORS];
-#pragma unroll
-    for (int l = 0; l < FACTORS; l++)
-        kept[l].block = -1;
     own_operands operands;
 #pragma unroll
     for (int m = 0; m < OWN_TILES; m++)
@@ -1680,12 +1592,9 @@ __device__ __forceinline__ void read_state(own_sums &c, const own_tokens &own, c
         copy_commit();
 #pragma unroll 1
         for (int u = 0; u < GROUP; u++)
-            read_unit<keys>(c, kept, own, operands, tiles + group % STAGES * TILE + u * 16 * TILE_PITCH,
-                            group * GROUP + u, block);
+            read_unit<keys>(c, own, operands, tiles + group % STAGES * TILE + u * 16 * TILE_PITCH, group * GROUP + u,
+                            block);
     }
-#pragma unroll
-    for (int l = 0; l < FACTORS; l++)
-        leave_sums(kept[l], own.sums);
     copy_wait<0>();
     __syncthreads();
 }
@@ -1731,6 +1640,7 @@ struct other_tokens {
     u32 rows, values;
     int first, limit;
     u32 gates, own_gates;
+    u32 factors; /* of others, see fetch_panel_gates */
 };
 
 /* Rows of a dot: 16 of its steps. */
@@ -1800,6 +1710,32 @@ __device__ __forceinline__ void score_gradients(float (*g)[4], u32 own, u32 othe
     }
 }
 
+/* Sums of log-gates of a panel, and what is left of its keys at its last one, or of its first query's past at each
+ * query: one factor of what is left of a key at a query elsewhere. */
+template <bool keys>
+__device__ __forceinline__ void fetch_panel_gates(const other_tokens &others, const float2 *sums, int limit)
+{
+    const int last = (others.first + PANEL < limit ? others.first + PANEL : limit) - 1;
+    const float2 edge = sums[keys ? others.first : last];
+    for (int i = threadIdx.x; i < PANEL; i += THREADS) {
+        const float2 own = sums[others.first + i < last ? others.first + i : last];
+        put_floats(others.gates + i * 8, own);
+        put_float(others.factors + i * 4, keys ? gate_between(own, edge) : gate_between(edge, own));
+    }
+}
+
+/* The other factors, of a lane's rows of tile m. */
+template <bool keys> __device__ __forceinline__ void own_factors(float *factor, const other_tokens &others, int m)
+{
+    const float2 edge = get_floats(others.gates + (keys ? 0 : PANEL - 1) * 8);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float2 own =
+            get_floats(others.own_gates + (((threadIdx.x >> 5) * OWN_TILES + m) * 16 + i * 8 + lane_row()) * 8);
+        factor[i] = keys ? gate_between(edge, own) : gate_between(own, edge);
+    }
+}
+
 /* What is left of the key at the query, of the lane's number i of tile n. */
 template <bool keys>
 __device__ __forceinline__ float pair_decay(const other_tokens &others, int m, int n, int i, int at)
@@ -1834,28 +1770,50 @@ __device__ __forceinline__ void add_scored(float (*c)[4], const float (*s)[4], u
     }
 }
 
-/* What tile m of the warp's own tokens gets from PAIRS others, from token `at` of the panel on. */
-template <bool keys>
+/* What is left of keys at queries, of the lane's numbers; zero where there is no pair. whole: all tokens see each
+ * other. */
+template <bool keys, bool whole>
+__device__ __forceinline__ void pair_decays(float (*decay)[4], const own_tokens &own, const other_tokens &others, int m,
+                                            int at)
+{
+    const int own_first = own.first + ((threadIdx.x >> 5) * OWN_TILES + m) * 16, other_first = others.first + at;
+    float factor[2] = {};
+    if (whole)
+        own_factors<keys>(factor, others, m);
+#pragma unroll
+    for (int n = 0; n < PAIRS / 8; n++) {
+        const float2 other = whole ? get_floats(others.factors + (at + n * 8 + lane_column() * 2) * 4) : float2{};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const bool seen = whole || is_seen<keys>(own_first, other_first, others.limit, n, i);
+            decay[n][i] = whole ? factor[i >> 1] * (i & 1 ? other.y : other.x) : seen
+                ? pair_decay<keys>(others, m, n, i, at) : 0.0f;
+        }
+    }
+}
+
+/* What tile m of the warp's own tokens gets from PAIRS others, from token `at` of the panel on. Only the first block of
+ * columns has gradients of rows. */
+template <bool keys, bool whole>
 __device__ __forceinline__ void add_pairs(own_sums &c, const own_tokens &own, const other_tokens &others, int m, int at,
                                           int block)
 {
-    const int own_first = own.first + ((threadIdx.x >> 5) * OWN_TILES + m) * 16, other_first = others.first + at;
     const u32 rows = others.rows + at * ELEMENT, values = others.values + at * VALUE_PITCH;
-    float g[PAIRS / 8][4] = {}, s[PAIRS / 8][4];
+    float g[PAIRS / 8][4] = {}, s[PAIRS / 8][4], decay[PAIRS / 8][4];
     float d0[PAIRS / 8][4] = {};
     add_dot<2>(d0, own_rows(own, m), rows, dot_rows);
     /* gradients of scores, then scores */
-    score_gradients(g, own_values(own, m), values);
+    if (block == 0)
+        score_gradients(g, own_values(own, m), values);
+    pair_decays<keys, whole>(decay, own, others, m, at);
 #pragma unroll
     for (int n = 0; n < PAIRS / 8; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const bool seen = is_seen<keys>(own_first, other_first, others.limit, n, i);
-            const float decay = seen ? pair_decay<keys>(others, m, n, i, at) : 0.0f;
             const float score = kernel_of(d0[n][i]);
-            g[n][i] *= decay;
-            s[n][i] = score * decay;
-            c.total[m][i >> 1] += block == 0 ? score * g[n][i] : 0.0f;
+            g[n][i] *= decay[n][i];
+            s[n][i] = score * decay[n][i];
+            c.total[m][i >> 1] += score * g[n][i]; /* of the first block; elsewhere g is 0 */
             const float e0 = d0[n][i];
             /* the dots' gradients in their place */
             d0[n][i] = slope_0(e0) * g[n][i];
@@ -1879,14 +1837,19 @@ __device__ __forceinline__ void add_panel_pairs(own_sums &c, const own_tokens &o
 {
 #pragma unroll 1
     for (int at = 0; at < PANEL; at += PAIRS) {
-        if (others.first + at >= others.limit)
+        const int other_first = others.first + at;
+        if (other_first >= others.limit)
             break;
 #pragma unroll
         for (int m = 0; m < OWN_TILES; m++) {
             const int own_first = own.first + ((threadIdx.x >> 5) * OWN_TILES + m) * 16;
-            const int other_first = others.first + at;
-            if (keys ? other_first + PAIRS > own_first : other_first < own_first + 16)
-                add_pairs<keys>(c, own, others, m, at, block);
+            const int near = others.first, far = others.first + PANEL - 1; /* what the panel's factors are of */
+            const bool whole = other_first + PAIRS <= others.limit
+                && (keys ? own_first + 15 <= near : far <= own_first);
+            if (whole)
+                add_pairs<keys, true>(c, own, others, m, at, block);
+            else if (keys ? other_first + PAIRS > own_first : other_first < own_first + 16)
+                add_pairs<keys, false>(c, own, others, m, at, block);
         }
     }
 }
@@ -1954,8 +1917,8 @@ gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call c
     const int first = (blocks - 1 - item % blocks) * QUERY_TOKENS;
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), rest = shared + 41504;
-    const own_tokens own = {shared, shared + 9248, shared + 21024, first, chunk_end};
+    const u32 shared = shared_address(), rest = shared + 41760;
+    const own_tokens own = {shared, shared + 9248, shared + 21280, first, chunk_end};
     const side own_side = queries_side(call, back, b, query_head);
     const float2 *sums = gate_sums_of(call, key.bh);
     const u32 own_gates = shared + 19488;
@@ -1974,14 +1937,15 @@ gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call c
     if (chunk > 0 || call.state_in) {
         const copy_element *s = (const copy_element *)back.states + ((i64)place * (call.chunks + 1) + chunk)
             * FEATURES16 * COLUMNS;
-        read_state<false>(c, own, s, shared + 41504, block);
+        read_state<false>(c, own, s, shared + 41760, block);
         fade_own<false>(c, own, own_gates, sums[chunk_end - 1]);
     }
 
     /* panels of others, of each head that reads the same state; once one is packed the next one sets out */
-    const u32 raw = shared + 56640, values = shared + 46400;
+    const u32 raw = shared + 56896, values = shared + 46656;
     other_tokens others = {rest, values, 0, chunk_end};
     others.gates = own_gates + QUERY_TOKENS * 8;
+    others.factors = others.gates + PANEL * 8;
     others.own_gates = own_gates;
     const int begin = start, end = first + QUERY_TOKENS < chunk_end ? first + QUERY_TOKENS : chunk_end;
     const int panels = (end - begin + PANEL - 1) / PANEL, count = panels;
@@ -1996,7 +1960,7 @@ gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call c
         others.values = values + i % 2 * PANEL * VALUE_PITCH;
         copy_wait<0>();
         __syncthreads();
-        fetch_gates<PANEL>(others.gates, sums, others.first, chunk_end);
+        fetch_panel_gates<false>(others, sums, chunk_end);
         finish_values<PANEL>(others.values, side_of(i), true, others.first, end);
         pack_keys(others.rows, raw, end - others.first);
         if (i + 1 < count)
@@ -2031,8 +1995,8 @@ gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call
     const int length = (int)call.length, chunk_tokens = (int)call.chunk, first = item % blocks * QUERY_TOKENS;
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), rest = shared + 41504;
-    const own_tokens own = {shared, shared + 9248, shared + 21024, first, chunk_end};
+    const u32 shared = shared_address(), rest = shared + 41760;
+    const own_tokens own = {shared, shared + 9248, shared + 21280, first, chunk_end};
     const side own_side = keys_side(call, b, head);
     const float2 *sums = gate_sums_of(call, key.bh);
     const u32 own_gates = shared + 19488;
@@ -2051,14 +2015,15 @@ gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call
     if (chunk + 1 < call.chunks || back.d_state_out) {
         const copy_element *s = (const copy_element *)back.reversed + ((i64)place * (call.chunks + 1) + chunk + 1)
             * FEATURES16 * COLUMNS;
-        read_state<true>(c, own, s, shared + 41504, block);
+        read_state<true>(c, own, s, shared + 41760, block);
         fade_own<true>(c, own, own_gates, sums[chunk_end - 1]);
     }
 
     /* panels of others, of each head that reads the same state; once one is packed the next one sets out */
-    const u32 raw = shared + 56640, values = shared + 46400;
+    const u32 raw = shared + 56896, values = shared + 46656;
     other_tokens others = {rest, values, 0, chunk_end};
     others.gates = own_gates + QUERY_TOKENS * 8;
+    others.factors = others.gates + PANEL * 8;
     others.own_gates = own_gates;
     const int begin = first, end = chunk_end, panels = (end - begin + PANEL - 1) / PANEL;
     const int count = panels * (int)group;
@@ -2072,7 +2037,7 @@ gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call
         others.values = values + i % 2 * PANEL * VALUE_PITCH;
         copy_wait<0>();
         __syncthreads();
-        fetch_gates<PANEL>(others.gates, sums, others.first, chunk_end);
+        fetch_panel_gates<true>(others, sums, chunk_end);
         finish_values<PANEL>(others.values, side_of(i), false, others.first, end);
         pack_other_queries(others.rows, raw, end - others.first);
         if (i + 1 < count)
