@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernels of a pass are a module: a source, and files of its own. */
-typedef enum pass { FORWARD, BACKWARD, MODULES } pass;
+/* The kernels of each are a module: a source, and files of its own. */
+typedef enum direction { FORWARD, BACKWARD, DIRECTIONS } direction;
 
-static const struct pass_files {
+static const struct direction_files {
     manifest_file code, header, object, ptx;
     const char *infix; /* of their names */
-} passes[MODULES] = {
+} directions[DIRECTIONS] = {
     [FORWARD] = {MANIFEST_CODE, MANIFEST_HEADER, MANIFEST_OBJECT, MANIFEST_PTX, ""},
     [BACKWARD] = {MANIFEST_BACKWARD_CODE, MANIFEST_BACKWARD_HEADER, MANIFEST_BACKWARD_OBJECT,
                   MANIFEST_BACKWARD_PTX, ".backward"},
@@ -32,7 +32,7 @@ static const kind_of_files kinds[BACKENDS] = {
         {.code = "cu", .object = "cubin", .ptx = "ptx", .always_objects = true, .object_mode = 0666},
 };
 
-/* What is being written: a head for a target, and what was made of a pass so far. */
+/* What is being written: a head for a target, and what was made of a direction so far. */
 typedef struct writing {
     const bundle *b;
     const fpa_head *head;
@@ -86,19 +86,19 @@ static const char *isa_of(const fpa_target *target)
 }
 
 /* ending NULL: there is none. */
-static void name_file(const writing *w, pass of, manifest_file which, bool with_isa, const char *ending)
+static void name_file(const writing *w, direction of, manifest_file which, bool with_isa, const char *ending)
 {
     fpa_bundle_file *file = &w->entry->files[which];
     if (ending)
         snprintf(file->name, sizeof file->name, "%.63s%s%.12s%s.%s", w->head->name, with_isa ? "." : "",
-                 with_isa ? isa_of(w->target) : "", passes[of].infix, ending);
+                 with_isa ? isa_of(w->target) : "", directions[of].infix, ending);
 }
 
-static void name_files(const writing *w, pass of)
+static void name_files(const writing *w, direction of)
 {
     const bundle *b = w->b;
     const kind_of_files *kind = &kinds[w->target->backend];
-    const struct pass_files *its = &passes[of];
+    const struct direction_files *its = &directions[of];
     name_file(w, of, its->code, b->several, kind->code);
     name_file(w, of, its->header, b->several, kind->header);
     if (kind->always_objects || b->parts.objects)
@@ -168,7 +168,7 @@ static fpa_status verify_object(const writing *w, const fpa_backend *backend, co
 }
 
 /* Gradients run where the forward pass does. */
-static fpa_status write_object(const writing *w, pass of, const fpa_module *forward, made *m,
+static fpa_status write_object(const writing *w, direction of, const fpa_module *forward, made *m,
                                fpa_error *error)
 {
     const fpa_backend *backend = backend_find(w->target->name);
@@ -179,18 +179,18 @@ static fpa_status write_object(const writing *w, pass of, const fpa_module *forw
     if (!status && runs)
         status = verify_object(w, backend, forward, m, error);
     if (!status)
-        status = write_file(w, m->object.bytes, m->object.size, passes[of].object,
+        status = write_file(w, m->object.bytes, m->object.size, directions[of].object,
                             kinds[w->target->backend].object_mode, error);
     return status;
 }
 
-static fpa_status write_ptx(const writing *w, pass of, const fpa_source *source, fpa_error *error)
+static fpa_status write_ptx(const writing *w, direction of, const fpa_source *source, fpa_error *error)
 {
     nvrtc_report report;
     fpa_object text = {NULL, 0};
     fpa_status status = cuda_compile(w->b->options, source, true, &text, &report, error);
     if (!status)
-        status = write_file(w, text.bytes, text.size, passes[of].ptx, 0666, error);
+        status = write_file(w, text.bytes, text.size, directions[of].ptx, 0666, error);
     free(text.bytes);
     nvrtc_report_free(&report);
     return status;
@@ -198,15 +198,16 @@ static fpa_status write_ptx(const writing *w, pass of, const fpa_source *source,
 
 /* ---- an entry ---- */
 
-static fpa_status generate(const writing *w, pass of, fpa_source *source, fpa_error *error)
+static fpa_status generate(const writing *w, direction of, fpa_source *source, fpa_error *error)
 {
     return of == FORWARD ? source_generate(w->head, w->target->name, source, error)
                          : source_generate_backward(w->head, w->target->name, source, error);
 }
 
-static fpa_status write_pass(const writing *w, pass of, const fpa_module *forward, made *m, fpa_error *error)
+static fpa_status write_direction(const writing *w, direction of, const fpa_module *forward, made *m,
+                                  fpa_error *error)
 {
-    const struct pass_files *its = &passes[of];
+    const struct direction_files *its = &directions[of];
     fpa_status status = generate(w, of, &m->source, error);
     if (status)
         return status;
@@ -243,9 +244,9 @@ fpa_status bundle_entry_write(const bundle *b, const fpa_head *head, const fpa_t
     if (entry->backward)
         status = source_check_backward(head, target->name, error);
     if (!status)
-        status = write_pass(&w, FORWARD, NULL, &forward, error);
+        status = write_direction(&w, FORWARD, NULL, &forward, error);
     if (!status && entry->backward)
-        status = write_pass(&w, BACKWARD, &forward.module, &backward, error);
+        status = write_direction(&w, BACKWARD, &forward.module, &backward, error);
     free_made(&backward);
     free_made(&forward);
     return status;
