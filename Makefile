@@ -5,7 +5,7 @@
 #   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
-#   results gallery experiments docs-check torch-test gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench
+#   results gallery experiments train docs-check torch-test gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench
 #   generated tidy format format-check smoke coverage clean: docs/command.md, "make"
 #   install uninstall install-check dist wheel wheel-check fresh-check: docs/install.md
 
@@ -111,7 +111,7 @@ wrapped := malloc calloc realloc strdup strndup write fsync rename
 comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
-.PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack torch-test \
+.PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack torch-test train \
         gpu-bench gpu-table results gallery experiments asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
         generated tidy format clean install uninstall install-check dist wheel wheel-check \
         fresh-check
@@ -353,6 +353,12 @@ experiments: $(experiment_programs)
 	$(BUILD)/experiments/crossover experiments/crossover.lua docs/experiments
 	$(BUILD)/experiments/variance docs/experiments
 	$(BUILD)/experiments/fourier experiments/fourier.lua docs/experiments
+
+# Small models that learn, with torch as make torch-test has it. TRAIN: tasks and options of examples/train/train.py.
+TRAIN ?= recall text
+train: $(BUILD)/fpac $(BUILD)/libfpa.so
+	@python=$$(PYTHON=$(PYTHON) tools/torch-env.sh $(BUILD)) && \
+		PYTHONPATH=python FPAC_LIBRARY=$(BUILD)/libfpa.so $$python examples/train/train.py $(TRAIN) --folder docs/experiments
 
 $(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(call objects,experiments/call.c experiments/output.c) $(BUILD)/internal.a
 	@mkdir -p $(@D)
