@@ -1,7 +1,7 @@
 /* The emulation of CUDA kernels must be able to fail: emitted kernels with one mistake each
  * (emulate/faults.h) are found out.
  *
- * make test: of each place the first fault of each kind; make test-all: all faults. That a mistake can be
+ * make test: the first fault of each place and the first of each kind; make test-all: all faults. That a mistake can be
  * made in what is emitted today is tested of all of them, always. */
 #include "dear.h"
 #include "emulate/faults.h"
@@ -43,14 +43,15 @@ static const struct {
     [IN_MASKED_WINDOW] = {"nearlifted", WINDOW_CALL, 5},
 };
 
-/* The first of its place and kind. */
+/* The first of its place or of its kind. */
 static bool is_fixed(int index)
 {
-    for (int i = 0; i < index; i++)
-        if (emulated_faults[i].place == emulated_faults[index].place &&
-            emulated_faults[i].kind == emulated_faults[index].kind)
-            return false;
-    return true;
+    bool place = false, kind = false; /* seen before */
+    for (int i = 0; i < index; i++) {
+        place = place || emulated_faults[i].place == emulated_faults[index].place;
+        kind = kind || emulated_faults[i].kind == emulated_faults[index].kind;
+    }
+    return !place || !kind;
 }
 
 /* ---- what the fixed part has ---- */
