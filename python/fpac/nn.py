@@ -40,11 +40,13 @@ def initialize_weight(weight: Tensor, shape: WeightShape) -> None:
     """
     with torch.no_grad():
         for one in weight if shape.per_head else (weight,):
+            made = torch.empty_like(one, dtype=torch.float32)  # there is no decomposition of 16-bit numbers
             if shape.columns:
-                nn.init.orthogonal_(one, gain=(shape.columns / min(shape.rows, shape.columns)) ** 0.25)
+                nn.init.orthogonal_(made, gain=(shape.columns / min(shape.rows, shape.columns)) ** 0.25)
             else:
-                square = torch.empty_like(one).uniform_(0.5, 1.5)  # alike, two of a term would stay alike
-                one.copy_((square / square.square().mean().sqrt()).sqrt())
+                square = made.uniform_(0.5, 1.5)  # alike, two of a term would stay alike
+                made = (square / square.square().mean().sqrt()).sqrt()
+            one.copy_(made)
 
 
 def _refuse(where: str, message: str) -> None:

@@ -74,7 +74,14 @@ class Gradients(unittest.TestCase):
         return torch.autograd.grad(o, leaves, d_o)
 
     def test_they_agree_with_those_of_the_processor(self):
-        for name, limit in (("mean_f32", 1e-3), ("gated_f32", 1e-3), ("mean_bf16", 0.1), ("trained", 0.05)):
+        # of one normalised token o is v: gradients of q and k are what roundings leave of terms that cancel
+        cases = (
+            ("mean_f32", 1e-3, 1e-3),
+            ("gated_f32", 1e-3, 1e-3),
+            ("mean_bf16", 0.1, 0.05),
+            ("trained", 0.05, 1e-3),
+        )
+        for name, limit, left in cases:
             gpu, cpu = trained(name), trained(name, "c")
             source = torch.Generator().manual_seed(1)
             weights = {w: torch.randn(4, 16, 64, generator=source) / 8 for w in gpu.weight_names}
@@ -88,7 +95,7 @@ class Gradients(unittest.TestCase):
                     with self.subTest(name=name, length=length, gradient=i):
                         self.assertTrue(a.is_cuda and torch.equal(a, c), "the same bits again")
                         off = float((a.cpu().float() - b.float()).norm())
-                        self.assertLessEqual(off, limit * float(b.float().norm()) + 1e-3)
+                        self.assertLessEqual(off, limit * float(b.float().norm()) + left)
 
     def test_they_are_computed_in_the_current_stream(self):
         mine, side = trained("mean_bf16"), torch.cuda.Stream()

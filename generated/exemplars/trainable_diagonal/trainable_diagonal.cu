@@ -305,9 +305,9 @@ struct fpa_cuda_backward {
     /* the launch's share of the sequences */
     long long first_sequence, sequences;
     long long walks_back; /* NAME_backward_state: 1: queries and d_o, from behind */
-    float *totals; /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
-    /* NAME_backward_state: that a sequence is walked in at once, and chunks of one */
-    long long segments, segment_chunks;
+    float *totals;        /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
+    long long segments,
+        segment_chunks;   /* NAME_backward_state: that a sequence is walked in at once, and chunks of one */
     long long last;       /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count; /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;       /* NAME_backward_parts: 1: to what the sums are */
