@@ -102,8 +102,8 @@ static void place(pass *p, char *base)
     p->call.gates = take(base, &p->bytes, gates, 2 * sizeof(float));
     back->outputs =
         take(base, &p->bytes, g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0, 2 * sizeof(float));
-    back->query_sums = take(base, &p->bytes, g->gate ? queries : 0, sizeof(float));
-    back->key_sums = take(base, &p->bytes, g->gate ? p->sequences * f->length : 0, sizeof(float));
+    back->query_sums = take(base, &p->bytes, g->gate ? queries : 0, sizeof(double));
+    back->key_sums = take(base, &p->bytes, g->gate ? p->sequences * f->length : 0, sizeof(double));
     back->states = take(base, &p->bytes, copies, (size_t)g->copy_bytes);
     back->reversed = p->gates ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
     back->totals =

@@ -56,6 +56,8 @@ static const char heads[] =
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
     "  h('taylor', { d = 20, dv = 14, scale = 1 / 4, normalize = 'one_plus_sum', terms = { term {}, "
     "linear {}, power { degree = 2, weight = 1 / 2 } } }),\n"
+    "  h('graded', { dtype = 'f32', d = 8, dv = 8, chunk = 256, gate = true, normalize = 'one_plus_sum', "
+    "terms = term { trainable { name = 'W', rows = 4, shared = true }, identity() } }),\n"
     "  h('tf32', { dtype = 'f32', products = 'tf32x3', gate = true, dv = 20, normalize = 'sum' }),\n"
     "}\n";
 

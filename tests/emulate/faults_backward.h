@@ -54,7 +54,7 @@ static const struct cuda_backward_fault {
     {"gated",
      {"a gate's sum that is shifted by one", "d_log_gate at batch ... but the formula gives",
       "cuda_backward_gate_sum",
-      "sum = sum_up_to_lane(t >= first ? sum - (t + 1 < end ? (double)keys[t + 1] : 0) : 0);"}},
+      "sum = sum_up_to_lane(t >= first ? sum - (t + 1 < end ? keys[t + 1] : 0) : 0);"}},
     {"gated",
      {"a gate's sum that no boundary begins", "the RMS error of d_log_gate ... more than twice",
       "cuda_backward_anew", NULL}},

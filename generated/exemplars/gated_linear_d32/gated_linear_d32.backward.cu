@@ -310,9 +310,9 @@ struct fpa_cuda_backward {
     long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
     long long d_state_out_stride[2], d_state_in_stride[2];
     /* parts of the workspace */
-    float *outputs;    /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
-    float *query_sums; /* [B][query_heads][length]: what a query reads, times its gradient */
-    float *key_sums;   /* [B][H][length]: what a key gives */
+    float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
+    double *query_sums; /* [B][query_heads][length]: what a query reads, times its gradient */
+    double *key_sums;   /* [B][H][length]: what a key gives */
     /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
@@ -1555,16 +1555,22 @@ __device__ __forceinline__ void contract(const float (*d)[2][4], int unit, u32 s
             put_sums(sums_address(sums, m, unit * 2 + s), d[m][s]);
 }
 
+/* Totals of tokens, of which gates' gradients are differences: those of float32 have more of it than its 24 bits. */
+typedef float total_type;
+
 /* total[m][row]: features times their gradients. */
-__device__ __forceinline__ void add_total(float (*total)[2], const float (*d)[2][4], const left (*factor)[FACTORS])
+__device__ __forceinline__ void add_total(total_type (*total)[2], const float (*d)[2][4], const left (*factor)[FACTORS])
 {
 #pragma unroll
-    for (int m = 0; m < OWN_TILES; m++)
+    for (int m = 0; m < OWN_TILES; m++) {
+        total_type sum[2] = {};
 #pragma unroll
         for (int s = 0; s < 2; s++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                total[m][i >> 1] += d[m][s][i] * other_factors(factor[m], -1, s, i);
+                sum[i >> 1] += (total_type)d[m][s][i] * other_factors(factor[m], -1, s, i);
+        total[m][0] += sum[0], total[m][1] += sum[1];
+    }
 }
 
 /* The features of a unit, of 16 tokens, beside a copy of a state. */
@@ -1580,7 +1586,7 @@ __device__ __forceinline__ left features_of(const left *factor)
 /* What a block adds up beside gradients of rows. */
 struct own_sums {
     float values[OWN_TILES][ALL_TILES][4]; /* of keys: gradients of the block's columns of values */
-    float total[OWN_TILES][2];             /* scores, or features, times their gradients: of rows g and g + 8 */
+    total_type total[OWN_TILES][2];        /* scores, or features, times their gradients: of rows g and g + 8 */
 };
 
 /* What values get from one unit: gradients of a block's columns. */
@@ -1888,6 +1894,7 @@ __device__ __forceinline__ void add_pairs(own_sums &c, const own_tokens &own, co
     if (block == 0)
         score_gradients(g, own_values(own, m), values);
     pair_decays<keys, whole>(decay, own, others, m, at);
+    total_type sum[2] = {};
 #pragma unroll
     for (int n = 0; n < PAIRS / 8; n++)
 #pragma unroll
@@ -1895,11 +1902,12 @@ __device__ __forceinline__ void add_pairs(own_sums &c, const own_tokens &own, co
             const float score = kernel_of(d0[n][i]);
             g[n][i] *= decay[n][i];
             s[n][i] = score * decay[n][i];
-            c.total[m][i >> 1] += score * g[n][i]; /* of the first block; elsewhere g is 0 */
+            sum[i >> 1] += (total_type)score * g[n][i]; /* of the first block; elsewhere g is 0 */
             const float e0 = d0[n][i];
             /* the dots' gradients in their place */
             d0[n][i] = slope_0(e0) * g[n][i];
         }
+    c.total[m][0] += sum[0], c.total[m][1] += sum[1];
     /* what rows and values get */
     if (block == 0) {
         left a[PAIRS / 16];
@@ -1965,14 +1973,14 @@ __device__ __forceinline__ void store_values(const own_sums &c, element *to, i64
 }
 
 /* What queries read, or keys give, in all: a number a token. */
-__device__ __forceinline__ void store_totals(const own_sums &c, float *to, int count)
+__device__ __forceinline__ void store_totals(const own_sums &c, double *to, int count)
 {
 #pragma unroll
     for (int m = 0; m < OWN_TILES; m++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int token = ((threadIdx.x >> 5) * OWN_TILES + m) * 16 + i * 8 + lane_row();
-            float sum = c.total[m][i];
+            total_type sum = c.total[m][i];
             sum += __shfl_xor_sync(0xffffffffu, sum, 1);
             sum += __shfl_xor_sync(0xffffffffu, sum, 2);
             if (lane_column() == 0 && token < count)
@@ -2190,8 +2198,8 @@ gated_linear_d32_backward_gates(const __grid_constant__ struct fpa_cuda_call cal
     const i64 group = call.query_heads / call.heads, first = chunk * call.chunk;
     const i64 end = first + call.chunk < call.length ? first + call.chunk : call.length;
     const i64 boundary = ((i64)place * (chunks + 1) + chunk + 1) * FEATURES16 * COLUMNS;
-    const float *keys = back.key_sums + own.bh * call.length;
-    const float *queries = back.query_sums + (own.b * call.query_heads + own.head * group) * call.length;
+    const double *keys = back.key_sums + own.bh * call.length;
+    const double *queries = back.query_sums + (own.b * call.query_heads + own.head * group) * call.length;
     float *to = back.d_log_gate + own.b * back.d_log_gate_stride[0] + own.head * back.d_log_gate_stride[2];
     const int warp = threadIdx.x >> 5;
     double before = 0;
@@ -2202,8 +2210,8 @@ gated_linear_d32_backward_gates(const __grid_constant__ struct fpa_cuda_call cal
         const i64 t = behind - 1 - threadIdx.x;
         double sum = 0;
         for (i64 member = 0; member < group && t >= first; member++)
-            sum += (double)queries[member * call.length + t];
-        sum = sum_up_to_lane(t >= first ? sum - (double)keys[t] : 0);
+            sum += queries[member * call.length + t];
+        sum = sum_up_to_lane(t >= first ? sum - keys[t] : 0);
         if ((threadIdx.x & 31) == 31)
             warp_sum[warp] = sum;
         __syncthreads();

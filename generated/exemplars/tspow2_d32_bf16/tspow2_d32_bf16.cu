@@ -336,9 +336,9 @@ struct fpa_cuda_backward {
     long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
     long long d_state_out_stride[2], d_state_in_stride[2];
     /* parts of the workspace */
-    float *outputs;    /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
-    float *query_sums; /* [B][query_heads][length]: what a query reads, times its gradient */
-    float *key_sums;   /* [B][H][length]: what a key gives */
+    float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
+    double *query_sums; /* [B][query_heads][length]: what a query reads, times its gradient */
+    double *key_sums;   /* [B][H][length]: what a key gives */
     /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
