@@ -72,15 +72,17 @@ static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
     return most < 1 ? 1 : most < sequences ? most : sequences;
 }
 
-/* Walks of states in flight fill the GPU twice over, or as many segments as that takes. One, where the state behind the
- * whole walk is wanted: segments leave copies. */
+/* Walks of states in flight fill the GPU twice over, or as many segments as that takes; whichever gradients are wanted, so
+ * that they have the same bits. One, where the state behind the whole walk is wanted: segments leave copies. */
 static void choose_segments(pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int64_t walks = p->at_once * g->chunk_state_slices * g->column_blocks;
+    const int64_t copies = copies_of(p) * g->copy_bytes * (g->gate ? 2 : 1);
+    const int64_t in_flight = at_most(p->sequences, copies_limit, copies);
+    const int64_t walks = in_flight * g->chunk_state_slices * g->column_blocks;
     const int resident = p->cuda->room.occupancy[CUDA_BACKWARD_STATE];
     const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
-    const int64_t total = (int64_t)sizeof(float) * p->at_once * g->features * g->columns;
+    const int64_t total = (int64_t)sizeof(float) * in_flight * g->features * g->columns;
     int64_t segments = walks > 0 && walks < room ? 2 * room / walks : 1;
     const int64_t most = p->call.chunks, kept = totals_limit / (total > 0 ? total : 1) + 1;
     segments = segments < most ? segments : most;
