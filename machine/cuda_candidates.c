@@ -50,3 +50,14 @@ bool cuda_fastest(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, c
     *best = l.best;
     return l.found;
 }
+
+bool cuda_fastest_cluster_scan(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                               const fpa_call_size *size, fpa_candidate *best)
+{
+    cuda_listing l = {.found = false};
+    const cuda_task task = cuda_task_of(g, room, size);
+    if (!refuses(g, size, MECHANISM_CLUSTER_SCAN, &l))
+        list_cluster_scan(&task, &l);
+    *best = l.best;
+    return l.found;
+}

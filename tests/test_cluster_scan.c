@@ -208,6 +208,35 @@ static void without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan(voi
     assert_non_null(strstr(refusal(&linear64, &room, 64, 16384), "no room"));
 }
 
+/* Also where another mechanism is the fastest, and candidates before it are many. */
+static void the_fastest_of_clusters_is_found_among_all(void **state)
+{
+    enum { MANY = 4096 };
+    static fpa_candidate list[MANY];
+    const fpa_gpu_room room = h200();
+    int late = 0;
+    (void)state;
+    for (int64_t length = 100; length <= 1 << 20; length *= 3)
+        for (int64_t sequences = 1; sequences <= 70000; sequences *= 5) {
+            const fpa_call_size size = call_of(sequences, length);
+            const int count = cuda_candidates(&linear64, &room, &size, list, MANY);
+            double least = INFINITY;
+            fpa_candidate best;
+            assert_true(count <= MANY);
+            for (int i = 0; i < count; i++)
+                if (!list[i].refused && strcmp(list[i].mechanism, "cluster_scan") == 0) {
+                    least = fmin(least, list[i].cost.seconds);
+                    late += i >= 64;
+                }
+            assert_true(cuda_fastest_cluster_scan(&linear64, &room, &size, &best) == isfinite(least));
+            if (isfinite(least)) {
+                assert_string_equal(best.mechanism, "cluster_scan");
+                assert_true(best.cost.seconds == least);
+            }
+        }
+    assert_true(late > 0);
+}
+
 /* The grid is [walks][blocks]: 65,535 rows at most; no block is without a span. */
 static void every_choice_can_be_launched(void **state)
 {
@@ -237,6 +266,7 @@ int main(void)
         cmocka_unit_test(heads_of_coordinates_relay_and_others_say_why_not),
         cmocka_unit_test(memory_and_registers_suffice),
         cmocka_unit_test(few_sequences_go_by_clusters),
+        cmocka_unit_test(the_fastest_of_clusters_is_found_among_all),
         cmocka_unit_test(gates_make_clusters_worth_more),
         cmocka_unit_test(without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan),
         cmocka_unit_test(every_choice_can_be_launched),

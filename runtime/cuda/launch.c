@@ -284,22 +284,11 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
 
 /* ---- from the last token on ---- */
 
-/* NAME_cluster_scan at its fastest; NULL: it does not suit the call. */
-static const fpa_candidate *find_cluster_scan(const struct fpa_cuda_module *cuda,
-                                              const struct fpa_launch *launch, fpa_candidate *found)
+static bool find_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                              fpa_candidate *found)
 {
-    enum { MOST = 64 };
-    fpa_candidate all[MOST];
     const fpa_call_size size = call_size(FORM_CHUNKED, launch);
-    const int listed = cuda_candidates(&cuda->geometry, &cuda->room, &size, all, MOST);
-    const fpa_candidate *best = NULL;
-    for (int i = 0; i < listed && i < MOST; i++)
-        if (!all[i].refused && cuda_mechanism_of(&all[i]) == MECHANISM_CLUSTER_SCAN &&
-            (!best || all[i].cost.seconds < best->cost.seconds))
-            best = &all[i];
-    if (best)
-        *found = *best;
-    return best ? found : NULL;
+    return cuda_fastest_cluster_scan(&cuda->geometry, &cuda->room, &size, found);
 }
 
 static bool describes(const struct fpa_launch *launch)
