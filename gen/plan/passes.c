@@ -6,8 +6,8 @@
 
 enum { PIECE = 8, MOST_WIDTH = 256 }; /* numbers of 16 bytes; of a row that kernels of warpgroups take */
 
-/* Multiplications of a pass over the forward's, at most: on an H200 kernels of the contraction took 5 to 8 times as long as
- * the forward pass, and there are two such passes (docs/decisions/0032). */
+/* Multiplications of a pass of rows over the forward pass's, at most. There are two, and one of values: 6 forward passes; kernels
+ * of the contraction took 12 to 20 times the forward pass on an H200 (docs/decisions/0032). */
 static const double most_work = 2.5;
 
 static bool is_whole(const fpa_branch *dot, int d)

@@ -99,7 +99,7 @@ static size_t count_room(passes *p)
     return p->room.outputs + 2 * p->room.rows + p->room.result + p->room.forward;
 }
 
-/* As few pieces as there is room for, and of like size. */
+/* Of like size, and halved until there is room for one. */
 static size_t choose_pieces(passes *p)
 {
     const struct fpa_launch *f = &p->launch->forward;

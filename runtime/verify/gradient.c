@@ -8,7 +8,7 @@
 #include "base/dtype.h"
 #include "base/parallel.h"
 #include "base/plain_locale.h"
-#include "gradient_trial.h"
+#include "gradient_judge.h"
 #include "runtime/kernel.h"
 
 /* Operations of the reference on one trial: above, it is cut to one key head, ten times above to one query head;
@@ -17,7 +17,7 @@ static const double reference_budget = 4e7;
 /* FLOP of a run of the long gated sequence; it has as many tokens as that allows. */
 static const double long_budget = 4e9;
 
-enum { SEED = 20261123, LONGEST = 1 << 16, PERIOD = 128, TEXT = 384 };
+enum { SEED = 20261123, LONGEST = 1 << 16, PERIOD = 128 };
 
 enum {             /* what a trial checks besides the gradients */
        REPEAT = 1, /* the same call twice gives the same bits */
@@ -56,19 +56,6 @@ typedef struct problem {
     fpa_error error;
 } problem;
 
-/* What is found when all problems are put to a module. */
-typedef struct findings {
-    int trials;
-    int64_t longest, judged;
-    double worst, ratio; /* of the bound; RMS error over the plain evaluation's */
-} findings;
-
-/* Sums of squares of errors over magnitudes. */
-typedef struct squares {
-    double found, plain;
-    int64_t count;
-} squares;
-
 typedef struct examination {
     const fpa_head *head;
     const fpa_facts *facts;
@@ -76,168 +63,18 @@ typedef struct examination {
     fpa_reference_size size;
     int64_t longest_allowed; /* tokens */
     problem problems[ROWS];
-    squares squares[FORMS][GRADIENT_KINDS + 1]; /* of all trials; of matrices last */
-    findings found;
+    fpa_gradient_squares squares[FORMS][GRADIENT_KINDS + 1]; /* of all trials; of matrices last */
+    fpa_gradient_findings found;
 } examination;
 
-/* ---- bounds ---- */
-
-/* A gradient is a product of scores, or of their derivatives, and sums of what outputs have: twice the roundings of an
- * output, and those of dots over dv. What is stored is rounded once more. */
-static fpa_bound bound(const examination *x, const fpa_gradient_trial *g, int kind, int resumes)
-{
-    const fpa_head *head = x->head;
-    const double stored = head->dtype == FPA_F32 ? 0 : dtype_roundoff(head->dtype);
-    fpa_bound b = bound_of(head, x->facts, FORM_CHUNKED, g->known, resumes);
-
-    b.tau = 2 * (b.tau - stored) + (8 * sqrt(head->dv) + 16) * dtype_roundoff(FPA_F32);
-    b.rounding = kind < OF_GATE ? stored : 0;
-    return b;
-}
-
-/* ---- comparing ---- */
-
-typedef struct comparison {
-    examination *x;
-    const fpa_gradient_trial *g;
-    fpa_form_index form;
-    const char *how;
-    fpa_bound bound;
-    squares *squares; /* added to */
-} comparison;
-
-/* One number; what: names it. stored: the type that it was rounded to. */
-static fpa_status compare(comparison *c, double value, const double *const evaluations[EVALUATIONS],
-                          int64_t at, fpa_dtype stored, const char *what, fpa_error *error)
-{
-    const double exact = evaluations[EXACT][at], magnitude = evaluations[MAGNITUDE][at];
-    const double allowed = bound_allows(&c->bound, magnitude, exact), off = fabs(value - exact);
-    char text[TEXT];
-
-    if (stored == FPA_F16 && magnitude > 30000) /* where half precision ends */
-        return FPA_OK;
-    if (!isfinite(value)) {
-        snprintf(text, sizeof text, "%s is %s", what, isnan(value) ? "not a number" : "infinite");
-        return gradient_refuse(c->g, c->form, c->how, text, error);
-    }
-    if (!(off <= allowed)) {
-        snprintf(text, sizeof text, "%s is %.9g, but the formula gives %.9g: off by %.3g, allowed is %.3g",
-                 what, value, exact, off, allowed);
-        return gradient_refuse(c->g, c->form, c->how, text, error);
-    }
-    c->x->found.judged++;
-    c->x->found.worst = fmax(c->x->found.worst, off / allowed);
-    if (!(magnitude > 1e-30))
-        return FPA_OK;
-    const double plain = (dtype_round(stored, evaluations[PLAIN][at]) - exact) / magnitude;
-    c->squares->found += off / magnitude * (off / magnitude);
-    c->squares->plain += plain * plain;
-    c->squares->count++;
-    return FPA_OK;
-}
-
-/* RMS of errors: not above twice the plain evaluation's, or half of a float's last place. Of one trial few errors are
- * independent of each other, so all trials are judged together, and the long one, whose errors are its own, alone. */
-static fpa_status check_rms(examination *x, fpa_form_index form, const squares *s, const char *name,
-                            fpa_error *error)
-{
-    const double count = (double)s->count, found = sqrt(s->found / count);
-    const double plain = fmax(sqrt(s->plain / count), dtype_roundoff(FPA_F32) / 2);
-
-    if (!s->count)
-        return FPA_OK;
-    x->found.ratio = fmax(x->found.ratio, found / plain);
-    if (found <= 2 * plain)
-        return FPA_OK;
-    return fail(error, FPA_REFUSED, x->head->name,
-                "gradients, %s form: the RMS error of %s is %.3g of its magnitude, more than twice the plain "
-                "evaluation's %.3g",
-                form_name(form), name, found, plain);
-}
-
-static const double *evaluated(const fpa_gradient_trial *g, int kind, int evaluation)
-{
-    const fpa_gradients *to = &g->to[evaluation];
-
-    return kind == OF_Q ? to->q : kind == OF_K ? to->k : kind == OF_V ? to->v : to->log_gate;
-}
-
-static fpa_status compare_field(comparison *c, int kind, const fpa_field *field, fpa_error *error)
-{
-    const fpa_gradient_trial *g = c->g;
-    const double *all[EVALUATIONS];
-    char what[160];
-    fpa_status status = FPA_OK;
-
-    for (int i = 0; i < EVALUATIONS; i++)
-        all[i] = evaluated(g, kind, i);
-    for (int64_t b = 0; b < field->batch; b++)
-        for (int64_t t = 0; t < g->judged; t++)
-            for (int64_t h = 0; h < field->heads; h++)
-                for (int64_t e = 0; e < field->entries && status == FPA_OK; e++) {
-                    const int64_t at = ((b * g->known + t) * field->heads + h) * field->entries + e;
-
-                    snprintf(what, sizeof what, "%s at batch %lld, token %lld, head %lld, column %lld",
-                             gradient_name(kind), (long long)b + 1, (long long)t + 1, (long long)h + 1,
-                             (long long)e + 1);
-                    if (field_is_poison(field, b, t, h, e)) {
-                        strncat(what, " was not written", sizeof what - strlen(what) - 1);
-                        return gradient_refuse(g, c->form, c->how, what, error);
-                    }
-                    status = compare(c, field_get(field, b, t, h, e), all, at, field->dtype, what, error);
-                }
-    return status;
-}
-
-static fpa_status compare_matrix(comparison *c, int index, const float *matrix, fpa_error *error)
-{
-    const fpa_head *head = c->x->head;
-    const double *all[EVALUATIONS];
-    char what[160];
-    fpa_status status = FPA_OK;
-    int m = 0;
-
-    for (int left = index; left > 0 || head->matrices[m].kind == FPA_MATRIX_CONSTANT; m++)
-        left -= head->matrices[m].kind != FPA_MATRIX_CONSTANT;
-    for (int i = 0; i < EVALUATIONS; i++)
-        all[i] = c->g->weights[i][m];
-    for (int64_t i = 0; i < gradient_entries(c->g, index) && status == FPA_OK; i++) {
-        snprintf(what, sizeof what, "d_weights[%d] (%.40s), entry %lld", index, head->matrices[m].name,
-                 (long long)i + 1);
-        status = compare(c, (double)matrix[i], all, i, FPA_F32, what, error);
-    }
-    return status;
-}
-
-/* Gradients of the kinds, and of matrices if so, against the formula's. */
-static fpa_status judge(examination *x, const fpa_gradient_trial *g, const fpa_gradient_run *run,
-                        const char *how, const fpa_gradient_outputs *outputs, int resumes, squares *sums,
-                        fpa_error *error)
-{
-    comparison c = {.x = x, .g = g, .form = run->form, .how = how};
-    char text[TEXT];
-    fpa_status status = FPA_OK;
-
-    for (int kind = 0; kind < GRADIENT_KINDS && status == FPA_OK; kind++) {
-        if (!(run->kinds & 1 << kind) || (kind == OF_GATE && !x->head->gate))
-            continue;
-        c.bound = bound(x, g, kind, resumes);
-        c.squares = &sums[kind];
-        status = compare_field(&c, kind, &outputs->field[kind], error);
-        if (status == FPA_OK && !field_guards_hold(&outputs->field[kind])) {
-            snprintf(text, sizeof text, "the module wrote outside the elements of %s", gradient_name(kind));
-            status = gradient_refuse(g, run->form, how, text, error);
-        }
-    }
-    for (int i = 0; run->matrices && i < gradient_matrices(x->head) && status == FPA_OK; i++) {
-        c.bound = bound(x, g, GRADIENT_KINDS, resumes);
-        c.squares = &sums[GRADIENT_KINDS];
-        status = compare_matrix(&c, i, outputs->matrices[i], error);
-    }
-    return status;
-}
-
 /* ---- checks of one trial ---- */
+
+/* resumes: roundings of states on the way. */
+static fpa_gradient_judgement judge_of(examination *x, const fpa_gradient_trial *g, fpa_form_index form,
+                                       const char *how, int resumes)
+{
+    return (fpa_gradient_judgement){x->head, x->facts, g, form, how, resumes, &x->found};
+}
 
 enum { ALL_KINDS = (1 << GRADIENT_KINDS) - 1 };
 
@@ -275,7 +112,7 @@ static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_
     const int64_t length = g->inputs.shape.length, cut = (2 * length + 2) / 5;
     fpa_field state = {0}, gradient = {0};
     fpa_gradient_outputs outputs = {0};
-    squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
+    fpa_gradient_squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
     char how[64];
     fpa_gradient_run second = {
         .form = form, .from = cut, .to = length, .state_in = &state, .d_state_in = &gradient};
@@ -297,7 +134,7 @@ static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_
     if (status == FPA_OK)
         status = gradient_run(g, x->backward, &first, &outputs, error);
     if (status == FPA_OK)
-        status = judge(x, g, &first, how, &outputs, 2, sums, error);
+        status = gradient_judge(judge_of(x, g, form, how, 2), &first, &outputs, sums, error);
     if (status == FPA_OK && !(field_guards_hold(&gradient) && field_guards_hold(&state)))
         status = gradient_refuse(g, form, how, "the module wrote outside the elements of a state", error);
     gradient_outputs_free(g, &outputs);
@@ -311,16 +148,17 @@ static fpa_status check_form(examination *x, const fpa_gradient_trial *g, fpa_fo
 {
     const fpa_gradient_run all = {
         .form = form, .to = g->inputs.shape.length, .kinds = ALL_KINDS, .matrices = !(checks & LONG)};
-    squares alone[GRADIENT_KINDS + 1] = {0};
+    fpa_gradient_squares alone[GRADIENT_KINDS + 1] = {0};
     fpa_gradient_outputs outputs;
     fpa_status status = gradient_outputs_make(g, &outputs, error);
 
     if (status == FPA_OK)
         status = gradient_run(g, x->backward, &all, &outputs, error);
     if (status == FPA_OK)
-        status = judge(x, g, &all, "", &outputs, 0, checks & LONG ? alone : x->squares[form], error);
+        status = gradient_judge(judge_of(x, g, form, "", 0), &all, &outputs,
+                                checks & LONG ? alone : x->squares[form], error);
     if (status == FPA_OK && checks & LONG)
-        status = check_rms(x, form, &alone[OF_GATE], gradient_name(OF_GATE), error);
+        status = gradient_check_rms(x->head, form, &alone[OF_GATE], gradient_name(OF_GATE), &x->found, error);
     if (status == FPA_OK && checks & REPEAT)
         status = check_bits(x, g, &all, &outputs, "the same call twice gave different bits", error);
     for (int kind = 0; kind < OF_GATE && status == FPA_OK && checks & SOME; kind++) {
@@ -412,8 +250,9 @@ static fpa_status conclude(examination *x, fpa_error *error)
         return fail(error, FPA_REFUSED, x->head->name, "gradients: none could be compared with the formula");
     for (int form = FORM_PARALLEL; form <= FORM_CHUNKED; form++)
         for (int kind = 0; kind <= GRADIENT_KINDS && status == FPA_OK; kind++)
-            status = check_rms(x, (fpa_form_index)form, &x->squares[form][kind],
-                               kind < GRADIENT_KINDS ? gradient_name(kind) : "d_weights", error);
+            status = gradient_check_rms(x->head, (fpa_form_index)form, &x->squares[form][kind],
+                                        kind < GRADIENT_KINDS ? gradient_name(kind) : "d_weights", &x->found,
+                                        error);
     return status;
 }
 
@@ -429,7 +268,7 @@ static fpa_status examine(examination *x, const fpa_module *backward, fpa_error 
     fpa_status status = FPA_OK;
 
     x->backward = backward;
-    x->found = (findings){0};
+    x->found = (fpa_gradient_findings){0};
     memset(x->squares, 0, sizeof x->squares);
     for (int i = 0; i < ROWS && status == FPA_OK; i++) {
         const fpa_shape *shape = &x->problems[i].trial.inputs.shape;
@@ -440,7 +279,7 @@ static fpa_status examine(examination *x, const fpa_module *backward, fpa_error 
     return status == FPA_OK ? conclude(x, error) : status;
 }
 
-static void say(const findings *found, const char *what, char text[GRADIENT_TEXT])
+static void say(const fpa_gradient_findings *found, const char *what, char text[GRADIENT_TEXT])
 {
     const size_t used = strlen(text);
 

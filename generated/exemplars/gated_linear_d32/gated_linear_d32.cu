@@ -318,16 +318,15 @@ struct fpa_cuda_backward {
     long long first_sequence, sequences;
     long long walks_back; /* NAME_backward_state: 1: queries and d_o, from behind */
     float *totals;        /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
-    long long segments,
-        segment_chunks;   /* NAME_backward_state: that a sequence is walked in at once, and chunks of one */
-    long long last;       /* NAME_backward_state: 1: the state at the end is wanted, too */
-    long long part_count; /* NAME_backward_parts: parts of a sequence, of queries or of keys */
-    long long adds;       /* NAME_backward_parts: 1: to what the sums are */
+    long long segments;   /* NAME_backward_state: that a sequence is walked in at once, */
+    long long segment_chunks; /* and chunks of one */
+    long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
+    long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
+    long long adds;           /* NAME_backward_parts: 1: to what the sums are */
     /* of forward passes that are gradients: rows [sequences][length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
-    const void *
-        pass_result; /* [sequences][length][d in whole pieces of 8], or of dv: what NAME_backward_scatter reads */
-    long long pass_reversed;   /* 1: from the last token on */
+    const void *pass_result; /* NAME_backward_scatter: [sequences][length][d, or dv, in whole pieces of 8] */
+    long long pass_reversed; /* 1: from the last token on */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
 };
 

@@ -1,0 +1,40 @@
+/* gradient_judge: gradients of a trial beside the formula's: each number within its bound, and all together. */
+#ifndef FPAC_RUNTIME_VERIFY_GRADIENT_JUDGE_H
+#define FPAC_RUNTIME_VERIFY_GRADIENT_JUDGE_H
+
+#include "gradient_trial.h"
+
+/* What has been found when all problems were put to a module. */
+typedef struct fpa_gradient_findings {
+    int trials;
+    int64_t longest, judged;
+    double worst, ratio; /* of the bound; RMS error over the plain evaluation's */
+} fpa_gradient_findings;
+
+/* Sums of squares of errors over magnitudes. */
+typedef struct fpa_gradient_squares {
+    double found, plain;
+    int64_t count;
+} fpa_gradient_squares;
+
+/* Of what is judged, and as what; facts: of the module. */
+typedef struct fpa_gradient_judgement {
+    const fpa_head *head;
+    const fpa_facts *facts;
+    const fpa_gradient_trial *trial;
+    fpa_form_index form;
+    const char *how; /* said behind the trial in a message; may be "" */
+    int resumes;     /* states that were rounded on the way */
+    fpa_gradient_findings *found;
+} fpa_gradient_judgement;
+
+/* Gradients of the run's kinds, and of matrices if it has them; sums, of each kind and last of matrices, are added to. */
+fpa_status gradient_judge(fpa_gradient_judgement judgement, const fpa_gradient_run *run,
+                          const fpa_gradient_outputs *outputs, fpa_gradient_squares *sums, fpa_error *error);
+
+/* RMS of errors: not above twice the plain evaluation's, or half of a float's last place. Of one trial few errors are
+ * independent of each other, so all trials are judged together, and the long one, whose errors are its own, alone. */
+fpa_status gradient_check_rms(const fpa_head *head, fpa_form_index form, const fpa_gradient_squares *squares,
+                              const char *name, fpa_gradient_findings *found, fpa_error *error);
+
+#endif
