@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from . import abi
 from .errors import Code, InvalidError
-from .kinds import Array, Kind, Layout, check_dtype, in_c_order
+from .kinds import INDICES, Array, Kind, Layout, check_dtype, in_c_order
 from .library import Kernel, check, library
 
 # What becomes of the state.
@@ -22,7 +22,7 @@ STATE_UPDATED = 2  # it is written where it was read
 _MOST_KEPT = 1 << 16  # bytes of a workspace on the CPU that a prepared call keeps; a larger one is allocated each time
 _MOST_PREPARED = 128  # sets of layouts; a program with more of them begins anew
 
-_NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask")
+_NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask", *INDICES)
 
 
 class Widths:
@@ -59,6 +59,10 @@ class Operands(NamedTuple):
     keeps: int
     positions: Array | None = None
     key_mask: Array | None = None
+    cu_seqlens: Array | None = None
+    state_index: Array | None = None
+    state_out_index: Array | None = None
+    max_length: int = 0
 
     def arrays(self) -> list[tuple[str, Array]]:
         """Those given, with their names."""
@@ -98,6 +102,7 @@ class Prepared:
         "log_gate",
         "positions",
         "key_mask",
+        "indices",
         "state_in",
         "state_out",
         "weights",
@@ -115,7 +120,7 @@ class Prepared:
 
     def __init__(self, kernel: Kernel, widths: Widths, kind: Kind, operands: Operands) -> None:
         self.kernel, self.widths, self.form = kernel, widths, operands.form
-        self.tensors, self.error = abi.Tensors(recent=operands.recent), abi.ErrorText()
+        self.tensors, self.error = abi.Tensors(recent=operands.recent, max_length=operands.max_length), abi.ErrorText()
         self.forward, self.kernel_at = library().fpa_forward, kernel.address
         self.tensors_at, self.error_at = addressof(self.tensors), addressof(self.error)
         layouts = {name: kind.layout(name, array) for name, array in operands.arrays()}
@@ -128,6 +133,7 @@ class Prepared:
         self.log_gate: Any = tensors.get("log_gate")
         self.positions: Any = tensors.get("positions")
         self.key_mask: Any = tensors.get("key_mask")
+        self.indices = [(name, tensors[name]) for name in INDICES if name in tensors]
         self.state_in: Any = tensors.get("state")
         self.state_out: Any = self.state_in if operands.keeps == STATE_UPDATED else None
         self.weights = [tensors[f"weights[{i}]"] for i in range(len(operands.weights))]
@@ -144,6 +150,8 @@ class Prepared:
         wanted = {"q": widths.dtype, "k": widths.dtype, "v": widths.dtype, "state": widths.state_dtype}
         wanted["key_mask"] = "mask"
         for name, layout in layouts.items():
+            if name in INDICES:
+                continue  # which were looked at when they were named
             check_dtype(name, layout, wanted.get(name, "f32"), widths.name)
 
     def _point(self) -> None:
@@ -151,6 +159,8 @@ class Prepared:
         for name in ("q", "k", "v", "o", "log_gate", "positions", "key_mask", "state_in", "state_out"):
             tensor = getattr(self, name)
             setattr(self.tensors, name, addressof(tensor) if tensor is not None else None)
+        for name, tensor in self.indices:
+            setattr(self.tensors, name, addressof(tensor))
         self.tensors.weights = addressof(self.weight_list) if self.weights else None
 
     def _add_results(self, layouts: dict[str, Layout], with_state: bool) -> None:
@@ -160,7 +170,8 @@ class Prepared:
             self.o = make_tensor(self.o_layout)
         if with_state:
             given = layouts.get("state")
-            shape = given.shape if given else (k.shape[0], k.shape[2], widths.state_elements)
+            sequences = layouts["cu_seqlens"].shape[0] - 1 if "cu_seqlens" in layouts else k.shape[0]
+            shape = (sequences, *(given.shape[1:] if given else (k.shape[2], widths.state_elements)))
             self.state_layout = in_c_order(k, widths.state_dtype, shape)
             self.state_out = make_tensor(self.state_layout)
         self._point()
@@ -193,6 +204,8 @@ class Prepared:
             self.positions.data = address(operands.positions)
         if operands.key_mask is not None:
             self.key_mask.data = address(operands.key_mask)
+        for name, tensor in self.indices:
+            tensor.data = address(getattr(operands, name))
         if given is not None:
             self.state_in.data = address(given)
         if self.state_layout is not None:
@@ -293,6 +306,9 @@ class Calls:
             None if operands.positions is None else signature(operands.positions),
             None if operands.key_mask is None else signature(operands.key_mask),
         )
+        if operands.cu_seqlens is not None or operands.state_index is not None or operands.state_out_index is not None:
+            rest = (operands.cu_seqlens, operands.state_index, operands.state_out_index)
+            key += (operands.max_length, *(None if array is None else signature(array) for array in rest))
         free = self._free.get(key)
         if free is None:
             free = self._begin(key)

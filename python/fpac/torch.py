@@ -39,7 +39,8 @@ _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_strid
 def _like(key: str, operands: Operands) -> Results:
     """Tensors as o and the new state are, without computing."""
     q, k, state, w = operands.q, operands.k, operands.state, find_calls(key).widths
-    shape = (k.shape[0], k.shape[2], w.state_elements) if state is None else state.shape
+    sequences = k.shape[0] if operands.cu_seqlens is None else operands.cu_seqlens.shape[0] - 1
+    shape = (sequences, *((k.shape[2], w.state_elements) if state is None else state.shape[1:]))
     o = None if q is None else q.new_empty((*q.shape[:3], w.dv), dtype=DTYPES[w.dtype])
     return o, k.new_empty(shape, dtype=DTYPES[w.state_dtype])
 
@@ -68,7 +69,10 @@ def _first(results: Results) -> Tensor | None:
     return results[0]
 
 
-_tokens = "Tensor? positions=None, Tensor? key_mask=None)"
+_sequences = (
+    "Tensor? cu_seqlens=None, Tensor? state_index=None, Tensor? state_out_index=None, int max_length=0"
+)
+_tokens = f"Tensor? positions=None, Tensor? key_mask=None, {_sequences})"
 _forward = (
     "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, int recent, " + _tokens
 )
@@ -91,9 +95,9 @@ _define(
 _define(
     "step",
     "Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, "
-    "Tensor? positions=None, Tensor? key_mask=None, int recent=0) -> Tensor",
-    lambda q, k, v, state, log_gate, weights, positions=None, key_mask=None, recent=0: Operands(
-        q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, recent, STATE_UPDATED, positions, key_mask
+    f"Tensor? positions=None, Tensor? key_mask=None, int recent=0, {_sequences}) -> Tensor",
+    lambda q, k, v, state, log_gate, weights, positions=None, key_mask=None, recent=0, *sequences: Operands(
+        q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, recent, STATE_UPDATED, positions, key_mask, *sequences
     ),
     _first,
 )
@@ -229,11 +233,12 @@ def run_operator(calls: Calls, operands: Operands) -> Results:
     """Compute by the operator that fits."""
     o = operands
     key, weights, tokens = calls.key, list(o.weights), (o.positions, o.key_mask)
-    rest = (o.log_gate, weights, o.state, o.form, o.recent, *tokens)
+    sequences = (o.cu_seqlens, o.state_index, o.state_out_index, o.max_length)
+    rest = (o.log_gate, weights, o.state, o.form, o.recent, *tokens, *sequences)
     if o.keeps == STATE_NEW:
         return torch.ops.fpac.forward_state(key, o.q, o.k, o.v, *rest)
     if o.keeps == STATE_DROPPED:
         return torch.ops.fpac.forward(key, o.q, o.k, o.v, *rest), None
     if o.q is None:
-        return torch.ops.fpac.update(key, o.k, o.v, o.state, o.log_gate, weights, *tokens), None
-    return torch.ops.fpac.step(key, o.q, o.k, o.v, o.state, o.log_gate, weights, *tokens, o.recent), None
+        return torch.ops.fpac.update(key, o.k, o.v, o.state, o.log_gate, weights, *tokens, *sequences), None
+    return torch.ops.fpac.step(key, o.q, o.k, o.v, o.state, o.log_gate, weights, *tokens, o.recent, *sequences), None

@@ -12,7 +12,7 @@ import torch
 from . import abi
 from .call import STATE_UPDATED
 from .errors import ArgumentTypeError, UnsupportedError
-from .kinds import MASK, Layout, mask_name, refuse_kind
+from .kinds import INDICES, MASK, Layout, index_name, mask_name, refuse_kind
 
 if TYPE_CHECKING:
     from .call import Calls, Operands
@@ -69,6 +69,8 @@ def check_trains(calls: Calls, operands: Operands) -> None:
         )
     if operands.keeps == STATE_UPDATED:
         check_gradients(operands, "a state that is updated in place has no gradients")
+    if operands.cu_seqlens is not None or operands.state_index is not None:
+        check_gradients(operands, "sequences of different lengths and pools of states have no gradients yet")
     if operands.recent or operands.form == abi.RECURRENT:
         check_gradients(operands, "decoding has no gradients")
 
@@ -101,7 +103,9 @@ class Torch:
         return array.shape, array.stride(), array.dtype, array.device
 
     def layout(self, name: str, array: torch.Tensor) -> Layout:
-        dtype = mask_name(array.dtype) if name == MASK else _NAMES.get(array.dtype)
+        dtype = _NAMES.get(array.dtype)
+        if name == MASK or name in INDICES:
+            dtype = mask_name(array.dtype) if name == MASK else index_name(name, array.dtype)
         device = _DEVICES.get(array.device.type)
         if dtype is None:
             raise ArgumentTypeError(

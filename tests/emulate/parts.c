@@ -47,7 +47,7 @@ static int calls_of(emulated_part part)
 {
     static const int calls[EMULATED_PARTS] = {[PART_FUSED] = CLUSTER_CALL,
                                               [PART_LIFT] = LONG_CALL + 2,
-                                              [PART_WINDOW] = EMULATED_CALLS,
+                                              [PART_WINDOW] = SEQUENCES_CALL,
                                               [PART_OTHERS] = WINDOW_CALL};
     return calls[part];
 }
@@ -93,7 +93,7 @@ static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_j
                                            .end = large               ? LONG_CALL + 4
                                                   : wide              ? SHORT
                                                   : part == PART_LIFT ? calls_of(part)
-                                                                      : EMULATED_CALLS};
+                                                                      : SEQUENCES_CALL};
     }
     dear_report("heads", count, all);
     return count;
