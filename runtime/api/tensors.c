@@ -248,7 +248,7 @@ static fpa_status check_key_mask(operands *all, fpa_error *error)
     return status ? status : match_tokens(all, &all->key_mask, error);
 }
 
-/* [B, H, N], or [B, H, D, dv] when there is no z behind S; the first axis is any number of slots when there is an index. */
+/* [B, H, N], or [B, H, D, dv] when there is no z behind S; with an index any number of them. */
 static fpa_status check_state(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
                               const fpa_view *index, fpa_error *error)
 {
@@ -280,8 +280,7 @@ static fpa_status check_states(operands *all, fpa_error *error)
     const fpa_sequences *s = &all->sequences;
     const fpa_tensors *t = all->tensors;
     fpa_status status = check_state(all, &all->state_in, "state_in", t->state_in, &s->in, error);
-    if (!status)
-        status = check_state(all, &all->state_out, "state_out", t->state_out, &s->out, error);
+    status = status ? status : check_state(all, &all->state_out, "state_out", t->state_out, &s->out, error);
     if (!status && t->state_out)
         status = view_distinct(&all->state_out, error);
     return status ? status : sequences_check_states(s, &all->state_in, &all->state_out, error);
