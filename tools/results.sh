@@ -8,6 +8,12 @@
 #              lines the README's picture, speed.tsv and speed.svg
 #   open       first opens, and opens from the cache: open.txt
 #   shapes     the heads of bench/shapes.lua: shapes.txt, shapes.tsv
+#   family     maps, positions, sketches, random features, windows: family.txt, family.tsv
+#   backward   gradients beside the forward pass: backward.txt, backward.tsv
+#   random     the heads of bench/random.lua, each with its share of the bound: random.txt, random.tsv
+#   python     what a call from Python takes beyond the C call: python.txt
+#   model      what the model of GPUs predicts beside what is measured, and each candidate of some heads, forced:
+#              predict-gpu.txt, predict-gpu.tsv, candidates.tsv
 #   portable   the portable CUDA kernels, where the GPU has kernels of its own: portable.txt, portable.tsv
 #   suite      the tests that need a GPU, also with portable kernels: suite.txt
 #   sanitizer  compute-sanitizer's memcheck and racecheck: sanitizer.txt
@@ -22,11 +28,11 @@
 set -eu
 
 usage() {
-    sed -n 's/^# \{0,1\}//; 2,22p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 2,29p' "$0" >&2
     exit 2
 }
 
-all_parts="cpu table open shapes portable suite sanitizer compare"
+all_parts="cpu table open shapes family backward random python model portable suite sanitizer compare"
 [ $# -ge 2 ] || usage
 build=$1 out=$2
 shift 2
@@ -143,6 +149,11 @@ lack_gpu() {
     grep -q '^cuda:.*runs here' "$work/list" || sed -n 's/^GPU: //p' "$work/list"
 }
 
+lack_python() { # [module]
+    command -v "$python" >/dev/null || echo "there is no $python"
+    [ $# -eq 0 ] || "$python" -c "import $1" 2>/dev/null || echo "$python has no $1"
+}
+
 # The target of the portable kernels on this GPU; nothing where the GPU has no others.
 portable_target() {
     awk '/^cuda:.*runs here/ { if ($1 ~ /[a-z]$/) own = 1; else last = $1 } END { if (own) print last }' "$work/list"
@@ -151,7 +162,10 @@ portable_target() {
 lacks() { # part
     case $1 in
     cpu) lack_file "$build/bench_c" ;;
-    table | shapes) lack_target ;;
+    table | shapes | family | random) lack_target ;;
+    backward) lack_gpu; lack_target ;;
+    python) lack_gpu; lack_python torch; lack_file "${FPAC_LIBRARY:-$build/libfpa.so}" ;;
+    model) lack_gpu; lack_python ;;
     open) lack_gpu; lack_file "$build/bench_cuda_open" ;;
     portable) lack_gpu; [ -n "$(portable_target)" ] || echo "the GPU has no kernels but the portable ones" ;;
     suite) lack_gpu; lack_file "$build/tests/test_cuda" ;;
@@ -243,6 +257,46 @@ run_shapes() {
                 fi
             done
         done
+    done
+    return $status
+}
+
+# The heads of a spec at two lengths; 16 heads, 64 Ki tokens. What is refused is told, and does not end the part.
+bench_spec() { # part, spec, [options]
+    local part=$1 spec=$2 status=0 length
+    shift 2
+    for length in 4096 65536; do
+        echo "fpac bench $spec --length $length --batch $((65536 / length)) --heads 16${*:+ $*}"
+        "$fpac" bench "$spec" --target "$target" --length $length --batch $((65536 / length)) --heads 16 \
+            --tsv "$made/$part.tsv" "$@" || status=1
+    done
+    return $status
+}
+
+run_family() { bench_spec family bench/family.lua; }
+run_backward() { bench_spec backward bench/gradients.lua --backward; }
+run_random() { bench_spec random bench/random.lua --repeats 5; }
+
+run_python() {
+    PYTHONPATH=python FPAC_LIBRARY=${FPAC_LIBRARY:-$build/libfpa.so} "$python" bench/python_overhead.py --target "$target"
+}
+
+# Lines after the command that measured them, as bench/predict_cuda.py reads them.
+run_model() {
+    local status=0 spec length head heads
+    for spec in bench/user_shapes.lua bench/shapes.lua; do
+        for length in 4096 65536; do
+            echo "# fpac bench $spec --target $target --form chunked --length $length --batch $((65536 / length)) --heads 16" \
+                >>"$made/predict-gpu.tsv"
+            "$fpac" bench "$spec" --target "$target" --form chunked --length $length --batch $((65536 / length)) --heads 16 \
+                --repeats 5 --tsv "$made/predict-gpu.tsv" || status=1
+        done
+    done
+    "$python" bench/predict_cuda.py --build "$build" "$made/predict-gpu.tsv" | tee "$made/predict-gpu.txt" || status=1
+    heads=$("$fpac" list bench/user_shapes.lua | awk '{ print $1 }')
+    for head in $heads; do
+        "$fpac" bench bench/user_shapes.lua --head "$head" --target "$target" --form chunked --length 16384 --batch 4 --heads 16 \
+            --repeats 5 --candidates --tsv "$made/candidates.tsv" || status=1
     done
     return $status
 }
