@@ -8,6 +8,9 @@
 #              lines the README's picture, speed.tsv and speed.svg
 #   open       first opens, and opens from the cache: open.txt
 #   shapes     the heads of bench/shapes.lua: shapes.txt, shapes.tsv
+#   design     what fpac design predicts of 20 heads, beside what it measures: design.txt
+#   models     the heads of specs/models beside the packages that their models use: models.txt, models.tsv
+#   python     what a call from Python takes beyond the C call: python.txt
 #   portable   the portable CUDA kernels, where the GPU has kernels of its own: portable.txt, portable.tsv
 #   suite      the tests that need a GPU, also with portable kernels: suite.txt
 #   sanitizer  compute-sanitizer's memcheck and racecheck: sanitizer.txt
@@ -22,11 +25,11 @@
 set -eu
 
 usage() {
-    sed -n 's/^# \{0,1\}//; 2,22p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 2,25p' "$0" >&2
     exit 2
 }
 
-all_parts="cpu table open shapes portable suite sanitizer compare"
+all_parts="cpu table open shapes design models python portable suite sanitizer compare"
 [ $# -ge 2 ] || usage
 build=$1 out=$2
 shift 2
@@ -134,6 +137,7 @@ lack_file() { [ -x "$1" ] || echo "there is no $1"; }
 
 lack_target() {
     case $target in
+    c) ;;
     cuda) grep -q '^cuda:.*runs here' "$work/list" || sed -n 's/^GPU: //p' "$work/list" ;;
     *) grep -q "^$target .*runs here" "$work/list" || echo "$target does not run here" ;;
     esac
@@ -151,7 +155,12 @@ portable_target() {
 lacks() { # part
     case $1 in
     cpu) lack_file "$build/bench_c" ;;
-    table | shapes) lack_target ;;
+    table | shapes | design | models) lack_target ;;
+    python)
+        lack_target
+        command -v "$python" >/dev/null || echo "there is no $python"
+        [ -e "$(python_library)" ] || echo "there is no $(python_library): make build/wheel/libfpa.so"
+        ;;
     open) lack_gpu; lack_file "$build/bench_cuda_open" ;;
     portable) lack_gpu; [ -n "$(portable_target)" ] || echo "the GPU has no kernels but the portable ones" ;;
     suite) lack_gpu; lack_file "$build/tests/test_cuda" ;;
@@ -162,6 +171,11 @@ lacks() { # part
         command -v "$python" >/dev/null || echo "there is no $python"
         ;;
     esac
+}
+
+# The package's library: that of the wheel needs no Lua on the machine.
+python_library() {
+    if [ -e build/wheel/libfpa.so ]; then echo build/wheel/libfpa.so; else echo "$build/libfpa.so"; fi
 }
 
 kind_of() { # part
@@ -245,6 +259,68 @@ run_shapes() {
         done
     done
     return $status
+}
+
+# The same heads for one long sequence and for several: a step of one sequence is round trips to memory, of sixteen bytes.
+run_design() {
+    local status=0 size sizes="65536 1 16 bf16,4096 16 16 bf16"
+    if [ "$(kind_of design)" = cpu ]; then sizes="4096 1 2 f32"; fi
+    local IFS=,
+    for size in $sizes; do
+        design_of ${size// /,} || status=1
+    done
+    return $status
+}
+
+design_of() { # length batch heads dtype
+    local options=(--d 64 --dv 64 --state 1MiB --target "$target" --length "$1" --batch "$2" --heads "$3" --dtype "$4" --measure 20)
+    local IFS=' '
+    echo "\$ fpac design ${options[*]}"
+    "$fpac" design "${options[@]}" 2>&1
+    echo
+}
+
+# A line a head and length: fpac beside every case of a package whose first word is the head's name.
+join_models() { # models.tsv
+    awk -F '\t' '
+    /^#/ || /^skipped/ || NF < 8 { next }
+    { split($3, of, " ") }
+    $1 == "fpac" { order[++count] = of[1] "\t" $4; ns[of[1], $4] = $7; next }
+    { at = of[1] SUBSEP $4; found[at]++; line[at, found[at]] = sprintf("%s %s\t%.3f", $1, substr($3, length(of[1]) + 2), $7) }
+    END {
+        printf "%-22s %7s %10s   %-44s %10s %7s\n", "head", "tokens", "fpac ns", "package", "ns", "ratio"
+        for (i = 1; i <= count; i++) {
+            split(order[i], key, "\t")
+            mine = ns[key[1], key[2]]
+            at = key[1] SUBSEP key[2]
+            for (j = 1; j <= found[at] || j == 1; j++) {
+                split(line[at, j], other, "\t")
+                printf "%-22s %7s %10s   %-44s %10s %7s\n", j == 1 ? key[1] : "", j == 1 ? key[2] : "",
+                    j == 1 ? sprintf("%.3f", mine) : "", other[1] == "" ? "none" : other[1], other[2],
+                    other[2] == "" ? "" : sprintf("%.2f", other[2] / mine)
+            }
+        }
+    }' "$1"
+    awk -F '\t' '/^skipped/ { printf "skipped: %s: %s: %s\n", $2, $3, $4 }' "$1"
+}
+
+# Heads that the target does not serve are told by fpac bench, and are no failure.
+run_models() {
+    local spec length
+    for spec in specs/models/*.lua; do
+        for length in 65536 4096; do
+            "$fpac" bench "$spec" --dtype bf16 --target "$target" --heads 16 --length $length --batch $((65536 / length)) \
+                --tsv "$made/models.tsv" >"$work/line" 2>"$work/errors" || sed 's/^fpac: //' "$work/errors"
+        done
+    done
+    "$python" bench/peers/models.py --lengths 65536,4096 --seconds 150 2>"$work/errors" |
+        grep -a -E $'^(#|skipped\t|([^\t]*\t){7}[^\t]*$)' >>"$made/models.tsv" || tail -n 3 "$work/errors"
+    join_models "$made/models.tsv"
+}
+
+run_python() {
+    echo "\$ FPAC_LIBRARY=$(python_library) $python bench/python_overhead.py --target $target --limit 10"
+    FPAC_LIBRARY=$(python_library) "$python" bench/python_overhead.py --target "$target" --limit 10
 }
 
 run_portable() {
