@@ -403,6 +403,8 @@ static void one_head_that_fails_does_not_stop_the_others(void **state)
     expect(result, 1, NULL, "no/such.lua");
     expect(RUN("fpac", "gen", "no/such.lua", here.spec, "-o", here.folder, "--head", "two"), 1, NULL,
            "no/such.lua");
+    expect(RUN("fpac", "bench", here.spec, "--length", "8"), 1, "\ntwo  ", "compute in float32");
+    expect(RUN("fpac", "explain", here.spec), 1, "head two (", "compute in float32");
     scratch_remove(here.folder);
 }
 
