@@ -54,7 +54,7 @@ static const struct cuda_backward_fault {
     {"gated",
      {"a gate's sum that is shifted by one", "d_log_gate at batch ... but the formula gives",
       "cuda_backward_gate_sum",
-      "sum = sum_up_to_lane(t >= first ? sum - (t + 1 < end ? keys[t + 1] : 0) : 0);"}},
+      "return sum - (t + 1 < end ? keys[t + 1] : 0);"}},
     {"gated",
      {"a gate's sum that no boundary begins", "the RMS error of d_log_gate ... more than twice",
       "cuda_backward_anew", NULL}},
@@ -85,7 +85,7 @@ static const struct cuda_backward_fault {
 static const struct cuda_backward_fault cuda_pass_faults[] = {
     {"line",
      {"later tokens in turn, not from the last one on", "d_k at batch ... but the formula gives",
-      "cuda_pass_order", "return at.place * call.length + token;"}},
+      "cuda_pass_order", "return place * back.pass_length + token;"}},
     {"square",
      {"d_o that is not divided", "d_q at batch ... but the formula gives", "cuda_pass_normaliser",
       "const float factor = 1.0f, last = keys ? 1.0f : a.outputs[token].y;"}},
