@@ -148,7 +148,8 @@ static bool is_point(const char *name)
 fpa_status source_generate_faulty(const fpa_head *head, const char *target_name, const fpa_fault *fault,
                                   fpa_source *source, fpa_error *error)
 {
-    const request wanted = {.target = target_name, .backward = fault->backward};
+    const request wanted = {
+        .target = target_name, .mechanism = fault->mechanism, .backward = fault->backward};
     fpa_source right = {0};
     *source = (fpa_source){0};
     if (!is_point(fault->point))

@@ -28,8 +28,8 @@ static const struct asked {
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0},
     {"a gated line", "cuda:sm_90a", "terms = linear {}, gate = true", 64, 64},
-    {"a gated, normalised power", "cuda:sm_90a", "terms = power { degree = 2 }, gate = true, normalize = 'sum'",
-     136, 64},
+    {"a gated, normalised power", "cuda:sm_90a",
+     "terms = power { degree = 2 }, gate = true, normalize = 'sum'", 136, 64},
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 0, 0},
     {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0},
     {"kernels of C", "c:avx2", "terms = linear {}", 0, 0},
@@ -75,7 +75,8 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain", "square", "line", "lines", "taylor", "gated", "gatednorm", "linear"};
+static const char *const emulated[] = {"plain",  "square", "line",      "lines",
+                                       "taylor", "gated",  "gatednorm", "linear"};
 
 enum { EMULATED = sizeof emulated / sizeof *emulated };
 
@@ -90,7 +91,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         skip();
     for (int i = 0; i < EMULATED; i++) {
         const int head = backward_head_named(f, emulated[i]);
-        if (getenv("ONLY") ? !!strstr(getenv("ONLY"), emulated[i]) : dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, emulated[i])) {
+        if (getenv("ONLY") ? !!strstr(getenv("ONLY"), emulated[i])
+                           : dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, emulated[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
             jobs[count++].code = f->source[head].code;

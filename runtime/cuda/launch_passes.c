@@ -6,36 +6,9 @@
 #include "grid.h"
 #include "head/form.h"
 #include "launch.h"
+#include "launch_passes_sizes.h"
 
-enum { ALIGNMENT = 256, ELEMENT = 2 };
-
-/* Sequences, of query heads, that are taken at once: some heads of one batch entry, or all heads of some. */
-typedef struct piece {
-    int64_t first, batch, heads;
-} piece;
-
-/* Bytes of each part of the workspace, one behind the other. */
-typedef struct room {
-    size_t outputs, rows, gates, result, forward;  /* rows: of queries, and again of keys */
-    size_t reads, read_dots, given_dots, products; /* of gates' gradients: `reads` is a pass's own */
-} room;
-
-/* One call. */
-typedef struct passes {
-    const fpa_module *module;
-    const struct fpa_cuda_module *cuda;
-    const struct fpa_backward_launch *launch;
-    int form, d, dv;         /* widths of results */
-    int64_t group, at_once;  /* query heads of a key; sequences */
-    int64_t chunks, reached; /* of gated heads; tokens with those that make chunks whole */
-    room room;
-    struct fpa_cuda_call call;
-    struct fpa_cuda_backward back;
-    char *forward, *reads; /* workspaces of passes */
-    float *read_dots, *given_dots;
-    double *products;
-    const void *states, *reversed_states; /* in these */
-} passes;
+enum { ELEMENT = 2 };
 
 bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launch *launch)
 {
@@ -44,147 +17,10 @@ bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launc
            !launch->d_weights;
 }
 
-/* ---- sizes ---- */
-
-static size_t aligned(int64_t count, size_t size)
-{
-    return round_up(count * (int64_t)size, ALIGNMENT);
-}
-
-static piece piece_at(const passes *p, int64_t first)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const int64_t heads = f->query_heads;
-    if (p->at_once >= heads) {
-        const int64_t left = f->batch - first / heads, most = p->at_once / heads;
-        return (piece){first, left < most ? left : most, heads};
-    }
-    const int64_t left = heads - first % heads;
-    return (piece){first, 1, left < p->at_once ? left : p->at_once};
-}
-
-static bool wants(const passes *p, fpa_pass pass)
-{
-    const struct fpa_backward_launch *a = p->launch;
-    return pass == PASS_ROWS ? a->d_q || a->d_k : a->d_v || a->d_log_gate;
-}
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-/* What a pass over so many tokens of such sequences needs. */
-static size_t pass_bytes(const passes *p, fpa_pass pass, piece these, int64_t length)
-{
-    const fpa_module *module = p->module->passes[pass];
-    const struct fpa_launch sizes = {
-        .batch = these.batch, .length = length, .query_heads = these.heads, .heads = these.heads};
-    return aligned((int64_t)module->workspace(module, p->form, &sizes, NULL), 1);
-}
-
-/* What passes forth and back need, one after the other. */
-static size_t forward_bytes(const passes *p, piece these)
-{
-    const int64_t length = p->launch->forward.length;
-    size_t most = 0;
-    for (int i = 0; i < PASSES; i++)
-        if (wants(p, (fpa_pass)i))
-            most = larger(most, larger(pass_bytes(p, (fpa_pass)i, these, length),
-                                       pass_bytes(p, (fpa_pass)i, these, p->reached)));
-    return most;
-}
-
-/* The last piece, which may be smaller: its sequences are cut into more segments. */
-static piece last_piece(const passes *p)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const piece whole = piece_at(p, 0);
-    const int64_t period = p->at_once >= f->query_heads ? f->batch * f->query_heads : f->query_heads;
-    const int64_t each = whole.batch * whole.heads;
-    return piece_at(p, (period - 1) / each * each);
-}
-
-/* The pass whose states are kept beside those of a later one, and what both leave. */
-static size_t count_gates(passes *p, piece whole)
-{
-    const struct fpa_cuda_module *values = p->module->passes[PASS_VALUES]->handle;
-    const int64_t length = p->launch->forward.length, sequences = whole.batch * whole.heads;
-    const int64_t blocks = values->geometry.column_blocks;
-    if (!p->launch->d_log_gate)
-        return 0;
-    p->room.reads =
-        larger(pass_bytes(p, PASS_VALUES, whole, length), pass_bytes(p, PASS_VALUES, last_piece(p), length));
-    p->room.read_dots = aligned(blocks * sequences * length, sizeof(float));
-    p->room.given_dots = aligned(blocks * sequences * p->reached, sizeof(float));
-    p->room.products = p->chunks > 1 ? aligned(sequences * p->chunks, sizeof(double)) : 0;
-    return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products;
-}
-
-static size_t count_room(passes *p)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const struct fpa_launch *f = &p->launch->forward;
-    const piece whole = piece_at(p, 0);
-    const int64_t tokens = whole.batch * whole.heads * p->reached;
-    const bool behind = p->launch->d_k || wants(p, PASS_VALUES);
-    p->room.outputs = g->kernel[CUDA_BACKWARD_OUTPUTS].threads
-                          ? aligned(f->batch * f->query_heads * f->length, 2 * sizeof(float))
-                          : 0;
-    p->room.rows = aligned(tokens * g->pass_width, ELEMENT);
-    p->room.gates = g->gate ? aligned(tokens, sizeof(float)) : 0;
-    p->room.result = behind ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
-    p->room.forward = larger(forward_bytes(p, whole), forward_bytes(p, last_piece(p)));
-    return p->room.outputs + 2 * p->room.rows + p->room.gates + p->room.result + p->room.forward +
-           count_gates(p, whole);
-}
-
-/* Of like size, and halved until there is room for one, or for those that share a key. */
-static size_t choose_pieces(passes *p)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const int64_t sequences = f->batch * f->query_heads;
-    p->at_once = sequences;
-    size_t bytes = count_room(p);
-    for (int64_t pieces = 2; bytes > p->cuda->pass_limit && p->at_once > p->group; pieces *= 2) {
-        const int64_t some = divide_up(sequences, pieces);
-        p->at_once =
-            some >= f->query_heads ? some / f->query_heads * f->query_heads : round_up(some, p->group);
-        bytes = count_room(p);
-    }
-    return bytes;
-}
-
-/* Chunks at whose ends sums of gates' gradients are begun anew: of states forth and back, whose chunks have to meet. */
-static void choose_chunks(passes *p)
-{
-    const struct fpa_cuda_module *values = p->module->passes[PASS_VALUES]->handle;
-    const int64_t length = p->launch->forward.length, chunk = values->geometry.chunk;
-    const bool many = p->cuda->geometry.gate && p->form == FORM_CHUNKED && length > chunk;
-    p->chunks = many ? divide_up(length, chunk) : 1;
-    p->reached = many ? p->chunks * chunk : length;
-}
-
-static size_t prepare(passes *p, const fpa_module *module, int form, const struct fpa_backward_launch *launch)
-{
-    const struct fpa_cuda_module *cuda = module->handle;
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const struct fpa_launch *f = &launch->forward;
-    *p = (passes){.module = module,
-                  .cuda = cuda,
-                  .launch = launch,
-                  .form = form,
-                  .d = g->pass_d,
-                  .dv = g->gate ? g->pass_width - g->pass_values : g->pass_dv,
-                  .group = f->heads ? f->query_heads / f->heads : 1};
-    choose_chunks(p);
-    return f->length > 0 && f->query_heads > 0 ? choose_pieces(p) : 0;
-}
-
 size_t cuda_passes_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
 {
     passes p;
-    return prepare(&p, module, form, launch);
+    return passes_prepare(&p, module, form, launch);
 }
 
 /* ---- launches ---- */
@@ -226,21 +62,21 @@ typedef struct tensor {
 } tensor;
 
 /* Numbers of rows of the workspace, as they were gathered last, from a column on. */
-static tensor rows_of(const passes *p, piece these, void *rows, int width, int column)
+static tensor rows_of(const passes *p, passes_piece these, void *rows, int width, int column)
 {
     const int64_t length = p->back.pass_length;
     return (tensor){(char *)rows + (size_t)column * ELEMENT,
                     {these.heads * length * width, width, length * width}};
 }
 
-static tensor given(piece these, int64_t heads, const void *base, const int64_t stride[3])
+static tensor given(passes_piece these, int64_t heads, const void *base, const int64_t stride[3])
 {
     const int64_t offset = these.first / heads * stride[0] + these.first % heads * stride[2];
     char *at = base ? (char *)(uintptr_t)base + offset * ELEMENT : NULL;
     return (tensor){at, {stride[0], stride[1], stride[2]}};
 }
 
-static struct fpa_launch launch_of(const passes *p, piece these, const tensor *q, const tensor *k,
+static struct fpa_launch launch_of(const passes *p, passes_piece these, const tensor *q, const tensor *k,
                                    const tensor *v, const tensor *o)
 {
     struct fpa_launch f = {.batch = these.batch,
@@ -261,7 +97,7 @@ static struct fpa_launch launch_of(const passes *p, piece these, const tensor *q
 }
 
 /* The same of rows that were gathered, as many as these are, with their gates. */
-static struct fpa_launch launch_of_rows(const passes *p, piece these, const tensor *q, const tensor *k,
+static struct fpa_launch launch_of_rows(const passes *p, passes_piece these, const tensor *q, const tensor *k,
                                         const tensor *v, const tensor *o)
 {
     struct fpa_launch f = launch_of(p, these, q, k, v, o);
@@ -288,17 +124,17 @@ static bool is_plain(const passes *p, fpa_pass pass)
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
-static tensor query_rows(const passes *p, piece these, int column)
+static tensor query_rows(const passes *p, passes_piece these, int column)
 {
     return rows_of(p, these, p->back.pass_queries, p->cuda->geometry.pass_width, column);
 }
 
-static tensor key_rows(const passes *p, piece these, int column)
+static tensor key_rows(const passes *p, passes_piece these, int column)
 {
     return rows_of(p, these, p->back.pass_keys, p->cuda->geometry.pass_width, column);
 }
 
-static tensor result_rows(const passes *p, piece these, int width)
+static tensor result_rows(const passes *p, passes_piece these, int width)
 {
     return rows_of(p, these, (void *)(uintptr_t)p->back.pass_result, (int)round_up(width, 8), 0);
 }
@@ -306,7 +142,7 @@ static tensor result_rows(const passes *p, piece these, int width)
 /* ---- forth ---- */
 
 /* d_q: queries are [q, g, h], keys [k, v, 1], values k. */
-static fpa_status launch_queries(const passes *p, piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_queries(const passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_backward_launch *a = p->launch;
@@ -326,7 +162,7 @@ static fpa_status launch_queries(const passes *p, piece these, CUstream stream, 
 }
 
 /* What queries read, times its gradient: values are [v, 1], dots are with [g, h]. */
-static fpa_status launch_reads(passes *p, piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const int values = p->cuda->geometry.pass_values;
     const tensor q = query_rows(p, these, 0), k = key_rows(p, these, 0), v = key_rows(p, these, values);
@@ -339,7 +175,7 @@ static fpa_status launch_reads(passes *p, piece these, CUstream stream, fpa_erro
                              error);
 }
 
-static fpa_status launch_forth(passes *p, piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
     fpa_status status = FPA_OK;
@@ -353,7 +189,7 @@ static fpa_status launch_forth(passes *p, piece these, CUstream stream, fpa_erro
 /* ---- back ---- */
 
 /* d_k or d_v of plain operands. */
-static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, piece these)
+static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, passes_piece these)
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
@@ -367,7 +203,7 @@ static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, piece thes
 }
 
 /* Whether kernels take the tokens from the last one on by themselves, of operands as they are given. */
-static bool reverses(const passes *p, fpa_pass pass, piece these)
+static bool reverses(const passes *p, fpa_pass pass, passes_piece these)
 {
     const struct fpa_launch f = plain_launch(p, pass, these);
     return p->form == FORM_CHUNKED && is_plain(p, pass) && cuda_reverses(p->module->passes[pass], &f);
@@ -381,7 +217,7 @@ static fpa_status scatter(passes *p, bool values, CUstream stream, fpa_error *er
 }
 
 /* d_k: queries are [k, v, 1], keys [q, g, h], values q. */
-static fpa_status launch_keys(passes *p, piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const int input = p->cuda->geometry.pass_input;
     const tensor q = key_rows(p, these, input), k = query_rows(p, these, input), v = query_rows(p, these, 0);
@@ -392,7 +228,7 @@ static fpa_status launch_keys(passes *p, piece these, CUstream stream, fpa_error
 }
 
 /* d_v: queries k, keys q, values g; with a gate [g, h], and dots are with [v, 1]. */
-static fpa_status launch_values(passes *p, piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const int values = p->cuda->geometry.pass_values;
     const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
@@ -406,8 +242,8 @@ static fpa_status launch_values(passes *p, piece these, CUstream stream, fpa_err
 }
 
 /* From the last token on; *gathered: rows in that order are there. */
-static fpa_status launch_reversed(passes *p, fpa_pass pass, piece these, bool *gathered, CUstream stream,
-                                  fpa_error *error)
+static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, bool *gathered,
+                                  CUstream stream, fpa_error *error)
 {
     const struct fpa_launch f = plain_launch(p, pass, these);
     fpa_status status = FPA_OK;
@@ -421,13 +257,13 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, piece these, bool *g
     return pass == PASS_ROWS ? launch_keys(p, these, stream, error) : launch_values(p, these, stream, error);
 }
 
-static fpa_status launch_back(passes *p, piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     bool gathered = false;
     fpa_status status = FPA_OK;
     if (p->launch->d_k)
         status = launch_reversed(p, PASS_ROWS, these, &gathered, stream, error);
-    return status || !wants(p, PASS_VALUES)
+    return status || !passes_want(p, PASS_VALUES)
                ? status
                : launch_reversed(p, PASS_VALUES, these, &gathered, stream, error);
 }
@@ -456,7 +292,7 @@ static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
 
 /* ---- all of them ---- */
 
-static fpa_status launch_piece(passes *p, piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
@@ -475,7 +311,7 @@ static void *take(char **at, size_t bytes)
 
 static void place(passes *p, char *base)
 {
-    const room *r = &p->room;
+    const passes_room *r = &p->room;
     p->back.outputs = take(&base, r->outputs);
     p->back.pass_queries = take(&base, r->rows);
     p->back.pass_keys = take(&base, r->rows);
@@ -494,7 +330,7 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
 {
     const struct fpa_launch *f = &launch->forward;
     passes p;
-    const size_t bytes = prepare(&p, module, form, launch);
+    const size_t bytes = passes_prepare(&p, module, form, launch);
     if (f->workspace_size < bytes)
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
                     f->workspace_size, bytes);
@@ -505,7 +341,7 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
     place(&p, f->workspace);
     fpa_status status = launch_outputs(&p, stream, error);
     for (int64_t first = 0; first < f->batch * f->query_heads && !status;) {
-        const piece these = piece_at(&p, first);
+        const passes_piece these = passes_piece_at(&p, first);
         status = launch_piece(&p, these, stream, error);
         first += these.batch * these.heads;
     }
