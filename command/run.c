@@ -272,7 +272,9 @@ static fpa_status forward(int form, const run_data *data, fpa_error *error)
     fpa_status status = device_enter(data->kernel, error);
     if (status)
         return status;
+    progress("computing");
     status = fpa_forward(data->kernel, form, &data->tensors, data->workspace, data->workspace_size, error);
+    progress_end();
     device_leave(data->kernel);
     return status;
 }

@@ -116,6 +116,7 @@ class Prepared:
         "forward",
         "kernel_at",
         "on_device",
+        "twin",
     )
 
     def __init__(self, kernel: Kernel, widths: Widths, kind: Kind, operands: Operands) -> None:
@@ -142,6 +143,7 @@ class Prepared:
         self._point()
         self.o_layout: Any = None  # a Layout; None: no such result
         self.state_layout: Any = None
+        self.twin: str | None = None  # the operand that lies as o does
         self.ask_size()  # checks the shapes, before anything is allocated
         self._add_results(layouts, operands.keeps == STATE_NEW)
 
@@ -168,6 +170,7 @@ class Prepared:
         if self.q is not None:
             self.o_layout = in_c_order(k, widths.dtype, (*layouts["q"].shape[:3], widths.dv))
             self.o = make_tensor(self.o_layout)
+            self.twin = next((name for name in ("q", "v") if layouts[name] == self.o_layout), None)
         if with_state:
             given = layouts.get("state")
             sequences = layouts["cu_seqlens"].shape[0] - 1 if "cu_seqlens" in layouts else k.shape[0]
@@ -190,7 +193,7 @@ class Prepared:
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """o and the new state, each None when it is not wanted."""
-        q, k, v, log_gate, given, weights = operands[:6]
+        q, k, v, log_gate, given, weights, _, _, _, positions, key_mask = operands
         address, o, state = kind.address, None, None
         if q is not None:
             self.q.data = address(q)
@@ -200,10 +203,10 @@ class Prepared:
         self.v.data = address(v)
         if log_gate is not None:
             self.log_gate.data = address(log_gate)
-        if operands.positions is not None:
-            self.positions.data = address(operands.positions)
-        if operands.key_mask is not None:
-            self.key_mask.data = address(operands.key_mask)
+        if positions is not None:
+            self.positions.data = address(positions)
+        if key_mask is not None:
+            self.key_mask.data = address(key_mask)
         for name, tensor in self.indices:
             tensor.data = address(getattr(operands, name))
         if given is not None:
@@ -213,13 +216,17 @@ class Prepared:
             self.state_out.data = address(state)
         for tensor, weight in zip(self.weights, weights):
             tensor.data = address(weight)
-        status = self.launch(kind, k)
+        self.compute(kind, k)
+        return o, state
+
+    def compute(self, kind: Kind, like: Array) -> None:
+        """With all addresses set."""
+        status = self.launch(kind, like)
         if status == Code.INVALID and self.error.where == b"workspace":
             self.ask_size()  # OpenMP has more threads than when it was asked for
-            status = self.launch(kind, k)
+            status = self.launch(kind, like)
         if status:
             check(status, self.error)
-        return o, state
 
     def launch(self, kind: Kind, like: Array) -> int:
         """Compute, or for a GPU begin to; gives a status."""
@@ -289,7 +296,6 @@ class Calls:
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """Compute. Threads may call at once: each takes structures that no other one has."""
-        kernel = self.kernel()
         signature, state, gate = kind.signature, operands.state, operands.log_gate
         if operands.keeps == STATE_UPDATED:
             kind.check_written("state", state)
@@ -309,22 +315,31 @@ class Calls:
         if operands.cu_seqlens is not None or operands.state_index is not None or operands.state_out_index is not None:
             rest = (operands.cu_seqlens, operands.state_index, operands.state_out_index)
             key += (operands.max_length, *(None if array is None else signature(array) for array in rest))
-        free = self._free.get(key)
-        if free is None:
-            free = self._begin(key)
+        free = self.prepared(key)
         try:
             prepared = free.pop()
         except IndexError:
-            prepared = Prepared(kernel, self.widths, kind, operands)
+            prepared = self.prepare(kind, operands)
         try:
             return prepared.run(kind, operands)
         finally:
-            free.append(prepared)
-            if self._kernel is None:
-                self._free = {}  # closed meanwhile: nothing here may hold the kernel
+            self.give_back(free, prepared)
 
-    def _begin(self, key: object) -> list[Prepared]:
-        """No prepared calls of these layouts yet."""
-        if len(self._free) >= _MOST_PREPARED:
-            self._free = {}
-        return self._free.setdefault(key, [])
+    def prepared(self, key: object) -> list[Prepared]:
+        """The calls of these layouts that nobody uses now: pop one, and give_back it."""
+        free = self._free.get(key)
+        if free is None:
+            if len(self._free) >= _MOST_PREPARED:
+                self._free = {}
+            free = self._free.setdefault(key, [])
+        return free
+
+    def prepare(self, kind: Kind, operands: Operands) -> Prepared:
+        """InvalidError: the head was closed."""
+        return Prepared(self.kernel(), self.widths, kind, operands)
+
+    def give_back(self, free: list[Prepared], prepared: Prepared) -> None:
+        """For the next call."""
+        free.append(prepared)
+        if self._kernel is None:
+            self._free = {}  # closed meanwhile: nothing here may hold the kernel

@@ -1,4 +1,5 @@
 #include "grid.h"
+#include "watch.h"
 
 #include <limits.h>
 
@@ -96,6 +97,16 @@ static struct fpa_cuda_block block_of(const struct fpa_cuda_module *cuda, const 
     return block;
 }
 
+static fpa_status was_launched(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, CUresult result,
+                               fpa_error *error)
+{
+    const char *kernel = cuda_kernel_names[grid->kernel];
+    if (result)
+        return driver_fail(cuda->driver, result, cuda->name, kernel, error);
+    cuda_tell(kernel);
+    return FPA_OK;
+}
+
 fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
                        const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
                        fpa_error *error)
@@ -110,8 +121,7 @@ fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *
     CUresult result = cuda->driver->cuLaunchKernel(cuda->kernel[grid->kernel], (unsigned)grid->blocks, 1, 1,
                                                    (unsigned)block.threads, 1, 1, (unsigned)block.bytes,
                                                    stream, parameters, NULL);
-    return result ? driver_fail(cuda->driver, result, cuda->name, cuda_kernel_names[grid->kernel], error)
-                  : FPA_OK;
+    return was_launched(cuda, grid, result, error);
 }
 
 fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
@@ -143,6 +153,5 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
         return status;
     list_weights(cuda, launch, matrix);
     CUresult result = cuda->driver->cuLaunchKernelEx(&config, cuda->kernel[grid->kernel], parameters, NULL);
-    return result ? driver_fail(cuda->driver, result, cuda->name, cuda_kernel_names[grid->kernel], error)
-                  : FPA_OK;
+    return was_launched(cuda, grid, result, error);
 }
