@@ -64,6 +64,15 @@ class Operands(NamedTuple):
     state_out_index: Array | None = None
     max_length: int = 0
 
+    def packs(self) -> bool:
+        """Whether there are sequences of different lengths, or states in pools."""
+        return (
+            self.cu_seqlens is not None
+            or self.state_index is not None
+            or self.state_out_index is not None
+            or self.max_length != 0
+        )
+
     def arrays(self) -> list[tuple[str, Array]]:
         """Those given, with their names."""
         given = [(name, getattr(self, name)) for name in _NAMES if getattr(self, name) is not None]
@@ -193,7 +202,7 @@ class Prepared:
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """o and the new state, each None when it is not wanted."""
-        q, k, v, log_gate, given, weights, _, _, _, positions, key_mask = operands
+        q, k, v, log_gate, given, weights, _, _, _, positions, key_mask = operands[:11]
         address, o, state = kind.address, None, None
         if q is not None:
             self.q.data = address(q)
@@ -312,7 +321,7 @@ class Calls:
             None if operands.positions is None else signature(operands.positions),
             None if operands.key_mask is None else signature(operands.key_mask),
         )
-        if operands.cu_seqlens is not None or operands.state_index is not None or operands.state_out_index is not None:
+        if operands.packs():
             rest = (operands.cu_seqlens, operands.state_index, operands.state_out_index)
             key += (operands.max_length, *(None if array is None else signature(array) for array in rest))
         free = self.prepared(key)

@@ -37,7 +37,7 @@ def index_name(name: str, dtype: object) -> str:
     spelled = str(dtype).removeprefix("torch.")
     taken = ("int32", "int64") if name == "cu_seqlens" else ("int32",)
     if spelled not in taken:
-        raise ArgumentTypeError(name, f"is {dtype}, but {' and '.join(taken)} {'are' if len(taken) > 1 else 'is'} taken")
+        raise ArgumentTypeError(name, f"is {dtype}, but one of {', '.join(taken)} is needed")
     return "i" + spelled[3:]
 
 

@@ -101,7 +101,8 @@ def _update(
 _tokens = "Tensor? positions=None, Tensor? key_mask=None"
 _sequences = "Tensor? cu_seqlens=None, Tensor? state_index=None, Tensor? state_out_index=None, int max_length=0"
 _rest = f"{_tokens}, {_sequences})"
-_inputs = f"Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, int recent, {_rest}"
+_given = "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, int recent"
+_inputs = f"{_given}, {_rest}"
 
 
 def _quick_forward(
@@ -110,7 +111,8 @@ def _quick_forward(
 ) -> Any:  # fmt: skip
     """_forward, sooner where there is nothing but q, k and v."""
     if not (log_gate is not None or weights or state is not None or recent or positions is not None
-            or key_mask is not None or _any_given(sequences) or (torch.is_grad_enabled() and _any_requires_grad(q, k, v))):  # fmt: skip
+            or key_mask is not None or _any_given(sequences)
+            or (torch.is_grad_enabled() and _any_requires_grad(q, k, v))):  # fmt: skip
         return TORCH.run_plain(find_calls(key), q, k, v, None, form)
     return _forward(_run_calls, key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask, *sequences)
 
@@ -121,13 +123,14 @@ def _quick_step(
 ) -> Any:  # fmt: skip
     """_step, likewise."""
     if not (log_gate is not None or weights or recent or positions is not None or key_mask is not None
-            or _any_given(sequences) or (torch.is_grad_enabled() and (state.requires_grad or _any_requires_grad(q, k, v)))):  # fmt: skip
+            or _any_given(sequences)
+            or (torch.is_grad_enabled() and (state.requires_grad or _any_requires_grad(q, k, v)))):  # fmt: skip
         return TORCH.run_plain(find_calls(key), q, k, v, state, abi.RECURRENT)
     return _step(_run_calls, key, q, k, v, state, log_gate, weights, positions, key_mask, recent, *sequences)
 
 
 def _any_given(sequences: tuple[Any, ...]) -> bool:
-    return any(array is not None for array in sequences[:3])
+    return any(array is not None for array in sequences[:3]) or bool(sequences[3:] and sequences[3])
 
 
 def _any_requires_grad(q: Tensor, k: Tensor, v: Tensor) -> bool:
@@ -144,7 +147,12 @@ for _name, _schema, _operator, _quick in (
         _step,
         _quick_step,
     ),
-    ("update", f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_rest} -> ()", _update, None),
+    (
+        "update",
+        f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_rest} -> ()",
+        _update,
+        None,
+    ),
 ):
     _library.define(f"{_name}(str key, {_schema}", tags=[_STRIDES])
     for _place in ("CPU", "CUDA"):

@@ -46,7 +46,7 @@ def wants_gradients(operands: Operands) -> bool:
     """Whether a gradient of an operand may be asked for later."""
     if not torch.is_grad_enabled():
         return False
-    q, k, v, log_gate, state, weights, _, _, _, positions, _ = operands
+    q, k, v, log_gate, state, weights, _, _, _, positions, _ = operands[:11]
     return (
         k.requires_grad
         or v.requires_grad
@@ -101,10 +101,10 @@ class Torch:
             from .torch import run_operator  # which needs this module
 
             return run_operator(calls, operands)
-        q, k, v, log_gate, state, weights, form, recent, keeps, positions, key_mask = operands
+        q, k, v, log_gate, state, weights, form, recent, keeps, positions, key_mask = operands[:11]
         if keeps == STATE_NEW or (keeps == STATE_DROPPED and state is not None) or q is None or recent:
             return calls.run(self, operands)
-        if log_gate is not None or weights or positions is not None or key_mask is not None:
+        if log_gate is not None or weights or positions is not None or key_mask is not None or operands.packs():
             return calls.run(self, operands)
         return self.run_plain(calls, q, k, v, state, form), None
 
