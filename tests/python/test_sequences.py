@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from support import fpac, head, log_gates, np, numbers, operands, same_bits
+from support import fpac, head, log_gates, np, numbers, operands, run_command, same_bits
 
 LENGTHS = (5, 0, 300, 1, 129, 64, 0, 17)
 TOTAL = sum(LENGTHS)
@@ -144,6 +144,47 @@ class Sequences(unittest.TestCase):
                 mine.update(*part((k, v), s), own)
             self.assertTrue(same_bits(pool[index[s]], own[0]))
         self.assertFalse(pool[:9].any())
+
+
+    def test_the_command_gives_the_same_bits(self):
+        mine, (q, k, v), _ = call_of("plain")
+        count = len(LENGTHS)
+        pool = numbers(5, 12, 2, mine.explain().features, mine.explain().dv)
+        index = np.array([3, 3, -1, 3, 6, 11, -1, 6], np.int32)
+        o, state = run_command("plain", q, k, v, form="chunked", state=pool, cu_seqlens=OFFSETS, state_index=index)
+        expected, left = mine(
+            q, k, v, state=pool, state_index=index, cu_seqlens=OFFSETS, form="chunked", return_state=True
+        )
+        self.assertTrue(same_bits(o, expected))
+        self.assertEqual(state.shape[0], count)
+        self.assertTrue(same_bits(state, left))
+
+    def test_max_length_is_a_bound(self):
+        mine, arrays, _ = call_of("plain")
+        expected = mine(*arrays, cu_seqlens=OFFSETS, form="chunked")
+        for most in (max(LENGTHS), TOTAL, 10 * TOTAL):
+            self.assertTrue(same_bits(mine(*arrays, cu_seqlens=OFFSETS, max_length=most, form="chunked"), expected))
+
+    def test_a_prompt_in_pieces_of_whole_chunks_has_the_bits_of_one_pass(self):
+        for name in ("plain", "mean", "gated", "half", "trained"):
+            mine = head(name)
+            chunk, weights = mine.explain().chunk, weights_of(mine)
+            length = 5 * chunk + 7
+            dtype = "float16" if name == "half" else "float32"
+            q, k, v = (abs(array) / 2 for array in operands(mine.explain(), length, batch=1, dtype=dtype))
+            gates = log_gates(length, batch=1) if name == "gated" else None
+            whole, left = mine(q, k, v, gates, weights=weights, form="chunked", return_state=True)
+            state, pieces = None, []
+            for begin, end in ((0, 2 * chunk), (2 * chunk, 3 * chunk), (3 * chunk, length)):
+                gate = None if gates is None else gates[:, begin:end]
+                o, state = mine(
+                    q[:, begin:end], k[:, begin:end], v[:, begin:end], gate,
+                    weights=weights, state=state, form="chunked", return_state=True,
+                )  # fmt: skip
+                pieces.append(o)
+            with self.subTest(head=name):
+                self.assertTrue(same_bits(np.concatenate(pieces, 1), whole))
+                self.assertTrue(same_bits(state, left))
 
 
 class Refusals(unittest.TestCase):
