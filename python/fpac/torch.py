@@ -32,6 +32,7 @@ from .torch_tensors import DTYPES, TORCH, check_gradients
 Results = tuple[Tensor | None, Tensor | None]
 
 _library = torch.library.Library("fpac", "DEF")
+_grad_enabled = torch.is_grad_enabled
 
 # Compilers leave the strides of inputs as they are: the last axis has to stay contiguous. The first since torch 2.7.
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
@@ -69,7 +70,9 @@ def _forward(
     run: Run, key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int,
     recent: int, positions: Any = None, key_mask: Any = None,
 ) -> Any:  # fmt: skip
-    return run(key, Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_DROPPED, positions, key_mask))[0]
+    return run(
+        key, Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_DROPPED, positions, key_mask)
+    )[0]
 
 
 def _forward_state(
@@ -85,9 +88,7 @@ def _step(
 ) -> Any:  # fmt: skip
     return run(
         key,
-        Operands(
-            q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, recent, STATE_UPDATED, positions, key_mask
-        ),
+        Operands(q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, recent, STATE_UPDATED, positions, key_mask),
     )[0]
 
 
@@ -99,7 +100,9 @@ def _update(
 
 
 _tokens = "Tensor? positions=None, Tensor? key_mask=None"
-_inputs = f"Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, int recent, {_tokens}"
+_inputs = (
+    f"Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, int recent, {_tokens}"
+)
 
 
 def _quick_forward(
@@ -107,10 +110,11 @@ def _quick_forward(
     positions: Any = None, key_mask: Any = None,
 ) -> Any:  # fmt: skip
     """_forward, sooner where there is nothing but q, k and v."""
-    if not (log_gate is not None or weights or state is not None or recent or positions is not None
-            or key_mask is not None or (torch.is_grad_enabled() and _any_requires_grad(q, k, v))):  # fmt: skip
-        return TORCH.run_plain(find_calls(key), q, k, v, None, form)
-    return _forward(_run_calls, key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask)
+    if log_gate is not None or weights or state is not None or recent or positions is not None or key_mask is not None:
+        return _forward(_run_calls, key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask)
+    if _grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+        return _forward(_run_calls, key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask)
+    return TORCH.run_plain(find_calls(key), q, k, v, None, form)
 
 
 def _quick_step(
@@ -118,14 +122,11 @@ def _quick_step(
     key_mask: Any = None, recent: int = 0,
 ) -> Any:  # fmt: skip
     """_step, likewise."""
-    if not (log_gate is not None or weights or recent or positions is not None or key_mask is not None
-            or (torch.is_grad_enabled() and (state.requires_grad or _any_requires_grad(q, k, v)))):  # fmt: skip
-        return TORCH.run_plain(find_calls(key), q, k, v, state, abi.RECURRENT)
-    return _step(_run_calls, key, q, k, v, state, log_gate, weights, positions, key_mask, recent)
-
-
-def _any_requires_grad(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    return q.requires_grad or k.requires_grad or v.requires_grad
+    if log_gate is not None or weights or recent or positions is not None or key_mask is not None:
+        return _step(_run_calls, key, q, k, v, state, log_gate, weights, positions, key_mask, recent)
+    if _grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad or state.requires_grad):
+        return _step(_run_calls, key, q, k, v, state, log_gate, weights, positions, key_mask, recent)
+    return TORCH.run_plain(find_calls(key), q, k, v, state, abi.RECURRENT)
 
 
 for _name, _schema, _operator, _quick in (
@@ -138,7 +139,12 @@ for _name, _schema, _operator, _quick in (
         _step,
         _quick_step,
     ),
-    ("update", f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_tokens}) -> ()", _update, None),
+    (
+        "update",
+        f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_tokens}) -> ()",
+        _update,
+        None,
+    ),
 ):
     _library.define(f"{_name}(str key, {_schema}", tags=[_STRIDES])
     for _place in ("CPU", "CUDA"):
