@@ -71,7 +71,7 @@ def _forward(
     recent: int, positions: Any = None, key_mask: Any = None,
 ) -> Any:  # fmt: skip
     return run(
-        key, Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_DROPPED, positions, key_mask)
+        key, Operands(q, k, v, log_gate, state, tuple(weights or ()), form, recent, STATE_DROPPED, positions, key_mask)
     )[0]
 
 
@@ -79,7 +79,9 @@ def _forward_state(
     run: Run, key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int,
     recent: int, positions: Any = None, key_mask: Any = None,
 ) -> Any:  # fmt: skip
-    return run(key, Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_NEW, positions, key_mask))
+    return run(
+        key, Operands(q, k, v, log_gate, state, tuple(weights or ()), form, recent, STATE_NEW, positions, key_mask)
+    )
 
 
 def _step(
@@ -88,7 +90,9 @@ def _step(
 ) -> Any:  # fmt: skip
     return run(
         key,
-        Operands(q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, recent, STATE_UPDATED, positions, key_mask),
+        Operands(
+            q, k, v, log_gate, state, tuple(weights or ()), abi.RECURRENT, recent, STATE_UPDATED, positions, key_mask
+        ),
     )[0]
 
 
@@ -96,12 +100,15 @@ def _update(
     run: Run, key: str, k: Tensor, v: Tensor, state: Tensor, log_gate: Any, weights: Any, positions: Any = None,
     key_mask: Any = None,
 ) -> None:  # fmt: skip
-    run(key, Operands(None, k, v, log_gate, state, tuple(weights), abi.AUTO, 0, STATE_UPDATED, positions, key_mask))
+    run(
+        key,
+        Operands(None, k, v, log_gate, state, tuple(weights or ()), abi.AUTO, 0, STATE_UPDATED, positions, key_mask),
+    )
 
 
 _tokens = "Tensor? positions=None, Tensor? key_mask=None"
 _inputs = (
-    f"Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, int recent, {_tokens}"
+    f"Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[]? weights, Tensor? state, int form, int recent, {_tokens}"
 )
 
 
@@ -134,14 +141,14 @@ for _name, _schema, _operator, _quick in (
     ("forward_state", f"{_inputs}) -> (Tensor, Tensor)", _forward_state, None),
     (
         "step",
-        f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_tokens}, "
+        f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[]? weights, {_tokens}, "
         "int recent=0) -> Tensor",
         _step,
         _quick_step,
     ),
     (
         "update",
-        f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_tokens}) -> ()",
+        f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[]? weights, {_tokens}) -> ()",
         _update,
         None,
     ),
@@ -274,7 +281,7 @@ def run_saving_operator(calls: Calls, operands: Operands) -> Results:
 def run_operator(calls: Calls, operands: Operands) -> Results:
     """Compute by the operator that fits."""
     o = operands
-    key, weights, tokens = calls.key, list(o.weights), (o.positions, o.key_mask)
+    key, weights, tokens = calls.key, list(o.weights) or None, (o.positions, o.key_mask)
     rest = (o.log_gate, weights, o.state, o.form, o.recent, *tokens)
     if o.keeps == STATE_NEW:
         return torch.ops.fpac.forward_state(key, o.q, o.k, o.v, *rest)
