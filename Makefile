@@ -250,7 +250,7 @@ gpu_tests := $(filter-out $(without_gpu),$(filter $(BUILD)/tests/test_cuda%,$(te
 gpu-test: $(BUILD)/fpac $(gpu_tests)
 	@FPAC=$(BUILD)/fpac tools/gpu-test.sh $(BUILD) $(gpu_tests)
 
-gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open
+gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open $(BUILD)/wheel/libfpa.so
 	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open
 
 # With torch from PyPI, in build/torch; skipped, and said so, where that cannot be had.

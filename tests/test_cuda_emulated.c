@@ -2,7 +2,7 @@
  * they end.
  *
  * make test: the heads of emulated_fixed (emulate/heads.h), which have every function that is emitted for any
- * head, in every call, with every kernel and form; make test-all: all heads. Those with fused_chunk run in
+ * head, each in every second call, together in all, with every kernel and form; make test-all: all heads in all calls. Those with fused_chunk run in
  * test_cuda_emulated_fused.c. */
 #include "dear.h"
 #include "emulate/parts.h"

@@ -255,8 +255,18 @@ static fpa_status check_workspace(const struct fpa_launch *launch, size_t bytes,
                 launch->workspace_size, bytes);
 }
 
-fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,
-                        const fpa_candidate *candidate, void *stream, fpa_error *error)
+static void set_dots(const cuda_dots *dots, cuda_sizes *s)
+{
+    s->call.dot_rows = dots->rows;
+    s->call.dots = dots->dots;
+    for (int i = 0; i < 3; i++)
+        s->call.dot_stride[i] = dots->stride[i];
+}
+
+/* dots, states: NULL: not wanted. */
+static fpa_status forward(const fpa_module *module, int form, const struct fpa_launch *launch,
+                          const fpa_candidate *candidate, const cuda_dots *dots, const void **states,
+                          CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     const fpa_call_size size = call_size(form, launch);
@@ -278,8 +288,38 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
     status = check_workspace(launch, s.bytes, error);
     if (status)
         return status;
-    return form == FORM_RECURRENT ? decode_forward(cuda, launch, chosen, stream, error)
-                                  : launch_all(cuda, launch, &s, stream, error);
+    if (form == FORM_RECURRENT)
+        return decode_forward(cuda, launch, chosen, stream, error);
+    if (dots)
+        set_dots(dots, &s);
+    if (states)
+        *states = s.call.states;
+    return launch_all(cuda, launch, &s, stream, error);
+}
+
+fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,
+                        const fpa_candidate *candidate, void *stream, fpa_error *error)
+{
+    return forward(module, form, launch, candidate, NULL, NULL, stream, error);
+}
+
+fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,
+                             const cuda_dots *dots, const void **states, void *stream, fpa_error *error)
+{
+    return forward(module, form, launch, NULL, dots, states, stream, error);
+}
+
+fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
+                               const void *states, const void *reversed_states, double *products,
+                               void *stream, fpa_error *error)
+{
+    const fpa_cuda_grid grid = {CUDA_STATE_PRODUCT, sequences * (chunks - 1), NULL, 0};
+    const struct fpa_cuda_call call = {.chunks = chunks,
+                                       .states = (void *)(uintptr_t)states,
+                                       .reversed_states = reversed_states,
+                                       .products = products};
+    const struct fpa_launch none = {0};
+    return grid.blocks > 0 ? cuda_launch(module->handle, &grid, &none, &call, stream, error) : FPA_OK;
 }
 
 /* ---- from the last token on ---- */

@@ -187,7 +187,7 @@ static void run_job(int index, void *argument)
     j->status =
         emulated_open(&emulated, j->code, facts->name, folder, j->fixture->folder, j->brief, &j->error);
     j->seconds[0] = now() - start;
-    for (int i = j->first; i < j->end && !j->status; i++)
+    for (int i = j->first; i < j->end && !j->status; i += j->step ? j->step : 1)
         if (concerns(&emulated.cuda, i)) {
             j->called |= 1u << i;
             j->status = check_call(&emulated, j->fixture->list.heads[j->head], facts, &calls[i], &j->forms,

@@ -48,6 +48,7 @@ typedef struct emulated_job {
     int head;
     const char *code; /* of the head, or a fault in it */
     int first, end;   /* calls */
+    int step;         /* to the next; 0 is 1 */
     int number;       /* of its own */
     bool brief;       /* a fault is found in the first calls */
     /* what became of it */
