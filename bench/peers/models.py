@@ -1,8 +1,9 @@
 """The heads of specs/models by the packages that their models use: flash-linear-attention, mamba_ssm, retention,
 performer-pytorch.
 
-bf16. A case begins with the name of fpac's head. Where a model maps q and k before linear attention (elu + 1, LoLCATs), torch
-makes the maps and the package the rest. fla's GLA has a gate for each coordinate of a key where fpac's head has one a token.
+bf16. A case begins with the name of fpac's head. Where a model maps q and k before linear attention (elu + 1,
+LoLCATs), torch makes the maps and the package the rest. fla's GLA has a gate for each coordinate of a key where fpac's
+head has one a token.
 """
 
 from measure import Peer, Skip, forget_tuning, speed_up_tuning, version_of
@@ -80,7 +81,7 @@ def power(peer, d, chunk):
         q, k, v = (peer.random(batch, length, heads, d) for _ in range(3))
         gate = peer.random(batch, length, heads, low=-0.05, high=0, dtype=peer.torch.float32)
         forget_tuning()
-        return lambda: power_retention(q, k, v, gate, deg=2, scale=d**-0.5, chunk_size=chunk)
+        return lambda: power_retention(q, k, v, log_G=gate, deg=2, scale=d**-0.5, chunk_size=chunk)
 
     return make
 
@@ -99,14 +100,22 @@ def performer(peer):
 def cases(peer):
     """Case, what makes it, and the packages that it needs, any of them."""
     fla = ("fla-core", "flash-linear-attention")
-    yield "based_360m fused_chunk_based", of_fla(peer, "based", "fused_chunk_based", 16, 64, scale=0.25, use_norm=True), fla
+    yield (
+        "based_360m fused_chunk_based",
+        of_fla(peer, "based", "fused_chunk_based", 16, 64, scale=0.25, use_norm=True),
+        fla,
+    )
     yield "rebased_d16 parallel_rebased", of_fla(
         peer, "rebased", "parallel_rebased", 16, 64, longest=LONGEST_QUADRATIC), fla  # fmt: skip
     yield "retnet_d256_v512 chunk_retention", of_fla(peer, "retention", "chunk_retention", 256, 512), fla
     yield "mamba2_n128_p64 chunk_simple_gla", of_fla(
         peer, "simple_gla", "chunk_simple_gla", 128, 64, gate="g", scale=1.0), fla  # fmt: skip
     yield "mamba2_n128_p64 mamba_chunk_scan", mamba(peer), ("mamba-ssm",)
-    yield "gla_shape_d128_v256 chunk_simple_gla", of_fla(peer, "simple_gla", "chunk_simple_gla", 128, 256, gate="g"), fla
+    yield (
+        "gla_shape_d128_v256 chunk_simple_gla",
+        of_fla(peer, "simple_gla", "chunk_simple_gla", 128, 256, gate="g"),
+        fla,
+    )
     yield "gla_shape_d128_v256 chunk_gla", of_fla(peer, "gla", "chunk_gla", 128, 256, gate="g"), fla
     yield "elu_attention_d64 elu by torch, chunk_linear_attn", of_maps(peer, 64, 64, elu_plus_one(peer)), fla
     yield "lolcats_llama3_8b maps by torch, chunk_linear_attn", of_maps(peer, 128, 128, hedgehog(peer, 128)), fla

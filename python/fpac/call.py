@@ -274,16 +274,17 @@ def find_calls(key: str) -> Calls:
 class Calls:
     """The prepared calls of one kernel, and the kernel, while it is open.
 
+    free: by layouts and the way of the call, those that nobody uses now; a list has them for good.
     key: its name in this process, for torch's graphs. All that the shapes of results depend on is in it: a graph that
     was kept from another process is taken only where the head at its place has the same.
     """
 
-    __slots__ = ("_kernel", "widths", "_free", "key", "__weakref__")
+    __slots__ = ("_kernel", "widths", "free", "key", "__weakref__")
 
     def __init__(self, kernel: Kernel, widths: Widths) -> None:
         self._kernel: Kernel | None = kernel
         self.widths = widths
-        self._free: dict[object, list[Prepared]] = {}
+        self.free: dict[object, list[Prepared]] = {}
         w = widths
         self.key = f"{w.name}/{w.dtype}/{w.dv}/{w.state_dtype}/{w.state_elements}/{next(_serial)}"
         _open[self.key] = weakref.ref(self, functools.partial(_forget, self.key))
@@ -301,7 +302,7 @@ class Calls:
     def close(self) -> None:
         """The kernel is unloaded when the last call that runs has ended."""
         self._kernel = None
-        self._free = {}
+        self.free = {}
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """Compute. Threads may call at once: each takes structures that no other one has."""
@@ -336,19 +337,21 @@ class Calls:
 
     def prepared(self, key: object) -> list[Prepared]:
         """The calls of these layouts that nobody uses now: pop one, and give_back it."""
-        free = self._free.get(key)
+        free = self.free.get(key)
         if free is None:
-            if len(self._free) >= _MOST_PREPARED:
-                self._free = {}
-            free = self._free.setdefault(key, [])
+            if len(self.free) >= _MOST_PREPARED:
+                self.free = {}
+            free = self.free.setdefault(key, [])
         return free
 
     def prepare(self, kind: Kind, operands: Operands) -> Prepared:
         """InvalidError: the head was closed."""
+        if self._kernel is None:
+            self.free = {}
         return Prepared(self.kernel(), self.widths, kind, operands)
 
     def give_back(self, free: list[Prepared], prepared: Prepared) -> None:
         """For the next call."""
         free.append(prepared)
         if self._kernel is None:
-            self._free = {}  # closed meanwhile: nothing here may hold the kernel
+            self.free = {}  # closed meanwhile: nothing here may hold the kernel

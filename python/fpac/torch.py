@@ -32,6 +32,7 @@ from .torch_tensors import DTYPES, TORCH, check_gradients
 Results = tuple[Tensor | None, Tensor | None]
 
 _library = torch.library.Library("fpac", "DEF")
+_grad_enabled = torch.is_grad_enabled
 
 # Compilers leave the strides of inputs as they are: the last axis has to stay contiguous. The first since torch 2.7.
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
@@ -71,7 +72,7 @@ def _forward(
     recent: int, positions: Any = None, key_mask: Any = None, *sequences: Any,
 ) -> Any:  # fmt: skip
     rest = (positions, key_mask, *sequences)
-    return run(key, Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_DROPPED, *rest))[0]
+    return run(key, Operands(q, k, v, log_gate, state, tuple(weights or ()), form, recent, STATE_DROPPED, *rest))[0]
 
 
 def _forward_state(
@@ -79,7 +80,7 @@ def _forward_state(
     recent: int, positions: Any = None, key_mask: Any = None, *sequences: Any,
 ) -> Any:  # fmt: skip
     rest = (positions, key_mask, *sequences)
-    return run(key, Operands(q, k, v, log_gate, state, tuple(weights), form, recent, STATE_NEW, *rest))
+    return run(key, Operands(q, k, v, log_gate, state, tuple(weights or ()), form, recent, STATE_NEW, *rest))
 
 
 def _step(
@@ -87,7 +88,7 @@ def _step(
     positions: Any = None, key_mask: Any = None, recent: int = 0, *sequences: Any,
 ) -> Any:  # fmt: skip
     rest = (positions, key_mask, *sequences)
-    return run(key, Operands(q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, recent, STATE_UPDATED, *rest))[0]
+    return run(key, Operands(q, k, v, log_gate, state, tuple(weights or ()), abi.RECURRENT, recent, STATE_UPDATED, *rest))[0]
 
 
 def _update(
@@ -95,13 +96,13 @@ def _update(
     key_mask: Any = None, *sequences: Any,
 ) -> None:  # fmt: skip
     rest = (positions, key_mask, *sequences)
-    run(key, Operands(None, k, v, log_gate, state, tuple(weights), abi.AUTO, 0, STATE_UPDATED, *rest))
+    run(key, Operands(None, k, v, log_gate, state, tuple(weights or ()), abi.AUTO, 0, STATE_UPDATED, *rest))
 
 
 _tokens = "Tensor? positions=None, Tensor? key_mask=None"
 _sequences = "Tensor? cu_seqlens=None, Tensor? state_index=None, Tensor? state_out_index=None, int max_length=0"
 _rest = f"{_tokens}, {_sequences})"
-_given = "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, int recent"
+_given = "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[]? weights, Tensor? state, int form, int recent"
 _inputs = f"{_given}, {_rest}"
 
 
@@ -112,7 +113,7 @@ def _quick_forward(
     """_forward, sooner where there is nothing but q, k and v."""
     if not (log_gate is not None or weights or state is not None or recent or positions is not None
             or key_mask is not None or _any_given(sequences)
-            or (torch.is_grad_enabled() and _any_requires_grad(q, k, v))):  # fmt: skip
+            or (_grad_enabled() and _any_requires_grad(q, k, v))):  # fmt: skip
         return TORCH.run_plain(find_calls(key), q, k, v, None, form)
     return _forward(_run_calls, key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask, *sequences)
 
@@ -124,7 +125,7 @@ def _quick_step(
     """_step, likewise."""
     if not (log_gate is not None or weights or recent or positions is not None or key_mask is not None
             or _any_given(sequences)
-            or (torch.is_grad_enabled() and (state.requires_grad or _any_requires_grad(q, k, v)))):  # fmt: skip
+            or (_grad_enabled() and (state.requires_grad or _any_requires_grad(q, k, v)))):  # fmt: skip
         return TORCH.run_plain(find_calls(key), q, k, v, state, abi.RECURRENT)
     return _step(_run_calls, key, q, k, v, state, log_gate, weights, positions, key_mask, recent, *sequences)
 
@@ -142,14 +143,14 @@ for _name, _schema, _operator, _quick in (
     ("forward_state", f"{_inputs} -> (Tensor, Tensor)", _forward_state, None),
     (
         "step",
-        f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_tokens}, "
+        f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[]? weights, {_tokens}, "
         f"int recent=0, {_sequences}) -> Tensor",
         _step,
         _quick_step,
     ),
     (
         "update",
-        f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_rest} -> ()",
+        f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[]? weights, {_rest} -> ()",
         _update,
         None,
     ),
@@ -282,7 +283,7 @@ def run_saving_operator(calls: Calls, operands: Operands) -> Results:
 def run_operator(calls: Calls, operands: Operands) -> Results:
     """Compute by the operator that fits."""
     o = operands
-    key, weights, tokens = calls.key, list(o.weights), (o.positions, o.key_mask)
+    key, weights, tokens = calls.key, list(o.weights) or None, (o.positions, o.key_mask)
     sequences = (o.cu_seqlens, o.state_index, o.state_out_index, o.max_length)
     rest = (o.log_gate, weights, o.state, o.form, o.recent, *tokens, *sequences)
     if o.keeps == STATE_NEW:

@@ -28,6 +28,7 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda device: torch.cuda.current_stream(device).cuda_stream
 )
 
+_empty_like = torch.empty_like
 _modes = torch._C._len_torch_dispatch_stack
 
 # torch.cuda.current_device without a look whether CUDA was initialised, which a tensor on a GPU has seen to.
@@ -121,7 +122,9 @@ class Torch:
         # fmt: on
         if state is not None:
             key = (*key, state.shape, state.stride(), state.dtype, state.device)
-        free = calls.prepared(key)
+        free = calls.free.get(key)
+        if free is None:
+            free = calls.prepared(key)
         try:
             prepared = free.pop()
         except IndexError:
@@ -134,9 +137,10 @@ class Torch:
             if state is not None:
                 prepared.state_in.data = state.data_ptr()
             twin = prepared.twin  # half of the time that empty takes
-            o = torch.empty_like(q if twin == "q" else v) if twin else self.empty(prepared.o_layout, k)
+            o = _empty_like(q if twin == "q" else v) if twin else self.empty(prepared.o_layout, k)
             prepared.o.data = o.data_ptr()
-            prepared.compute(self, k)
+            if prepared.launch(self, k):
+                prepared.compute(self, k)  # again, to tell why or with a larger workspace
             return o
         finally:
             calls.give_back(free, prepared)
