@@ -18,7 +18,7 @@ enum {
     TILE_STAGES = 8,
     ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
     ITEMS = 16 + 40,      /* places of items are rounded up; two that a block has taken */
-    EDGES = 4 * KEY_STAGES, /* whether values of a stage of keys are finite */
+    EDGES = 4 * KEY_STAGES + 8, /* whether values of a stage of keys, and of those that a warpgroup has read, are finite */
     BARRIERS = 16,        /* bytes, of a stage */
     SINK_BARRIER = 8,     /* a barrier that nobody waits for */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
@@ -338,6 +338,13 @@ static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
     return work_best_chunk(plan, &geometry, split->query_tokens, MOST);
 }
 
+/* Only gated heads like those that gradients are passes of. */
+static bool leaves_dots(const fpa_head *head)
+{
+    return head->gate && head->causal && head->normalize == FPA_NORMALIZE_NONE && head->dtype == FPA_BF16 &&
+           head->dv % 8 == 0;
+}
+
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
 {
     const fpa_plan *plan = in->plan;
@@ -349,6 +356,7 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
     if (in->rows->element != 2)
         return unsuited(why, "its products are no 16-bit numbers");
     split->columns = cuda_columns(plan->head, MOST_COLUMNS);
+    split->leaves_dots = leaves_dots(plan->head);
     const char *refusal;
     fpa_status status = choose_tiles(in, split, &refusal, error);
     if (status)
