@@ -34,9 +34,9 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 132, false, 0, 0}, /* LONG_CALL: by segments */
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0},              /* and by one */
-    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0},  /* by fewer, of several panels each */
-    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0}, /* rings are gone round several times */
-    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0}, /* TOTALS_CALL: in totals, too */
+    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0},             /* by fewer, of several panels each */
+    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0},            /* rings are gone round several times */
+    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0},            /* TOTALS_CALL: in totals, too */
     {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME | CHECK_REPEAT, 1, false, 0, 0},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0}, /* THREADS_CALL */
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0, 0},
