@@ -823,16 +823,19 @@ struct part {
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each; where lengths differ of a
- * head. */
+/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
+ * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
+ * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
 {
-    const u32 line = index / parts, at = index % parts;
-    if (!call.cu_seqlens)
-        return {sequence_of(call, line / heads), line % heads, (int)at};
+    if (!call.cu_seqlens) {
+        const u32 line = index / parts;
+        return {sequence_of(call, line / heads), line % heads, (int)(index % parts)};
+    }
+    const u32 at = index / heads;
     const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
-    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+    return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
 /* The first chunk of a head of a sequence, among all; the first segment. */
@@ -1512,11 +1515,17 @@ linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
         }
     }
     copy_wait<0>();
+    /* where the sums go is found again: registers are for them until here */
+    u32 index = blockIdx.x;
+    asm volatile("" : "+r"(index));
+    const struct part behind = part_of(call, index / (COLUMN_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
+                                       call.segment_tokens);
     if (call.totals)
-        store_total(c, call.totals + (first_segment_of(call, own.b, own.number, head, call.segments) + segment)
-                    * FEATURES16 * COLUMNS, unit, block);
-    else if (final_state(call, own.number, head))
-        store_state(c, final_state(call, own.number, head), unit, block);
+        store_total(c,
+                    call.totals + (first_segment_of(call, behind.own.b, behind.own.number, behind.head, call.segments)
+                                   + behind.index) * FEATURES16 * COLUMNS, unit, block);
+    else if (final_state(call, behind.own.number, behind.head))
+        store_state(c, final_state(call, behind.own.number, behind.head), unit, block);
 }
 #endif
 
@@ -1721,8 +1730,9 @@ __device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call 
 {
     const u32 blocks = (u32)(call.cu_seqlens ? call.length / QUERY_TOKENS + call.sequences
                              : (call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
-    const u32 place = item % blocks;
-    return part_of(call, item - place + blocks - 1 - place, (u32)call.query_heads, blocks, QUERY_TOKENS);
+    const u32 heads = (u32)call.query_heads, place = item % blocks;
+    return part_of(call, call.cu_seqlens ? heads * blocks - 1 - item : item - place + blocks - 1 - place, heads, blocks,
+                   QUERY_TOKENS);
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_OUTPUT)
@@ -1847,8 +1857,8 @@ __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cu
     /* first segments first: they wait for no totals */
     const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)(call.batch * call.query_heads);
     const u32 segments = (u32)call.segments;
-    const struct part at = part_of(call, walk % lines * segments + walk / lines, (u32)call.query_heads, segments,
-                                   call.segment_tokens);
+    const struct part at = part_of(call, call.cu_seqlens ? walk : walk % lines * segments + walk / lines,
+                                   (u32)call.query_heads, segments, call.segment_tokens);
     const int length = at.own.length, segment_tokens = (int)call.segment_chunks * (int)call.chunk;
     w.block = blockIdx.x % COLUMN_BLOCKS, w.column = w.block * COLUMN_TILES * 8;
     w.unit = (threadIdx.x >> 5) * WARP_UNITS, w.warp_query = (threadIdx.x >> 5) * FUSED_TILES * 16;

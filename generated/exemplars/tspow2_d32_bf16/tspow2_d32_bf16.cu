@@ -967,16 +967,19 @@ struct part {
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each; where lengths differ of a
- * head. */
+/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
+ * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
+ * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
 {
-    const u32 line = index / parts, at = index % parts;
-    if (!call.cu_seqlens)
-        return {sequence_of(call, line / heads), line % heads, (int)at};
+    if (!call.cu_seqlens) {
+        const u32 line = index / parts;
+        return {sequence_of(call, line / heads), line % heads, (int)(index % parts)};
+    }
+    const u32 at = index / heads;
     const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
-    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+    return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
 /* The first chunk of a head of a sequence, among all; the first segment. */
@@ -2780,7 +2783,8 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
     item.block = index % COLUMN_BLOCKS;
     /* of one chunk: the longest items first */
     const u32 turn = call.chunks > 1 ? place / width : blocks - 1 - place / width;
-    const struct part at = part_of(call, owner * blocks + turn, (u32)call.query_heads, blocks, QUERY_TOKENS);
+    const struct part at = part_of(call, call.cu_seqlens ? index / COLUMN_BLOCKS : owner * blocks + turn,
+                                   (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
     const int chunk = item.first / (int)call.chunk;
