@@ -32,7 +32,7 @@ cp -L "$build"/wheel/*.so* "$pack/"
 
 needs() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
 bad=0
-for program in "$pack"/fpac "$pack"/bench_cuda_open "$pack"/tests/* "$pack"/examples/*; do
+for program in "$pack"/fpac "$pack"/bench_* "$pack"/tests/* "$pack"/examples/*; do
     [ -e "$program" ] || continue
     for library in $(needs "$program"); do
         case $library in

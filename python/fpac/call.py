@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from . import abi
 from .errors import Code, InvalidError
-from .kinds import Array, Kind, Layout, check_dtype, in_c_order
+from .kinds import INDICES, Array, Kind, Layout, check_dtype, in_c_order
 from .library import Kernel, check, library
 
 # What becomes of the state.
@@ -22,7 +22,7 @@ STATE_UPDATED = 2  # it is written where it was read
 _MOST_KEPT = 1 << 16  # bytes of a workspace on the CPU that a prepared call keeps; a larger one is allocated each time
 _MOST_PREPARED = 128  # sets of layouts; a program with more of them begins anew
 
-_NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask")
+_NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask", *INDICES)
 
 
 class Widths:
@@ -59,6 +59,19 @@ class Operands(NamedTuple):
     keeps: int
     positions: Array | None = None
     key_mask: Array | None = None
+    cu_seqlens: Array | None = None
+    state_index: Array | None = None
+    state_out_index: Array | None = None
+    max_length: int = 0
+
+    def packs(self) -> bool:
+        """Whether there are sequences of different lengths, or states in pools."""
+        return (
+            self.cu_seqlens is not None
+            or self.state_index is not None
+            or self.state_out_index is not None
+            or self.max_length != 0
+        )
 
     def arrays(self) -> list[tuple[str, Array]]:
         """Those given, with their names."""
@@ -98,6 +111,7 @@ class Prepared:
         "log_gate",
         "positions",
         "key_mask",
+        "indices",
         "state_in",
         "state_out",
         "weights",
@@ -116,7 +130,7 @@ class Prepared:
 
     def __init__(self, kernel: Kernel, widths: Widths, kind: Kind, operands: Operands) -> None:
         self.kernel, self.widths, self.form = kernel, widths, operands.form
-        self.tensors, self.error = abi.Tensors(recent=operands.recent), abi.ErrorText()
+        self.tensors, self.error = abi.Tensors(recent=operands.recent, max_length=operands.max_length), abi.ErrorText()
         self.forward, self.kernel_at = library().fpa_forward, kernel.address
         self.tensors_at, self.error_at = addressof(self.tensors), addressof(self.error)
         layouts = {name: kind.layout(name, array) for name, array in operands.arrays()}
@@ -129,6 +143,7 @@ class Prepared:
         self.log_gate: Any = tensors.get("log_gate")
         self.positions: Any = tensors.get("positions")
         self.key_mask: Any = tensors.get("key_mask")
+        self.indices = [(name, tensors[name]) for name in INDICES if name in tensors]
         self.state_in: Any = tensors.get("state")
         self.state_out: Any = self.state_in if operands.keeps == STATE_UPDATED else None
         self.weights = [tensors[f"weights[{i}]"] for i in range(len(operands.weights))]
@@ -146,6 +161,8 @@ class Prepared:
         wanted = {"q": widths.dtype, "k": widths.dtype, "v": widths.dtype, "state": widths.state_dtype}
         wanted["key_mask"] = "mask"
         for name, layout in layouts.items():
+            if name in INDICES:
+                continue  # which were looked at when they were named
             check_dtype(name, layout, wanted.get(name, "f32"), widths.name)
 
     def _point(self) -> None:
@@ -153,6 +170,8 @@ class Prepared:
         for name in ("q", "k", "v", "o", "log_gate", "positions", "key_mask", "state_in", "state_out"):
             tensor = getattr(self, name)
             setattr(self.tensors, name, addressof(tensor) if tensor is not None else None)
+        for name, tensor in self.indices:
+            setattr(self.tensors, name, addressof(tensor))
         self.tensors.weights = addressof(self.weight_list) if self.weights else None
 
     def _add_results(self, layouts: dict[str, Layout], with_state: bool) -> None:
@@ -163,7 +182,8 @@ class Prepared:
             self.twin = next((name for name in ("q", "v") if layouts[name] == self.o_layout), None)
         if with_state:
             given = layouts.get("state")
-            shape = given.shape if given else (k.shape[0], k.shape[2], widths.state_elements)
+            sequences = layouts["cu_seqlens"].shape[0] - 1 if "cu_seqlens" in layouts else k.shape[0]
+            shape = (sequences, *(given.shape[1:] if given else (k.shape[2], widths.state_elements)))
             self.state_layout = in_c_order(k, widths.state_dtype, shape)
             self.state_out = make_tensor(self.state_layout)
         self._point()
@@ -182,7 +202,7 @@ class Prepared:
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """o and the new state, each None when it is not wanted."""
-        q, k, v, log_gate, given, weights, _, _, _, positions, key_mask = operands
+        q, k, v, log_gate, given, weights, _, _, _, positions, key_mask = operands[:11]
         address, o, state = kind.address, None, None
         if q is not None:
             self.q.data = address(q)
@@ -196,6 +216,8 @@ class Prepared:
             self.positions.data = address(positions)
         if key_mask is not None:
             self.key_mask.data = address(key_mask)
+        for name, tensor in self.indices:
+            tensor.data = address(getattr(operands, name))
         if given is not None:
             self.state_in.data = address(given)
         if self.state_layout is not None:
@@ -300,6 +322,9 @@ class Calls:
             None if operands.positions is None else signature(operands.positions),
             None if operands.key_mask is None else signature(operands.key_mask),
         )
+        if operands.packs():
+            rest = (operands.cu_seqlens, operands.state_index, operands.state_out_index)
+            key += (operands.max_length, *(None if array is None else signature(array) for array in rest))
         free = self.prepared(key)
         try:
             prepared = free.pop()

@@ -41,7 +41,8 @@ _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_strid
 def _like(key: str, operands: Operands) -> Results:
     """Tensors as o and the new state are, without computing."""
     q, k, state, w = operands.q, operands.k, operands.state, find_calls(key).widths
-    shape = (k.shape[0], k.shape[2], w.state_elements) if state is None else state.shape
+    sequences = k.shape[0] if operands.cu_seqlens is None else operands.cu_seqlens.shape[0] - 1
+    shape = (sequences, *((k.shape[2], w.state_elements) if state is None else state.shape[1:]))
     o = None if q is None else q.new_empty((*q.shape[:3], w.dv), dtype=DTYPES[w.dtype])
     return o, k.new_empty(shape, dtype=DTYPES[w.state_dtype])
 
@@ -68,87 +69,88 @@ Run = Callable[[str, Operands], Results]
 
 def _forward(
     run: Run, key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int,
-    recent: int, positions: Any = None, key_mask: Any = None,
+    recent: int, positions: Any = None, key_mask: Any = None, *sequences: Any,
 ) -> Any:  # fmt: skip
-    return run(
-        key, Operands(q, k, v, log_gate, state, tuple(weights or ()), form, recent, STATE_DROPPED, positions, key_mask)
-    )[0]
+    rest = (positions, key_mask, *sequences)
+    return run(key, Operands(q, k, v, log_gate, state, tuple(weights or ()), form, recent, STATE_DROPPED, *rest))[0]
 
 
 def _forward_state(
     run: Run, key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int,
-    recent: int, positions: Any = None, key_mask: Any = None,
+    recent: int, positions: Any = None, key_mask: Any = None, *sequences: Any,
 ) -> Any:  # fmt: skip
-    return run(
-        key, Operands(q, k, v, log_gate, state, tuple(weights or ()), form, recent, STATE_NEW, positions, key_mask)
-    )
+    rest = (positions, key_mask, *sequences)
+    return run(key, Operands(q, k, v, log_gate, state, tuple(weights or ()), form, recent, STATE_NEW, *rest))
 
 
 def _step(
     run: Run, key: str, q: Tensor, k: Tensor, v: Tensor, state: Tensor, log_gate: Any, weights: Any,
-    positions: Any = None, key_mask: Any = None, recent: int = 0,
+    positions: Any = None, key_mask: Any = None, recent: int = 0, *sequences: Any,
 ) -> Any:  # fmt: skip
-    return run(
-        key,
-        Operands(
-            q, k, v, log_gate, state, tuple(weights or ()), abi.RECURRENT, recent, STATE_UPDATED, positions, key_mask
-        ),
-    )[0]
+    rest = (positions, key_mask, *sequences)
+    return run(key, Operands(q, k, v, log_gate, state, tuple(weights or ()), abi.RECURRENT, recent, STATE_UPDATED, *rest))[0]
 
 
 def _update(
     run: Run, key: str, k: Tensor, v: Tensor, state: Tensor, log_gate: Any, weights: Any, positions: Any = None,
-    key_mask: Any = None,
+    key_mask: Any = None, *sequences: Any,
 ) -> None:  # fmt: skip
-    run(
-        key,
-        Operands(None, k, v, log_gate, state, tuple(weights or ()), abi.AUTO, 0, STATE_UPDATED, positions, key_mask),
-    )
+    rest = (positions, key_mask, *sequences)
+    run(key, Operands(None, k, v, log_gate, state, tuple(weights or ()), abi.AUTO, 0, STATE_UPDATED, *rest))
 
 
 _tokens = "Tensor? positions=None, Tensor? key_mask=None"
-_inputs = (
-    f"Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[]? weights, Tensor? state, int form, int recent, {_tokens}"
-)
+_sequences = "Tensor? cu_seqlens=None, Tensor? state_index=None, Tensor? state_out_index=None, int max_length=0"
+_rest = f"{_tokens}, {_sequences})"
+_given = "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[]? weights, Tensor? state, int form, int recent"
+_inputs = f"{_given}, {_rest}"
 
 
 def _quick_forward(
     key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int, recent: int,
-    positions: Any = None, key_mask: Any = None,
+    positions: Any = None, key_mask: Any = None, *sequences: Any,
 ) -> Any:  # fmt: skip
     """_forward, sooner where there is nothing but q, k and v."""
-    if log_gate is not None or weights or state is not None or recent or positions is not None or key_mask is not None:
-        return _forward(_run_calls, key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask)
-    if _grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
-        return _forward(_run_calls, key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask)
-    return TORCH.run_plain(find_calls(key), q, k, v, None, form)
+    if not (log_gate is not None or weights or state is not None or recent or positions is not None
+            or key_mask is not None or _any_given(sequences)
+            or (_grad_enabled() and _any_requires_grad(q, k, v))):  # fmt: skip
+        return TORCH.run_plain(find_calls(key), q, k, v, None, form)
+    return _forward(_run_calls, key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask, *sequences)
 
 
 def _quick_step(
     key: str, q: Tensor, k: Tensor, v: Tensor, state: Tensor, log_gate: Any, weights: Any, positions: Any = None,
-    key_mask: Any = None, recent: int = 0,
+    key_mask: Any = None, recent: int = 0, *sequences: Any,
 ) -> Any:  # fmt: skip
     """_step, likewise."""
-    if log_gate is not None or weights or recent or positions is not None or key_mask is not None:
-        return _step(_run_calls, key, q, k, v, state, log_gate, weights, positions, key_mask, recent)
-    if _grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad or state.requires_grad):
-        return _step(_run_calls, key, q, k, v, state, log_gate, weights, positions, key_mask, recent)
-    return TORCH.run_plain(find_calls(key), q, k, v, state, abi.RECURRENT)
+    if not (log_gate is not None or weights or recent or positions is not None or key_mask is not None
+            or _any_given(sequences)
+            or (_grad_enabled() and (state.requires_grad or _any_requires_grad(q, k, v)))):  # fmt: skip
+        return TORCH.run_plain(find_calls(key), q, k, v, state, abi.RECURRENT)
+    return _step(_run_calls, key, q, k, v, state, log_gate, weights, positions, key_mask, recent, *sequences)
+
+
+def _any_given(sequences: tuple[Any, ...]) -> bool:
+    return any(array is not None for array in sequences[:3]) or bool(sequences[3:] and sequences[3])
+
+
+def _any_requires_grad(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    return q.requires_grad or k.requires_grad or v.requires_grad
 
 
 for _name, _schema, _operator, _quick in (
-    ("forward", f"{_inputs}) -> Tensor", _forward, _quick_forward),
-    ("forward_state", f"{_inputs}) -> (Tensor, Tensor)", _forward_state, None),
+    ("forward", f"{_inputs} -> Tensor", _forward, _quick_forward),
+    ("forward_state", f"{_inputs} -> (Tensor, Tensor)", _forward_state, None),
     (
         "step",
         f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[]? weights, {_tokens}, "
-        "int recent=0) -> Tensor",
+        f"int recent=0, {_sequences}) -> Tensor",
         _step,
         _quick_step,
     ),
     (
         "update",
-        f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[]? weights, {_tokens}) -> ()",
+        f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[]? weights, {_rest} -> ()",
         _update,
         None,
     ),
@@ -282,11 +284,12 @@ def run_operator(calls: Calls, operands: Operands) -> Results:
     """Compute by the operator that fits."""
     o = operands
     key, weights, tokens = calls.key, list(o.weights) or None, (o.positions, o.key_mask)
-    rest = (o.log_gate, weights, o.state, o.form, o.recent, *tokens)
+    sequences = (o.cu_seqlens, o.state_index, o.state_out_index, o.max_length)
+    rest = (o.log_gate, weights, o.state, o.form, o.recent, *tokens, *sequences)
     if o.keeps == STATE_NEW:
         return torch.ops.fpac.forward_state(key, o.q, o.k, o.v, *rest)
     if o.keeps == STATE_DROPPED:
         return torch.ops.fpac.forward(key, o.q, o.k, o.v, *rest), None
     if o.q is None:
-        return torch.ops.fpac.update(key, o.k, o.v, o.state, o.log_gate, weights, *tokens), None
-    return torch.ops.fpac.step(key, o.q, o.k, o.v, o.state, o.log_gate, weights, *tokens, o.recent), None
+        return torch.ops.fpac.update(key, o.k, o.v, o.state, o.log_gate, weights, *tokens, *sequences), None
+    return torch.ops.fpac.step(key, o.q, o.k, o.v, o.state, o.log_gate, weights, *tokens, o.recent, *sequences), None

@@ -12,7 +12,7 @@ import torch
 from . import abi
 from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Operands
 from .errors import ArgumentTypeError, UnsupportedError
-from .kinds import MASK, Layout, mask_name, refuse_kind
+from .kinds import INDICES, MASK, Layout, index_name, mask_name, refuse_kind
 
 if TYPE_CHECKING:
     from .call import Calls
@@ -47,7 +47,7 @@ def wants_gradients(operands: Operands) -> bool:
     """Whether a gradient of an operand may be asked for later."""
     if not torch.is_grad_enabled():
         return False
-    q, k, v, log_gate, state, weights, _, _, _, positions, _ = operands
+    q, k, v, log_gate, state, weights, _, _, _, positions, _ = operands[:11]
     return (
         k.requires_grad
         or v.requires_grad
@@ -74,6 +74,8 @@ def check_trains(calls: Calls, operands: Operands) -> None:
         )
     if operands.keeps == STATE_UPDATED:
         check_gradients(operands, "a state that is updated in place has no gradients")
+    if operands.cu_seqlens is not None or operands.state_index is not None:
+        check_gradients(operands, "sequences of different lengths and pools of states have no gradients yet")
     if operands.recent or operands.form == abi.RECURRENT:
         check_gradients(operands, "decoding has no gradients")
 
@@ -100,10 +102,10 @@ class Torch:
             from .torch import run_operator  # which needs this module
 
             return run_operator(calls, operands)
-        q, k, v, log_gate, state, weights, form, recent, keeps, positions, key_mask = operands
+        q, k, v, log_gate, state, weights, form, recent, keeps, positions, key_mask = operands[:11]
         if keeps == STATE_NEW or (keeps == STATE_DROPPED and state is not None) or q is None or recent:
             return calls.run(self, operands)
-        if log_gate is not None or weights or positions is not None or key_mask is not None:
+        if log_gate is not None or weights or positions is not None or key_mask is not None or operands.packs():
             return calls.run(self, operands)
         return self.run_plain(calls, q, k, v, state, form), None
 
@@ -147,7 +149,9 @@ class Torch:
         return array.shape, array.stride(), array.dtype, array.device
 
     def layout(self, name: str, array: torch.Tensor) -> Layout:
-        dtype = mask_name(array.dtype) if name == MASK else _NAMES.get(array.dtype)
+        dtype = _NAMES.get(array.dtype)
+        if name == MASK or name in INDICES:
+            dtype = mask_name(array.dtype) if name == MASK else index_name(name, array.dtype)
         device = _DEVICES.get(array.device.type)
         if dtype is None:
             raise ArgumentTypeError(

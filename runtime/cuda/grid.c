@@ -3,10 +3,28 @@
 
 #include <limits.h>
 
+/* What a call says of its sequences; where lengths differ they begin where strides of tokens say. */
+static void fill_sequences(const struct fpa_launch *launch, struct fpa_cuda_call *call)
+{
+    long long *strides[] = {call->q_stride,       call->k_stride,       call->v_stride,
+                            call->o_stride,       call->den_stride,     call->gate_stride,
+                            call->given_q_stride, call->given_k_stride, call->key_mask_stride};
+    call->cu_seqlens = launch->cu_seqlens;
+    call->cu_seqlens_bytes = launch->cu_seqlens_bytes;
+    call->sequences = launch->batch;
+    call->longest = launch->length;
+    call->state_in_index = launch->state_in_index;
+    call->state_out_index = launch->state_out_index;
+    call->state_in_slots = launch->state_in_slots;
+    call->state_out_slots = launch->state_out_slots;
+    for (size_t i = 0; launch->cu_seqlens && i < sizeof strides / sizeof *strides; i++)
+        strides[i][0] = strides[i][1];
+}
+
 void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
 {
-    call->batch = launch->batch;
-    call->length = launch->length;
+    call->batch = cuda_batch(launch);
+    call->length = cuda_tokens(launch);
     call->query_heads = launch->query_heads;
     call->heads = launch->heads;
     call->recent = launch->recent;
@@ -38,6 +56,7 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
         call->state_out_stride[i] = launch->state_out_stride[i];
         call->key_mask_stride[i] = launch->key_mask_stride[i];
     }
+    fill_sequences(launch, call);
 }
 
 fpa_status cuda_check_context(const struct fpa_cuda_module *cuda, fpa_error *error)

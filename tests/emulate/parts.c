@@ -47,7 +47,7 @@ static int calls_of(emulated_part part)
 {
     static const int calls[EMULATED_PARTS] = {[PART_FUSED] = CLUSTER_CALL,
                                               [PART_LIFT] = LONG_CALL + 2,
-                                              [PART_WINDOW] = EMULATED_CALLS,
+                                              [PART_WINDOW] = SEQUENCES_CALL,
                                               [PART_OTHERS] = WINDOW_CALL};
     return calls[part];
 }
@@ -85,7 +85,7 @@ static emulated_job job_of(const emulated_fixture *f, emulated_part part, int he
     emulated_job job = {.fixture = f, .head = head, .code = f->source[head].code, .number = head};
     job.first = large ? LONG_CALL : half ? before % 2 : 0;
     job.step = half ? 2 : 1;
-    job.end = part == PART_LIFT ? calls_of(part) : EMULATED_CALLS;
+    job.end = part == PART_LIFT ? calls_of(part) : SEQUENCES_CALL;
     if (large || wide)
         job.end = large ? LONG_CALL + 4 : SHORT;
     return job;

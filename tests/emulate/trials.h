@@ -28,7 +28,8 @@ enum {
     THREADS_CALL = 18,
     CLUSTER_CALL = 20,
     WINDOW_CALL = 25,
-    EMULATED_CALLS = 30
+    SEQUENCES_CALL = 30, /* of faults alone: test_cuda_emulated_sequences.c has the others */
+    EMULATED_CALLS
 };
 
 typedef struct emulated_fixture {

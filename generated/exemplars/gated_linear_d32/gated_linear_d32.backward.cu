@@ -284,8 +284,9 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long walk_end;       /* first token that NAME_chunk_state leaves out */
-    long long beside;         /* query heads whose tokens NAME_chunk_output takes in turn */
+    long long
+        walk_end; /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
     long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
                           for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
@@ -308,6 +309,21 @@ struct fpa_cuda_call {
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+    /* sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1 and
+     * length
+       is that batch's; strides of the batch's axis are a token's, so that a sequence's place there is its
+     * first token; chunks
+       and segments are of a head: begin / (their tokens) + number is where a sequence has
+     * its first */
+    const void *cu_seqlens;
+    long long cu_seqlens_bytes;
+    long long sequences;
+    long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
+    long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long
+        empty_chunks; /* that a sequence has behind its last one: 1 in the chunked form without a mask */
+    const int *state_in_index, *state_out_index; /* NULL: number b */
+    long long state_in_slots, state_out_slots;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -790,9 +806,84 @@ __device__ __forceinline__ const element *values_of(const struct fpa_cuda_call &
     return (const element *)call.v + b * call.v_stride[0] + head * call.v_stride[2];
 }
 
-__device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 b, i64 head)
+/* ---- sequences: which, where and how long they are, and where their states are; here alone ----
+ *
+ * Where lengths differ (call.cu_seqlens) all tokens are one batch; b, a sequence's place on the batch's axis, is then
+ * its first token, and strides say so. What sequences are divided into is counted head by head: sequence `number` has
+ * its parts of so many tokens from b / tokens + number on, and no other one has these. */
+
+struct sequence {
+    i64 b;
+    int number, length;
+};
+
+/* Whatever it says, it stays in the batch. */
+__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
 {
-    return (const state_element *)call.state_in + b * call.state_in_stride[0] + head * call.state_in_stride[1];
+    const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
+        : ((const int *)call.cu_seqlens)[i];
+    return (u32)(offset < 0 ? 0 : offset > call.length ? call.length : offset);
+}
+
+__device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_call &call, u32 number)
+{
+    if (!call.cu_seqlens)
+        return {number, (int)number, (int)call.length};
+    const int begin = (int)offset_of(call, number), left = (int)offset_of(call, number + 1) - begin;
+    return {begin, (int)number, left < 0 ? 0 : left > (int)call.longest ? (int)call.longest : left};
+}
+
+/* The sequence that has part number `at`, or the last one before that. */
+__device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
+{
+    u32 first = 0, end = (u32)call.sequences;
+    while (end - first > 1) {
+        const u32 middle = (first + end) / 2;
+        if (offset_of(call, middle) / tokens + middle <= at)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* A part of a head of a sequence. Where lengths differ it may be behind the end. */
+struct part {
+    struct sequence own;
+    u32 head;
+    int index;
+};
+
+/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each; where lengths differ of a
+ * head. */
+__device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
+                                               i64 tokens)
+{
+    const u32 line = index / parts, at = index % parts;
+    if (!call.cu_seqlens)
+        return {sequence_of(call, line / heads), line % heads, (int)at};
+    const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
+    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+}
+
+/* And the first token's sums of gates, which are kept for whole blocks of 64. */
+__device__ __forceinline__ i64 gate_row_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
+{
+    if (call.cu_seqlens)
+        return head * call.gate_row + (b / 64 + number) * 64;
+    return (number * call.heads + head) * call.gate_row;
+}
+
+/* The states before and behind a sequence: NULL where there is none. */
+__device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 number, i64 head)
+{
+    if (call.state_in && call.state_in_index) {
+        number = call.state_in_index[number];
+        if (number < 0 || number >= call.state_in_slots)
+            return 0;
+    }
+    return call.state_in ? (const state_element *)call.state_in + number * call.state_in_stride[0]
+        + head * call.state_in_stride[1] : 0;
 }
 
 __device__ __forceinline__ const float *log_gates_of(const struct fpa_cuda_call &call, i64 b, i64 head)
@@ -801,12 +892,12 @@ __device__ __forceinline__ const float *log_gates_of(const struct fpa_cuda_call 
 }
 
 /* Running sums of a head's log-gates, as gate_scan leaves them. */
-__device__ __forceinline__ const float2 *gate_sums_of(const struct fpa_cuda_call &call, i64 bh)
+__device__ __forceinline__ const float2 *gate_sums_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
-    return (const float2 *)call.gates + bh * call.gate_row;
+    return (const float2 *)call.gates + gate_row_of(call, b, number, head);
 }
 
-/* A head of keys: number bh of all batches. */
+/* A head of keys, of sequences of one length: number bh of all batches. */
 struct key_head {
     i64 bh, b, head;
 };
@@ -816,7 +907,7 @@ __device__ __forceinline__ struct key_head key_head_of(const struct fpa_cuda_cal
     return {bh, bh / (u32)call.heads, bh % (u32)call.heads};
 }
 
-/* A head of queries: number bh of all batches; and the head whose keys it reads. */
+/* A head of queries, likewise; and the head whose keys it reads. */
 struct query_head {
     i64 b, query_head, head;
 };
@@ -867,11 +958,13 @@ extern "C" __global__ void __launch_bounds__(256)
 gated_linear_d32_gate_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ double warp_sum[8];
-    const struct key_head own = key_head_of(call, blockIdx.x / (u32)call.chunks);
-    const i64 first = blockIdx.x % (u32)call.chunks * call.chunk;
-    const i64 end = first + call.chunk < call.length ? first + call.chunk : call.length;
-    const float *from = log_gates_of(call, own.b, own.head);
-    float2 *sums = (float2 *)call.gates + own.bh * call.gate_row;
+    const struct part at = part_of(call, blockIdx.x, (u32)call.heads, (u32)call.chunks, call.chunk);
+    const struct sequence own = at.own;
+    const i64 first = at.index * call.chunk;
+    const i64 end = first + call.chunk < own.length ? first + call.chunk : own.length;
+    const float *from = log_gates_of(call, own.b, at.head);
+    const i64 row = gate_row_of(call, own.b, own.number, at.head);
+    float2 *sums = (float2 *)call.gates + row;
     const int warp = threadIdx.x >> 5;
     double before = 0;
     for (i64 t = first + threadIdx.x; t - threadIdx.x < end; t += 256) {
@@ -1360,7 +1453,7 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     copy_element *copies = (copy_element *)(walks_back ? back.reversed : back.states) + (i64)place * (chunks + 1)
         * FEATURES16 * COLUMNS;
     const u32 decay = shared + 20256;
-    const float2 *sums = gate_sums_of(call, own.bh);
+    const float2 *sums = gate_sums_of(call, own.b, (int)own.b, own.head);
 
     float c[WARP_UNITS][ALL_TILES][4] = {};
     const state_element *given = walks_back ? (const state_element *)back.d_state_out
@@ -1453,7 +1546,8 @@ gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call 
     if (first >= COPY)
         return;
     const auto chunk_at = [&](int number) { return back.walks_back ? chunks - 1 - number : number; };
-    const float2 *sums = gate_sums_of(call, key_head_of(call, (u32)back.first_sequence + place).bh);
+    const struct key_head own = key_head_of(call, (u32)back.first_sequence + place);
+    const float2 *sums = gate_sums_of(call, own.b, (int)own.b, own.head);
     const auto decay_of = [&](int number) {
         const i64 end = (chunk_at(number) + 1) * call.chunk;
         const float2 last = sums[(end < call.length ? end : call.length) - 1];
@@ -2033,7 +2127,7 @@ gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call c
     const u32 shared = shared_address(), rest = shared + 41760;
     const own_tokens own = {shared, shared + 9248, shared + 21280, first, chunk_end};
     const side own_side = queries_side(call, back, b, query_head);
-    const float2 *sums = gate_sums_of(call, key.bh);
+    const float2 *sums = gate_sums_of(call, key.b, (int)key.b, key.head);
     const u32 own_gates = shared + 19488;
     fetch_gates<QUERY_TOKENS>(own_gates, sums, first, chunk_end);
 
@@ -2111,7 +2205,7 @@ gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call
     const u32 shared = shared_address(), rest = shared + 41760;
     const own_tokens own = {shared, shared + 9248, shared + 21280, first, chunk_end};
     const side own_side = keys_side(call, b, head);
-    const float2 *sums = gate_sums_of(call, key.bh);
+    const float2 *sums = gate_sums_of(call, key.b, (int)key.b, key.head);
     const u32 own_gates = shared + 19488;
     fetch_gates<QUERY_TOKENS>(own_gates, sums, first, chunk_end);
 
