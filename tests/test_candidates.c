@@ -87,8 +87,7 @@ static fpa_call_size random_size(uint64_t *seed)
 
 static fpa_gpu_room room_for(const struct fpa_cuda_geometry *g)
 {
-    const char *source;
-    return gpu_room_of_target(g, target_find("cuda:sm_90a"), &source);
+    return gpu_room_of_target(g, target_find("cuda:sm_90a"));
 }
 
 /* ---- the list ---- */
