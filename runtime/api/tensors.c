@@ -326,10 +326,11 @@ static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, in
     const int axes = first + (diagonal || column ? 1 : 2);
     snprintf(name, sizeof name, "weights[%d] (%.63s)", index, matrix->name);
     if (first && tensor && tensor->ndim == axes - 1)
-        return fail(error, FPA_INVALID, name,
-                    "has %d axes, but %d are needed: a matrix for each of k's heads (shared = true in the spec: "
-                    "one for all)",
-                    tensor->ndim, axes);
+        return fail(
+            error, FPA_INVALID, name,
+            "has %d axes, but %d are needed: a matrix for each of k's heads (shared = true in the spec: "
+            "one for all)",
+            tensor->ndim, axes);
     fpa_status status = take(all, &view, name, tensor, FPA_F32, axes, error);
     if (!status && first)
         status = view_axis(&view, 0, all->k.shape[2], "heads", "k has", error);
