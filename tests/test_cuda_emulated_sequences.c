@@ -67,7 +67,7 @@ static bool choose_overlapped(const void *choice, const fpa_module *module, cons
     return size->form != FORM_RECURRENT && size->query_heads > 0 && !cuda_refusal(g, size, candidate);
 }
 
-static fpa_status check_form(emulated_module *emulated, const job *j, const fpa_trial *t, fpa_form_index form,
+static fpa_status check_form(emulated_module *emulated, const job *j, fpa_trial *t, fpa_form_index form,
                              fpa_error *error)
 {
     fpa_measure measure = {0};

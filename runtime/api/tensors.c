@@ -323,8 +323,15 @@ static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, in
     int first = matrix->per_head ? 1 : 0; /* axis of the matrix proper */
     const DLTensor *tensor = all->tensors->weights[index];
     const bool column = !diagonal && matrix->cols == 1 && tensor && tensor->ndim == first + 1;
+    const int axes = first + (diagonal || column ? 1 : 2);
     snprintf(name, sizeof name, "weights[%d] (%.63s)", index, matrix->name);
-    fpa_status status = take(all, &view, name, tensor, FPA_F32, first + (diagonal || column ? 1 : 2), error);
+    if (first && tensor && tensor->ndim == axes - 1)
+        return fail(
+            error, FPA_INVALID, name,
+            "has %d axes, but %d are needed: a matrix for each of k's heads (shared = true in the spec: "
+            "one for all)",
+            tensor->ndim, axes);
+    fpa_status status = take(all, &view, name, tensor, FPA_F32, axes, error);
     if (!status && first)
         status = view_axis(&view, 0, all->k.shape[2], "heads", "k has", error);
     if (!status && !diagonal)

@@ -29,9 +29,10 @@ static const struct emulated_fault {
       "const i64 offset = ((const int *)call.cu_seqlens)[i] + (i > 1);"}},
     {IN_SEQUENCES,
      OTHER_PLACE,
-     {"a boundary that takes the next one's first token", "sequences of different lengths", "sequence_length",
+     {"a boundary that takes the next one's first tokens", "sequences of different lengths",
+      "sequence_length",
       "const int begin = (int)offset_of(call, number), left = (int)offset_of(call, number + 1) - begin + "
-      "(number == 1);"}},
+      "40 * (number == 1);"}},
     {IN_SEQUENCES,
      OTHER_PLACE,
      {"an index that nobody reads", "sequences of different lengths", "sequence_slot", ";"}},

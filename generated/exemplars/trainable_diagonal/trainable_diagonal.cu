@@ -3151,6 +3151,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         warpgroup_sync(edge_barrier());
         if (threadIdx.x % 128 == 0)
             put_element(shared + LEAKS + (threadIdx.x >> 7) * 2, 0);
+        warpgroup_sync(edge_barrier()); /* an item without keys has nothing to wait for */
     }
 }
 
