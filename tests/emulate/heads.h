@@ -84,6 +84,10 @@ static const char emulated_heads[] =
     "  h('scaled', { d = 77, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(77, 70) } }),\n"
     "  h('shifted', { d = 29, dv = 40, dtype = 'f16', scale = 1 / 8, normalize = 'sum',\n"
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
+    "  h('anyrows', { d = 76, dv = 84, terms = linear {}, scale = 1 / 8 }),\n"
+    "  h('anyrowsgated', { d = 140, dv = 132, dtype = 'f16', state_dtype = 'f16', gate = true, normalize = "
+    "'sum', scale = 1 / 8,\n"
+    "    terms = linear { weight = 3 } }),\n"
     "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "  h('mapped', { terms = term { identity():map(elu_plus_one) }, scale = 1 / 2, normalize = 'sum' }),\n"
@@ -169,6 +173,8 @@ static const char *const emulated_fixed[] = {
     "waves",         /* rows that are turned, not projected */
     "chosen",        /* rows as dots have them */
     "turned",        /* a matrix that a block has no room for */
+    "anyrows",       /* heads that begin at any column; */
+    "anyrowsgated",  /* f16, weighted, two warpgroups of keys, blocks of more than 64 columns */
     "scaled",        /* rows from coordinates as they lie, weighted */
     "shifted",       /* and not weighted, among them ones */
     "placed",        /* coordinates that are functions of a position, masks */
