@@ -72,7 +72,7 @@ static const char emulated_heads[] =
     "  h('manypowers', { dtype = 'f16', terms = { term { some(8, 32, 1), some(12, 32, 2), some(8, 32, 3), "
     "some(3, 32, 4), some(2, 32, 5) } } }),\n"
     "  h('sparse', { d = 21, dv = 24, terms = power { degree = 3, weight = 1 } }),\n"
-    "  h('fewpadded', { d = 21, dv = 27, gate = true, terms = term { some(12, 21, 1), some(16, 21, 2) } }),\n"
+    "  h('fewpadded', { d = 20, dv = 28, gate = true, terms = term { some(12, 20, 1), some(16, 20, 2) } }),\n"
     "  h('rows', { d = 152, dv = 150, terms = linear {}, gate = true, scale = 1 / 16, normalize = 'sum' }),\n"
     "  h('rowshalf', { d = 72, dv = 136, dtype = 'f16', terms = { term { some(60, 72, 1) }, term { "
     "identity(), "

@@ -609,7 +609,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     13824, /* fused_total */
     16, /* fused_vector */
     64, /* fused_value */
-    0, /* fused_any_column */
+    1, /* fused_any_column */
     16, /* decode_features */
     8, /* decode_cluster */
     35968, /* decode_resident_least */
@@ -749,6 +749,17 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
 {
     const i64 bytes = (i64)sizeof(element);
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
+}
+
+/* 16 bytes of numbers to shared memory. */
+__device__ __forceinline__ void put_piece(u32 to, const element *number)
+{
+    u32 word[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = (u32)number[2 * i] | (u32)number[2 * i + 1] << 16;
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+                 : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
 }
 
 /* ---- tensors and heads of a call ---- */
@@ -3189,6 +3200,18 @@ template <int slots> __device__ __forceinline__ void advance_by(struct turn &at,
 
 /* ---- fused_chunk: packing ---- */
 
+/* Slabs of an operand, from a column on. step: numbers from a head to the next, where heads are no dimension. */
+template <int slabs>
+__device__ __forceinline__ void fetch_slabs(u32 to, const struct fpa_tensor_map &map, int column, int head, int step,
+                                            int token, int batch, u32 barrier)
+{
+#pragma unroll
+    for (int s = 0; s < slabs; s++) {
+        const int first = column + s * 64 + head * step;
+        copy_box(to + s * SLAB, map, first, step ? 0 : head, token, batch, barrier);
+    }
+}
+
 /* All threads of a warpgroup that packs. */
 template <bool totals> __device__ __forceinline__ void packers_sync(void)
 {
@@ -3262,19 +3285,16 @@ __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, cons
     const int b = (int)part.b;
     if (queries && own_thread() == QUERY_STARTER) {
         barrier_expect(full, RAW_BYTES);
-#pragma unroll
-        for (int s = 0; s < RAW_BYTES / SLAB; s++)
-            copy_box(raw + s * SLAB, maps.query, s * 64, (int)part.query_head, first, b, full);
+        fetch_slabs<RAW_BYTES / SLAB>(raw, maps.query, 0, (int)part.query_head, maps.query_step, first, b, full);
     }
     if (!queries && own_thread() == KEY_STARTER) {
         barrier_expect(full, RAW_BYTES);
-#pragma unroll
-        for (int s = 0; s < RAW_BYTES / SLAB; s++)
-            copy_box(raw + s * SLAB, maps.key, s * 64, (int)part.head, first, b, full);
+        fetch_slabs<RAW_BYTES / SLAB>(raw, maps.key, 0, (int)part.head, maps.key_step, first, b, full);
     }
     if (!queries && own_thread() == VALUE_STARTER) {
         barrier_expect(value_full, SLAB);
-        copy_box(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, first, b, value_full);
+        fetch_slabs<1>(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, maps.value_step, first, b,
+                       value_full);
     }
 }
 
