@@ -751,17 +751,6 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* 16 bytes of numbers to shared memory. */
-__device__ __forceinline__ void put_piece(u32 to, const element *number)
-{
-    u32 word[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        word[i] = (u32)number[2 * i] | (u32)number[2 * i + 1] << 16;
-    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
-                 : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
-}
-
 /* ---- tensors and heads of a call ---- */
 
 __device__ __forceinline__ const element *queries_of(const struct fpa_cuda_call &call, i64 b, i64 head)

@@ -3025,7 +3025,7 @@ __device__ __forceinline__ void fetch_slabs(u32 to, const struct fpa_tensor_map 
 }
 
 /* 8 numbers of a token, of which those behind the first `count` become zeros. */
-__device__ __forceinline__ void get_piece(u32 address, u32 *word, int count)
+__device__ __forceinline__ void get_eight(u32 address, u32 *word, int count)
 {
     asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]),
                  "=r"(word[3]) : "r"(address) : "memory");
@@ -3034,7 +3034,7 @@ __device__ __forceinline__ void get_piece(u32 address, u32 *word, int count)
         word[i] &= 2 * i + 1 < count ? 0xffffffffu : 2 * i < count ? 0xffffu : 0;
 }
 
-__device__ __forceinline__ void put_piece(u32 address, u32 *word)
+__device__ __forceinline__ void put_eight(u32 address, u32 *word)
 {
     asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" : : "r"(address), "r"(word[0]), "r"(word[1]), "r"(word[2]),
                  "r"(word[3]) : "memory");
@@ -3053,8 +3053,8 @@ template <int width, int threads> __device__ __forceinline__ void clear_tail(u32
 #pragma unroll
         for (int piece = width / 8; piece < (width + 15) / 16 * 2; piece++) {
             u32 word[4];
-            get_piece(vectors + piece_place(token, piece), word, width - piece * 8);
-            put_piece(vectors + piece_place(token, piece), word);
+            get_eight(vectors + piece_place(token, piece), word, width - piece * 8);
+            put_eight(vectors + piece_place(token, piece), word);
         }
 }
 
