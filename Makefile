@@ -98,7 +98,7 @@ experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover varian
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
 long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper cuda_compile cuda_emulated cuda_emulated_backward \
-                   cuda_faults_backward cuda_compile_backward shipped cuda_emulated_fused cuda_emulated_lift cuda_emulated_window \
+                   cuda_faults_backward cuda_compile_backward shipped cuda_emulated_fused cuda_emulated_lift cuda_emulated_window cuda_emulated_sequences \
                    emit parity cuda_accepted bundle_cuda random mutation command_cuda properties)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
@@ -250,8 +250,8 @@ gpu_tests := $(filter-out $(without_gpu),$(filter $(BUILD)/tests/test_cuda%,$(te
 gpu-test: $(BUILD)/fpac $(gpu_tests)
 	@FPAC=$(BUILD)/fpac tools/gpu-test.sh $(BUILD) $(gpu_tests)
 
-gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open
-	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open
+gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open $(BUILD)/bench_sequences $(BUILD)/wheel/libfpa.so
+	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open $(BUILD)/bench_sequences
 
 # With torch from PyPI, in build/torch; skipped, and said so, where that cannot be had.
 torch-test: $(BUILD)/fpac $(BUILD)/libfpa.so
@@ -336,6 +336,9 @@ results: $(BUILD)/fpac $(if $(filter open,$(results_parts)),$(BUILD)/bench_cuda_
 		$(if $(OLD),--old $(OLD)) $(if $(TARGET),--target $(TARGET))
 
 $(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal.a
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
+$(BUILD)/bench_sequences: $(BUILD)/obj/bench/bench_sequences.o $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 

@@ -24,6 +24,7 @@
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
+ *   NAME_state_product      of passes that are gradients: what two walks in opposite directions say of each chunk's end
  *
  * Gradients are a file of their own, which has NAME_gate_scan and
  *
@@ -37,6 +38,7 @@
  *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
  *   NAME_backward_gather    rows of forward passes that are gradients: queries with d_o, keys with values (some heads)
  *   NAME_backward_scatter   and what such a pass gave, to d_k or d_v
+ *   NAME_backward_pass_gates  d_log_gate of such passes
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
  * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of
@@ -68,7 +70,7 @@
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 25
+#define FPA_CUDA_KERNELS 27
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -129,7 +131,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    int fused_any_column;      /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
+    int fused_any_column; /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -147,7 +149,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 18
+#define FPA_CUDA_VERSION 19
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -209,8 +211,9 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long walk_end;       /* first token that NAME_chunk_state leaves out */
-    long long beside;         /* query heads whose tokens NAME_chunk_output takes in turn */
+    long long
+        walk_end; /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
     long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
                           for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
@@ -223,8 +226,27 @@ struct fpa_cuda_call {
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
+    /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted */
+    const void *dot_rows;
+    long long dot_stride[3];
+    float *dots; /* [column blocks][B][query_heads][length] */
+    /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
+    const void *reversed_states;
+    double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+    /* sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1 and length
+       is that batch's; strides of the batch's axis are a token's, so that a sequence's place there is its first token; chunks
+       and segments are of a head: begin / (their tokens) + number is where a sequence has its first */
+    const void *cu_seqlens;
+    long long cu_seqlens_bytes;
+    long long sequences;
+    long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
+    long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long
+        empty_chunks; /* that a sequence has behind its last one: 1 in the chunked form without a mask */
+    const int *state_in_index, *state_out_index; /* NULL: number b */
+    long long state_in_slots, state_out_slots;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -252,11 +274,21 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
-    /* of forward passes that are gradients: rows [sequences][length][pass_width], q and d_o / n, k and v */
+    /* of forward passes that are gradients; sequences are [B][query_heads] then: rows [sequences][pass_length][pass_width],
+     * q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
-    const void *pass_result; /* NAME_backward_scatter: [sequences][length][d, or dv, in whole pieces of 8] */
-    long long pass_reversed; /* 1: from the last token on */
+    float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
+    const void *
+        pass_result; /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+    long long
+        pass_length; /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
+    long long pass_reversed;   /* 1: from the last token on */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
+    /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times their gradients:
+     * [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
+    const float *pass_reads, *pass_gives;
+    const double *pass_products;
+    long long pass_blocks, pass_chunk, pass_chunks;
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:

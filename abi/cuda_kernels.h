@@ -21,6 +21,7 @@ typedef enum cuda_kernel {
     CUDA_DECODE_RECENT,
     CUDA_DECODE_WINDOW,
     CUDA_SPLIT_REDUCTION,
+    CUDA_STATE_PRODUCT,
     CUDA_BACKWARD_OUTPUTS,
     CUDA_BACKWARD_STATE,
     CUDA_BACKWARD_SEGMENTS,
@@ -31,6 +32,7 @@ typedef enum cuda_kernel {
     CUDA_BACKWARD_WEIGHTS,
     CUDA_BACKWARD_GATHER,
     CUDA_BACKWARD_SCATTER,
+    CUDA_BACKWARD_PASS_GATES,
     CUDA_KERNEL_COUNT
 } cuda_kernel;
 
@@ -50,6 +52,7 @@ static const char *const cuda_kernel_names[FPA_CUDA_KERNELS] = {
     [CUDA_DECODE_RECENT] = "decode_recent",
     [CUDA_DECODE_WINDOW] = "decode_window",
     [CUDA_SPLIT_REDUCTION] = "split_reduction",
+    [CUDA_STATE_PRODUCT] = "state_product",
     [CUDA_BACKWARD_OUTPUTS] = "backward_outputs",
     [CUDA_BACKWARD_STATE] = "backward_state",
     [CUDA_BACKWARD_SEGMENTS] = "backward_segments",
@@ -60,6 +63,7 @@ static const char *const cuda_kernel_names[FPA_CUDA_KERNELS] = {
     [CUDA_BACKWARD_WEIGHTS] = "backward_weights",
     [CUDA_BACKWARD_GATHER] = "backward_gather",
     [CUDA_BACKWARD_SCATTER] = "backward_scatter",
+    [CUDA_BACKWARD_PASS_GATES] = "backward_pass_gates",
 };
 
 _Static_assert((int)CUDA_KERNEL_COUNT == FPA_CUDA_KERNELS, "cuda_call.h counts them");

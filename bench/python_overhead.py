@@ -63,8 +63,8 @@ def rows(head, arrays, is_torch):
         import torch
 
         key, forward, step = head.key, torch.ops.fpac.forward.default, torch.ops.fpac.step.default
-        yield "ops.fpac.forward", lambda: forward(key, q, k, v, None, [], None, -1, 0), None
-        yield "ops.fpac.step", lambda: step(key, q, k, v, state, None, []), state
+        yield "ops.fpac.forward", lambda: forward(key, q, k, v, None, None, None, -1, 0), None
+        yield "ops.fpac.step", lambda: step(key, q, k, v, state, None, None), state
 
 
 def kinds(target):

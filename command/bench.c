@@ -83,8 +83,10 @@ static fpa_status bench_head(const bench *b, fpa_head *head, fpa_error *error)
     fpa_status status = open_parsed_head(head, &b->open_options, &kernel, error);
     if (!status) {
         progress("measuring %s", kernel->head->name);
+        fpa_load load = b->load;
+        load.breakdown = b->options->breakdown ? &row.breakdown : NULL;
         row.about = fpa_describe(kernel);
-        status = time_forward(kernel, kernel->head, &b->load, &row.timing, error);
+        status = time_forward(kernel, kernel->head, &load, &row.timing, error);
     }
     if (!status)
         status = compare(b, kernel, &row, error);
@@ -221,6 +223,13 @@ static fpa_status check_options(const bench_options *options, bool on_device, fp
     if (options->backward && (options->candidates || options->tsv || options->graph))
         return fail(error, FPA_INVALID, "--backward",
                     "prints a line a head: no --candidates, no --tsv, no --graph");
+    if (options->breakdown && !on_device)
+        return fail(
+            error, FPA_INVALID, "--breakdown",
+            "times the kernels of a call by a GPU's events, and a C kernel is one: it needs a CUDA target");
+    if (options->breakdown && (options->candidates || options->backward))
+        return fail(error, FPA_INVALID, "--breakdown",
+                    "is of the forward pass that is chosen: no --candidates, no --backward");
     return options->dtype ? select_dtype(options->dtype, &dtype, error) : FPA_OK;
 }
 
@@ -316,6 +325,8 @@ int command_bench(int count, char **arguments)
          256},
         {"--candidates", OPTION_FLAG, &options.candidates, NULL,
          "time each way to carry the call out, beside its prediction", 0, 0},
+        {"--breakdown", OPTION_FLAG, &options.breakdown, NULL,
+         "GPU: time each kernel of a call by itself as well", 0, 0},
         {"--backward", OPTION_FLAG, &options.backward, NULL, "time gradients, beside the forward pass", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},

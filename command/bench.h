@@ -14,15 +14,16 @@ typedef struct bench_options {
     const char *head, *form, *target, *dtype, *tsv;         /* tsv: append lines there, or NULL */
     int64_t recent, layers;                                 /* 0: not given */
     int64_t length, batch, heads, repeats, threads, device; /* repeats, threads 0: not given */
-    bool graph, candidates, json, backward;
+    bool graph, candidates, json, backward, breakdown;
 } bench_options;
 
 /* A head that was timed. */
 typedef struct bench_row {
     const fpa_description *about;
     fpa_timing timing;
-    fpa_bound bound; /* of this forward on this machine */
-    fpa_cost cost;   /* as the model predicts it */
+    fpa_bound bound;         /* of this forward on this machine */
+    fpa_cost cost;           /* as the model predicts it */
+    fpa_breakdown breakdown; /* on a GPU, when it was asked for */
 } bench_row;
 
 /* One row, of a kernel on the CPU. */

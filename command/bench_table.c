@@ -159,6 +159,8 @@ void bench_print_device(const bench_row *row, const fpa_ceiling *ceiling)
            1e-9 * rate(timing), 100 * rate(timing) / ceiling->copy, percent(bound, share_of_bound(row)),
            timing->repeats, row->cost.limit);
     print_warning(timing);
+    if (row->breakdown.count)
+        breakdown_print(&row->breakdown, timing->seconds);
     fflush(stdout);
 }
 
@@ -207,5 +209,7 @@ void bench_write_device(fpa_json *json, const bench_options *options, const fpa_
     json_number(json, "operand_set_bytes", timing->set_bytes);
     json_number(json, "cache_bytes", timing->cache_bytes);
     write_ceilings(json, device, about, ceiling);
+    if (row->breakdown.count)
+        breakdown_write(json, &row->breakdown);
     json_close(json);
 }

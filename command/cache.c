@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/size.h"
 #include "command.h"
@@ -26,15 +27,24 @@ static fpa_status set_limit(fpa_cache *cache, const char *text, cache_report *fo
     return cache_set_limit(cache, bytes, &found->removed, error);
 }
 
+static const char *folder_source(void)
+{
+    return getenv("FPA_CACHE_DIR") ? "FPA_CACHE_DIR" : getenv("XDG_CACHE_HOME") ? "XDG_CACHE_HOME" : "HOME";
+}
+
 static fpa_status examine_cache(fpa_cache *cache, bool clear, const char *limit, cache_report *found,
                                 fpa_error *error)
 {
     if (!cache->folder)
         return fail(error, FPA_IO, "cache", "%s", cache->reason);
     found->folder = cache->folder;
+    detail("the folder is that of %s", folder_source());
     found->cleared = clear;
     fpa_status status = limit ? set_limit(cache, limit, found, error) : FPA_OK;
     found->limit = cache->limit;
+    detail("the limit of %" PRId64 " bytes is %s", cache->limit,
+           getenv("FPA_CACHE_LIMIT") ? "that of FPA_CACHE_LIMIT"
+                                     : "the folder's own, or 2 GiB where none was set");
     if (!status)
         status = cache_measure(cache, &found->entries, &found->bytes, error);
     if (status || !clear)
@@ -74,9 +84,10 @@ int command_cache(int count, char **arguments)
         {"--limit", OPTION_TEXT, &limit, "SIZE", "keep that many bytes from now on: 512MiB, 2GiB (2GiB)", 0,
          0},
         {"--json", OPTION_FLAG, &as_json, NULL, "for a program to read", 0, 0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
-        "cache [--clear] [--limit SIZE] [--json]",
+        "cache [--clear] [--limit SIZE] [--json] [--verbose]",
         "Show the folder of compiled kernels, the number of entries, their size and its limit. Beyond the\n"
         "limit those go that were not used for longest.",
         OPTION_TABLE(table),

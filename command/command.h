@@ -43,6 +43,9 @@ bool json_errors(void);
 /* A line on stderr: `fpac: ...`. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same, where --verbose asks for it. */
+void detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* fpa_options.log of the subcommands: with --verbose a line on stderr, without it progress; warnings always are a
  * line. verbose_flag: what --verbose sets. */
 void say_log(void *user, const char *line);

@@ -382,7 +382,8 @@ static fpa_status explain_head(const fpa_head *head, const fpa_target *target, c
     return status;
 }
 
-static fpa_status explain_spec(const char *spec, const explain_options *options, fpa_error *error)
+/* A head that the target does not serve does not stop the others: *code tells. */
+static fpa_status explain_spec(const char *spec, const explain_options *options, int *code, fpa_error *error)
 {
     fpa_head_list list = {0};
     const fpa_target *target;
@@ -399,6 +400,10 @@ static fpa_status explain_spec(const char *spec, const explain_options *options,
         if (i > first && !options->json)
             putchar('\n');
         status = explain_head(list.heads[i], target, options, &json, error);
+        if (status == FPA_UNSUPPORTED && end - first > 1) {
+            *code = report(error);
+            status = FPA_OK;
+        }
     }
     if (options->json)
         json_close(&json);
@@ -447,9 +452,9 @@ int command_explain(int count, char **arguments)
     if (!options_parse(&syntax, count, arguments, &operands, &code))
         return code;
     if (options.dump && !known_stage(options.dump)) {
-        fputs("fpac: --dump: ", stderr);
-        print_escaped(stderr, options.dump);
-        fputs(" is no stage; there are head, simplified, plan, source\n", stderr);
+        fail(&error, FPA_INVALID, "--dump", "%s is no stage; there are head, simplified, plan, source",
+             options.dump);
+        report(&error);
         return EXIT_USAGE;
     }
     if (options.backward && (options.mechanism || options.call.length))
@@ -457,7 +462,8 @@ int command_explain(int count, char **arguments)
     int form;
     if (select_form(options.call.form, &form, &error))
         return report(&error);
-    if (explain_spec(operands.text[0], &options, &error))
+    code = EXIT_OK;
+    if (explain_spec(operands.text[0], &options, &code, &error))
         return report(&error);
-    return finish_output(EXIT_OK);
+    return finish_output(code);
 }

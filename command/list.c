@@ -115,8 +115,27 @@ static void print_missing(void)
         printf("GPU: %s\n", error.message);
 }
 
+static void detail_programs(void)
+{
+    const struct nvrtc_library *nvrtc;
+    fpa_compiler compiler;
+    fpa_error error;
+    if (compiler_find(NULL, target_best(), &compiler, &error)) {
+        detail("C compiler: %s", error.message);
+    } else {
+        detail("C compiler: %s", compiler.path);
+        compiler_free(&compiler);
+    }
+    if (nvrtc_library_find(&nvrtc, &error))
+        detail("NVRTC: %s", error.message);
+    else
+        detail("NVRTC: %s, for %d generations of GPUs, sm_%d to sm_%d", nvrtc->version, nvrtc->architectures,
+               nvrtc->architecture[0], nvrtc->architecture[nvrtc->architectures - 1]);
+}
+
 static void list_targets(fpa_json *json)
 {
+    detail_programs();
     for (int i = 0; i < target_count(); i++) {
         if (json)
             write_target(json, target_at(i));
@@ -191,6 +210,8 @@ static fpa_status list_spec(const char *spec, fpa_json *json, fpa_error *error)
 {
     fpa_head_list list = {0};
     fpa_status status = spec_load(spec, &list, error);
+    if (!status)
+        detail("%s: %d heads", spec, list.count);
     for (int i = 0; i < list.count && !status; i++) {
         head_size size;
         status = measure_head(list.heads[i], &size, error);
@@ -210,9 +231,10 @@ int command_list(int count, char **arguments)
     bool as_json = false;
     const fpa_option table[] = {
         {"--json", OPTION_FLAG, &as_json, NULL, "for a program to read: an array", 0, 0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
-        "list [SPEC...] [--json]",
+        "list [SPEC...] [--json] [--verbose]",
         "List the heads of specs: D as written and after simplification, the state of one (batch, head);\n"
         "without a spec, the targets that this build can emit code for, and what this machine can do with "
         "them.",

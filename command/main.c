@@ -33,17 +33,24 @@ static void print_commands(FILE *out)
                  "line, 3 a kernel was compared with the formula and refused.\n");
 }
 
-static int unknown_command(const char *name)
+/* After --json, which no subcommand has read here, as JSON: without the list of commands. */
+static int unknown_command(const char *name, int count, char **arguments)
 {
+    char advice[64] = "no such command";
     const char *names[COMMANDS + 1] = {NULL};
     for (int i = 0; i < COMMANDS; i++)
         names[i] = commands[i].name;
     const char *nearest = nearest_name(name, names);
-    fputs("fpac: ", stderr);
-    print_escaped(stderr, name);
-    fputs(": no such command", stderr);
-    fprintf(stderr, nearest ? "; did you mean %s?\n" : "\n", nearest);
-    print_commands(stderr);
+    fpa_error error = {.code = FPA_INVALID};
+    if (nearest)
+        snprintf(advice, sizeof advice, "no such command; did you mean %s?", nearest);
+    snprintf(error.where, sizeof error.where, "%s", name);
+    snprintf(error.message, sizeof error.message, "%s", advice);
+    for (int i = 2; i < count && !json_errors(); i++)
+        report_as_json(!strcmp(arguments[i], "--json"));
+    report(&error);
+    if (!json_errors())
+        print_commands(stderr);
     return EXIT_USAGE;
 }
 
@@ -68,5 +75,5 @@ int main(int count, char **arguments)
         if (!strcmp(name, commands[i].name))
             return commands[i].run(count - 1, arguments + 1);
     }
-    return unknown_command(name);
+    return unknown_command(name, count, arguments);
 }

@@ -72,6 +72,18 @@ void note(const char *format, ...)
     fputc('\n', stderr);
 }
 
+void detail(const char *format, ...)
+{
+    char text[1280];
+    va_list arguments;
+    if (!is_verbose)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    note("%s", text);
+}
+
 void say_log(void *user, const char *line)
 {
     (void)user;

@@ -203,8 +203,10 @@ static fpa_status make_files(beginning *all, fpa_error *error)
         status = refuse_to_overwrite(all, error);
     if (!status)
         status = write_files(all, error);
-    if (!status)
+    if (!status) {
+        detail("%s: %s; D = %d", plain(spec_path(all)), all->family->kernel, all->family->features);
         print_files(all);
+    }
     for (int i = 0; i < MOST_FILES; i++)
         free(all->path[i]);
     return status;
@@ -234,9 +236,10 @@ int command_new(int count, char **arguments)
          0, 0},
         {"--no-sample", OPTION_FLAG, &bare, NULL, "the spec alone", 0, 0},
         {"-o", OPTION_TEXT, &all.folder, "DIR", "write there (.); made when it is missing", 0, 0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
-        "new NAME [--family FAMILY] [--sample | --no-sample] [-o DIR]",
+        "new NAME [--family FAMILY] [--sample | --no-sample] [-o DIR] [--verbose]",
         "Write NAME.lua, the spec of a head to begin with, and NAME.q.npy, NAME.k.npy, NAME.v.npy\n"
         "(of gated: NAME.log_gate.npy; of product: NAME.W1.npy, NAME.W2.npy; of fourier:\n"
         "NAME.positions.npy, NAME.a.npy, NAME.b.npy, NAME.c.npy), arrays that fpac run applies it to. A file "

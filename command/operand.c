@@ -90,6 +90,28 @@ fpa_status operand_bind_mask(fpa_operand *operand, fpa_error *error)
     return status;
 }
 
+fpa_status operand_bind_index(fpa_operand *operand, const char *where, fpa_error *error)
+{
+    const fpa_array *array = &operand->array;
+    operand->is_index = true;
+    int32_t *numbers = calloc((size_t)array->count + 1, sizeof *numbers);
+    if (!numbers)
+        return fail_memory(error);
+    operand->stored = numbers;
+    for (int64_t i = 0; i < array->count; i++) {
+        if (array->data[i] != floorf(array->data[i]))
+            return fail(error, FPA_INVALID, where, "[%lld] is %g, which is no whole number", (long long)i,
+                        (double)array->data[i]);
+        numbers[i] = (int32_t)array->data[i];
+    }
+    operand->tensor = (DLTensor){.data = numbers,
+                                 .device = {kDLCPU, 0},
+                                 .ndim = array->axes,
+                                 .dtype = {kDLInt, 32, 1},
+                                 .shape = operand->array.shape};
+    return FPA_OK;
+}
+
 fpa_status operand_place(fpa_operand *operand, const fpa_kernel *kernel, fpa_error *error)
 {
     void *address;

@@ -10,7 +10,8 @@
 typedef struct fpa_operand {
     fpa_array array;
     fpa_dtype dtype;
-    bool is_mask;           /* bytes of 0 and 1 instead of dtype */
+    bool is_mask;           /* bytes of 0 and 1 instead of dtype, */
+    bool is_index;          /* or int32 */
     void *stored;           /* the same values in dtype, or those bytes; NULL: they are the array's own */
     const fpa_kernel *home; /* whose device holds the tensor; NULL: it is on the CPU */
     DLTensor tensor;        /* contiguous */
@@ -25,6 +26,9 @@ fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error)
 
 /* The tensor of a mask, a byte for each number: 1 where it is not 0. */
 fpa_status operand_bind_mask(fpa_operand *operand, fpa_error *error);
+
+/* The tensor of whole numbers, int32. */
+fpa_status operand_bind_index(fpa_operand *operand, const char *where, fpa_error *error);
 
 /* Copy a bound tensor to where the kernel computes; nothing to do when that is the CPU. The kernel
  * outlives the operand. */

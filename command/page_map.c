@@ -11,7 +11,19 @@
 
 #include "markup.h"
 
-enum { SIDE = 280, STRIP = 14, GAP = 4, SMALL = 120, MOST_AREAS = 6000, MOST_SMALL = 1200 };
+enum {
+    SIDE = 280,
+    STRIP = 14,
+    GAP = 4,
+    SMALL = 120,
+    MOST_AREAS = 6000,
+    MOST_SMALL = 1200,
+    NARROW = 6 /* pixels of 280 */
+};
+
+typedef struct area {
+    double x, y, width, height, weight;
+} area;
 
 typedef struct map {
     FILE *out;
@@ -23,6 +35,8 @@ typedef struct map {
     int areas;    /* that there are, */
     int shown;    /* of so many at most */
     double faint; /* of areas that lie above one another */
+    bool small;   /* narrow areas side by side become one: there is no room for the lines between them */
+    area last;    /* height 0: there is none */
 } map;
 
 /* Where the rows of a source begin on an axis; matrices that no branch uses have a place all the same. */
@@ -77,15 +91,32 @@ static void measure(map *m)
     m->rows = offset_of(m, m->head->matrix_count);
 }
 
-static void draw_rectangle(map *m, double x, double y, double width, double height, double weight)
+static void write_area(map *m, const area *of)
 {
-    if (m->areas++ >= m->shown)
+    if (of->height <= 0 || m->areas++ >= m->shown)
         return;
-    const double shade = (0.35 + 0.65 * fabs(weight) / m->most) * m->faint;
+    const double shade = (0.35 + 0.65 * fabs(of->weight) / m->most) * m->faint;
     fprintf(
         m->out,
         "<rect class=\"tile\" fill-opacity=\"%.2f\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>",
-        shade, x, y, fmax(0.5, width), fmax(0.5, height));
+        shade, of->x, of->y, fmax(0.5, of->width), fmax(0.5, of->height));
+}
+
+static bool continues(const area *last, const area *next)
+{
+    return next->width < NARROW && last->y == next->y && last->height == next->height &&
+           last->weight == next->weight && fabs(last->x + last->width - next->x) < 1e-6;
+}
+
+static void draw_rectangle(map *m, double x, double y, double width, double height, double weight)
+{
+    const area next = {x, y, width, height, weight};
+    if (m->small && continues(&m->last, &next)) {
+        m->last.width += width;
+        return;
+    }
+    write_area(m, &m->last);
+    m->last = next;
 }
 
 static void draw_pair(map *m, const fpa_branch *down, const fpa_branch *right, double weight)
@@ -184,6 +215,7 @@ bool page_map(FILE *out, const fpa_head *head, const char *title, bool small)
 {
     map m = {.out = out,
              .head = head,
+             .small = small,
              .shown = small ? MOST_SMALL : MOST_AREAS,
              .faint = head_degree(head) > 2 ? 0.3 : 0.85};
     bool has[3] = {false};
@@ -202,6 +234,7 @@ bool page_map(FILE *out, const fpa_head *head, const char *title, bool small)
         fprintf(out, "<rect class=\"sheet\" width=\"%d\" height=\"%d\"/>", SIDE, STRIP);
     for (int t = 0; t < head->term_count; t++)
         draw_term(&m, &head->terms[t]);
+    write_area(&m, &m.last);
     if (!small)
         write_axis(&m);
     fputs("</svg>", out);

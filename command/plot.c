@@ -42,6 +42,7 @@ static fpa_status read_files(const fpa_texts *files, fpa_measured_list *list, fp
             return fail(error, FPA_INVALID, files->text[i],
                         "has no measurements: `fpac bench --tsv %s` and bench/peers add them",
                         files->text[i]);
+        detail("%s: %d measurements", files->text[i], list->count - before);
     }
     return FPA_OK;
 }
@@ -75,8 +76,10 @@ static fpa_status draw_list(const fpa_measured_list *list, fpa_plot_kind kind, c
         status = fail(error, FPA_INVALID, files->text[files->count - 1],
                       "there is nothing to draw: --kind %s shows lines with %s", plot_kind_name(kind),
                       plot_kind_needs(kind));
-    if (!status)
+    if (!status) {
+        detail("%s: %d series", options->output, chart.count);
         status = draw(&chart, options->output, error);
+    }
     chart_free(&chart);
     return status;
 }
@@ -107,9 +110,10 @@ int command_plot(int count, char **arguments)
         {"--kind", OPTION_TEXT, &options.kind, "KIND", "time, share or decode (time)", 0, 0},
         {"--title", OPTION_TEXT, &options.title, "TEXT", "above the picture, instead of the kind's own", 0,
          0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
-        "plot FILE.tsv... -o FILE.svg [--kind KIND] [--title TEXT]",
+        "plot FILE.tsv... -o FILE.svg [--kind KIND] [--title TEXT] [--verbose]",
         "Draw measurements as an SVG picture: lines that `fpac bench --tsv` and the scripts of\n"
         "bench/peers write.",
         OPTION_TABLE(table),

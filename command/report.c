@@ -131,6 +131,8 @@ static fpa_status make_page(report_job *job, const struct report_name *name, con
     p->head = p->machine[PAGE_CPU].head;
     if (!status)
         status = write_page(p, path, error);
+    if (!status)
+        detail("%s: the page of %s", path, name->head);
     if (!status && job->index) {
         p->out = job->index;
         index_add(p);
@@ -247,10 +249,11 @@ int command_report(int count, char **arguments)
         {"--measured", OPTION_TEXT, &options.measured[PAGE_CPU], "FILE",
          "lines of fpac bench --tsv, of a CPU", 0, 0},
         {"--measured-gpu", OPTION_TEXT, &options.measured[PAGE_GPU], "FILE", "the same, of a GPU", 0, 0},
+        OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "report SPEC... -o FILE.html|DIR [--head NAME] [--target TARGET] [--dtype DTYPE] [--verify] "
-        "[--measure] [--measured FILE] [--measured-gpu FILE]",
+        "[--measure] [--measured FILE] [--measured-gpu FILE] [--verbose]",
         "Show a head as one page of HTML: its formula, its terms as pictures, what they simplify to,\n"
         "the rows of its state, cost and crossover on a CPU and on an H200, the kernels with what\n"
         "limits them, and the verdict of verification. The page needs no script and no network.",

@@ -112,7 +112,12 @@ static fpa_status measure(const fpa_kernel *kernel, page_machine *made, fpa_erro
         for (int64_t length = 256; length <= 65536 && !status; length *= 4) {
             const fpa_call_size size = page_call(made, form, length);
             const int64_t heads = lift_heads(kernel->head) ? lift_heads(kernel->head) : size.heads;
-            const fpa_load load = {(fpa_form)form, size.batch, length, heads, 5, 1, 0, 0, NULL};
+            const fpa_load load = {.form = (fpa_form)form,
+                                   .batch = size.batch,
+                                   .length = length,
+                                   .heads = heads,
+                                   .repeats = 5,
+                                   .seconds = 1};
             fpa_timing timing;
             if (!(kernel->facts.forms & 1 << form) || !is_short(kernel, form, length))
                 continue;

@@ -32,9 +32,10 @@ static fpa_status check_axes(const char *path, const fpa_operand *operand, const
 /* Positions are often counted, and a mask has no fractions. */
 static fpa_status read_input(int input, const char *path, fpa_array *array, fpa_error *error)
 {
-    return input == INPUT_POSITIONS ? npy_read_numbers(path, array, error)
-           : input == INPUT_MASK    ? npy_read_mask(path, array, error)
-                                    : npy_read(path, array, error);
+    const bool counts = input == INPUT_POSITIONS || input == INPUT_SEQUENCES || input == INPUT_INDEX;
+    return counts                ? npy_read_numbers(path, array, error)
+           : input == INPUT_MASK ? npy_read_mask(path, array, error)
+                                 : npy_read(path, array, error);
 }
 
 static fpa_status read_inputs(const run_options *options, run_data *data, fpa_error *error)
@@ -55,11 +56,13 @@ static fpa_status bind_inputs(run_data *data, fpa_error *error)
 {
     const fpa_description *about = fpa_describe(data->kernel);
     const fpa_dtype dtype = dtype_find(about->dtype);
-    const fpa_dtype dtypes[INPUTS] = {dtype, dtype, dtype, FPA_F32, dtype_find(about->state_dtype), FPA_F32};
+    const fpa_dtype dtypes[INPUT_MASK] = {dtype,  dtype, dtype, FPA_F32, dtype_find(about->state_dtype),
+                                          FPA_F32};
     fpa_status status = FPA_OK;
     for (int i = 0; i < INPUTS && !status; i++)
-        status = i == INPUT_MASK ? operand_bind_mask(&data->input[i], error)
-                                 : operand_bind(&data->input[i], dtypes[i], error);
+        status = i > INPUT_MASK    ? operand_bind_index(&data->input[i], run_input_names[i], error)
+                 : i == INPUT_MASK ? operand_bind_mask(&data->input[i], error)
+                                   : operand_bind(&data->input[i], dtypes[i], error);
     return status;
 }
 
@@ -166,8 +169,12 @@ static fpa_status make_outputs(const run_options *options, run_data *data, fpa_e
     const fpa_description *about = fpa_describe(data->kernel);
     const int64_t *q = data->input[INPUT_Q].array.shape, *k = data->input[INPUT_K].array.shape;
     const int64_t o[4] = {q[0], q[1], q[2], about->dv};
-    const int64_t plain[4] = {k[0], k[2], about->features, about->dv};
-    const int64_t whole[3] = {k[0], k[2], about->state_elements};
+    const fpa_array *offsets = &data->input[INPUT_SEQUENCES].array;
+    const int64_t sequences = !options->input[INPUT_SEQUENCES] ? k[0]
+                              : offsets->count > 0             ? offsets->count - 1
+                                                               : 0;
+    const int64_t plain[4] = {sequences, k[2], about->features, about->dv};
+    const int64_t whole[3] = {sequences, k[2], about->state_elements};
     fpa_status status = operand_new(4, o, &data->o, error);
     data->o.array.item = data->input[INPUT_Q].array.item == 2 ? 2 : 4; /* float16 where q is */
     if (!status)
@@ -207,6 +214,8 @@ static void set_tensors(const run_options *options, run_data *data)
     tensors->positions = options->input[INPUT_POSITIONS] ? &data->input[INPUT_POSITIONS].tensor : NULL;
     tensors->key_mask = options->input[INPUT_MASK] ? &data->input[INPUT_MASK].tensor : NULL;
     tensors->state_in = options->input[INPUT_STATE] ? &data->input[INPUT_STATE].tensor : NULL;
+    tensors->cu_seqlens = options->input[INPUT_SEQUENCES] ? &data->input[INPUT_SEQUENCES].tensor : NULL;
+    tensors->state_index = options->input[INPUT_INDEX] ? &data->input[INPUT_INDEX].tensor : NULL;
     tensors->state_out = options->state_output ? &data->state_out.tensor : NULL;
 }
 
@@ -263,7 +272,9 @@ static fpa_status forward(int form, const run_data *data, fpa_error *error)
     fpa_status status = device_enter(data->kernel, error);
     if (status)
         return status;
+    progress("computing");
     status = fpa_forward(data->kernel, form, &data->tensors, data->workspace, data->workspace_size, error);
+    progress_end();
     device_leave(data->kernel);
     return status;
 }
@@ -433,6 +444,10 @@ int command_run(int count, char **arguments)
         {"--weights", OPTION_MANY, &options.weights, "NAME=FILE", "a trainable matrix; once for each", 0, 0},
         {"--state-in", OPTION_TEXT, &options.input[INPUT_STATE], "FILE",
          "[B, H, N], or [B, H, D, dv]; else zero", 0, 0},
+        {"--cu-seqlens", OPTION_TEXT, &options.input[INPUT_SEQUENCES], "FILE",
+         "[S + 1], integers: S sequences in the tokens of one batch", 0, 0},
+        {"--state-index", OPTION_TEXT, &options.input[INPUT_INDEX], "FILE",
+         "[B] or [S], integers: with which of --state-in's states; -1: with zero", 0, 0},
         {"--state-out", OPTION_TEXT, &options.state_output, "FILE", "write the final state", 0, 0},
         {"--check-finite", OPTION_FLAG, &options.check_finite, NULL,
          "fail when an input or a result is infinite or NaN", 0, 0},

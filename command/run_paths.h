@@ -5,7 +5,18 @@
 #include "base/error.h"
 #include "options.h"
 
-enum { INPUT_Q, INPUT_K, INPUT_V, INPUT_GATE, INPUT_STATE, INPUT_POSITIONS, INPUT_MASK, INPUTS };
+enum {
+    INPUT_Q,
+    INPUT_K,
+    INPUT_V,
+    INPUT_GATE,
+    INPUT_STATE,
+    INPUT_POSITIONS,
+    INPUT_MASK,
+    INPUT_SEQUENCES, /* cu_seqlens */
+    INPUT_INDEX,     /* state_index */
+    INPUTS
+};
 
 typedef struct run_options {
     const char *head, *form, *target, *dtype;

@@ -5,6 +5,7 @@
 #include "head/form.h"
 #include "head/head.h"
 #include "runtime/api/forward.h"
+#include "breakdown.h"
 
 typedef struct fpa_load {
     fpa_form form;
@@ -15,6 +16,7 @@ typedef struct fpa_load {
                        state, and then another that puts them there; 0: each token is, at once */
     int64_t layers; /* GPU: forwards in a CUDA graph that is replayed; 0: kernels are launched */
     const fpa_candidate *candidate; /* that carries calls out; NULL: the fastest */
+    fpa_breakdown *breakdown;       /* GPU: of each kernel's time; NULL: is not wanted */
 } fpa_load;
 
 typedef struct fpa_timing {

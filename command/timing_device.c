@@ -428,6 +428,8 @@ fpa_status time_on_device(const fpa_kernel *kernel, const fpa_head *head, const 
             status = device_measure(&device, &work, load->repeats, load->seconds, &sample, error);
         if (!status)
             note_sample(&s, &sample, timing);
+        if (!status && load->breakdown)
+            status = breakdown_measure(&device, &(fpa_work){launch_forward, &s}, load->breakdown, error);
         free_stage(&s);
     }
     device_close(&device);

@@ -8,9 +8,10 @@
 #include "gen.h"
 
 typedef struct fpa_fault {
-    const char *point; /* name of template lines */
-    const char *wrong; /* template lines in their place; NULL: none */
-    bool backward;     /* in the text of the gradients */
+    const char *point;     /* name of template lines */
+    const char *wrong;     /* template lines in their place; NULL: none */
+    bool backward;         /* in the text of the gradients */
+    const char *mechanism; /* that kernels are planned by; NULL: what is fastest */
 } fpa_fault;
 
 /* As source_generate, with the fault. FPA_INVALID when no template has such a point, or when what is emitted

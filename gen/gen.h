@@ -22,9 +22,11 @@ fpa_status source_check_backward(const fpa_head *head, const char *target, fpa_e
 fpa_status source_generate_backward(const fpa_head *head, const char *target, fpa_source *source,
                                     fpa_error *error);
 /* Heads whose forward passes are gradients of the head for a target (plan/passes.h), the caller's (head_free).
- * passes[PASS_ROWS] NULL: there are none; passes[PASS_VALUES] NULL, but not the other: the head's own forward pass. */
+ * passes[PASS_ROWS] NULL: there are none; passes[PASS_VALUES] NULL, but not the other: the head's own forward pass. Such a head
+ * is carried out by source_pass_mechanism, NULL: by what is fastest. */
 fpa_status source_passes(const fpa_head *head, const char *target, fpa_head *passes[PASSES],
                          fpa_error *error);
+const char *source_pass_mechanism(const fpa_head *head, fpa_pass pass);
 void source_free(fpa_source *source);
 
 /* SHA-256 of the generator's own files, templates included. A head as written, a target and this decide

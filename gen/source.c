@@ -80,6 +80,38 @@ fpa_status source_generate_backward(const fpa_head *head, const char *target_nam
     return generate(head, (request){.target = target_name, .backward = true}, NULL, source, error);
 }
 
+/* Only that one leaves dots of outputs, and copies of states. */
+const char *source_pass_mechanism(const fpa_head *head, fpa_pass pass)
+{
+    return pass == PASS_VALUES && head->gate ? "split_outer" : NULL;
+}
+
+/* Without the one mechanism that a pass needs there are no passes. */
+static fpa_status forget_impossible(fpa_head *passes[PASSES], const fpa_target *target, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < PASSES && !status; i++) {
+        const char *mechanism = passes[i] ? source_pass_mechanism(passes[i], (fpa_pass)i) : NULL;
+        fpa_simplified simple = {0};
+        fpa_plan plan = {0};
+        fpa_error reason;
+        if (!mechanism)
+            continue;
+        status = simplify(passes[i], &simple, &reason);
+        if (!status)
+            status = plan_choose_as(&simple, passes[i], target, mechanism, &plan, &reason);
+        plan_free(&plan);
+        simplified_free(&simple);
+        if (status == FPA_NO_MEMORY && error)
+            *error = reason;
+    }
+    for (int i = 0; i < PASSES && status; i++) {
+        head_free(passes[i]);
+        passes[i] = NULL;
+    }
+    return status == FPA_NO_MEMORY ? status : FPA_OK;
+}
+
 fpa_status source_passes(const fpa_head *head, const char *target_name, fpa_head *passes[PASSES],
                          fpa_error *error)
 {
@@ -92,6 +124,8 @@ fpa_status source_passes(const fpa_head *head, const char *target_name, fpa_head
                : fail(error, FPA_UNSUPPORTED, target_name, "no such target; `fpac gen --help` lists them");
     if (!status && passes_suit(&simple, head, target))
         status = passes_make(&simple, head, passes, error);
+    if (!status)
+        status = forget_impossible(passes, target, error);
     simplified_free(&simple);
     locale_restore(before);
     return status;
@@ -114,7 +148,8 @@ static bool is_point(const char *name)
 fpa_status source_generate_faulty(const fpa_head *head, const char *target_name, const fpa_fault *fault,
                                   fpa_source *source, fpa_error *error)
 {
-    const request wanted = {.target = target_name, .backward = fault->backward};
+    const request wanted = {
+        .target = target_name, .mechanism = fault->mechanism, .backward = fault->backward};
     fpa_source right = {0};
     *source = (fpa_source){0};
     if (!is_point(fault->point))

@@ -33,6 +33,8 @@ static const char *refuse_decode(const struct fpa_cuda_geometry *g, const fpa_ca
         return "has all tokens in the state, and here are recent ones beside it";
     if (!size->recent && mechanism == MECHANISM_DECODE_RECENT)
         return "is for recent tokens beside the state, and here are none";
+    if (mechanism == MECHANISM_DECODE_RESIDENT && size->sequences)
+        return "takes one token of each sequence, and here some may have none";
     if (mechanism == MECHANISM_DECODE_RESIDENT && size->length > 1)
         return "takes one token, and here are several";
     return NULL;
@@ -50,6 +52,8 @@ static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_cal
         return "the module has no kernel chunk_state_small";
     if (variant & SPLIT_OVERLAPPED && g->unmasked && size->form == FORM_CHUNKED)
         return "has queries wait beside the walk, and without a mask all wait for its end";
+    if (variant & SPLIT_OVERLAPPED && size->sequences)
+        return "has queries wait beside the walk, chunk by chunk, and here lengths differ";
     if (variant & SPLIT_OVERLAPPED && !g->persistent)
         return "the module's chunk_output cannot wait for copies of the state";
     return NULL;
@@ -62,6 +66,8 @@ static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_cal
         return "carries out the chunked form";
     if (!has(g, mechanism == MECHANISM_FUSED_CHUNK ? CUDA_FUSED_CHUNK : CUDA_CLUSTER_SCAN))
         return "the module has no such kernel";
+    if (mechanism == MECHANISM_CLUSTER_SCAN && size->sequences)
+        return "takes spans of a sequence in turn, and here lengths differ";
     if (size->query_heads == 0)
         return "answers queries, and here are none";
     return NULL;

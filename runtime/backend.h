@@ -21,10 +21,11 @@ typedef struct fpa_object {
 
 typedef struct fpa_module {
     const struct fpa_backend *backend;
-    void *handle;        /* the back end's own */
-    int device;          /* which of the back end's devices it was loaded on; 0: its only one */
-    bool decodes_recent; /* it takes recent tokens beside the state, and keys without queries */
-    bool saves_den;      /* it stores the sums that normalisers are made of */
+    void *handle;         /* the back end's own */
+    int device;           /* which of the back end's devices it was loaded on; 0: its only one */
+    bool decodes_recent;  /* it takes recent tokens beside the state, and keys without queries */
+    bool takes_sequences; /* it takes sequences of different lengths, and states in pools */
+    bool saves_den;       /* it stores the sums that normalisers are made of */
     /* The ways to carry out a call of that size: the first `most` of them in out; returns how many there are.
      * NULL: there is one, which has no name. */
     int (*candidates)(const struct fpa_module *module, const fpa_call_size *size, fpa_candidate *out,
@@ -49,9 +50,13 @@ typedef struct fpa_module {
 /* What a launch asks for. */
 static inline fpa_call_size call_size(int form, const struct fpa_launch *launch)
 {
+    /* but token by token sequences of different lengths are one sequence, in which states begin anew */
+    const bool packed = launch->cu_seqlens && form != FORM_RECURRENT;
     return (fpa_call_size){.form = form,
-                           .batch = launch->batch,
-                           .length = launch->length,
+                           .batch = packed ? 1 : launch->batch,
+                           .length = packed ? launch->total : launch->length,
+                           .sequences = launch->cu_seqlens ? launch->batch : 0,
+                           .longest = launch->length,
                            .query_heads = launch->query_heads,
                            .heads = launch->heads,
                            .recent = launch->recent,

@@ -1,4 +1,6 @@
 #include "compile_job.h"
+
+#include "base/clock.h"
 #include "abi/cuda_kernels.h"
 
 #include <stdarg.h>
@@ -106,6 +108,7 @@ void compile_job_run(int index, void *argument)
     fpa_object object;
     nvrtc_report report;
     fpa_error error = {0};
+    const double start = clock_seconds();
     job->status = job->backward ? source_generate_backward(job->head, job->target->name, &source, &error)
                                 : source_generate(job->head, job->target->name, &source, &error);
     if (!job->status) {
@@ -116,6 +119,7 @@ void compile_job_run(int index, void *argument)
         nvrtc_report_free(&report);
         source_free(&source);
     }
+    job->seconds = clock_seconds() - start;
     job->too_large = compile_too_large(job->target, job->status, &error);
     if (job->status && !job->too_large)
         complain(job, "%s: %s", error.where, error.message);

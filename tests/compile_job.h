@@ -12,6 +12,7 @@ typedef struct compile_job {
     int group;       /* of the caller's */
     fpa_dtype dtype; /* of the head when it was given */
     fpa_status status;
+    double seconds;     /* that it took, on a busy machine more */
     bool too_large;     /* for a block of a small GPU, as it was refused with */
     char problem[1024]; /* what is wrong; empty: nothing */
 } compile_job;

@@ -1,6 +1,7 @@
 #include "compile_modules.h"
 
 #include "dear.h"
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "runtime/cuda/nvrtc.h"
 
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
@@ -245,7 +245,7 @@ static void choose_jobs(compile_fixture *f, bool warpgroups)
 
 void modules_compile(compile_fixture *f, bool warpgroups)
 {
-    struct timespec start, end;
+    const double start = clock_seconds();
     int all = 0;
     for (int i = 0; i < f->count; i++)
         all += f->jobs[i].target->warpgroups == warpgroups;
@@ -253,11 +253,11 @@ void modules_compile(compile_fixture *f, bool warpgroups)
     dear_report("modules", f->running, all);
     if (!f->ready)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &start);
     parallel_run(f->running, compile_job_run, f->jobs);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    print_message("compiled in %.1f s\n",
-                  (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+    for (int i = 0; i < f->running; i++)
+        print_message("%-24s %-4s %-12s %5.1f s\n", f->jobs[i].head->name, dtype_name(f->jobs[i].dtype),
+                      f->jobs[i].target->name, f->jobs[i].seconds);
+    print_message("compiled in %.1f s\n", clock_seconds() - start);
 }
 
 int modules_setup(void **state)

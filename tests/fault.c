@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-static char *make(const struct fault *fault, const fpa_head *head, const char *target, bool backward)
+static char *make(const struct fault *fault, const fpa_head *head, const char *target, fpa_fault how)
 {
-    const fpa_fault made = {fault->point, fault->wrong, backward};
+    const fpa_fault made = {fault->point, fault->wrong, how.backward, how.mechanism};
     fpa_source source;
     fpa_error error;
     if (source_generate_faulty(head, target, &made, &source, &error))
@@ -22,12 +22,18 @@ static char *make(const struct fault *fault, const fpa_head *head, const char *t
 
 char *fault_make(const struct fault *fault, const fpa_head *head, const char *target)
 {
-    return make(fault, head, target, false);
+    return make(fault, head, target, (fpa_fault){0});
+}
+
+char *fault_make_as(const struct fault *fault, const fpa_head *head, const char *target,
+                    const char *mechanism)
+{
+    return make(fault, head, target, (fpa_fault){.mechanism = mechanism});
 }
 
 char *fault_make_backward(const struct fault *fault, const fpa_head *head, const char *target)
 {
-    return make(fault, head, target, true);
+    return make(fault, head, target, (fpa_fault){.backward = true});
 }
 
 /* Whether the parts of `words`, between which stands " ... ", come in a message one after the other. */

@@ -16,6 +16,9 @@ struct fault {
 
 /* The head's code with the fault; stops the test where it cannot be made. */
 char *fault_make(const struct fault *fault, const fpa_head *head, const char *target);
+/* The same by one mechanism; NULL: what is fastest. */
+char *fault_make_as(const struct fault *fault, const fpa_head *head, const char *target,
+                    const char *mechanism);
 /* The same of the head's gradients. */
 char *fault_make_backward(const struct fault *fault, const fpa_head *head, const char *target);
 /* Whether a refusal is the one that is wanted; prints it. */

@@ -44,6 +44,19 @@ static const struct fault c_faults[] = {
      "for (int t = 0; t + (token > 0 && tokens < T) < tokens; t++)"},
     {"an output one element too long", "wrote outside the elements of o", "output_factor",
      "const float factor = 1.0f / divisor(den);\nto[DV] = 1;"},
+    {"sequences that begin a token late", "sequences of different lengths", "c_sequence_offset",
+     "return (a->cu_seqlens_bytes == 8 ? ((const int64_t *)a->cu_seqlens)[i] : ((const int32_t "
+     "*)a->cu_seqlens)[i]) "
+     "+ (i > 1);"},
+    {"a boundary that takes the next one's first token", "sequences of different lengths", "c_sequence_length",
+     "return a->cu_seqlens ? offset_of(a, b + 1) - offset_of(a, b) + (b == 1) : a->length;"},
+    {"an index that nobody reads", "sequences of different lengths", "c_sequence_slot",
+     "return index ? b : b;"},
+    {"a state that is written where none is wanted",
+     "sequences of different lengths ... that is nobody's was written", "c_sequence_state_out",
+     "own->state_out = a->state_out ? (state_stored *)a->state_out + (out < 0 ? a->state_out_slots - 1 : "
+     "out) * "
+     "a->state_out_stride[0] : NULL;"},
     {"recent tokens without the query's own",
      "recurrent form ... with recent tokens ... but the formula gives", "recent_keys",
      "for (int64_t end = a->recent; end > 0; end -= T) {"},

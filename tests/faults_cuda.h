@@ -44,7 +44,7 @@ static const struct fault cuda_faults[] = {
      "const float a = step_get(z[u]) + key[f];"},
     {"a recurrent form that ignores its state",
      "recurrent form ... cut after ... a call of no tokens changed the state", "step_given",
-     "if (call.state_in && call.length > 1000000)"},
+     "if (is_given(call, task.number) && call.length > 1000000)"},
     {"recent tokens without the query's own",
      "recurrent form ... with recent tokens ... but the formula gives", "decode_recent_tokens",
      "const int slices = (int)call.slices, tokens = (int)call.recent;"},

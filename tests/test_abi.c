@@ -65,7 +65,11 @@ static const place_of soversion_0[] = {
     AT(fpa_tensors, positions, 80),
     AT(fpa_tensors, key_mask, 88),
     AT(fpa_tensors, den, 96),
-    SIZE(fpa_tensors, 104),
+    AT(fpa_tensors, cu_seqlens, 104),
+    AT(fpa_tensors, max_length, 112),
+    AT(fpa_tensors, state_index, 120),
+    AT(fpa_tensors, state_out_index, 128),
+    SIZE(fpa_tensors, 136),
     AT(fpa_gradient_tensors, q, 0),
     AT(fpa_gradient_tensors, k, 8),
     AT(fpa_gradient_tensors, v, 16),
@@ -135,8 +139,8 @@ static const place_of soversion_0[] = {
 };
 
 /* What modules of bundles are called with, as it is for this first line of a manifest. */
-static const char bundle_format[] = "fpac-bundle 7";
-static const place_of bundle_7[] = {
+static const char bundle_format[] = "fpac-bundle 8";
+static const place_of bundle_8[] = {
     AT(struct fpa_launch, batch, 0),
     AT(struct fpa_launch, length, 8),
     AT(struct fpa_launch, query_heads, 16),
@@ -165,24 +169,31 @@ static const place_of bundle_7[] = {
     AT(struct fpa_launch, recent, 320),
     AT(struct fpa_launch, den, 328),
     AT(struct fpa_launch, den_stride, 336),
-    SIZE(struct fpa_launch, 360),
+    AT(struct fpa_launch, cu_seqlens, 360),
+    AT(struct fpa_launch, cu_seqlens_bytes, 368),
+    AT(struct fpa_launch, total, 376),
+    AT(struct fpa_launch, state_in_index, 384),
+    AT(struct fpa_launch, state_out_index, 392),
+    AT(struct fpa_launch, state_in_slots, 400),
+    AT(struct fpa_launch, state_out_slots, 408),
+    SIZE(struct fpa_launch, 416),
     AT(struct fpa_backward_launch, forward, 0),
-    AT(struct fpa_backward_launch, d_o, 360),
-    AT(struct fpa_backward_launch, d_o_stride, 368),
-    AT(struct fpa_backward_launch, d_state_out, 392),
-    AT(struct fpa_backward_launch, d_state_out_stride, 400),
-    AT(struct fpa_backward_launch, d_q, 416),
-    AT(struct fpa_backward_launch, d_k, 424),
-    AT(struct fpa_backward_launch, d_v, 432),
-    AT(struct fpa_backward_launch, d_q_stride, 440),
-    AT(struct fpa_backward_launch, d_k_stride, 464),
-    AT(struct fpa_backward_launch, d_v_stride, 488),
-    AT(struct fpa_backward_launch, d_log_gate, 512),
-    AT(struct fpa_backward_launch, d_log_gate_stride, 520),
-    AT(struct fpa_backward_launch, d_state_in, 544),
-    AT(struct fpa_backward_launch, d_state_in_stride, 552),
-    AT(struct fpa_backward_launch, d_weights, 568),
-    SIZE(struct fpa_backward_launch, 576),
+    AT(struct fpa_backward_launch, d_o, 416),
+    AT(struct fpa_backward_launch, d_o_stride, 424),
+    AT(struct fpa_backward_launch, d_state_out, 448),
+    AT(struct fpa_backward_launch, d_state_out_stride, 456),
+    AT(struct fpa_backward_launch, d_q, 472),
+    AT(struct fpa_backward_launch, d_k, 480),
+    AT(struct fpa_backward_launch, d_v, 488),
+    AT(struct fpa_backward_launch, d_q_stride, 496),
+    AT(struct fpa_backward_launch, d_k_stride, 520),
+    AT(struct fpa_backward_launch, d_v_stride, 544),
+    AT(struct fpa_backward_launch, d_log_gate, 568),
+    AT(struct fpa_backward_launch, d_log_gate_stride, 576),
+    AT(struct fpa_backward_launch, d_state_in, 600),
+    AT(struct fpa_backward_launch, d_state_in_stride, 608),
+    AT(struct fpa_backward_launch, d_weights, 624),
+    SIZE(struct fpa_backward_launch, 632),
 };
 
 static int compare(const place_of table[], size_t count, const char *remedy)
@@ -220,7 +231,7 @@ static void a_launch_is_that_of_the_format_of_bundles(void **state)
     assert_int_equal(strncmp(manifest, bundle_format, strlen(bundle_format)), 0);
     free(manifest);
     assert_int_equal(
-        compare(bundle_7, sizeof bundle_7 / sizeof *bundle_7,
+        compare(bundle_8, sizeof bundle_8 / sizeof *bundle_8,
                 "raise the number of fpac-bundle in runtime/store/manifest.c; then record both here"),
         0);
 }

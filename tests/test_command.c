@@ -25,8 +25,30 @@ static void help_exits_with_0_and_usage_errors_with_2(void **state)
     expect(RUN("fpac", "soup"), 2, NULL, "fpac: soup: no such command\n");
     for (unsigned i = 0; i < sizeof commands / sizeof *commands; i++) {
         expect(RUN("fpac", commands[i], "--help"), 0, "usage: fpac", NULL);
+        expect(RUN("fpac", commands[i], "--help"), 0, "--verbose", NULL);
         expect(RUN("fpac", commands[i], "--nonsense"), 2, NULL, "fpac: --nonsense: no such option");
     }
+}
+
+/* Of commands that open no kernel, too. */
+static void verbose_says_what_was_found_and_written(void **state)
+{
+    place here;
+    char tsv[PATH], svg[PATH], page[PATH];
+    (void)state;
+    place_begin(&here, tiny_spec);
+    place_file(&here, "lines.tsv", tsv);
+    place_file(&here, "lines.svg", svg);
+    place_file(&here, "tiny.html", page);
+    expect(RUN("fpac", "list", here.spec, "--verbose"), 0, "tiny", "spec.lua: 1 heads");
+    expect(RUN("fpac", "list", "--verbose"), 0, NULL, "fpac: C compiler: /");
+    expect(RUN("fpac", "cache", "--verbose"), 0, NULL, "fpac: the folder is that of FPA_CACHE_DIR");
+    expect(RUN("fpac", "prelude", "--verbose"), 0, NULL, "which this program carries");
+    expect(RUN("fpac", "new", "mine", "--no-sample", "-o", here.folder, "--verbose"), 0, NULL, "mine.lua: ");
+    expect(RUN("fpac", "bench", here.spec, "--length", "8", "--tsv", tsv), 0, NULL, NULL);
+    expect(RUN("fpac", "plot", tsv, "-o", svg, "--verbose"), 0, NULL, "lines.tsv: 1 measurements");
+    expect(RUN("fpac", "report", here.spec, "-o", page, "--verbose"), 0, NULL, "tiny.html: the page of tiny");
+    scratch_remove(here.folder);
 }
 
 static void every_wrong_line_is_told_with_its_word(void **state)
@@ -79,6 +101,9 @@ static void errors_are_json_after_json(void **state)
            "{\"error\": {\"code\": \"invalid\", \"where\": \"");
     expect(RUN("fpac", "list", "--json", here.spec), 1, "[]", "did you mean 'terms'");
     expect(RUN("fpac", "verify", "--json", here.spec), 1, NULL, "\"message\": \"");
+    expect(RUN("fpac", "explian", here.spec, "--json"), 2, NULL,
+           "{\"error\": {\"code\": \"invalid\", \"where\": \"explian\", \"message\": \"no such command; did "
+           "you mean explain?\"}}");
     scratch_remove(here.folder);
 }
 
@@ -378,6 +403,8 @@ static void one_head_that_fails_does_not_stop_the_others(void **state)
     expect(result, 1, NULL, "no/such.lua");
     expect(RUN("fpac", "gen", "no/such.lua", here.spec, "-o", here.folder, "--head", "two"), 1, NULL,
            "no/such.lua");
+    expect(RUN("fpac", "bench", here.spec, "--length", "8"), 1, "\ntwo  ", "compute in float32");
+    expect(RUN("fpac", "explain", here.spec), 1, "head two (", "compute in float32");
     scratch_remove(here.folder);
 }
 
@@ -413,6 +440,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_exits_with_0_and_usage_errors_with_2),
+        cmocka_unit_test(verbose_says_what_was_found_and_written),
         cmocka_unit_test(every_wrong_line_is_told_with_its_word),
         cmocka_unit_test(a_spec_that_fails_exits_with_1_and_its_line),
         cmocka_unit_test(errors_are_json_after_json),

@@ -126,6 +126,9 @@ static void options_that_the_target_cannot_have_are_refused(void **state)
     expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--threads", "2"), 1, NULL, "--threads");
     expect(RUN("fpac", "bench", here.spec, "--graph"), 1, NULL, "--graph");
     expect(RUN("fpac", "bench", here.spec, "--layers", "2"), 1, NULL, "--layers");
+    expect(RUN("fpac", "bench", here.spec, "--breakdown"), 1, NULL, "a C kernel is one");
+    expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--breakdown", "--backward"), 1, NULL,
+           "--breakdown");
     expect(RUN("fpac", "bench", here.spec, "--device", "1"), 1, NULL, "--device");
     expect(RUN("fpac", "verify", here.spec, "--device", "1"), 1, NULL, "--device");
     expect(RUN("fpac", "bench", here.spec, "--dtype", "f64"), 1, NULL, "f64 is no dtype");

@@ -38,7 +38,7 @@ static void so_are_those_of_sm_80(void **state)
         if (source_generate(head, "cuda:sm_80", &sources[count], &error))
             fail_msg("%s: %s", error.where, error.message);
         jobs[count] = (emulated_job){
-            .fixture = f, .head = i, .code = sources[count].code, .number = count, .end = EMULATED_CALLS};
+            .fixture = f, .head = i, .code = sources[count].code, .number = count, .end = SEQUENCES_CALL};
         count++;
     }
     assert_true(count > 0);

@@ -42,6 +42,7 @@ static const struct {
     [IN_PLAIN_LIFT] = {"lonely", LONG_CALL, 2},
     [IN_WINDOW] = {"near", WINDOW_CALL, 5},
     [IN_MASKED_WINDOW] = {"nearlifted", WINDOW_CALL, 5},
+    [IN_SEQUENCES] = {"gated", SEQUENCES_CALL, 1},
 };
 
 /* The first of its place or of its kind. */

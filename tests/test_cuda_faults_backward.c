@@ -15,20 +15,36 @@
 enum {
     OWN = sizeof cuda_backward_faults / sizeof *cuda_backward_faults,
     OF_PASSES = OWN + sizeof cuda_pass_faults / sizeof *cuda_pass_faults,
-    FAULTS = OF_PASSES + sizeof cuda_reversed_faults / sizeof *cuda_reversed_faults
+    OF_VALUES = OF_PASSES + sizeof cuda_reversed_faults / sizeof *cuda_reversed_faults,
+    FAULTS = OF_VALUES + sizeof cuda_value_pass_faults / sizeof *cuda_value_pass_faults
 };
 
 static const struct cuda_backward_fault *fault_at(int i)
 {
     return i < OWN         ? &cuda_backward_faults[i]
            : i < OF_PASSES ? &cuda_pass_faults[i - OWN]
-                           : &cuda_reversed_faults[i - OF_PASSES];
+           : i < OF_VALUES ? &cuda_reversed_faults[i - OF_PASSES]
+                           : &cuda_value_pass_faults[i - OF_VALUES];
 }
 
 /* Faults of segments need a GPU that one sequence does not fill, and a long one for three of them. */
 static bool is_of_segments(int i)
 {
     return strstr(fault_at(i)->fault.point, "_segment_") != NULL;
+}
+
+/* The text of the pass of values, with the fault. */
+static char *fault_values(const struct fault *fault, const fpa_head *head)
+{
+    fpa_head *passes[PASSES];
+    fpa_error error;
+    if (source_passes(head, "cuda:sm_90a", passes, &error) || !passes[PASS_ROWS])
+        fail_msg("%s has no passes", head->name);
+    const fpa_head *values = passes[PASS_VALUES] ? passes[PASS_VALUES] : head;
+    char *code = fault_make_as(fault, values, "cuda:sm_90a", source_pass_mechanism(values, PASS_VALUES));
+    head_free(passes[PASS_ROWS]);
+    head_free(passes[PASS_VALUES]);
+    return code;
 }
 
 static void every_fault_is_refused_in_its_words(void **state)
@@ -43,8 +59,9 @@ static void every_fault_is_refused_in_its_words(void **state)
     for (int i = 0; i < FAULTS; i += each) {
         const int head = backward_head_named(f, fault_at(i)->head);
         const bool forward = i >= OF_PASSES;
-        char *code = (forward ? fault_make : fault_make_backward)(&fault_at(i)->fault, f->list.heads[head],
-                                                                  "cuda:sm_90a");
+        const struct fault *fault = &fault_at(i)->fault;
+        char *code = forward ? fault_values(fault, f->list.heads[head])
+                             : fault_make_backward(fault, f->list.heads[head], "cuda:sm_90a");
         jobs[count++] = (backward_job){.fixture = f,
                                        .head = head,
                                        .number = i,

@@ -27,7 +27,9 @@ static const struct asked {
     {"a sum of powers", "cuda:sm_90a", "terms = { term {}, linear {}, power { degree = 2 } }", 128, 64},
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0},
-    {"a gate", "cuda:sm_90a", "terms = linear {}, gate = true", 0, 0},
+    {"a gated line", "cuda:sm_90a", "terms = linear {}, gate = true", 64, 64},
+    {"a gated, normalised power", "cuda:sm_90a",
+     "terms = power { degree = 2 }, gate = true, normalize = 'sum'", 136, 64},
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 0, 0},
     {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0},
     {"kernels of C", "c:avx2", "terms = linear {}", 0, 0},
@@ -63,8 +65,8 @@ static void polynomials_of_one_dot_have_passes(void **state)
             assert_int_equal(heads[PASS_ROWS]->dv, a->dv);
             assert_int_equal(heads[PASS_ROWS]->normalize, FPA_NORMALIZE_NONE);
         }
-        /* a head that divides nothing is its own pass of values */
-        assert_true(!heads[PASS_VALUES] == !(a->d && list.heads[0]->normalize));
+        /* a head that divides nothing, and forgets nothing, is its own pass of values */
+        assert_true(!heads[PASS_VALUES] == !(a->d && (list.heads[0]->normalize || list.heads[0]->gate)));
         head_free(heads[PASS_ROWS]);
         head_free(heads[PASS_VALUES]);
         head_list_free(&list);
@@ -73,13 +75,14 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain", "square", "line", "lines", "taylor"};
+static const char *const emulated[] = {"plain",  "square", "line",      "lines",
+                                       "taylor", "gated",  "gatednorm", "linear"};
 
 enum { EMULATED = sizeof emulated / sizeof *emulated };
 
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
-    static const char *const fixed[] = {"square", "line", "taylor"};
+    static const char *const fixed[] = {"square", "line", "taylor", "gatednorm"};
     static backward_job jobs[EMULATED];
     const backward_fixture *f = *state;
     unsigned launched = 0, passed = 0;
@@ -88,7 +91,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         skip();
     for (int i = 0; i < EMULATED; i++) {
         const int head = backward_head_named(f, emulated[i]);
-        if (dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, emulated[i])) {
+        if (getenv("ONLY") ? !!strstr(getenv("ONLY"), emulated[i])
+                           : dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, emulated[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
             jobs[count++].code = f->source[head].code;
@@ -119,7 +123,7 @@ static void other_calls_have_no_passes(void **state)
     assert_true(cuda_takes_passes(&module, &a));
     assert_false(cuda_takes_passes(&none, &a));
     a.forward.query_heads = 4;
-    assert_false(cuda_takes_passes(&module, &a));
+    assert_true(cuda_takes_passes(&module, &a));
     a = plain, a.forward.state_in = &number;
     assert_false(cuda_takes_passes(&module, &a));
     a = plain, a.d_state_out = &number;

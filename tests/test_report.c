@@ -362,6 +362,24 @@ static void a_folder_has_a_page_a_head_and_an_index_of_them(void **state)
     scratch_remove(here.folder);
 }
 
+/* The last of 2080 products, too: those side by side are one area there. */
+static void a_small_picture_shows_every_product(void **state)
+{
+    place here;
+    char out[PATH], path[PATH + 64];
+    (void)state;
+    place_begin(&here,
+                "return head { name = 'spow2', d = 64, dv = 4, terms = spow { d = 64, degree = 2 } },\n"
+                "       head { name = 'plain', d = 4, dv = 4, terms = linear {} }\n");
+    place_file(&here, "pages", out);
+    expect(RUN("fpac", "report", here.spec, "-o", out), 0, NULL, NULL);
+    snprintf(path, sizeof path, "%s/index.html", out);
+    char *index = text_read(path, NULL);
+    assert_non_null(strstr(index, "x=\"275.62\" y=\"293.62\"")); /* row 64 with row 64 */
+    free(index);
+    scratch_remove(here.folder);
+}
+
 /* make gallery's line. */
 static void every_shipped_head_has_a_page(void **state)
 {
@@ -421,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_page_goes_where_it_is_sent),
         cmocka_unit_test(measured_lines_of_the_head_and_size_are_drawn),
         cmocka_unit_test(a_folder_has_a_page_a_head_and_an_index_of_them),
+        cmocka_unit_test(a_small_picture_shows_every_product),
         cmocka_unit_test(every_shipped_head_has_a_page),
         cmocka_unit_test(mistakes_are_told_with_a_remedy),
     };

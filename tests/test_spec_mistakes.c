@@ -55,6 +55,7 @@ static void widths_and_indices_are_checked_against_d(void **state)
         {HEAD4("term { select { 1, range(2, 3), 2 } }"), 1, "select names index 2 twice"},
         {HEAD4("term { select {} }"), 1, "select chooses no index"},
         {HEAD4("term { select { 1, 'x' } }"), 1, "select takes indices and ranges, not 'x'"},
+        {HEAD4("term { select('1-3') }"), 1, "select takes a list of indices or a range, not '1-3'"},
         {HEAD4("term { select { 1.5 } }"), 1, "select takes indices and ranges, not 1.5"},
         {HEAD4("term { select { 1, nil, 2 } }"), 1, "select"},
         {HEAD4("term { diagonal { [range(1, 3)] = 1, [2] = 2 } }"), 1,

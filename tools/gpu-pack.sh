@@ -3,8 +3,9 @@
 #
 #   tools/gpu-pack.sh BUILD PROGRAM...     into BUILD/gpu (make gpu-pack: those that need a GPU)
 #
-# Copies fpac, the tests given and CMocka's library, without debug symbols, and checks that they need
-# nothing but the C library and themselves. How to run them there: CONTRIBUTING.md.
+# Copies fpac, the tests given, CMocka's library and what Python loads (the wheel's libfpa and the libraries beside it),
+# without debug symbols, and checks that they need nothing but the C library and themselves. How to run them there:
+# CONTRIBUTING.md.
 set -eu
 
 build=$1
@@ -13,7 +14,7 @@ pack=$build/gpu
 limit_mib=60
 
 mkdir -p "$pack/tests" "$pack/examples"
-rm -f "$pack"/fpac "$pack"/tests/test_* "$pack"/tests/*.so.* "$pack"/examples/*
+rm -f "$pack"/fpac "$pack"/*.so* "$pack"/tests/test_* "$pack"/tests/*.so.* "$pack"/examples/*
 
 strip -o "$pack/fpac" "$build/fpac"
 for program in "$@"; do strip -o "$pack/${program#"$build"/}" "$program"; done
@@ -26,9 +27,12 @@ if [ ! -f "$cmocka" ]; then
 fi
 cp -L "$cmocka" "$pack/tests/${cmocka##*/}"
 
+# The wheel's library looks beside itself, too.
+cp -L "$build"/wheel/*.so* "$pack/"
+
 needs() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
 bad=0
-for program in "$pack"/fpac "$pack"/bench_cuda_open "$pack"/tests/* "$pack"/examples/*; do
+for program in "$pack"/fpac "$pack"/bench_* "$pack"/tests/* "$pack"/examples/*; do
     [ -e "$program" ] || continue
     for library in $(needs "$program"); do
         case $library in

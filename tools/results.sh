@@ -8,6 +8,14 @@
 #              lines the README's picture, speed.tsv and speed.svg
 #   open       first opens, and opens from the cache: open.txt
 #   shapes     the heads of bench/shapes.lua: shapes.txt, shapes.tsv
+#   family     maps, positions, sketches, random features, windows: family.txt, family.tsv
+#   backward   gradients beside the forward pass: backward.txt, backward.tsv
+#   random     the heads of bench/random.lua, each with its share of the bound: random.txt, random.tsv
+#   design     what fpac design predicts of 20 heads, beside what it measures: design.txt
+#   models     the heads of specs/models beside the packages that their models use: models.txt, models.tsv
+#   python     what a call from Python takes beyond the C call: python.txt
+#   model      what the model of GPUs predicts beside what is measured, and each candidate of some heads, forced:
+#              predict-gpu.txt, predict-gpu.tsv, candidates.tsv
 #   portable   the portable CUDA kernels, where the GPU has kernels of its own: portable.txt, portable.tsv
 #   suite      the tests that need a GPU, also with portable kernels: suite.txt
 #   sanitizer  compute-sanitizer's memcheck and racecheck: sanitizer.txt
@@ -22,11 +30,11 @@
 set -eu
 
 usage() {
-    sed -n 's/^# \{0,1\}//; 2,22p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 2,30p' "$0" >&2
     exit 2
 }
 
-all_parts="cpu table open shapes portable suite sanitizer compare"
+all_parts="cpu table open shapes family backward random design models python model portable suite sanitizer compare"
 [ $# -ge 2 ] || usage
 build=$1 out=$2
 shift 2
@@ -134,6 +142,7 @@ lack_file() { [ -x "$1" ] || echo "there is no $1"; }
 
 lack_target() {
     case $target in
+    c) ;;
     cuda) grep -q '^cuda:.*runs here' "$work/list" || sed -n 's/^GPU: //p' "$work/list" ;;
     *) grep -q "^$target .*runs here" "$work/list" || echo "$target does not run here" ;;
     esac
@@ -151,7 +160,14 @@ portable_target() {
 lacks() { # part
     case $1 in
     cpu) lack_file "$build/bench_c" ;;
-    table | shapes) lack_target ;;
+    table | shapes | family | random | design | models) lack_target ;;
+    backward) lack_gpu; lack_target ;;
+    model) lack_gpu; command -v "$python" >/dev/null || echo "there is no $python" ;;
+    python)
+        lack_target
+        command -v "$python" >/dev/null || echo "there is no $python"
+        [ -e "$(python_library)" ] || echo "there is no $(python_library): make build/wheel/libfpa.so"
+        ;;
     open) lack_gpu; lack_file "$build/bench_cuda_open" ;;
     portable) lack_gpu; [ -n "$(portable_target)" ] || echo "the GPU has no kernels but the portable ones" ;;
     suite) lack_gpu; lack_file "$build/tests/test_cuda" ;;
@@ -164,6 +180,11 @@ lacks() { # part
     esac
 }
 
+# The package's library: that of the wheel needs no Lua on the machine.
+python_library() {
+    if [ -e build/wheel/libfpa.so ]; then echo build/wheel/libfpa.so; else echo "$build/libfpa.so"; fi
+}
+
 kind_of() { # part
     case $1:$target in
     cpu:* | *:c | *:c:*) echo cpu ;;
@@ -171,131 +192,8 @@ kind_of() { # part
     esac
 }
 
-# ---- the parts: a part's output is PART.txt; other files go to $made ----
-
-run_cpu() {
-    local status=0
-    # shellcheck disable=SC2086 # BENCH: words, as make bench takes them
-    "$build/bench_c" --tsv "$made/cpu.tsv" ${BENCH:-} || status=1
-    OPENBLAS_CORETYPE=Haswell "$build/bench_c" --tsv "$made/cpu.tsv" c:avx2 heads || status=1
-    tools/compile-times.sh "$fpac" "$("$fpac" list | awk '/, the best/ { print $1; exit }')" || status=1
-    "$fpac" plot "$made/cpu.tsv" --title "$(device cpu)" -o "$made/cpu-time.svg" || status=1
-    return $status
-}
-
-# The README's picture: lines of the table under shorter names; of several cases of one package the fastest at each
-# length, as fpac's auto chooses it.
-shorten() { # gpu.tsv
-    awk -F '\t' -v OFS='\t' '
-    /^#/ || /^skipped/ || $4 <= 1 { next }
-    $3 ~ /^tspow2_d64_bf16 bf16 / { name = "power 2, d = 64" }
-    $3 ~ /^linear_d64_bf16 bf16 / { name = "linear, d = 64" }
-    $3 ~ /^taylor2_d16 bf16 / { name = "taylor 2, d = 16" }
-    $1 == "torch" && $3 ~ /^softmax .* d64$/ { name = "softmax, d = 64" }
-    $1 == "fla" && $3 ~ /linear_attn d64$/ { name = "linear, d = 64" }
-    $1 == "fla" && $3 ~ /_based / { name = "based, d = 16" }
-    $1 == "retention" && $3 ~ /^power p2 d64 (chunk|attention)/ { name = "power 2, d = 64" }
-    name == "" { next }
-    {
-        key = $1 OFS $2 OFS name OFS $4 OFS $5 OFS $6
-        if (!(key in ns)) order[++count] = key
-        if (!(key in ns) || $7 < ns[key]) { ns[key] = $7 + 0; ms[key] = $8 }
-        name = ""
-    }
-    END { for (i = 1; i <= count; i++) print order[i], ns[order[i]], ms[order[i]] }' "$1"
-}
-
-run_table() {
-    local status=0
-    tools/gpu-table.sh "$build" --target "$target" --only power,linear,taylor,dense,decode --out "$work/table" || status=1
-    for kind in time share decode; do
-        if [ -e "$work/table/$kind.svg" ]; then mv "$work/table/$kind.svg" "$made/"; fi
-    done
-    if [ -e "$work/table/peers.err" ]; then tail -n 20 "$work/table/peers.err"; fi
-    mv "$work/table/measured.tsv" "$made/gpu.tsv"
-    shorten "$made/gpu.tsv" >"$made/speed.tsv"
-    "$fpac" plot "$made/speed.tsv" --title "$(device "$(kind_of table)" | cut -d , -f 1), bf16, 16 heads, 64 Ki tokens in all" \
-        -o "$made/speed.svg" || status=1
-    return $status
-}
-
-run_open() { tools/gpu-table.sh "$build" --only open --no-peers --out "$work/open" && cat "$work/open/opens.txt"; }
-
-# Each head at three lengths; 16 heads, 64 Ki tokens.
-run_shapes() {
-    local status=0 head length targets of form
-    targets="$target $(portable_target)"
-    for of in $targets; do
-        for length in 65536 4096 1024; do
-            # portable kernels at one length
-            if [ "$of" != "$target" ] && [ $length -ne 4096 ]; then continue; fi
-            form=auto
-            if [ $length -eq 4096 ]; then form=chunked; fi
-            echo
-            echo "$of, $length tokens, --form $form"
-            for head in $("$fpac" list bench/shapes.lua | awk '{ print $1 }'); do
-                if "$fpac" bench bench/shapes.lua --head "$head" --target "$of" --heads 16 --length $length \
-                    --batch $((65536 / length)) --form $form --tsv "$made/shapes.tsv" >"$work/line" 2>"$work/errors"; then
-                    tail -n 1 "$work/line"
-                else
-                    echo "failed: $head: $(tail -n 1 "$work/errors")"
-                    status=1
-                fi
-            done
-        done
-    done
-    return $status
-}
-
-run_portable() {
-    tools/gpu-bench.sh "$build" --target "$(portable_target)" --tsv "$made/portable.tsv" --no-open
-}
-
-run_suite() {
-    local status=0 portable tests=$build/tests
-    tools/gpu-test.sh "$build" "$tests"/test_cuda "$tests"/test_cuda_{calls,operands,mutation,recent,window,ptx} \
-        "$tests"/test_{shipped,parity} || status=1
-    portable=$(portable_target)
-    if [ -n "$portable" ]; then
-        echo "portable kernels ($portable):"
-        FPA_TEST_TARGET=$portable FPA_REQUIRE_CUDA=1 FPAC=$fpac tools/run-tests.sh "$build" \
-            "$tests"/test_{shipped,parity,cuda_calls} || status=1
-    fi
-    return $status
-}
-
-sanitize() { # tool, then arguments of gpu-sanitize.sh
-    local status=0
-    tools/gpu-sanitize.sh "$build" --tool "$@" --jobs "$(nproc | awk '{ print $1 < 16 ? $1 : 16 }')" >"$work/sanitized" 2>&1 || status=1
-    awk -v what="$*" '
-    /^----/ { complaint = 1 }
-    complaint { lines[++count] = $0; next }
-    {
-        heads++
-        rest = $0
-        gsub(/(chunked|parallel|recurrent): 0 [^;]*;/, "", rest)
-        if (split(rest, words, " ") > 1) lines[++count] = $0; else clean++
-    }
-    END {
-        printf "%s: %d heads, %d without an error or a hazard\n", what, heads, clean
-        for (i = 1; i <= count; i++) print "  " lines[i]
-    }' "$work/sanitized"
-    return $status
-}
-
-run_sanitizer() {
-    local status=0 tool portable
-    portable=$(portable_target)
-    echo "Heads applied to 900 tokens (chunked), 300 (parallel) and 3 (recurrent), 2 sequences, 2 heads."
-    for tool in memcheck racecheck; do
-        sanitize $tool --dtype bf16 || status=1
-        sanitize $tool bench/shapes.lua || status=1
-        if [ -n "$portable" ]; then sanitize $tool --target "$portable" || status=1; fi
-    done
-    return $status
-}
-
-run_compare() { "$python" bench/compare.py "$old" "$build" --tsv "$made/compare.tsv"; }
+# shellcheck source=tools/results-parts.sh
+. "$(dirname "$0")/results-parts.sh"
 
 # ---- the folder ----
 

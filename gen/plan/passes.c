@@ -61,8 +61,7 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    if (!target->warpgroups || head->dtype != FPA_BF16 || head->gate || !head->causal || written->lift ||
-        written->window)
+    if (!target->warpgroups || head->dtype != FPA_BF16 || !head->causal || written->lift || written->window)
         return false;
     if (score->dot_count != 1 || !is_whole(&score->dots[0], head->d))
         return false;
@@ -109,6 +108,7 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
     head->origin = arena_string(&head->memory, written->origin ? written->origin : written->name);
     head->terms = arena_array(&head->memory, (size_t)simple->score.monomial_count, sizeof *head->terms);
     head->scale = from->scale;
+    head->gate = from->gate;
     head->chunk = written->chunk;
     head->dtype = from->dtype;
     if (head->name && head->origin && head->terms)
@@ -134,7 +134,7 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
         const fpa_number weight = number_mul(&head->memory, number_int(power), score->monomials[m].weight);
         if (power)
             done = add_term(head, number_copy(&head->memory, weight), power - 1, from->d,
-                            rows.values - rows.input, from->dv + (from->normalize != FPA_NORMALIZE_NONE));
+                            rows.values - rows.input, rows.width - rows.values);
     }
     if (done)
         return head;
@@ -142,16 +142,17 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     return NULL;
 }
 
-/* f(s), without a normaliser. */
+/* f(s), without a normaliser; with a gate of all numbers of [g, h]. */
 static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *written)
 {
+    const fpa_pass_rows rows = passes_rows(simple);
     const fpa_score *score = &simple->score;
     fpa_head *head = start(simple, written, "gradients_of_values");
     bool done = head != NULL;
     if (!done)
         return NULL;
     head->d = simple->head->d;
-    head->dv = simple->head->dv;
+    head->dv = simple->head->gate ? rows.width - rows.values : simple->head->dv;
     head->block = written->block;
     for (int m = 0; done && m < score->monomial_count; m++)
         done = add_term(head, number_copy(&head->memory, score->monomials[m].weight), power_of(score, m),
@@ -165,10 +166,10 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_head *head[PASSES],
                        fpa_error *error)
 {
-    const bool normalized = simple->head->normalize != FPA_NORMALIZE_NONE;
+    const bool own = simple->head->normalize != FPA_NORMALIZE_NONE || simple->head->gate;
     head[PASS_ROWS] = make_rows(simple, written);
-    head[PASS_VALUES] = normalized ? make_values(simple, written) : NULL;
-    fpa_status status = head[PASS_ROWS] && (head[PASS_VALUES] || !normalized) ? FPA_OK : fail_memory(error);
+    head[PASS_VALUES] = own ? make_values(simple, written) : NULL;
+    fpa_status status = head[PASS_ROWS] && (head[PASS_VALUES] || !own) ? FPA_OK : fail_memory(error);
     for (int i = 0; i < PASSES && !status; i++)
         status = head[i] ? head_validate(head[i], error) : FPA_OK;
     for (int i = 0; i < PASSES && status; i++) {

@@ -16,16 +16,18 @@
 
 /* Columns of a gathered row: q or k, zeros up to `values`, g or v, then h or 1 where the head is normalised, zeros. */
 typedef struct fpa_pass_rows {
-    int values, width; /* whole pieces of 8 */
-    int input;         /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
+    int values,
+        width; /* whole pieces of 8; the second dot, and values that go with it, are over all of the latter */
+    int input; /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
 } fpa_pass_rows;
 
-/* Whether passes are the faster way: f is as above, products are of bf16 by warpgroups, there is no gate, and the work is
- * at most so much more than the contraction's as its kernels are slower. */
+/* Whether passes are the faster way: f is as above, products are of bf16 by warpgroups, and the work is at most so much
+ * more than the contraction's as its kernels are slower. */
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
 fpa_pass_rows passes_rows(const fpa_simplified *simple);
 
-/* The heads, the caller's (head_free). head[PASS_VALUES] NULL: the forward pass of the head itself. */
+/* The heads, the caller's (head_free). head[PASS_VALUES] NULL: the forward pass of the head itself. With a gate it is not, and
+ * has columns of h, too: its outputs' dots and its states' products are what the gate's gradient is made of. */
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_head *head[PASSES],
                        fpa_error *error);
 

@@ -124,12 +124,17 @@ static int make_select(lua_State *L)
 {
     selection chosen = {0};
 
-    if (lua_type(L, 1) == LUA_TNUMBER || lua_type(L, 1) == LUA_TSTRING) {
+    const bool counts = lua_type(L, 1) == LUA_TSTRING && !strcmp(lua_tostring(L, 1), "#");
+    if (lua_type(L, 1) == LUA_TNUMBER || counts) {
         lua_getglobal(L, "select"); /* of Lua's globals, which the sandbox does not show */
         lua_insert(L, 1);
         lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
         return lua_gettop(L);
     }
+    if (lua_type(L, 1) == LUA_TSTRING)
+        return script_refuse(
+            L, 0, "select takes a list of indices or a range, not %s: select {1, 2}, select(range(1, 8))",
+            spec_describe(L, 1));
     if (luaL_testudata(L, 1, SPEC_RANGE)) {
         lua_settop(L, 1);
         select_entry(L, &chosen);

@@ -23,6 +23,7 @@ CUDA = 2  # DLPack's kDLCUDA
 
 # Name of the library -> DLPack's type code and bits. A mask of keys is bytes, 0 or not.
 DTYPES: dict[str, tuple[int, int]] = {"f32": (2, 32), "bf16": (4, 16), "f16": (2, 16), "mask": (1, 8)}
+DTYPES.update(i32=(0, 32), i64=(0, 64))  # offsets and indices
 
 # In the order of fpa_form; the names of head/form.c.
 FORMS: tuple[str, ...] = ("parallel", "chunked", "recurrent")
@@ -66,6 +67,10 @@ class Tensors(Structure):
         ("positions", c_void_p),
         ("key_mask", c_void_p),
         ("den", c_void_p),
+        ("cu_seqlens", c_void_p),
+        ("max_length", c_int64),
+        ("state_index", c_void_p),
+        ("state_out_index", c_void_p),
     ]
 
 

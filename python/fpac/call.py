@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from . import abi
 from .errors import Code, InvalidError
-from .kinds import Array, Kind, Layout, check_dtype, in_c_order
+from .kinds import INDICES, Array, Kind, Layout, check_dtype, in_c_order
 from .library import Kernel, check, library
 
 # What becomes of the state.
@@ -22,7 +22,7 @@ STATE_UPDATED = 2  # it is written where it was read
 _MOST_KEPT = 1 << 16  # bytes of a workspace on the CPU that a prepared call keeps; a larger one is allocated each time
 _MOST_PREPARED = 128  # sets of layouts; a program with more of them begins anew
 
-_NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask")
+_NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask", *INDICES)
 
 
 class Widths:
@@ -59,6 +59,19 @@ class Operands(NamedTuple):
     keeps: int
     positions: Array | None = None
     key_mask: Array | None = None
+    cu_seqlens: Array | None = None
+    state_index: Array | None = None
+    state_out_index: Array | None = None
+    max_length: int = 0
+
+    def packs(self) -> bool:
+        """Whether there are sequences of different lengths, or states in pools."""
+        return (
+            self.cu_seqlens is not None
+            or self.state_index is not None
+            or self.state_out_index is not None
+            or self.max_length != 0
+        )
 
     def arrays(self) -> list[tuple[str, Array]]:
         """Those given, with their names."""
@@ -98,6 +111,7 @@ class Prepared:
         "log_gate",
         "positions",
         "key_mask",
+        "indices",
         "state_in",
         "state_out",
         "weights",
@@ -111,11 +125,12 @@ class Prepared:
         "forward",
         "kernel_at",
         "on_device",
+        "twin",
     )
 
     def __init__(self, kernel: Kernel, widths: Widths, kind: Kind, operands: Operands) -> None:
         self.kernel, self.widths, self.form = kernel, widths, operands.form
-        self.tensors, self.error = abi.Tensors(recent=operands.recent), abi.ErrorText()
+        self.tensors, self.error = abi.Tensors(recent=operands.recent, max_length=operands.max_length), abi.ErrorText()
         self.forward, self.kernel_at = library().fpa_forward, kernel.address
         self.tensors_at, self.error_at = addressof(self.tensors), addressof(self.error)
         layouts = {name: kind.layout(name, array) for name, array in operands.arrays()}
@@ -128,6 +143,7 @@ class Prepared:
         self.log_gate: Any = tensors.get("log_gate")
         self.positions: Any = tensors.get("positions")
         self.key_mask: Any = tensors.get("key_mask")
+        self.indices = [(name, tensors[name]) for name in INDICES if name in tensors]
         self.state_in: Any = tensors.get("state")
         self.state_out: Any = self.state_in if operands.keeps == STATE_UPDATED else None
         self.weights = [tensors[f"weights[{i}]"] for i in range(len(operands.weights))]
@@ -136,6 +152,7 @@ class Prepared:
         self._point()
         self.o_layout: Any = None  # a Layout; None: no such result
         self.state_layout: Any = None
+        self.twin: str | None = None  # the operand that lies as o does
         self.ask_size()  # checks the shapes, before anything is allocated
         self._add_results(layouts, operands.keeps == STATE_NEW)
 
@@ -144,6 +161,8 @@ class Prepared:
         wanted = {"q": widths.dtype, "k": widths.dtype, "v": widths.dtype, "state": widths.state_dtype}
         wanted["key_mask"] = "mask"
         for name, layout in layouts.items():
+            if name in INDICES:
+                continue  # which were looked at when they were named
             check_dtype(name, layout, wanted.get(name, "f32"), widths.name)
 
     def _point(self) -> None:
@@ -151,6 +170,8 @@ class Prepared:
         for name in ("q", "k", "v", "o", "log_gate", "positions", "key_mask", "state_in", "state_out"):
             tensor = getattr(self, name)
             setattr(self.tensors, name, addressof(tensor) if tensor is not None else None)
+        for name, tensor in self.indices:
+            setattr(self.tensors, name, addressof(tensor))
         self.tensors.weights = addressof(self.weight_list) if self.weights else None
 
     def _add_results(self, layouts: dict[str, Layout], with_state: bool) -> None:
@@ -158,9 +179,11 @@ class Prepared:
         if self.q is not None:
             self.o_layout = in_c_order(k, widths.dtype, (*layouts["q"].shape[:3], widths.dv))
             self.o = make_tensor(self.o_layout)
+            self.twin = next((name for name in ("q", "v") if layouts[name] == self.o_layout), None)
         if with_state:
             given = layouts.get("state")
-            shape = given.shape if given else (k.shape[0], k.shape[2], widths.state_elements)
+            sequences = layouts["cu_seqlens"].shape[0] - 1 if "cu_seqlens" in layouts else k.shape[0]
+            shape = (sequences, *(given.shape[1:] if given else (k.shape[2], widths.state_elements)))
             self.state_layout = in_c_order(k, widths.state_dtype, shape)
             self.state_out = make_tensor(self.state_layout)
         self._point()
@@ -179,7 +202,7 @@ class Prepared:
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """o and the new state, each None when it is not wanted."""
-        q, k, v, log_gate, given, weights = operands[:6]
+        q, k, v, log_gate, given, weights, _, _, _, positions, key_mask = operands[:11]
         address, o, state = kind.address, None, None
         if q is not None:
             self.q.data = address(q)
@@ -189,10 +212,12 @@ class Prepared:
         self.v.data = address(v)
         if log_gate is not None:
             self.log_gate.data = address(log_gate)
-        if operands.positions is not None:
-            self.positions.data = address(operands.positions)
-        if operands.key_mask is not None:
-            self.key_mask.data = address(operands.key_mask)
+        if positions is not None:
+            self.positions.data = address(positions)
+        if key_mask is not None:
+            self.key_mask.data = address(key_mask)
+        for name, tensor in self.indices:
+            tensor.data = address(getattr(operands, name))
         if given is not None:
             self.state_in.data = address(given)
         if self.state_layout is not None:
@@ -200,13 +225,17 @@ class Prepared:
             self.state_out.data = address(state)
         for tensor, weight in zip(self.weights, weights):
             tensor.data = address(weight)
-        status = self.launch(kind, k)
+        self.compute(kind, k)
+        return o, state
+
+    def compute(self, kind: Kind, like: Array) -> None:
+        """With all addresses set."""
+        status = self.launch(kind, like)
         if status == Code.INVALID and self.error.where == b"workspace":
             self.ask_size()  # OpenMP has more threads than when it was asked for
-            status = self.launch(kind, k)
+            status = self.launch(kind, like)
         if status:
             check(status, self.error)
-        return o, state
 
     def launch(self, kind: Kind, like: Array) -> int:
         """Compute, or for a GPU begin to; gives a status."""
@@ -245,16 +274,17 @@ def find_calls(key: str) -> Calls:
 class Calls:
     """The prepared calls of one kernel, and the kernel, while it is open.
 
+    free: by layouts and the way of the call, those that nobody uses now; a list has them for good.
     key: its name in this process, for torch's graphs. All that the shapes of results depend on is in it: a graph that
     was kept from another process is taken only where the head at its place has the same.
     """
 
-    __slots__ = ("_kernel", "widths", "_free", "key", "__weakref__")
+    __slots__ = ("_kernel", "widths", "free", "key", "__weakref__")
 
     def __init__(self, kernel: Kernel, widths: Widths) -> None:
         self._kernel: Kernel | None = kernel
         self.widths = widths
-        self._free: dict[object, list[Prepared]] = {}
+        self.free: dict[object, list[Prepared]] = {}
         w = widths
         self.key = f"{w.name}/{w.dtype}/{w.dv}/{w.state_dtype}/{w.state_elements}/{next(_serial)}"
         _open[self.key] = weakref.ref(self, functools.partial(_forget, self.key))
@@ -272,11 +302,10 @@ class Calls:
     def close(self) -> None:
         """The kernel is unloaded when the last call that runs has ended."""
         self._kernel = None
-        self._free = {}
+        self.free = {}
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """Compute. Threads may call at once: each takes structures that no other one has."""
-        kernel = self.kernel()
         signature, state, gate = kind.signature, operands.state, operands.log_gate
         if operands.keeps == STATE_UPDATED:
             kind.check_written("state", state)
@@ -293,22 +322,36 @@ class Calls:
             None if operands.positions is None else signature(operands.positions),
             None if operands.key_mask is None else signature(operands.key_mask),
         )
-        free = self._free.get(key)
-        if free is None:
-            free = self._begin(key)
+        if operands.packs():
+            rest = (operands.cu_seqlens, operands.state_index, operands.state_out_index)
+            key += (operands.max_length, *(None if array is None else signature(array) for array in rest))
+        free = self.prepared(key)
         try:
             prepared = free.pop()
         except IndexError:
-            prepared = Prepared(kernel, self.widths, kind, operands)
+            prepared = self.prepare(kind, operands)
         try:
             return prepared.run(kind, operands)
         finally:
-            free.append(prepared)
-            if self._kernel is None:
-                self._free = {}  # closed meanwhile: nothing here may hold the kernel
+            self.give_back(free, prepared)
 
-    def _begin(self, key: object) -> list[Prepared]:
-        """No prepared calls of these layouts yet."""
-        if len(self._free) >= _MOST_PREPARED:
-            self._free = {}
-        return self._free.setdefault(key, [])
+    def prepared(self, key: object) -> list[Prepared]:
+        """The calls of these layouts that nobody uses now: pop one, and give_back it."""
+        free = self.free.get(key)
+        if free is None:
+            if len(self.free) >= _MOST_PREPARED:
+                self.free = {}
+            free = self.free.setdefault(key, [])
+        return free
+
+    def prepare(self, kind: Kind, operands: Operands) -> Prepared:
+        """InvalidError: the head was closed."""
+        if self._kernel is None:
+            self.free = {}
+        return Prepared(self.kernel(), self.widths, kind, operands)
+
+    def give_back(self, free: list[Prepared], prepared: Prepared) -> None:
+        """For the next call."""
+        free.append(prepared)
+        if self._kernel is None:
+            self.free = {}  # closed meanwhile: nothing here may hold the kernel

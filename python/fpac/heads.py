@@ -10,7 +10,7 @@ from .backward import NAMES, Saved, run_backward, run_saving
 from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Calls, Operands, Widths
 from .errors import InvalidError, UnsupportedError
 from .explanation import Explanation, explain
-from .kinds import Array, Kind, kind_of
+from .kinds import INDICES, Array, Kind, kind_of
 from .library import Kernel, library
 
 _FORMS: dict[str | None, int] = {None: abi.AUTO, "auto": abi.AUTO}
@@ -102,6 +102,9 @@ class Head:
         return_saved: bool = False,
         positions: Array | None = None,
         key_mask: Array | None = None,
+        cu_seqlens: Array | None = None,
+        max_length: int = 0,
+        state_index: Array | None = None,
     ) -> Any:
         """o, or (o, state) with return_state; with return_saved one thing more at the end, for `backward`.
 
@@ -116,11 +119,18 @@ class Head:
         positions [B, L, n] float32, or [B, L] where n is 1: of heads that take them.
         key_mask [B, L] bool or uint8, of heads that take one: True where the key takes part; of others nothing counts
         but their log-gate.
+        cu_seqlens [S + 1] int32 or int64: S sequences of lengths of their own, one behind the other. All arrays with
+        tokens are [1, total, ...], sequence s has tokens cu_seqlens[s] .. cu_seqlens[s + 1] - 1, states are [S, H, N].
+        max_length: no sequence is longer; 0: total. On a GPU nobody looks at cu_seqlens before it is used.
+        state_index [B] or [S] int32: state is a pool [slots, H, N], of which sequence s begins with slot
+        state_index[s]; -1: with zero. The new states are [S, H, N] all the same.
         """
+        if return_saved and (cu_seqlens is not None or state_index is not None):
+            raise UnsupportedError("return_saved", "with cu_seqlens or state_index: such calls have no gradients yet")
         if return_saved:
             return self._run_saving(q, k, v, log_gate, weights, state, return_state, _form_number(form), recent)
         keeps = STATE_NEW if return_state else STATE_DROPPED
-        tokens = (positions, key_mask)
+        tokens = (positions, key_mask, cu_seqlens, state_index, None, max_length)
         o, state = self._run(q, k, v, log_gate, weights, state, _form_number(form), recent, keeps, tokens)
         return (o, state) if return_state else o
 
@@ -167,11 +177,19 @@ class Head:
         recent: int = 0,
         positions: Array | None = None,
         key_mask: Array | None = None,
+        cu_seqlens: Array | None = None,
+        max_length: int = 0,
+        state_index: Array | None = None,
+        state_out_index: Array | None = None,
     ) -> Any:
         """o of tokens that are decoded, one or a few; the state is updated in place. Shapes as in a call, and
-        `recent` of heads with a window, too."""
+        `recent` of heads with a window, too.
+
+        state_index: state is a pool, of whose slots those are updated. state_out_index: a sequence begins with the one
+        and is left in the other, as several do that begin alike; -1: with zero; nowhere."""
         _needs_state(state)
-        tokens = (positions, key_mask)
+        into = state_index if state_out_index is None else state_out_index
+        tokens = (positions, key_mask, cu_seqlens, state_index, into, max_length)
         return self._run(q, k, v, log_gate, weights, state, abi.RECURRENT, recent, STATE_UPDATED, tokens)[0]
 
     def update(
@@ -184,10 +202,15 @@ class Head:
         *,
         positions: Array | None = None,
         key_mask: Array | None = None,
+        cu_seqlens: Array | None = None,
+        max_length: int = 0,
+        state_index: Array | None = None,
+        state_out_index: Array | None = None,
     ) -> None:
         """Put tokens into the state, in place, without asking anything of it: what follows calls with `recent`."""
         _needs_state(state)
-        tokens = (positions, key_mask)
+        into = state_index if state_out_index is None else state_out_index
+        tokens = (positions, key_mask, cu_seqlens, state_index, into, max_length)
         self._run(None, k, v, log_gate, weights, state, abi.AUTO, 0, STATE_UPDATED, tokens)
 
     def new_state(self, k: Array) -> Any:
@@ -216,7 +239,7 @@ class Head:
         if self._about.backward_verdict is None:
             raise UnsupportedError(self.name, "was opened without gradients: open it with backward=True")
         kind = kind_of("k", k)
-        taken = self._take(kind, q, k, v, log_gate, weights, state, form, 0, STATE_DROPPED, (None, None))
+        taken = self._take(kind, q, k, v, log_gate, weights, state, form, 0, STATE_DROPPED)
         saved, new = run_saving(self._calls, kind, taken, return_state)
         o = kind.give(saved.o, k)
         return (o, kind.give(new, k), saved) if return_state else (o, saved)
@@ -232,7 +255,7 @@ class Head:
         form: int,
         recent: int,
         keeps: int,
-        tokens: tuple[Array | None, Array | None],
+        tokens: tuple[Any, ...],
     ) -> tuple[Any, Any]:
         kind = kind_of("k", k)
         taken = self._take(kind, q, k, v, log_gate, weights, state, form, recent, keeps, tokens)
@@ -251,9 +274,11 @@ class Head:
         form: int,
         recent: int,
         keeps: int,
-        tokens: tuple[Array | None, Array | None] = (None, None),
+        tokens: tuple[Any, ...] = (),
     ) -> Operands:
-        positions, key_mask = tokens
+        *arrays, max_length = tokens or (0,)
+        names = ("positions", "key_mask", *INDICES)
+        taken = {name: kind.take(name, array) for name, array in zip(names, arrays) if array is not None}
         return Operands(
             None if q is None else kind.take("q", q),
             kind.take("k", k),
@@ -264,8 +289,8 @@ class Head:
             form,
             recent,
             keeps,
-            None if positions is None else kind.take("positions", positions),
-            None if key_mask is None else kind.take("key_mask", key_mask),
+            max_length=max_length,
+            **taken,
         )
 
     def _take_weights(self, kind: Kind, weights: Mapping[str, Array] | Sequence[Array]) -> tuple[Array, ...]:

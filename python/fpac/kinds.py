@@ -29,10 +29,22 @@ def mask_name(dtype: object) -> str:
     return "mask"
 
 
+INDICES = ("cu_seqlens", "state_index", "state_out_index")  # arguments of whole numbers
+
+
+def index_name(name: str, dtype: object) -> str:
+    """The library's name of the dtype of offsets or indices."""
+    spelled = str(dtype).removeprefix("torch.")
+    taken = ("int32", "int64") if name == "cu_seqlens" else ("int32",)
+    if spelled not in taken:
+        raise ArgumentTypeError(name, f"is {dtype}, but one of {', '.join(taken)} is needed")
+    return "i" + spelled[3:]
+
+
 class Layout(NamedTuple):
     """What a DLTensor says of an array, but for its address."""
 
-    dtype: str  # of the library: "f32", "bf16", "f16"; "mask"
+    dtype: str  # of the library: "f32", "bf16", "f16"; "mask"; "i32", "i64"
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in elements
     device_type: int

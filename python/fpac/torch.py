@@ -17,6 +17,7 @@ takes a tenth of the time that an operator in Python does. `key` names an open h
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -31,6 +32,7 @@ from .torch_tensors import DTYPES, TORCH, check_gradients
 Results = tuple[Tensor | None, Tensor | None]
 
 _library = torch.library.Library("fpac", "DEF")
+_grad_enabled = torch.is_grad_enabled
 
 # Compilers leave the strides of inputs as they are: the last axis has to stay contiguous. The first since torch 2.7.
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
@@ -39,72 +41,125 @@ _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_strid
 def _like(key: str, operands: Operands) -> Results:
     """Tensors as o and the new state are, without computing."""
     q, k, state, w = operands.q, operands.k, operands.state, find_calls(key).widths
-    shape = (k.shape[0], k.shape[2], w.state_elements) if state is None else state.shape
+    sequences = k.shape[0] if operands.cu_seqlens is None else operands.cu_seqlens.shape[0] - 1
+    shape = (sequences, *((k.shape[2], w.state_elements) if state is None else state.shape[1:]))
     o = None if q is None else q.new_empty((*q.shape[:3], w.dv), dtype=DTYPES[w.dtype])
     return o, k.new_empty(shape, dtype=DTYPES[w.state_dtype])
 
 
-def _define(name: str, schema: str, operands: Callable[..., Operands], pick: Callable[[Results], Any]) -> None:
-    """An operator: `operands` reads its arguments after the key, `pick` takes its results from o and the state."""
-
-    def compute(key: str, *arguments: Any) -> Any:
-        given = operands(*arguments)
-        check_gradients(given)
-        return pick(find_calls(key).run(TORCH, given))
-
-    def fake(key: str, *arguments: Any) -> Any:
-        given = operands(*arguments)
-        check_gradients(given)
-        return pick(_like(key, given))
-
-    _library.define(f"{name}(str key, {schema}", tags=[_STRIDES])
-    for place in ("CPU", "CUDA"):
-        _library.impl(name, compute, place)
-    _library.impl(name, torch.library.fallthrough_kernel, "Autograd")  # gradients are refused below it
-    torch.library.register_fake(f"fpac::{name}", fake, lib=_library)
+def _run_calls(key: str, operands: Operands) -> Results:
+    """o and the state, below autograd."""
+    if torch.is_grad_enabled():
+        check_gradients(operands)
+    return find_calls(key).run(TORCH, operands)
 
 
-def _first(results: Results) -> Tensor | None:
-    return results[0]
+def _run_fake(key: str, operands: Operands) -> Results:
+    """The same of fake tensors."""
+    check_gradients(operands)
+    return _like(key, operands)
 
 
-_tokens = "Tensor? positions=None, Tensor? key_mask=None)"
-_forward = (
-    "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, int recent, " + _tokens
-)
-_define(
-    "forward",
-    f"{_forward} -> Tensor",
-    lambda q, k, v, log_gate, weights, state, form, recent, *tokens: Operands(
-        q, k, v, log_gate, state, tuple(weights), form, recent, STATE_DROPPED, *tokens
+Run = Callable[[str, Operands], Results]
+
+
+# An operator's arguments as operands, and its results: each is called with _run_calls or with _run_fake. Whatever else
+# stands between an operator and these is time of every call.
+
+
+def _forward(
+    run: Run, key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int,
+    recent: int, positions: Any = None, key_mask: Any = None, *sequences: Any,
+) -> Any:  # fmt: skip
+    rest = (positions, key_mask, *sequences)
+    return run(key, Operands(q, k, v, log_gate, state, tuple(weights or ()), form, recent, STATE_DROPPED, *rest))[0]
+
+
+def _forward_state(
+    run: Run, key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int,
+    recent: int, positions: Any = None, key_mask: Any = None, *sequences: Any,
+) -> Any:  # fmt: skip
+    rest = (positions, key_mask, *sequences)
+    return run(key, Operands(q, k, v, log_gate, state, tuple(weights or ()), form, recent, STATE_NEW, *rest))
+
+
+def _step(
+    run: Run, key: str, q: Tensor, k: Tensor, v: Tensor, state: Tensor, log_gate: Any, weights: Any,
+    positions: Any = None, key_mask: Any = None, recent: int = 0, *sequences: Any,
+) -> Any:  # fmt: skip
+    rest = (positions, key_mask, *sequences)
+    return run(key, Operands(q, k, v, log_gate, state, tuple(weights or ()), abi.RECURRENT, recent, STATE_UPDATED, *rest))[0]
+
+
+def _update(
+    run: Run, key: str, k: Tensor, v: Tensor, state: Tensor, log_gate: Any, weights: Any, positions: Any = None,
+    key_mask: Any = None, *sequences: Any,
+) -> None:  # fmt: skip
+    rest = (positions, key_mask, *sequences)
+    run(key, Operands(None, k, v, log_gate, state, tuple(weights or ()), abi.AUTO, 0, STATE_UPDATED, *rest))
+
+
+_tokens = "Tensor? positions=None, Tensor? key_mask=None"
+_sequences = "Tensor? cu_seqlens=None, Tensor? state_index=None, Tensor? state_out_index=None, int max_length=0"
+_rest = f"{_tokens}, {_sequences})"
+_given = "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[]? weights, Tensor? state, int form, int recent"
+_inputs = f"{_given}, {_rest}"
+
+
+def _quick_forward(
+    key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int, recent: int,
+    positions: Any = None, key_mask: Any = None, *sequences: Any,
+) -> Any:  # fmt: skip
+    """_forward, sooner where there is nothing but q, k and v."""
+    if not (log_gate is not None or weights or state is not None or recent or positions is not None
+            or key_mask is not None or _any_given(sequences)
+            or (_grad_enabled() and _any_requires_grad(q, k, v))):  # fmt: skip
+        return TORCH.run_plain(find_calls(key), q, k, v, None, form)
+    return _forward(_run_calls, key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask, *sequences)
+
+
+def _quick_step(
+    key: str, q: Tensor, k: Tensor, v: Tensor, state: Tensor, log_gate: Any, weights: Any, positions: Any = None,
+    key_mask: Any = None, recent: int = 0, *sequences: Any,
+) -> Any:  # fmt: skip
+    """_step, likewise."""
+    if not (log_gate is not None or weights or recent or positions is not None or key_mask is not None
+            or _any_given(sequences)
+            or (_grad_enabled() and (state.requires_grad or _any_requires_grad(q, k, v)))):  # fmt: skip
+        return TORCH.run_plain(find_calls(key), q, k, v, state, abi.RECURRENT)
+    return _step(_run_calls, key, q, k, v, state, log_gate, weights, positions, key_mask, recent, *sequences)
+
+
+def _any_given(sequences: tuple[Any, ...]) -> bool:
+    return any(array is not None for array in sequences[:3]) or bool(sequences[3:] and sequences[3])
+
+
+def _any_requires_grad(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    return q.requires_grad or k.requires_grad or v.requires_grad
+
+
+for _name, _schema, _operator, _quick in (
+    ("forward", f"{_inputs} -> Tensor", _forward, _quick_forward),
+    ("forward_state", f"{_inputs} -> (Tensor, Tensor)", _forward_state, None),
+    (
+        "step",
+        f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[]? weights, {_tokens}, "
+        f"int recent=0, {_sequences}) -> Tensor",
+        _step,
+        _quick_step,
     ),
-    _first,
-)
-_define(
-    "forward_state",
-    f"{_forward} -> (Tensor, Tensor)",
-    lambda q, k, v, log_gate, weights, state, form, recent, *tokens: Operands(
-        q, k, v, log_gate, state, tuple(weights), form, recent, STATE_NEW, *tokens
+    (
+        "update",
+        f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[]? weights, {_rest} -> ()",
+        _update,
+        None,
     ),
-    lambda results: results,
-)
-_define(
-    "step",
-    "Tensor q, Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, "
-    "Tensor? positions=None, Tensor? key_mask=None, int recent=0) -> Tensor",
-    lambda q, k, v, state, log_gate, weights, positions=None, key_mask=None, recent=0: Operands(
-        q, k, v, log_gate, state, tuple(weights), abi.RECURRENT, recent, STATE_UPDATED, positions, key_mask
-    ),
-    _first,
-)
-_define(
-    "update",
-    f"Tensor k, Tensor v, Tensor(a!) state, Tensor? log_gate, Tensor[] weights, {_tokens} -> ()",
-    lambda k, v, state, log_gate, weights, *tokens: Operands(
-        None, k, v, log_gate, state, tuple(weights), abi.AUTO, 0, STATE_UPDATED, *tokens
-    ),
-    lambda results: None,
-)
+):
+    _library.define(f"{_name}(str key, {_schema}", tags=[_STRIDES])
+    for _place in ("CPU", "CUDA"):
+        _library.impl(_name, _quick or partial(_operator, _run_calls), _place)
+    _library.impl(_name, torch.library.fallthrough_kernel, "Autograd")  # gradients are refused below it
+    torch.library.register_fake(f"fpac::{_name}", partial(_operator, _run_fake), lib=_library)
 
 
 # ---- gradients ----
@@ -228,12 +283,13 @@ def run_saving_operator(calls: Calls, operands: Operands) -> Results:
 def run_operator(calls: Calls, operands: Operands) -> Results:
     """Compute by the operator that fits."""
     o = operands
-    key, weights, tokens = calls.key, list(o.weights), (o.positions, o.key_mask)
-    rest = (o.log_gate, weights, o.state, o.form, o.recent, *tokens)
+    key, weights, tokens = calls.key, list(o.weights) or None, (o.positions, o.key_mask)
+    sequences = (o.cu_seqlens, o.state_index, o.state_out_index, o.max_length)
+    rest = (o.log_gate, weights, o.state, o.form, o.recent, *tokens, *sequences)
     if o.keeps == STATE_NEW:
         return torch.ops.fpac.forward_state(key, o.q, o.k, o.v, *rest)
     if o.keeps == STATE_DROPPED:
         return torch.ops.fpac.forward(key, o.q, o.k, o.v, *rest), None
     if o.q is None:
-        return torch.ops.fpac.update(key, o.k, o.v, o.state, o.log_gate, weights, *tokens), None
-    return torch.ops.fpac.step(key, o.q, o.k, o.v, o.state, o.log_gate, weights, *tokens, o.recent), None
+        return torch.ops.fpac.update(key, o.k, o.v, o.state, o.log_gate, weights, *tokens, *sequences), None
+    return torch.ops.fpac.step(key, o.q, o.k, o.v, o.state, o.log_gate, weights, *tokens, o.recent, *sequences), None

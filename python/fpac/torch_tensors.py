@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import abi
-from .call import STATE_UPDATED
+from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Operands
 from .errors import ArgumentTypeError, UnsupportedError
-from .kinds import MASK, Layout, mask_name, refuse_kind
+from .kinds import INDICES, MASK, Layout, index_name, mask_name, refuse_kind
 
 if TYPE_CHECKING:
-    from .call import Calls, Operands
+    from .call import Calls
 
 _NAMES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 DTYPES = {name: dtype for dtype, name in _NAMES.items()}
@@ -28,7 +28,11 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda device: torch.cuda.current_stream(device).cuda_stream
 )
 
+_empty_like = torch.empty_like
 _modes = torch._C._len_torch_dispatch_stack
+
+# torch.cuda.current_device without a look whether CUDA was initialised, which a tensor on a GPU has seen to.
+_current_device = getattr(torch._C, "_cuda_getDevice", None) or torch.cuda.current_device
 
 _entered = threading.local()
 
@@ -41,16 +45,17 @@ def _enter(index: int) -> None:
 
 def wants_gradients(operands: Operands) -> bool:
     """Whether a gradient of an operand may be asked for later."""
-    q, k, v, weights = operands.q, operands.k, operands.v, operands.weights
-    log_gate, state = operands.log_gate, operands.state
-    return torch.is_grad_enabled() and (
+    if not torch.is_grad_enabled():
+        return False
+    q, k, v, log_gate, state, weights, _, _, _, positions, _ = operands[:11]
+    return (
         k.requires_grad
         or v.requires_grad
         or (q is not None and q.requires_grad)
         or (log_gate is not None and log_gate.requires_grad)
         or (state is not None and state.requires_grad)
-        or (operands.positions is not None and operands.positions.requires_grad)
-        or any([weight.requires_grad for weight in weights])
+        or (positions is not None and positions.requires_grad)
+        or (bool(weights) and any([weight.requires_grad for weight in weights]))
     )
 
 
@@ -69,6 +74,8 @@ def check_trains(calls: Calls, operands: Operands) -> None:
         )
     if operands.keeps == STATE_UPDATED:
         check_gradients(operands, "a state that is updated in place has no gradients")
+    if operands.cu_seqlens is not None or operands.state_index is not None:
+        check_gradients(operands, "sequences of different lengths and pools of states have no gradients yet")
     if operands.recent or operands.form == abi.RECURRENT:
         check_gradients(operands, "decoding has no gradients")
 
@@ -95,13 +102,56 @@ class Torch:
             from .torch import run_operator  # which needs this module
 
             return run_operator(calls, operands)
-        return calls.run(self, operands)
+        q, k, v, log_gate, state, weights, form, recent, keeps, positions, key_mask = operands[:11]
+        if keeps == STATE_NEW or (keeps == STATE_DROPPED and state is not None) or q is None or recent:
+            return calls.run(self, operands)
+        if log_gate is not None or weights or positions is not None or key_mask is not None or operands.packs():
+            return calls.run(self, operands)
+        return self.run_plain(calls, q, k, v, state, form), None
+
+    def run_plain(
+        self, calls: Calls, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, state: torch.Tensor | None, form: int
+    ) -> torch.Tensor:
+        """calls.run of what most calls have: q, k, v, and perhaps a state, which is updated. Half of the time that a
+        small call takes is Python's: nothing here asks for what such a call does not have."""
+        # fmt: off
+        key: tuple[object, ...] = (
+            form, q.shape, q.stride(), q.dtype, q.device, k.shape, k.stride(), k.dtype, k.device,
+            v.shape, v.stride(), v.dtype, v.device,
+        )
+        # fmt: on
+        if state is not None:
+            key = (*key, state.shape, state.stride(), state.dtype, state.device)
+        free = calls.free.get(key)
+        if free is None:
+            free = calls.prepared(key)
+        try:
+            prepared = free.pop()
+        except IndexError:
+            keeps = STATE_DROPPED if state is None else STATE_UPDATED
+            prepared = calls.prepare(self, Operands(q, k, v, None, state, (), form, 0, keeps))
+        try:
+            prepared.q.data = q.data_ptr()
+            prepared.k.data = k.data_ptr()
+            prepared.v.data = v.data_ptr()
+            if state is not None:
+                prepared.state_in.data = state.data_ptr()
+            twin = prepared.twin  # half of the time that empty takes
+            o = _empty_like(q if twin == "q" else v) if twin else self.empty(prepared.o_layout, k)
+            prepared.o.data = o.data_ptr()
+            if prepared.launch(self, k):
+                prepared.compute(self, k)  # again, to tell why or with a larger workspace
+            return o
+        finally:
+            calls.give_back(free, prepared)
 
     def signature(self, array: torch.Tensor) -> Hashable:
         return array.shape, array.stride(), array.dtype, array.device
 
     def layout(self, name: str, array: torch.Tensor) -> Layout:
-        dtype = mask_name(array.dtype) if name == MASK else _NAMES.get(array.dtype)
+        dtype = _NAMES.get(array.dtype)
+        if name == MASK or name in INDICES:
+            dtype = mask_name(array.dtype) if name == MASK else index_name(name, array.dtype)
         device = _DEVICES.get(array.device.type)
         if dtype is None:
             raise ArgumentTypeError(
@@ -134,7 +184,7 @@ class Torch:
         index = like.get_device()
         if index not in getattr(_entered, "devices", ()):
             _enter(index)
-        return None if torch.cuda.current_device() == index else torch.cuda.device(index)
+        return None if _current_device() == index else torch.cuda.device(index)
 
 
 TORCH = Torch()

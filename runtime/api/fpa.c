@@ -71,6 +71,12 @@ static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tens
             "%s was made for %s, whose kernels take no recent tokens beside the state and no keys without "
             "queries yet: update the state at every token, and give q and o",
             kernel->facts.name, kernel->facts.target);
+    if ((launch->cu_seqlens || launch->state_in_index || launch->state_out_index) &&
+        !kernel->module.takes_sequences)
+        return fail(error, FPA_UNSUPPORTED, launch->cu_seqlens ? "cu_seqlens" : "state_index",
+                    "%s was made for %s, whose kernels take no sequences of different lengths and no pools "
+                    "of states yet",
+                    kernel->facts.name, kernel->facts.target);
     if (launch->den && !kernel->module.saves_den)
         return fail(error, FPA_UNSUPPORTED, "den",
                     "%s was made for %s, whose kernels do not store the sums of scores yet",

@@ -126,6 +126,20 @@ typedef struct fpa_tensors {
         den; /* [B, L, Hq] float32, written; only for normalised heads: the sum of each output's scores (the same
                       sum with v = 1, before eps, 1 or a maximum make the normaliser of it), as fpa_backward takes it.
                       NULL: not wanted */
+    const DLTensor
+        *cu_seqlens; /* [S + 1], int32 or int64: S sequences of lengths of their own, one behind the other in
+                                    one batch. q, k, v, o and all others with tokens are then [1, total, ...], sequence s
+                                    has tokens cu_seqlens[s] .. cu_seqlens[s + 1] - 1 of them (none is fine, and tokens
+                                    that are no sequence's stay as they are), and states are of sequences, [S, H, N].
+                                    Below: "Sequences of different lengths". NULL: the batch's axis */
+    int64_t
+        max_length; /* with cu_seqlens: no sequence is longer; 0: total. What is longer is cut off there */
+    const DLTensor *state_index; /* [B], or [S]: int32. state_in is a pool [slots, H, N], any stride a slot: a
+                                        sequence begins with the state in slot state_index[s]; -1: with zero. NULL: state_in
+                                        has one for each */
+    const DLTensor
+        *state_out_index; /* the same of state_out, where a sequence leaves its state; -1: nowhere. To bring a
+                                        pool up to date in place give pool and index twice */
 } fpa_tensors;
 
 /* Operands of one backward pass, for a loss whose gradient in o is d_o: axes as in fpa_tensors, each gradient in shape and
@@ -217,6 +231,18 @@ FPA_API fpa_status fpa_backward(const fpa_kernel *kernel, fpa_form form, const f
  * state. recent may be more than w - 1: what state_in lacks is then weighed by the kernel, pair by pair, and goes into
  * state_out; with state_out NULL and L = 1 the state is only read. Without q and o all of k's and v's tokens come
  * behind state_in, and recent is 0. */
+
+/* Sequences of different lengths, and states in pools. cu_seqlens, state_index and state_out_index lie where the other
+ * tensors do, and a call on a GPU does not look at them before the stream gets there: a captured graph is launched
+ * again with other contents, as long as total, S, max_length and slots stay. Work is sized by total and S, and by
+ * max_length where a form's cost depends on it: to give the longest length that there can be is worth it.
+ * On the CPU what they say is checked first (INVALID): offsets that go back or leave the tokens, sequences longer than
+ * max_length, indices of no slot, two sequences that leave their states in one slot, or one in a slot that another one
+ * begins with. On a GPU nobody looks: offsets are taken as if they were within 0 .. total, a sequence that would end
+ * before its beginning as empty, an index of no slot as -1; what sequences that overlap give is undefined, but no
+ * other memory is read or written. Each sequence's results are those of a call of its own, to rounding: its tokens may be
+ * added up in another order where several blocks share it.
+ * `recent` and cu_seqlens do not go together yet; pools do with both. */
 
 /* Decode: fpa_forward in recurrent form with state_in and state_out required; pass the same
  * tensor twice to update it in place. */

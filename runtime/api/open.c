@@ -217,13 +217,13 @@ static void store_gradients(const opening *o, const fpa_kernel *kernel)
     store(o, verdict);
 }
 
-static fpa_status open_pass(fpa_head *head, const char *target, const fpa_options *options,
-                            fpa_kernel **kernel, fpa_error *error)
+static fpa_status open_pass(fpa_head *head, const char *mechanism, const char *target,
+                            const fpa_options *options, fpa_kernel **kernel, fpa_error *error)
 {
     fpa_options its = options ? *options : (fpa_options){0};
     its.target = target;
     its.backward = 0;
-    return open_parsed_head(head, &its, kernel, error);
+    return open_parsed_head_as(head, mechanism, &its, kernel, error);
 }
 
 fpa_status open_passes(const fpa_head *head, const char *target, const fpa_options *options,
@@ -241,7 +241,8 @@ fpa_status open_passes(const fpa_head *head, const char *target, const fpa_optio
         if (status)
             head_free(heads[i]);
         else if (heads[i])
-            status = open_pass(heads[i], target, options, &kernels[i], error);
+            status = open_pass(heads[i], source_pass_mechanism(heads[i], (fpa_pass)i), target, options,
+                               &kernels[i], error);
         if (!status)
             modules[i] = kernels[i] ? &kernels[i]->module : forward;
     }

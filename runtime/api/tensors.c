@@ -1,5 +1,6 @@
 #include "tensors.h"
 #include "head/lift.h"
+#include "sequences.h"
 #include "view.h"
 
 #include <limits.h>
@@ -16,6 +17,7 @@ typedef struct operands {
     bool keys_only; /* neither q nor o: only the state is wanted */
     /* of those not given, tensor is NULL */
     fpa_view q, k, v, o, log_gate, positions, key_mask, state_in, state_out, den;
+    fpa_sequences sequences;
 } operands;
 
 static fpa_status take(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
@@ -146,7 +148,9 @@ static fpa_status check_inputs(operands *all, fpa_error *error)
         status = take_vectors(all, &all->v, "v", t->v, all->head->dv, error);
     if (!status)
         status = match_tokens(all, &all->v, error);
-    return status ? status : view_axis(&all->v, 2, all->k.shape[2], "heads", "k has", error);
+    if (!status)
+        status = view_axis(&all->v, 2, all->k.shape[2], "heads", "k has", error);
+    return status ? status : sequences_check(t, leader(all), &all->sequences, error);
 }
 
 static fpa_status check_output(operands *all, fpa_error *error)
@@ -244,16 +248,17 @@ static fpa_status check_key_mask(operands *all, fpa_error *error)
     return status ? status : match_tokens(all, &all->key_mask, error);
 }
 
-/* [B, H, N], or [B, H, D, dv] when there is no z behind S. */
+/* [B, H, N], or [B, H, D, dv] when there is no z behind S; with an index any number of them. */
 static fpa_status check_state(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
-                              fpa_error *error)
+                              const fpa_view *index, fpa_error *error)
 {
+    const char *why = all->sequences.cu_seqlens.tensor ? "cu_seqlens has" : leader_has(all);
     if (!tensor)
         return FPA_OK;
     bool matrix = tensor->ndim == 4 && all->head->normalize == FPA_NORMALIZE_NONE;
     fpa_status status = take(all, view, name, tensor, all->head->state_dtype, matrix ? 4 : 3, error);
-    if (!status)
-        status = match_batch(all, view, error);
+    if (!status && !index->tensor)
+        status = view_axis(view, 0, all->sequences.count, "sequences", why, error);
     if (!status)
         status = view_axis(view, 1, all->k.shape[2], "heads", "k has", error);
     if (!status && !matrix)
@@ -272,16 +277,21 @@ static bool same_memory(const fpa_view *a, const fpa_view *b)
 
 static fpa_status check_states(operands *all, fpa_error *error)
 {
-    fpa_status status = check_state(all, &all->state_in, "state_in", all->tensors->state_in, error);
-    if (!status)
-        status = check_state(all, &all->state_out, "state_out", all->tensors->state_out, error);
-    return status || !all->tensors->state_out ? status : view_distinct(&all->state_out, error);
+    const fpa_sequences *s = &all->sequences;
+    const fpa_tensors *t = all->tensors;
+    fpa_status status = check_state(all, &all->state_in, "state_in", t->state_in, &s->in, error);
+    status = status ? status : check_state(all, &all->state_out, "state_out", t->state_out, &s->out, error);
+    if (!status && t->state_out)
+        status = view_distinct(&all->state_out, error);
+    return status ? status : sequences_check_states(s, &all->state_in, &all->state_out, error);
 }
 
 static fpa_status keep_apart(const operands *all, const fpa_view *output, fpa_error *error)
 {
-    const fpa_view *others[] = {&all->q,         &all->k,        &all->v,        &all->o,  &all->log_gate,
-                                &all->positions, &all->key_mask, &all->state_in, &all->den};
+    const fpa_sequences *s = &all->sequences;
+    const fpa_view *others[] = {&all->q,        &all->k,         &all->v,        &all->o,
+                                &all->log_gate, &all->positions, &all->key_mask, &all->state_in,
+                                &all->den,      &s->cu_seqlens,  &s->in,         &s->out};
     fpa_status status = FPA_OK;
     for (size_t i = 0; !status && i < sizeof others / sizeof *others; i++) {
         bool updated_in_place =
@@ -313,8 +323,14 @@ static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, in
     int first = matrix->per_head ? 1 : 0; /* axis of the matrix proper */
     const DLTensor *tensor = all->tensors->weights[index];
     const bool column = !diagonal && matrix->cols == 1 && tensor && tensor->ndim == first + 1;
+    const int axes = first + (diagonal || column ? 1 : 2);
     snprintf(name, sizeof name, "weights[%d] (%.63s)", index, matrix->name);
-    fpa_status status = take(all, &view, name, tensor, FPA_F32, first + (diagonal || column ? 1 : 2), error);
+    if (first && tensor && tensor->ndim == axes - 1)
+        return fail(error, FPA_INVALID, name,
+                    "has %d axes, but %d are needed: a matrix for each of k's heads (shared = true in the spec: "
+                    "one for all)",
+                    tensor->ndim, axes);
+    fpa_status status = take(all, &view, name, tensor, FPA_F32, axes, error);
     if (!status && first)
         status = view_axis(&view, 0, all->k.shape[2], "heads", "k has", error);
     if (!status && !diagonal)
@@ -399,6 +415,7 @@ static void fill_launch(const operands *all, const float **weights, struct fpa_l
     memcpy(launch->state_in_stride, all->state_in.stride, sizeof launch->state_in_stride);
     memcpy(launch->state_out_stride, all->state_out.stride, sizeof launch->state_out_stride);
     memcpy(launch->den_stride, all->den.stride, sizeof launch->den_stride);
+    sequences_fill(&all->sequences, all->tensors, &all->state_in, &all->state_out, launch);
 }
 
 static fpa_status check_stream(const operands *all, fpa_error *error)
@@ -429,6 +446,9 @@ fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, v
         {"state_in", tensors->state_in, state, false},
         {"state_out", tensors->state_out, state, false},
         {"den", tensors->den, FPA_F32, false},
+        {"cu_seqlens", tensors->cu_seqlens, FPA_F32, false},
+        {"state_index", tensors->state_index, FPA_F32, false},
+        {"state_out_index", tensors->state_out_index, FPA_F32, false},
     };
     const size_t count = sizeof all / sizeof *all, weights = (size_t)tensors_weights(head);
     fpa_status status = FPA_OK;
@@ -441,6 +461,7 @@ fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, v
         view.device = tensor->device;
         view.dtype = i < count ? all[i].dtype : FPA_F32;
         view.is_mask = i < count && all[i].is_mask;
+        view.is_index = view.may_be_wide = i < count && tensor->dtype.code == kDLInt;
         view.axes = tensor->ndim;
         status = view_check(&view, error);
         if (!status)

@@ -14,9 +14,9 @@ static const struct {
 
 enum { DLPACK_BOOL = 6 }; /* kDLBool, since DLPack 0.8 */
 
-static size_t item_of(const fpa_view *view)
+size_t view_item(const fpa_view *view)
 {
-    return view->is_mask ? 1 : dtype_size(view->dtype);
+    return view->is_mask ? 1 : view->is_index ? view->tensor->dtype.bits / 8 : dtype_size(view->dtype);
 }
 
 /* "the CPU", "CUDA device 1". */
@@ -50,10 +50,24 @@ static fpa_status check_device(const fpa_view *view, fpa_error *error)
     return fail(error, FPA_INVALID, view->name, "lies on %s, but this kernel computes on %s", its, wanted);
 }
 
+static fpa_status check_index_type(const fpa_view *view, fpa_error *error)
+{
+    const DLDataType type = view->tensor->dtype;
+    if (type.code == kDLInt && type.lanes == 1 && (type.bits == 32 || (type.bits == 64 && view->may_be_wide)))
+        return FPA_OK;
+    return fail(error, FPA_INVALID, view->name,
+                "has the DLPack type (code %d, %d bits, %d lanes), but int32%s (code %d, 32 bits%s, 1 lane) "
+                "is needed",
+                type.code, type.bits, type.lanes, view->may_be_wide ? " or int64" : "", kDLInt,
+                view->may_be_wide ? " or 64" : "");
+}
+
 static fpa_status check_type(const fpa_view *view, fpa_error *error)
 {
     const DLTensor *t = view->tensor;
     const bool is_byte = t->dtype.bits == 8 && t->dtype.lanes == 1;
+    if (view->is_index)
+        return check_index_type(view, error);
     if (view->is_mask && is_byte && (t->dtype.code == DLPACK_BOOL || t->dtype.code == kDLUInt))
         return FPA_OK;
     if (view->is_mask)
@@ -116,7 +130,7 @@ static bool is_empty(const fpa_view *view)
 /* Bytes that the elements reach over, below and above data. */
 static fpa_status measure(fpa_view *view, fpa_error *error)
 {
-    int64_t low = 0, high = 1, item = (int64_t)item_of(view);
+    int64_t low = 0, high = 1, item = (int64_t)view_item(view);
     bool over = false;
     view->low = view->high = 0;
     if (is_empty(view))
@@ -137,7 +151,7 @@ static fpa_status measure(fpa_view *view, fpa_error *error)
 static fpa_status check_address(fpa_view *view, fpa_error *error)
 {
     const DLTensor *t = view->tensor;
-    size_t item = item_of(view);
+    size_t item = view_item(view);
     view->data = t->data ? (char *)t->data + t->byte_offset : NULL;
     if (!view->with_data || view->low == view->high)
         return FPA_OK;

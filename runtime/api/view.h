@@ -12,7 +12,8 @@ typedef struct fpa_view {
     const DLTensor *tensor;
     DLDevice device;               /* wanted */
     fpa_dtype dtype;               /* wanted, */
-    bool is_mask;                  /* unless it is a mask: bool or uint8, a byte an element */
+    bool is_mask;                  /* unless it is a mask: bool or uint8, a byte an element; */
+    bool is_index, may_be_wide;    /* or int32, and int64 as well */
     int axes;                      /* wanted */
     bool with_data;                /* the address matters too */
     char *data;                    /* first element; NULL without data */
@@ -21,8 +22,11 @@ typedef struct fpa_view {
     int64_t low, high;             /* bytes from data: first, and one past the last; equal when empty */
 } fpa_view;
 
-/* name, tensor, device, dtype or is_mask, axes and with_data are given, the rest is filled. */
+/* name, tensor, device, dtype or is_mask or is_index, axes and with_data are given, the rest is filled. */
 fpa_status view_check(fpa_view *view, fpa_error *error);
+
+/* Bytes of an element. */
+size_t view_item(const fpa_view *view);
 
 /* Length of an axis; of names the measure ("heads", "tokens"), why what asks for it ("k has"). */
 fpa_status view_axis(const fpa_view *view, int axis, int64_t wanted, const char *of, const char *why,

@@ -213,6 +213,7 @@ static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
     module->forward = forward;
     module->decodes_recent = true;
     module->saves_den = true;
+    module->takes_sequences = true;
     return FPA_OK;
 }
 

@@ -1,11 +1,30 @@
 #include "grid.h"
+#include "watch.h"
 
 #include <limits.h>
 
+/* What a call says of its sequences; where lengths differ they begin where strides of tokens say. */
+static void fill_sequences(const struct fpa_launch *launch, struct fpa_cuda_call *call)
+{
+    long long *strides[] = {call->q_stride,       call->k_stride,       call->v_stride,
+                            call->o_stride,       call->den_stride,     call->gate_stride,
+                            call->given_q_stride, call->given_k_stride, call->key_mask_stride};
+    call->cu_seqlens = launch->cu_seqlens;
+    call->cu_seqlens_bytes = launch->cu_seqlens_bytes;
+    call->sequences = launch->batch;
+    call->longest = launch->length;
+    call->state_in_index = launch->state_in_index;
+    call->state_out_index = launch->state_out_index;
+    call->state_in_slots = launch->state_in_slots;
+    call->state_out_slots = launch->state_out_slots;
+    for (size_t i = 0; launch->cu_seqlens && i < sizeof strides / sizeof *strides; i++)
+        strides[i][0] = strides[i][1];
+}
+
 void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
 {
-    call->batch = launch->batch;
-    call->length = launch->length;
+    call->batch = cuda_batch(launch);
+    call->length = cuda_tokens(launch);
     call->query_heads = launch->query_heads;
     call->heads = launch->heads;
     call->recent = launch->recent;
@@ -37,6 +56,7 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
         call->state_out_stride[i] = launch->state_out_stride[i];
         call->key_mask_stride[i] = launch->key_mask_stride[i];
     }
+    fill_sequences(launch, call);
 }
 
 fpa_status cuda_check_context(const struct fpa_cuda_module *cuda, fpa_error *error)
@@ -77,6 +97,16 @@ static struct fpa_cuda_block block_of(const struct fpa_cuda_module *cuda, const 
     return block;
 }
 
+static fpa_status was_launched(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, CUresult result,
+                               fpa_error *error)
+{
+    const char *kernel = cuda_kernel_names[grid->kernel];
+    if (result)
+        return driver_fail(cuda->driver, result, cuda->name, kernel, error);
+    cuda_tell(kernel);
+    return FPA_OK;
+}
+
 fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
                        const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
                        fpa_error *error)
@@ -91,8 +121,7 @@ fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *
     CUresult result = cuda->driver->cuLaunchKernel(cuda->kernel[grid->kernel], (unsigned)grid->blocks, 1, 1,
                                                    (unsigned)block.threads, 1, 1, (unsigned)block.bytes,
                                                    stream, parameters, NULL);
-    return result ? driver_fail(cuda->driver, result, cuda->name, cuda_kernel_names[grid->kernel], error)
-                  : FPA_OK;
+    return was_launched(cuda, grid, result, error);
 }
 
 fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
@@ -124,6 +153,5 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
         return status;
     list_weights(cuda, launch, matrix);
     CUresult result = cuda->driver->cuLaunchKernelEx(&config, cuda->kernel[grid->kernel], parameters, NULL);
-    return result ? driver_fail(cuda->driver, result, cuda->name, cuda_kernel_names[grid->kernel], error)
-                  : FPA_OK;
+    return was_launched(cuda, grid, result, error);
 }

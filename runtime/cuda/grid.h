@@ -15,6 +15,17 @@ typedef struct fpa_cuda_grid {
     int64_t bytes; /* of dynamic shared memory, where they are not the geometry's; else 0 */
 } fpa_cuda_grid;
 
+/* Batch and tokens of the tensors: sequences of different lengths are one batch. */
+static inline int64_t cuda_batch(const struct fpa_launch *launch)
+{
+    return launch->cu_seqlens ? 1 : launch->batch;
+}
+
+static inline int64_t cuda_tokens(const struct fpa_launch *launch)
+{
+    return launch->cu_seqlens ? launch->total : launch->length;
+}
+
 /* The operands of a launch as kernels take them; sizes and parts of the workspace are left alone. */
 void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call);
 

@@ -59,7 +59,7 @@ size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launc
 static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
 {
-    const fpa_cuda_grid gates = {CUDA_GATE_SCAN, launch->batch * launch->heads * call->chunks, NULL, 0};
+    const fpa_cuda_grid gates = {CUDA_GATE_SCAN, cuda_batch(launch) * launch->heads * call->chunks, NULL, 0};
     return gates.blocks ? cuda_launch(cuda, &gates, launch, call, stream, error) : FPA_OK;
 }
 
@@ -70,16 +70,16 @@ static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct f
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t heads = queries ? launch->query_heads : launch->heads;
-    const fpa_cuda_grid pack = {CUDA_PACK_ROWS,
-                                launch->batch * heads * divide_up(launch->length, g->pack_tokens), NULL, 0};
+    const fpa_cuda_grid pack = {
+        CUDA_PACK_ROWS, cuda_batch(launch) * heads * divide_up(cuda_tokens(launch), g->pack_tokens), NULL, 0};
     long long *stride = queries ? call->q_stride : call->k_stride;
     call->vectors = vectors;
     call->packs_queries = queries;
     fpa_status status = pack.blocks ? cuda_launch(cuda, &pack, launch, call, stream, error) : FPA_OK;
     *(queries ? &call->q : &call->k) = vectors;
     stride[1] = g->vector_rows;
-    stride[2] = launch->length * stride[1];
-    stride[0] = heads * stride[2];
+    stride[2] = cuda_tokens(launch) * stride[1];
+    stride[0] = launch->cu_seqlens ? stride[1] : heads * stride[2];
     return status;
 }
 
@@ -97,7 +97,7 @@ static fpa_status launch_walk(const struct fpa_cuda_module *cuda, const struct f
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     fpa_cuda_grid walk = {s->small ? CUDA_CHUNK_STATE_SMALL : CUDA_CHUNK_STATE,
-                          launch->batch * launch->heads * s->call.segments *
+                          cuda_batch(launch) * launch->heads * s->call.segments *
                               (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks,
                           maps, 0};
     fpa_status status = cuda_check_grid(cuda, &walk, error); /* kernels count walks as blocks */
@@ -113,19 +113,21 @@ static fpa_status launch_segment_scan(const struct fpa_cuda_module *cuda, const 
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t parts = divide_up((int64_t)g->features * g->columns, g->segment_scan_elements);
     const fpa_cuda_grid segment_scan = {CUDA_SEGMENT_SCAN,
-                                        launch->batch * launch->heads * call->segments * parts, NULL, 0};
+                                        cuda_batch(launch) * launch->heads * call->segments * parts, NULL, 0};
     return cuda_launch(cuda, &segment_scan, launch, call, stream, error);
 }
 
-/* The final state from what the last blocks of NAME_fused_chunk left: one segment without chunks. */
+/* The final state from what the last blocks of NAME_fused_chunk left: one segment without chunks, whatever the lengths. */
 static fpa_status launch_final(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
 {
+    struct fpa_launch equal = *launch;
     struct fpa_cuda_call last = *call;
+    equal.cu_seqlens = last.cu_seqlens = NULL;
     last.segments = 1;
     last.segment_chunks = last.first_chunks = 0;
     last.totals = call->partial;
-    return launch_segment_scan(cuda, launch, &last, stream, error);
+    return launch_segment_scan(cuda, &equal, &last, stream, error);
 }
 
 /* Totals by NAME_chunk_state, a block a walk. */
@@ -133,9 +135,10 @@ static fpa_status launch_fused_walk(const struct fpa_cuda_module *cuda, const st
                                     const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const fpa_cuda_grid walk = {
-        CUDA_CHUNK_STATE,
-        launch->batch * launch->heads * call->segments * g->chunk_state_slices * g->column_blocks, NULL, 0};
+    const fpa_cuda_grid walk = {CUDA_CHUNK_STATE,
+                                cuda_batch(launch) * launch->heads * call->segments * g->chunk_state_slices *
+                                    g->column_blocks,
+                                NULL, 0};
     return cuda_launch(cuda, &walk, launch, call, stream, error);
 }
 
@@ -147,15 +150,18 @@ static fpa_status launch_fused(const struct fpa_cuda_module *cuda, const struct 
     struct fpa_cuda_call walk = s->call;
     const struct fpa_cuda_maps *maps = g->fused_total ? &s->maps : NULL;
     const fpa_cuda_grid fused = {
-        CUDA_FUSED_CHUNK, launch->batch * launch->query_heads * s->call.segments * g->column_blocks, maps, 0};
+        CUDA_FUSED_CHUNK, cuda_batch(launch) * launch->query_heads * s->call.segments * g->column_blocks,
+        maps, 0};
+    const bool totals = launch->cu_seqlens ? s->in_segments : s->call.segments > 1;
     fpa_status status = FPA_OK;
-    walk.segments--;
-    if (walk.segments > 0 && g->fused_totals)
+    walk.segments -=
+        launch->cu_seqlens ? 0 : 1; /* where lengths differ nobody can tell here which ones are the last */
+    if (totals && g->fused_totals)
         status = fused_totals(cuda, launch, &walk, maps, stream, error);
-    else if (walk.segments > 0)
+    else if (totals)
         status = launch_fused_walk(cuda, launch, &walk, stream, error);
     if (!status)
-        status = walk.segments > 0 && g->fused_totals
+        status = totals && g->fused_totals
                      ? cuda_launch_next(cuda, &fused, 1, launch, &s->call, stream, error)
                      : cuda_launch(cuda, &fused, launch, &s->call, stream, error);
     if (status || !s->call.partial)
@@ -233,7 +239,8 @@ static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fp
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);
     if (status || done)
         return status;
-    if (s->is_fused && g->fused_total)
+    if (s->is_fused && g->fused_total &&
+        !launch->cu_seqlens) /* boxes know no ends of sequences: else threads fetch and store */
         status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
     if (!status && g->gate)
         status = launch_gates(cuda, launch, &s->call, stream, error);
@@ -255,8 +262,18 @@ static fpa_status check_workspace(const struct fpa_launch *launch, size_t bytes,
                 launch->workspace_size, bytes);
 }
 
-fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,
-                        const fpa_candidate *candidate, void *stream, fpa_error *error)
+static void set_dots(const cuda_dots *dots, cuda_sizes *s)
+{
+    s->call.dot_rows = dots->rows;
+    s->call.dots = dots->dots;
+    for (int i = 0; i < 3; i++)
+        s->call.dot_stride[i] = dots->stride[i];
+}
+
+/* dots, states: NULL: not wanted. */
+static fpa_status forward(const fpa_module *module, int form, const struct fpa_launch *launch,
+                          const fpa_candidate *candidate, const cuda_dots *dots, const void **states,
+                          CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     const fpa_call_size size = call_size(form, launch);
@@ -265,9 +282,9 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
     fpa_status status = cuda_check_context(cuda, error);
     if (status)
         return status;
-    if (launch->length > INT_MAX - MOST_TOKENS)
+    if (cuda_tokens(launch) > INT_MAX - MOST_TOKENS)
         return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a sequence, here are %lld",
-                    INT_MAX - MOST_TOKENS, (long long)launch->length);
+                    INT_MAX - MOST_TOKENS, (long long)cuda_tokens(launch));
     const fpa_candidate *chosen = choose(cuda, &size, candidate, &fastest);
     if (!chosen)
         return refuse(cuda, &size, candidate, error);
@@ -278,8 +295,38 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
     status = check_workspace(launch, s.bytes, error);
     if (status)
         return status;
-    return form == FORM_RECURRENT ? decode_forward(cuda, launch, chosen, stream, error)
-                                  : launch_all(cuda, launch, &s, stream, error);
+    if (form == FORM_RECURRENT)
+        return decode_forward(cuda, launch, chosen, stream, error);
+    if (dots)
+        set_dots(dots, &s);
+    if (states)
+        *states = s.call.states;
+    return launch_all(cuda, launch, &s, stream, error);
+}
+
+fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,
+                        const fpa_candidate *candidate, void *stream, fpa_error *error)
+{
+    return forward(module, form, launch, candidate, NULL, NULL, stream, error);
+}
+
+fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,
+                             const cuda_dots *dots, const void **states, void *stream, fpa_error *error)
+{
+    return forward(module, form, launch, NULL, dots, states, stream, error);
+}
+
+fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
+                               const void *states, const void *reversed_states, double *products,
+                               void *stream, fpa_error *error)
+{
+    const fpa_cuda_grid grid = {CUDA_STATE_PRODUCT, sequences * (chunks - 1), NULL, 0};
+    const struct fpa_cuda_call call = {.chunks = chunks,
+                                       .states = (void *)(uintptr_t)states,
+                                       .reversed_states = reversed_states,
+                                       .products = products};
+    const struct fpa_launch none = {0};
+    return grid.blocks > 0 ? cuda_launch(module->handle, &grid, &none, &call, stream, error) : FPA_OK;
 }
 
 /* ---- from the last token on ---- */

@@ -13,6 +13,23 @@ size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launc
 fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,
                         const fpa_candidate *candidate, void *stream, fpa_error *error);
 
+/* What a pass of a gated head leaves beside o, where gates' gradients are made of it (gen/plan/passes.h). */
+typedef struct cuda_dots {
+    const void *rows; /* of o's type: o times them, before it is rounded, */
+    int64_t stride[3];
+    float *dots; /* here: [column blocks][B][query_heads][length]; NULL: not wanted */
+} cuda_dots;
+
+/* As cuda_forward. *states: the workspace has them before each chunk but the first of geometry.chunk tokens, which
+ * cuda_state_products takes; NULL: of a single chunk. */
+fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,
+                             const cuda_dots *dots, const void **states, void *stream, fpa_error *error);
+
+/* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks. */
+fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
+                               const void *states, const void *reversed_states, double *products,
+                               void *stream, fpa_error *error);
+
 /* The chunked form from the last token on, which sees itself only: whether NAME_cluster_scan can carry the call out, where
  * no state goes in or out, and that. The workspace: as cuda_workspace says of the call. */
 bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch);

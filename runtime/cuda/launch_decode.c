@@ -56,7 +56,7 @@ static size_t find_parts(const struct fpa_cuda_module *cuda, const struct fpa_la
                          const fpa_candidate *candidate, char *base, struct fpa_cuda_call *call)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int64_t outputs = launch->batch * launch->query_heads * launch->length;
+    const int64_t outputs = cuda_batch(launch) * launch->query_heads * cuda_tokens(launch);
     const int64_t state = divide_up(g->state_elements, 4) * 4; /* rows stay aligned from head to head */
     const fpa_call_size size = call_size(FORM_RECURRENT, launch);
     size_t partial = 0, running = 0;
@@ -107,7 +107,7 @@ fpa_status decode_forward(const struct fpa_cuda_module *cuda, const struct fpa_l
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t heads = launch->batch * launch->heads;
-    const int64_t outputs = launch->batch * launch->query_heads * launch->length;
+    const int64_t outputs = cuda_batch(launch) * launch->query_heads * cuda_tokens(launch);
     struct fpa_cuda_call call;
     memset(&call, 0, sizeof call);
     fpa_status status = check_sizes(cuda, launch, outputs, error);

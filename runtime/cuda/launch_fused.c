@@ -6,8 +6,8 @@ fpa_status fused_totals(const struct fpa_cuda_module *cuda, const struct fpa_lau
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call call = *walk;
-    const fpa_cuda_grid totals = {CUDA_FUSED_CHUNK,
-                                  launch->batch * launch->heads * call.segments * g->column_blocks, maps, 0};
+    const fpa_cuda_grid totals = {
+        CUDA_FUSED_CHUNK, cuda_batch(launch) * launch->heads * call.segments * g->column_blocks, maps, 0};
     call.totals_only = 1;
     call.query_heads = call.heads;
     return cuda_launch(cuda, &totals, launch, &call, stream, error);
@@ -22,6 +22,8 @@ fpa_status fused_final(const struct fpa_cuda_module *cuda, const struct fpa_laun
     struct fpa_cuda_call last = *call;
     const fpa_cuda_grid grid = {CUDA_FUSED_CHUNK, launch->batch * launch->heads * 2 * g->column_blocks, maps,
                                 0};
+    last.cu_seqlens = NULL; /* of no tokens all are alike */
+    last.batch = launch->batch;
     last.segments = 2;
     last.segment_chunks = last.first_chunks = last.length = 0;
     last.query_heads = last.heads;

@@ -9,8 +9,8 @@ cuda_pads count_pads(const struct fpa_cuda_geometry *g, const struct fpa_launch 
 {
     const cuda_padding padding = cuda_padding_of(g, mechanism);
     const int vector = g->lifted_vector ? g->lifted_vector : padding.vector;
-    const int64_t keys = launch->batch * (launch->length + launch->recent) * launch->heads;
-    return (cuda_pads){launch->batch * launch->length * launch->query_heads * vector, keys * vector,
+    const int64_t keys = cuda_batch(launch) * (cuda_tokens(launch) + launch->recent) * launch->heads;
+    return (cuda_pads){cuda_batch(launch) * cuda_tokens(launch) * launch->query_heads * vector, keys * vector,
                        keys * padding.value};
 }
 
@@ -20,7 +20,8 @@ typedef struct operand {
     long long *stride;
     void **padded;
     long long heads, length;
-    int width; /* padded */
+    int width;      /* padded */
+    bool by_tokens; /* a sequence's place on the batch's axis is its first token */
 } operand;
 
 /* Pieces of its padded rows; 0: it stays as it is. */
@@ -45,7 +46,7 @@ static void replace(const operand *x)
     *x->base = *x->padded;
     x->stride[2] = x->width;
     x->stride[1] = x->heads * x->stride[2];
-    x->stride[0] = x->length * x->stride[1];
+    x->stride[0] = x->by_tokens ? x->stride[1] : x->length * x->stride[1];
 }
 
 static fpa_status launch_lift(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
@@ -53,8 +54,8 @@ static fpa_status launch_lift(const struct fpa_cuda_module *cuda, const struct f
                               fpa_error *error)
 {
     /* whatever the form: tokens and heads count */
-    const fpa_call_size size = {.batch = launch->batch,
-                                .length = launch->length,
+    const fpa_call_size size = {.batch = cuda_batch(launch),
+                                .length = cuda_tokens(launch),
                                 .query_heads = launch->query_heads,
                                 .heads = launch->heads,
                                 .recent = launch->recent};
@@ -91,11 +92,12 @@ fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_laun
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const bool lifts = g->lifted_vector > 0;
     const int vector = lifts ? g->lifted_vector : g->padded_vector;
-    const int64_t keys = launch->length + launch->recent;
+    const int64_t queries = cuda_tokens(launch), keys = queries + launch->recent;
+    const bool ragged = launch->cu_seqlens != NULL;
     const operand list[] = {
-        {&call->q, call->q_stride, &call->padded_queries, call->query_heads, launch->length, vector},
-        {&call->k, call->k_stride, &call->padded_keys, call->heads, keys, vector},
-        {&call->v, call->v_stride, &call->padded_values, call->heads, keys, g->padded_value}};
+        {&call->q, call->q_stride, &call->padded_queries, call->query_heads, queries, vector, ragged},
+        {&call->k, call->k_stride, &call->padded_keys, call->heads, keys, vector, ragged},
+        {&call->v, call->v_stride, &call->padded_values, call->heads, keys, g->padded_value, ragged}};
     fpa_status status = lifts ? launch_lift(cuda, launch, call, list, stream, error) : FPA_OK;
     return status ? status
                   : launch_padding(cuda, launch, call, list, lifts ? 2 : 0, any_column, stream, error);

@@ -6,130 +6,21 @@
 #include "grid.h"
 #include "head/form.h"
 #include "launch.h"
+#include "launch_passes_sizes.h"
 
-enum { ALIGNMENT = 256, ELEMENT = 2 };
-
-/* Sequences that are taken at once: some heads of one batch entry, or all heads of some. */
-typedef struct piece {
-    int64_t first, batch, heads;
-} piece;
-
-/* Bytes of each part of the workspace, one behind the other. */
-typedef struct room {
-    size_t outputs, rows, result, forward; /* rows: of queries, and again of keys */
-} room;
-
-/* One call. */
-typedef struct passes {
-    const fpa_module *module;
-    const struct fpa_cuda_module *cuda;
-    const struct fpa_backward_launch *launch;
-    int form, d, dv; /* widths of results */
-    int64_t at_once; /* sequences */
-    room room;
-    struct fpa_cuda_call call;
-    struct fpa_cuda_backward back;
-    char *forward; /* workspace of passes */
-} passes;
+enum { ELEMENT = 2 };
 
 bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launch *launch)
 {
     const struct fpa_launch *f = &launch->forward;
-    return module->passes[PASS_ROWS] && f->query_heads == f->heads && !f->state_in && !launch->d_state_out &&
-           !launch->d_state_in && !launch->d_weights;
-}
-
-/* ---- sizes ---- */
-
-static size_t aligned(int64_t count, size_t size)
-{
-    return round_up(count * (int64_t)size, ALIGNMENT);
-}
-
-static piece piece_at(const passes *p, int64_t first)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    if (p->at_once >= f->heads) {
-        const int64_t left = f->batch - first / f->heads, most = p->at_once / f->heads;
-        return (piece){first, left < most ? left : most, f->heads};
-    }
-    const int64_t left = f->heads - first % f->heads;
-    return (piece){first, 1, left < p->at_once ? left : p->at_once};
-}
-
-static bool wants(const passes *p, fpa_pass pass)
-{
-    const struct fpa_backward_launch *a = p->launch;
-    return pass == PASS_ROWS ? a->d_q || a->d_k : a->d_v != NULL;
-}
-
-/* What passes need for such sequences. */
-static size_t forward_bytes(const passes *p, piece these)
-{
-    const struct fpa_launch sizes = {.batch = these.batch,
-                                     .length = p->launch->forward.length,
-                                     .query_heads = these.heads,
-                                     .heads = these.heads};
-    size_t most = 0;
-    for (int i = 0; i < PASSES; i++) {
-        const fpa_module *pass = p->module->passes[i];
-        const size_t bytes = wants(p, i) ? pass->workspace(pass, p->form, &sizes, NULL) : 0;
-        most = bytes > most ? bytes : most;
-    }
-    return aligned((int64_t)most, 1);
-}
-
-static size_t count_room(passes *p)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const struct fpa_launch *f = &p->launch->forward;
-    const piece whole = piece_at(p, 0);
-    const int64_t tokens = whole.batch * whole.heads * f->length;
-    /* the last piece may be smaller: its sequences are cut into more segments */
-    const int64_t period = p->at_once >= f->heads ? f->batch * f->heads : f->heads;
-    const int64_t last = (period - 1) / (whole.batch * whole.heads) * (whole.batch * whole.heads);
-    const size_t all = forward_bytes(p, whole), rest = forward_bytes(p, piece_at(p, last));
-    const bool behind = p->launch->d_k || p->launch->d_v;
-    p->room.outputs = g->kernel[CUDA_BACKWARD_OUTPUTS].threads
-                          ? aligned(f->batch * f->heads * f->length, 2 * sizeof(float))
-                          : 0;
-    p->room.rows = aligned(tokens * g->pass_width, ELEMENT);
-    p->room.result = behind ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
-    p->room.forward = all > rest ? all : rest;
-    return p->room.outputs + 2 * p->room.rows + p->room.result + p->room.forward;
-}
-
-/* Of like size, and halved until there is room for one. */
-static size_t choose_pieces(passes *p)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const int64_t sequences = f->batch * f->heads;
-    p->at_once = sequences;
-    size_t bytes = count_room(p);
-    for (int64_t pieces = 2; bytes > p->cuda->pass_limit && p->at_once > 1; pieces *= 2) {
-        const int64_t some = divide_up(sequences, pieces);
-        p->at_once = some >= f->heads ? some / f->heads * f->heads : some;
-        bytes = count_room(p);
-    }
-    return bytes;
-}
-
-static size_t prepare(passes *p, const fpa_module *module, int form, const struct fpa_backward_launch *launch)
-{
-    const struct fpa_cuda_module *cuda = module->handle;
-    *p = (passes){.module = module,
-                  .cuda = cuda,
-                  .launch = launch,
-                  .form = form,
-                  .d = cuda->geometry.pass_d,
-                  .dv = cuda->geometry.pass_dv};
-    return launch->forward.length > 0 ? choose_pieces(p) : 0;
+    return module->passes[PASS_ROWS] && !f->state_in && !launch->d_state_out && !launch->d_state_in &&
+           !launch->d_weights;
 }
 
 size_t cuda_passes_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
 {
     passes p;
-    return prepare(&p, module, form, launch);
+    return passes_prepare(&p, module, form, launch);
 }
 
 /* ---- launches ---- */
@@ -141,29 +32,27 @@ static fpa_status launch_kernel(const passes *p, cuda_kernel kernel, int64_t blo
     return cuda_launch(p->cuda, &grid, &p->launch->forward, &p->call, stream, error);
 }
 
-static fpa_status launch_tokens(const passes *p, cuda_kernel kernel, piece these, CUstream stream,
-                                fpa_error *error)
+/* Blocks for so many tokens of each sequence. */
+static fpa_status launch_tokens(const passes *p, cuda_kernel kernel, int64_t sequences, int64_t length,
+                                CUstream stream, fpa_error *error)
 {
-    const int64_t blocks =
-        these.batch * these.heads * divide_up(p->launch->forward.length, FPA_CUDA_PASS_TOKENS);
-    return launch_kernel(p, kernel, blocks, stream, error);
+    return launch_kernel(p, kernel, sequences * divide_up(length, FPA_CUDA_PASS_TOKENS), stream, error);
 }
 
 static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_launch *f = &p->launch->forward;
-    const int64_t outputs = f->batch * f->heads * f->length;
+    const int64_t outputs = f->batch * f->query_heads * f->length;
     return p->back.outputs ? launch_kernel(p, CUDA_BACKWARD_OUTPUTS,
                                            divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS), stream, error)
                            : FPA_OK;
 }
 
-static fpa_status gather(passes *p, piece these, bool reversed, CUstream stream, fpa_error *error)
+static fpa_status gather(passes *p, bool reversed, CUstream stream, fpa_error *error)
 {
-    p->back.first_sequence = these.first;
-    p->back.sequences = these.batch * these.heads;
     p->back.pass_reversed = reversed;
-    return launch_tokens(p, CUDA_BACKWARD_GATHER, these, stream, error);
+    p->back.pass_length = reversed ? p->reached : p->launch->forward.length;
+    return launch_tokens(p, CUDA_BACKWARD_GATHER, p->back.sequences, p->back.pass_length, stream, error);
 }
 
 /* An operand or the result of a pass. */
@@ -172,22 +61,22 @@ typedef struct tensor {
     int64_t stride[3]; /* batch, token, head */
 } tensor;
 
-/* Numbers of rows of the workspace, from a column on. */
-static tensor rows_of(const passes *p, piece these, void *rows, int width, int column)
+/* Numbers of rows of the workspace, as they were gathered last, from a column on. */
+static tensor rows_of(const passes *p, passes_piece these, void *rows, int width, int column)
 {
-    const int64_t length = p->launch->forward.length;
+    const int64_t length = p->back.pass_length;
     return (tensor){(char *)rows + (size_t)column * ELEMENT,
                     {these.heads * length * width, width, length * width}};
 }
 
-static tensor given(piece these, int64_t heads, const void *base, const int64_t stride[3])
+static tensor given(passes_piece these, int64_t heads, const void *base, const int64_t stride[3])
 {
     const int64_t offset = these.first / heads * stride[0] + these.first % heads * stride[2];
     char *at = base ? (char *)(uintptr_t)base + offset * ELEMENT : NULL;
     return (tensor){at, {stride[0], stride[1], stride[2]}};
 }
 
-static struct fpa_launch launch_of(const passes *p, piece these, const tensor *q, const tensor *k,
+static struct fpa_launch launch_of(const passes *p, passes_piece these, const tensor *q, const tensor *k,
                                    const tensor *v, const tensor *o)
 {
     struct fpa_launch f = {.batch = these.batch,
@@ -207,6 +96,19 @@ static struct fpa_launch launch_of(const passes *p, piece these, const tensor *q
     return f;
 }
 
+/* The same of rows that were gathered, as many as these are, with their gates. */
+static struct fpa_launch launch_of_rows(const passes *p, passes_piece these, const tensor *q, const tensor *k,
+                                        const tensor *v, const tensor *o)
+{
+    struct fpa_launch f = launch_of(p, these, q, k, v, o);
+    f.length = p->back.pass_length;
+    f.log_gate = p->back.pass_gates;
+    f.gate_stride[0] = these.heads * f.length;
+    f.gate_stride[1] = 1;
+    f.gate_stride[2] = f.length;
+    return f;
+}
+
 static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launch *f, CUstream stream,
                           fpa_error *error)
 {
@@ -217,29 +119,77 @@ static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launc
 /* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
 static bool is_plain(const passes *p, fpa_pass pass)
 {
-    return !p->back.outputs && (pass == PASS_VALUES || p->cuda->geometry.pass_input);
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return !p->back.outputs && !g->gate && p->group == 1 && (pass == PASS_VALUES || g->pass_input);
 }
 
+/* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
+static tensor query_rows(const passes *p, passes_piece these, int column)
+{
+    return rows_of(p, these, p->back.pass_queries, p->cuda->geometry.pass_width, column);
+}
+
+static tensor key_rows(const passes *p, passes_piece these, int column)
+{
+    return rows_of(p, these, p->back.pass_keys, p->cuda->geometry.pass_width, column);
+}
+
+static tensor result_rows(const passes *p, passes_piece these, int width)
+{
+    return rows_of(p, these, (void *)(uintptr_t)p->back.pass_result, (int)round_up(width, 8), 0);
+}
+
+/* ---- forth ---- */
+
 /* d_q: queries are [q, g, h], keys [k, v, 1], values k. */
-static fpa_status launch_queries(passes *p, piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_queries(const passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    const bool plain = is_plain(p, PASS_ROWS);
-    const tensor v = given(these, f->heads, f->k, f->k_stride);
-    const tensor o = given(these, f->heads, a->d_q, a->d_q_stride);
-    const tensor q = plain ? given(these, f->heads, a->d_o, a->d_o_stride)
-                           : rows_of(p, these, p->back.pass_queries, g->pass_width, g->pass_input);
-    const tensor k = plain ? given(these, f->heads, f->v, f->v_stride)
-                           : rows_of(p, these, p->back.pass_keys, g->pass_width, g->pass_input);
-    const struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
-    fpa_status status = plain ? FPA_OK : gather(p, these, false, stream, error);
-    return status ? status : forward(p, PASS_ROWS, &pass, stream, error);
+    const tensor o = given(these, f->query_heads, a->d_q, a->d_q_stride);
+    if (is_plain(p, PASS_ROWS)) {
+        const tensor q = given(these, f->heads, a->d_o, a->d_o_stride);
+        const tensor k = given(these, f->heads, f->v, f->v_stride);
+        const tensor v = given(these, f->heads, f->k, f->k_stride);
+        const struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
+        return forward(p, PASS_ROWS, &pass, stream, error);
+    }
+    const tensor q = query_rows(p, these, g->pass_input), k = key_rows(p, these, g->pass_input);
+    const tensor v = key_rows(p, these, 0);
+    const struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
+    return forward(p, PASS_ROWS, &pass, stream, error);
 }
 
+/* What queries read, times its gradient: values are [v, 1], dots are with [g, h]. */
+static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const int values = p->cuda->geometry.pass_values;
+    const tensor q = query_rows(p, these, 0), k = key_rows(p, these, 0), v = key_rows(p, these, values);
+    const tensor o = result_rows(p, these, p->dv), with = query_rows(p, these, values);
+    struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
+    cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->read_dots};
+    pass.workspace = p->reads;
+    pass.workspace_size = p->room.reads;
+    return cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &pass, &dots, &p->states, stream,
+                             error);
+}
+
+static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    fpa_status status = FPA_OK;
+    if ((a->d_q && !is_plain(p, PASS_ROWS)) || a->d_log_gate)
+        status = gather(p, false, stream, error);
+    if (!status && a->d_q)
+        status = launch_queries(p, these, stream, error);
+    return status || !a->d_log_gate ? status : launch_reads(p, these, stream, error);
+}
+
+/* ---- back ---- */
+
 /* d_k or d_v of plain operands. */
-static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, piece these)
+static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, passes_piece these)
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
@@ -253,60 +203,125 @@ static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, piece thes
 }
 
 /* Whether kernels take the tokens from the last one on by themselves, of operands as they are given. */
-static bool reverses(const passes *p, fpa_pass pass, piece these)
+static bool reverses(const passes *p, fpa_pass pass, passes_piece these)
 {
     const struct fpa_launch f = plain_launch(p, pass, these);
     return p->form == FORM_CHUNKED && is_plain(p, pass) && cuda_reverses(p->module->passes[pass], &f);
 }
 
-/* d_k: queries are [k, v, 1], keys [q, g, h], values q; d_v: queries k, keys q, values g. */
-static fpa_status launch_rows(passes *p, fpa_pass pass, piece these, CUstream stream, fpa_error *error)
+static fpa_status scatter(passes *p, bool values, CUstream stream, fpa_error *error)
 {
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const bool of_values = pass == PASS_VALUES;
-    const int input = of_values ? 0 : g->pass_input;
-    const int width = (int)round_up(of_values ? p->dv : p->d, 8);
-    const tensor q = rows_of(p, these, p->back.pass_keys, g->pass_width, input);
-    const tensor k = rows_of(p, these, p->back.pass_queries, g->pass_width, input);
-    const tensor v = rows_of(p, these, p->back.pass_queries, g->pass_width, of_values ? g->pass_values : 0);
-    const tensor o = rows_of(p, these, (void *)(uintptr_t)p->back.pass_result, width, 0);
-    const struct fpa_launch f = launch_of(p, these, &q, &k, &v, &o);
-    fpa_status status = forward(p, pass, &f, stream, error);
-    p->back.scatters_values = of_values;
-    return status ? status : launch_tokens(p, CUDA_BACKWARD_SCATTER, these, stream, error);
+    p->back.scatters_values = values;
+    return launch_tokens(p, CUDA_BACKWARD_SCATTER, p->back.sequences / p->group, p->launch->forward.length,
+                         stream, error);
+}
+
+/* d_k: queries are [k, v, 1], keys [q, g, h], values q. */
+static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const int input = p->cuda->geometry.pass_input;
+    const tensor q = key_rows(p, these, input), k = query_rows(p, these, input), v = query_rows(p, these, 0);
+    const tensor o = result_rows(p, these, p->d);
+    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
+    fpa_status status = forward(p, PASS_ROWS, &f, stream, error);
+    return status ? status : scatter(p, false, stream, error);
+}
+
+/* d_v: queries k, keys q, values g; with a gate [g, h], and dots are with [v, 1]. */
+static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const int values = p->cuda->geometry.pass_values;
+    const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
+    const tensor o = result_rows(p, these, p->dv), with = key_rows(p, these, values);
+    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
+    const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots};
+    fpa_status status = p->launch->d_log_gate ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f,
+                                                                  &dots, &p->reversed_states, stream, error)
+                                              : forward(p, PASS_VALUES, &f, stream, error);
+    return status || !p->launch->d_v ? status : scatter(p, true, stream, error);
 }
 
 /* From the last token on; *gathered: rows in that order are there. */
-static fpa_status launch_reversed(passes *p, fpa_pass pass, piece these, bool *gathered, CUstream stream,
-                                  fpa_error *error)
+static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, bool *gathered,
+                                  CUstream stream, fpa_error *error)
 {
     const struct fpa_launch f = plain_launch(p, pass, these);
     fpa_status status = FPA_OK;
     if (reverses(p, pass, these))
         return cuda_forward_reversed(p->module->passes[pass], &f, stream, error);
     if (!*gathered)
-        status = gather(p, these, true, stream, error);
+        status = gather(p, true, stream, error);
     *gathered = true;
-    return status ? status : launch_rows(p, pass, these, stream, error);
+    if (status)
+        return status;
+    return pass == PASS_ROWS ? launch_keys(p, these, stream, error) : launch_values(p, these, stream, error);
 }
 
-static fpa_status launch_piece(passes *p, piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
-    const struct fpa_backward_launch *a = p->launch;
     bool gathered = false;
-    fpa_status status = a->d_q ? launch_queries(p, these, stream, error) : FPA_OK;
-    if (!status && a->d_k)
+    fpa_status status = FPA_OK;
+    if (p->launch->d_k)
         status = launch_reversed(p, PASS_ROWS, these, &gathered, stream, error);
-    return status || !a->d_v ? status : launch_reversed(p, PASS_VALUES, these, &gathered, stream, error);
+    return status || !passes_want(p, PASS_VALUES)
+               ? status
+               : launch_reversed(p, PASS_VALUES, these, &gathered, stream, error);
+}
+
+/* ---- gates, from what passes of values forth and back have left ---- */
+
+static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
+{
+    const fpa_module *module = p->module->passes[PASS_VALUES];
+    const struct fpa_cuda_module *values = module->handle;
+    struct fpa_cuda_backward *back = &p->back;
+    fpa_status status = FPA_OK;
+    if (p->chunks > 1)
+        status = cuda_state_products(module, back->sequences, p->chunks, p->states, p->reversed_states,
+                                     p->products, stream, error);
+    back->pass_reads = p->read_dots;
+    back->pass_gives = p->given_dots;
+    back->pass_products = p->products;
+    back->pass_blocks = values->geometry.column_blocks;
+    back->pass_chunks = p->chunks;
+    back->pass_chunk = p->chunks > 1 ? values->geometry.chunk : p->launch->forward.length;
+    return status ? status
+                  : launch_kernel(p, CUDA_BACKWARD_PASS_GATES, back->sequences / p->group * p->chunks, stream,
+                                  error);
+}
+
+/* ---- all of them ---- */
+
+static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    p->back.first_sequence = these.first;
+    p->back.sequences = these.batch * these.heads;
+    fpa_status status = launch_forth(p, these, stream, error);
+    if (!status)
+        status = launch_back(p, these, stream, error);
+    return status || !p->launch->d_log_gate ? status : launch_gates(p, stream, error);
+}
+
+static void *take(char **at, size_t bytes)
+{
+    void *part = bytes ? *at : NULL;
+    *at += bytes;
+    return part;
 }
 
 static void place(passes *p, char *base)
 {
-    p->back.outputs = p->room.outputs ? (float *)base : NULL;
-    p->back.pass_queries = base + p->room.outputs;
-    p->back.pass_keys = (char *)p->back.pass_queries + p->room.rows;
-    p->back.pass_result = (char *)p->back.pass_keys + p->room.rows;
-    p->forward = (char *)p->back.pass_keys + p->room.rows + p->room.result;
+    const passes_room *r = &p->room;
+    p->back.outputs = take(&base, r->outputs);
+    p->back.pass_queries = take(&base, r->rows);
+    p->back.pass_keys = take(&base, r->rows);
+    p->back.pass_gates = take(&base, r->gates);
+    p->back.pass_result = take(&base, r->result);
+    p->forward = take(&base, r->forward);
+    p->reads = take(&base, r->reads);
+    p->read_dots = take(&base, r->read_dots);
+    p->given_dots = take(&base, r->given_dots);
+    p->products = take(&base, r->products);
 }
 
 fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch,
@@ -315,18 +330,18 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
 {
     const struct fpa_launch *f = &launch->forward;
     passes p;
-    const size_t bytes = prepare(&p, module, form, launch);
+    const size_t bytes = passes_prepare(&p, module, form, launch);
     if (f->workspace_size < bytes)
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
                     f->workspace_size, bytes);
-    if (!bytes || !(launch->d_q || launch->d_k || launch->d_v))
+    if (!bytes || !(launch->d_q || launch->d_k || launch->d_v || launch->d_log_gate))
         return FPA_OK;
     p.call = *call;
     p.back = *back;
     place(&p, f->workspace);
     fpa_status status = launch_outputs(&p, stream, error);
-    for (int64_t first = 0; first < f->batch * f->heads && !status;) {
-        const piece these = piece_at(&p, first);
+    for (int64_t first = 0; first < f->batch * f->query_heads && !status;) {
+        const passes_piece these = passes_piece_at(&p, first);
         status = launch_piece(&p, these, stream, error);
         first += these.batch * these.heads;
     }

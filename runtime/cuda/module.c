@@ -267,6 +267,7 @@ static void offer(fpa_module *module, const struct fpa_cuda_geometry *geometry)
     module->workspace = cuda_workspace;
     module->forward = cuda_forward;
     module->candidates = cuda_module_candidates;
+    module->takes_sequences = true;
     module->saves_den = !geometry->window; /* its weights are multiplied by what their sum shrinks by */
     module->decodes_recent = geometry->kernel[CUDA_DECODE_RECENT].threads || geometry->window;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/round.h"
+#include "grid.h"
 #include "machine/cuda_candidates.h"
 #include "machine/cuda_division.h"
 #include "machine/cuda_estimate.h"
@@ -91,14 +92,15 @@ static bool is_late(const struct fpa_cuda_module *cuda, const struct fpa_launch 
 {
     if (!launch->state_in || !launch->state_out)
         return false;
-    return cuda->geometry.column_blocks > 1 || s->call.segments > 1 ||
+    return cuda->geometry.column_blocks > 1 || s->in_segments ||
            (s->is_fused && launch->query_heads > launch->heads);
 }
 
 int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
-    return launch->batch * launch->query_heads * divide_up(launch->length, g->query_tokens) *
-           g->column_blocks;
+    const int64_t blocks = launch->cu_seqlens ? launch->total / g->query_tokens + launch->batch
+                                              : launch->batch * divide_up(launch->length, g->query_tokens);
+    return launch->query_heads * blocks * g->column_blocks;
 }
 
 /* Counters by which blocks of NAME_chunk_output share items and hear of copies. None where each block has one
@@ -112,6 +114,24 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
     if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
         return 0;
     return 1 + (s->call.awaited ? launch->batch * launch->heads * s->call.chunks * g->column_blocks : 0);
+}
+
+/* Chunks and segments of sequences of different lengths, of which only their number, the longest and all tokens are known
+ * here: those that begin / tokens + number counts (templates/cuda/work.cu.in). Where none is longer than a segment, each
+ * sequence is one. */
+static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
+{
+    const fpa_call_size *size = task->size;
+    struct fpa_cuda_call *call = &s->call;
+    const int64_t run = task->summed ? 1 : call->segment_chunks, tokens = run * call->chunk;
+    s->in_segments = size->longest > tokens && call->segments > 1;
+    call->chunks = total / call->chunk + size->sequences * (task->summed ? 2 : 1);
+    call->empty_chunks = task->summed;
+    call->segment_tokens = s->in_segments ? tokens : INT32_MAX;
+    call->segments = total / call->segment_tokens + size->sequences;
+    call->segment_chunks = call->first_chunks = s->in_segments ? run : call->chunks;
+    call->walk_end = size->state_out || task->summed;
+    call->beside = 1;
 }
 
 void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
@@ -129,28 +149,40 @@ void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
         size_split(&task, candidate, s);
     else
         size_fused(&task, candidate, s);
-    const bool read = launch->query_heads > 0 || call->segments > 1; /* by queries, or by NAME_segment_scan */
-    const bool copies = !s->is_fused && read && (call->chunks > 1 || launch->state_in);
+    s->in_segments = call->segments > 1;
+    const bool several = launch->cu_seqlens ? task.summed || launch->length > call->chunk : call->chunks > 1;
+    if (launch->cu_seqlens)
+        size_sequences(&task, launch->total, s);
+    if (s->walks && launch->cu_seqlens)
+        s->walk_blocks = sequences * call->segments *
+                         (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
+    const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */
+    const bool copies = !s->is_fused && read && (several || launch->state_in);
     const bool late = is_late(cuda, launch, s);
     const int64_t total = s->is_fused && g->fused_total
                               ? g->fused_total
                               : copy; /* of a sequence; a block of columns has a part */
-    const int64_t totals = call->segments > 1 ? call->segments - s->is_fused : late && !s->is_fused;
-    call->gate_row = divide_up(launch->length, 64) * 64;
+    const int64_t spared = s->is_fused && !launch->cu_seqlens ? 1 : 0; /* the last one's */
+    const int64_t totals = s->in_segments         ? call->segments - spared
+                           : late && !s->is_fused ? call->segments
+                                                  : 0;
+    call->gate_row =
+        (launch->cu_seqlens ? launch->total / 64 + launch->batch : divide_up(launch->length, 64)) * 64;
     call->gates =
         take(base, &s->bytes, g->gate ? sequences * call->gate_row + g->query_tokens : 0, 2 * sizeof(float));
     call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
     call->totals = take(base, &s->bytes, sequences * totals * total, sizeof(float));
-    call->partial = take(base, &s->bytes, late && s->is_fused ? sequences * total : 0, sizeof(float));
+    call->partial =
+        take(base, &s->bytes, late && s->is_fused ? launch->batch * launch->heads * total : 0, sizeof(float));
     call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);
     const cuda_pads pads = count_pads(g, launch, cuda_mechanism_of(candidate));
     call->padded_queries = take(base, &s->bytes, pads.queries, (size_t)g->element);
     call->padded_keys = take(base, &s->bytes, pads.keys, (size_t)g->element);
     call->padded_values = take(base, &s->bytes, pads.values, (size_t)g->element);
     const int64_t vector =
-        g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused ? launch->length * g->vector_rows : 0;
+        g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused ? cuda_tokens(launch) * g->vector_rows : 0;
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;
     call->progress = take(base, &s->bytes, s->progress, 1);
     s->keys = take(base, &s->bytes, sequences * vector, 2);
-    s->queries = take(base, &s->bytes, launch->batch * launch->query_heads * vector, 2);
+    s->queries = take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
 }

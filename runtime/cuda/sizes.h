@@ -8,6 +8,7 @@
 /* What one call of the parallel or chunked form needs. */
 typedef struct cuda_sizes {
     struct fpa_cuda_call call; /* sizes and parts of the workspace; operands come later */
+    bool in_segments;          /* some sequence may have more than one segment */
     bool is_fused;             /* NAME_fused_chunk: one pass, behind a walk of all segments but the last */
     int cluster_scan;          /* or NAME_cluster_scan, by clusters of so many blocks; 0: not */
     bool walks;                /* else the keys are walked for copies of the state */

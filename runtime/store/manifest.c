@@ -50,7 +50,7 @@ static const char *const file_words[MANIFEST_FILES] = {
 static const char entry_word[] = "entry", backward_word[] = "backward";
 
 static const char last_word[] = "sha256";
-static const char first_line[] = "fpac-bundle 7";
+static const char first_line[] = "fpac-bundle 8";
 
 enum { FIELDS = sizeof fields / sizeof *fields, MAX_LINE = 512, MAX_ENTRIES = 1 << 16 };
 

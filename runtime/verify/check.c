@@ -7,6 +7,7 @@
 #include "base/dtype.h"
 #include "bound.h"
 #include "handover.h"
+#include "ragged.h"
 #include "recent.h"
 
 /* What storing a value may have done to it: half of its last place. */
@@ -313,6 +314,8 @@ fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index fo
     for (int producer = 0; producer < FORMS && status == FPA_OK; producer++)
         if (form == FORM_RECURRENT && module->decodes_recent && is_followed_by_recent(t, producer))
             status = check_recent(t, module, (fpa_form_index)producer, m, error);
+    if (status == FPA_OK && t->shape.checks & CHECK_RAGGED && module->takes_sequences)
+        status = check_ragged(t, module, form, m, error);
     m->trials++;
     m->longest = t->shape.length > m->longest ? t->shape.length : m->longest;
 out:

@@ -262,7 +262,7 @@ fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const f
     return verify_backward_up_to(head, facts, backward, forward, LONGEST, text, error);
 }
 
-/* All problems that the module carries out by these kernels; with passes those that have a query head a key head. */
+/* All problems that the module carries out by these kernels. */
 static fpa_status examine(examination *x, const fpa_module *backward, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -271,9 +271,7 @@ static fpa_status examine(examination *x, const fpa_module *backward, fpa_error 
     x->found = (fpa_gradient_findings){0};
     memset(x->squares, 0, sizeof x->squares);
     for (int i = 0; i < ROWS && status == FPA_OK; i++) {
-        const fpa_shape *shape = &x->problems[i].trial.inputs.shape;
-
-        if (x->problems[i].posed && (!backward->passes[PASS_ROWS] || shape->query_heads == shape->heads))
+        if (x->problems[i].posed)
             status = answer(x, i, error);
     }
     return status == FPA_OK ? conclude(x, error) : status;

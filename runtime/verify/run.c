@@ -21,6 +21,7 @@ typedef struct run {
     int64_t first;                             /* token of q and o, up to `to`; without o none is asked */
     const fpa_field *o, *state_in, *state_out; /* NULL when there is none */
     const fpa_field *den;
+    const fpa_sequence_list *list; /* NULL: sequences of one length, with states of their own */
     struct fpa_launch launch;
     fpa_candidate candidate;  /* that was chosen, */
     bool forced;              /* if one was */
@@ -92,6 +93,29 @@ static struct fpa_launch launch_of(const run *r)
     return launch;
 }
 
+static void set_sequences(const run *r, struct fpa_launch *launch)
+{
+    const fpa_sequence_list *list = r->list;
+
+    launch->total = launch->batch * launch->length;
+    if (!list)
+        return;
+    if (list->cu_seqlens) {
+        launch->cu_seqlens = list->cu_seqlens;
+        launch->cu_seqlens_bytes = sizeof *list->cu_seqlens;
+        launch->batch = list->count;
+        launch->length = list->longest;
+    }
+    if (r->state_in) {
+        launch->state_in_index = list->in;
+        launch->state_in_slots = r->state_in->batch;
+    }
+    if (r->state_out) {
+        launch->state_out_index = list->out;
+        launch->state_out_slots = r->state_out->batch;
+    }
+}
+
 /* NULL: the fastest. */
 static const fpa_candidate *candidate_of(const run *r)
 {
@@ -149,10 +173,26 @@ static void take_weights(run *r, fpa_error *error)
     r->launch.weights = r->weights;
 }
 
+static const void *take_numbers(run *r, const void *numbers, int64_t count, fpa_error *error)
+{
+    return numbers ? place_take(&r->place, numbers, (size_t)count * sizeof(int32_t), false, numbers, error)
+                   : NULL;
+}
+
+/* What a launch says of its sequences. */
+static void take_sequences(run *r, fpa_error *error)
+{
+    struct fpa_launch *a = &r->launch;
+
+    a->cu_seqlens = take_numbers(r, a->cu_seqlens, a->batch + 1, error);
+    a->state_in_index = take_numbers(r, a->state_in_index, a->batch, error);
+    a->state_out_index = take_numbers(r, a->state_out_index, a->batch, error);
+}
+
 /* Outputs go to the device as they are, so that what the module leaves alone comes back unchanged. */
 static fpa_status take_operands(run *r, fpa_error *error)
 {
-    enum { OTHERS = 11 }; /* operands that are no weights */
+    enum { OTHERS = 14 }; /* operands that are no weights */
     const fpa_trial *t = r->trial;
     struct fpa_launch *a = &r->launch;
     fpa_status status = place_make(&r->place, r->module, t->spares, OTHERS + t->head->matrix_count, error);
@@ -173,6 +213,7 @@ static fpa_status take_operands(run *r, fpa_error *error)
     a->workspace = place_take_scratch(&r->place, r->workspace, r->workspace_bytes, POISON, first,
                                       first + a->workspace_size, error);
     take_weights(r, error);
+    take_sequences(r, error);
     return r->place.status;
 }
 
@@ -231,6 +272,7 @@ static fpa_status compute(run *r, fpa_error *error)
     fpa_status status;
 
     r->launch = launch_of(r);
+    set_sequences(r, &r->launch);
     choose_candidate(r);
     r->weights = calloc((size_t)r->trial->head->matrix_count + 1, sizeof *r->weights);
     status = r->weights ? make_workspace(r, r->form, error) : fail_memory(error);
@@ -273,6 +315,26 @@ fpa_status trial_run_saving(const fpa_trial *t, const fpa_module *module, fpa_fo
 {
     run r = {.trial = t, .module = module, .form = form, .to = t->shape.length, .o = o, .den = den};
 
+    return compute(&r, error);
+}
+
+fpa_status trial_run_sequences(const fpa_trial *t, const fpa_module *module, fpa_form_index form,
+                               const fpa_sequence_list *list, fpa_field *o, fpa_field *state_in,
+                               fpa_field *state_out, fpa_error *error)
+{
+    return trial_run_pooled(t, module, form, 0, t->shape.length, list, o, state_in, state_out, error);
+}
+
+fpa_status trial_run_pooled(const fpa_trial *t, const fpa_module *module, fpa_form_index form, int64_t from,
+                            int64_t to, const fpa_sequence_list *list, fpa_field *o, fpa_field *state_in,
+                            fpa_field *state_out, fpa_error *error)
+{
+    run r = {.trial = t, .module = module, .form = form, .to = to, .first = from, .list = list};
+
+    r.from = behind_state(t, from);
+    r.o = o;
+    r.state_in = state_in;
+    r.state_out = state_out;
     return compute(&r, error);
 }
 

@@ -23,6 +23,7 @@ enum {                        /* what a trial checks besides the result */
        CHECK_HANDOVER = 8,    /* and the first of the three runs may be of any form */
        CHECK_RECENT = 16,     /* a state without the newest tokens, and those, equal a state with them */
        CHECK_CANDIDATES = 32, /* all of it once more by each of the module's candidates */
+       CHECK_RAGGED = 128,    /* sequences of different lengths, states in pools */
        CHECK_CHAIN = 64,      /* CHECK_HANDOVER, but each form takes over from the one before it only */
 };
 
@@ -88,6 +89,23 @@ fpa_status trial_run(const fpa_trial *trial, const fpa_module *module, fpa_form_
 /* All tokens; den, unless NULL, gets the sums of the outputs' scores. */
 fpa_status trial_run_saving(const fpa_trial *trial, const fpa_module *module, fpa_form_index form,
                             fpa_field *o, fpa_field *den, fpa_error *error);
+
+/* Sequences of lengths of their own, or states in pools. */
+typedef struct fpa_sequence_list {
+    int64_t count;
+    int64_t longest;     /* what a call says of them */
+    int32_t *cu_seqlens; /* [count + 1]; NULL: the trial's batch */
+    int32_t *in, *out;   /* [count]: slots of a state_in and of a state_out */
+} fpa_sequence_list;
+
+/* All tokens of a trial of one batch, in which those sequences lie one behind the other. */
+fpa_status trial_run_sequences(const fpa_trial *trial, const fpa_module *module, fpa_form_index form,
+                               const fpa_sequence_list *list, fpa_field *o, fpa_field *state_in,
+                               fpa_field *state_out, fpa_error *error);
+/* trial_run with states in pools. */
+fpa_status trial_run_pooled(const fpa_trial *trial, const fpa_module *module, fpa_form_index form,
+                            int64_t from, int64_t to, const fpa_sequence_list *list, fpa_field *o,
+                            fpa_field *state_in, fpa_field *state_out, fpa_error *error);
 
 /* Run one token in the recurrent form, with a state that has not seen tokens [from, token). */
 fpa_status trial_decode_recent(const fpa_trial *trial, const fpa_module *module, int64_t from, int64_t token,

@@ -169,7 +169,8 @@ static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, con
     struct fpa_cuda_module *cuda = &p->module[i].cuda;
     snprintf(own, sizeof own, "%s/%s", folder, head->name);
     mkdir(own, 0700);
-    fpa_status status = source_generate(head, "cuda:sm_90a", &p->source[i], error);
+    fpa_status status = source_generate_as(head, "cuda:sm_90a", source_pass_mechanism(head, (fpa_pass)i),
+                                           &p->source[i], error);
     if (!status)
         status = emulated_open(&p->module[i], code ? code : p->source[i].code, p->source[i].facts.name, own,
                                j->fixture->folder, false, error);

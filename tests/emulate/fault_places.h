@@ -5,7 +5,8 @@
 /* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same,
  * where keys of a total are shared out, and of rows as they lie; of clusters, also where o has no place of its own, and where coordinates are made; of one token;
  * of tiles, and of panels, where queries read the state of all keys; of coordinates, by tensor cores, with sums of
- * them, with run-time matrices, and by plain sums; of windows, and where keys in them are masked. */
+ * them, with run-time matrices, and by plain sums; of windows, and where keys in them are masked; of tiles, where lengths
+ * of sequences differ. */
 enum fault_place {
     BY_BOXES,
     BY_THREADS,
@@ -25,6 +26,7 @@ enum fault_place {
     IN_PLAIN_LIFT,
     IN_WINDOW,
     IN_MASKED_WINDOW,
+    IN_SEQUENCES,
     PLACES
 };
 

@@ -53,8 +53,7 @@ static const struct cuda_backward_fault {
       "factor[i] = 1.0f;"}},
     {"gated",
      {"a gate's sum that is shifted by one", "d_log_gate at batch ... but the formula gives",
-      "cuda_backward_gate_sum",
-      "sum = sum_up_to_lane(t >= first ? sum - (t + 1 < end ? keys[t + 1] : 0) : 0);"}},
+      "cuda_backward_gate_sum", "return sum - (t + 1 < end ? keys[t + 1] : 0);"}},
     {"gated",
      {"a gate's sum that no boundary begins", "the RMS error of d_log_gate ... more than twice",
       "cuda_backward_anew", NULL}},
@@ -85,7 +84,7 @@ static const struct cuda_backward_fault {
 static const struct cuda_backward_fault cuda_pass_faults[] = {
     {"line",
      {"later tokens in turn, not from the last one on", "d_k at batch ... but the formula gives",
-      "cuda_pass_order", "return at.place * call.length + token;"}},
+      "cuda_pass_order", "return place * back.pass_length + token;"}},
     {"square",
      {"d_o that is not divided", "d_q at batch ... but the formula gives", "cuda_pass_normaliser",
       "const float factor = 1.0f, last = keys ? 1.0f : a.outputs[token].y;"}},
@@ -93,6 +92,36 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
      {"a sum of scores without its gradient", "d_q at batch ... but the formula gives",
       "cuda_pass_normaliser",
       "const float factor = keys ? 1.0f : a.outputs[token].x, last = keys ? 1.0f : 0.0f;"}},
+    {"gated",
+     {"gates that fade what is before them, from the last token on", "d_k at batch ... but the formula gives",
+      "cuda_pass_gate", "const i64 own = token;"}},
+    {"gated",
+     {"sums of gates' gradients that begin with nothing", "d_log_gate at batch ... but the formula gives",
+      "cuda_pass_anew", "if (chunk + 1 < 0) {"}},
+    {"gated",
+     {"a boundary that does not fade", "d_log_gate at batch ... but the formula gives", "cuda_pass_boundary",
+      "before *= gates[0] > 1 ? 0 : 1;"}},
+    {"gated",
+     {"what keys give, shifted by one", "d_log_gate at batch ... but the formula gives", "cuda_pass_gate_sum",
+      "sum -= back.pass_gives[row * back.pass_length + back.pass_length - 1 - (t + 1 < end ? t + 1 : t)];"}},
+    {"square",
+     {"a query head that the sum leaves out", "d_k at batch ... but the formula gives", "cuda_pass_group",
+      "for (i64 member = 1; member < group; member++) {"}},
+};
+
+/* In passes of values of gated heads. */
+static const struct cuda_backward_fault cuda_value_pass_faults[] = {
+    {"gated",
+     {"products of states of other chunks' ends", "d_log_gate at batch ... but the formula gives",
+      "state_product_reversed",
+      "const copy_element *r = (const copy_element *)call.reversed_states + (sequence * chunks + chunk) * "
+      "size;"}},
+    {"gated",
+     {"products of states with features' weights twice", "d_log_gate at batch ... but the formula gives",
+      "state_product_weight", "total += sum;"}},
+    {"gated",
+     {"dots of other queries", "d_log_gate at batch ... but the formula gives", "output_dot",
+      "to[token ^ (token + 1 < call.length)] = sum;"}},
 };
 
 /* In passes of values that take tokens from the last one on. */

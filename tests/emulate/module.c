@@ -306,6 +306,7 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
         .workspace = cuda_workspace,
         .forward = cuda_forward,
         .saves_den = true,
+        .takes_sequences = true,
         .backward_workspace = cuda_backward_workspace,
         .backward = cuda_backward,
     };

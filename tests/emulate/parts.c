@@ -47,7 +47,7 @@ static int calls_of(emulated_part part)
 {
     static const int calls[EMULATED_PARTS] = {[PART_FUSED] = CLUSTER_CALL,
                                               [PART_LIFT] = LONG_CALL + 2,
-                                              [PART_WINDOW] = EMULATED_CALLS,
+                                              [PART_WINDOW] = SEQUENCES_CALL,
                                               [PART_OTHERS] = WINDOW_CALL};
     return calls[part];
 }
@@ -74,26 +74,34 @@ unsigned emulated_part_calls(emulated_part part)
     return ((1u << calls_of(part)) - 1) & ~(part == PART_WINDOW ? others : 0);
 }
 
-/* Large heads take long: their long calls only; wide ones, too: their short calls, where not all are run. */
+/* Large heads take long: their long calls only. Where not all heads run, wide ones make their short calls, and of the
+ * parts with many heads each makes every second call, the next head the others: every function runs in half of the
+ * calls, every call on half of the heads. */
+static emulated_job job_of(const emulated_fixture *f, emulated_part part, int head, int before)
+{
+    const bool large = f->source[head].facts.features > LARGE;
+    const bool wide = !dear_tests() && f->list.heads[head]->d > WIDE;
+    const bool half = !dear_tests() && !large && !wide && (part == PART_FUSED || part == PART_OTHERS);
+    emulated_job job = {.fixture = f, .head = head, .code = f->source[head].code, .number = head};
+    job.first = large ? LONG_CALL : half ? before % 2 : 0;
+    job.step = half ? 2 : 1;
+    job.end = part == PART_LIFT ? calls_of(part) : SEQUENCES_CALL;
+    if (large || wide)
+        job.end = large ? LONG_CALL + 4 : SHORT;
+    return job;
+}
+
 static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_job *jobs)
 {
     int count = 0, all = 0;
     for (int i = 0; i < f->list.count; i++) {
-        const bool large = f->source[i].facts.features > LARGE;
-        const bool wide = !dear_tests() && f->list.heads[i]->d > WIDE;
         if (part_of(&f->source[i]) != part)
             continue;
         all++;
-        if (dear_tests() || emulated_is_fixed(f->list.heads[i]))
-            jobs[count++] = (emulated_job){.fixture = f,
-                                           .head = i,
-                                           .code = f->source[i].code,
-                                           .number = i,
-                                           .first = large ? LONG_CALL : 0,
-                                           .end = large               ? LONG_CALL + 4
-                                                  : wide              ? SHORT
-                                                  : part == PART_LIFT ? calls_of(part)
-                                                                      : EMULATED_CALLS};
+        if (dear_tests() || emulated_is_fixed(f->list.heads[i])) {
+            jobs[count] = job_of(f, part, i, count);
+            count++;
+        }
     }
     dear_report("heads", count, all);
     return count;

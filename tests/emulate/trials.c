@@ -50,6 +50,7 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1},
     {1, 3, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0, 1},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 2},
+    {3, 9, 2, 1, 2, LAYOUT_PADDED, CHECK_RAGGED, 132, false, 0, 0}, /* SEQUENCES_CALL */
 };
 
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)
@@ -187,7 +188,7 @@ static void run_job(int index, void *argument)
     j->status =
         emulated_open(&emulated, j->code, facts->name, folder, j->fixture->folder, j->brief, &j->error);
     j->seconds[0] = now() - start;
-    for (int i = j->first; i < j->end && !j->status; i++)
+    for (int i = j->first; i < j->end && !j->status; i += j->step ? j->step : 1)
         if (concerns(&emulated.cuda, i)) {
             j->called |= 1u << i;
             j->status = check_call(&emulated, j->fixture->list.heads[j->head], facts, &calls[i], &j->forms,

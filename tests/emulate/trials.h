@@ -29,7 +29,8 @@ enum {
     THREADS_CALL = 18,
     CLUSTER_CALL = 20,
     WINDOW_CALL = 25,
-    EMULATED_CALLS = 30
+    SEQUENCES_CALL = 30, /* of faults alone: test_cuda_emulated_sequences.c has the others */
+    EMULATED_CALLS
 };
 
 typedef struct emulated_fixture {
@@ -49,6 +50,7 @@ typedef struct emulated_job {
     int head;
     const char *code; /* of the head, or a fault in it */
     int first, end;   /* calls */
+    int step;         /* to the next; 0 is 1 */
     int number;       /* of its own */
     bool brief;       /* a fault is found in the first calls */
     /* what became of it */

@@ -122,7 +122,7 @@ class Life(unittest.TestCase):
             mine.close()
             for thread in threads:
                 thread.join()
-            self.assertEqual(mine._calls._free, {}, "nothing holds the kernel any more")
+            self.assertEqual(mine._calls.free, {}, "nothing holds the kernel any more")
             texts = [result for result in results if isinstance(result, str)]
             self.assertEqual(texts, ["mean: is closed: open the head again"] * 2)
             self.assertTrue(all(same_bits(r, expected) for r in results if not isinstance(r, str)))
@@ -161,7 +161,7 @@ class Life(unittest.TestCase):
         mine = fpac.head(SPEC, "plain")
         for length in range(1, 2 * call._MOST_PREPARED):
             mine(*operands(mine.explain(), length, batch=1, heads=1))
-        self.assertLessEqual(len(mine._calls._free), call._MOST_PREPARED)
+        self.assertLessEqual(len(mine._calls.free), call._MOST_PREPARED)
 
     def test_copies_share_the_kernel(self):
         mine = head("mean")
@@ -188,7 +188,7 @@ class Life(unittest.TestCase):
         mine = fpac.head(SPEC, "mean")
         arrays = operands(mine.explain(), 300)
         expected = mine(*arrays, form="chunked")
-        (prepared,) = next(free for key, free in mine._calls._free.items() if key[0] == 1)
+        (prepared,) = next(free for key, free in mine._calls.free.items() if key[0] == 1)
         self.assertGreater(prepared.size, 0)
         prepared.size, prepared.scratch = 1, None
         self.assertTrue(same_bits(mine(*arrays, form="chunked"), expected))

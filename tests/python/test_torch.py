@@ -32,6 +32,24 @@ class Tensors(unittest.TestCase):
         expected, expected_state = mine(*operands(mine.explain(), 40), return_state=True)
         self.assertTrue(same_bits(o.numpy(), expected) and same_bits(state.numpy(), expected_state))
 
+    def test_the_short_way_of_plain_calls_gives_the_same_whatever_the_layouts(self):
+        """o lies like q, like v, or like neither; q and v in any order of axes; a head and its operator."""
+        for name, query_heads in (("mean", 2), ("mean", 4), ("plain", 2), ("plain", 4)):
+            mine = head(name)
+            q, k, v = tensors(mine, 12, query_heads=query_heads)
+            expected = torch.from_numpy(mine(q.numpy(), k.numpy(), v.numpy()))
+            turned = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v)]
+            for arrays in ((q, k, v), turned, (turned[0], k, v), (q, k, turned[2])):
+                for o in (mine(*arrays), torch.ops.fpac.forward(mine.key, *arrays, None, [], None, -1, 0)):
+                    self.assertTrue(torch.equal(o, expected) and o.is_contiguous())
+                    self.assertNotIn(o.data_ptr(), [x.data_ptr() for x in arrays])
+            wanted = mine.new_state(k)
+            first = mine(q[:, :1], k[:, :1], v[:, :1], state=wanted, return_state=True, form="recurrent")
+            for step in (mine.step, lambda *a, key=mine.key: torch.ops.fpac.step(key, *a, None, [])):
+                state = mine.new_state(k)
+                o = step(q[:, :1], k[:, :1], v[:, :1], state)
+                self.assertTrue(torch.equal(o, first[0]) and torch.equal(state, first[1]))
+
     def test_every_dtype(self):
         for name, dtype in NAMES.items():
             mine = head(name)

@@ -237,7 +237,7 @@ class Streams(unittest.TestCase):
         before = torch.cuda.memory_allocated()
         o = mine(*arrays, form="chunked")
         size = o.numel() * o.element_size()
-        (workspace,) = [prepared.size for free in mine._calls._free.values() for prepared in free]
+        (workspace,) = [prepared.size for free in mine._calls.free.values() for prepared in free]
         self.assertGreaterEqual(torch.cuda.max_memory_allocated() - before, size + workspace)
         for _ in range(20):
             o = mine(*arrays, form="chunked")

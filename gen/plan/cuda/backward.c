@@ -202,6 +202,8 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         g->kernel[CUDA_BACKWARD_WEIGHTS] = plain;
     if (plan->passes.width)
         g->kernel[CUDA_BACKWARD_GATHER] = g->kernel[CUDA_BACKWARD_SCATTER] = plain;
+    if (plan->passes.width && head->gate)
+        g->kernel[CUDA_BACKWARD_PASS_GATES] = plain;
     g->kernel[CUDA_BACKWARD_STATE] =
         (struct fpa_cuda_block){CUDA_THREADS, back->state.size, back->state_blocks};
     g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;
@@ -271,8 +273,7 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
             back->query_tokens, 16 * back->query_tiles, back->panel, back->own.size / 1024.0);
     if (back->passes.width)
         fprintf(out,
-                "passes       without states, groups of queries and their like d_q, d_k, d_v are forward "
-                "passes of rows of "
+                "passes       where no state goes in or out gradients are forward passes of rows of "
                 "%d numbers\n",
                 back->passes.width - back->passes.input);
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",

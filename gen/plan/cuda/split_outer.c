@@ -337,6 +337,13 @@ static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
     return work_best_chunk(plan, &geometry, split->query_tokens, MOST);
 }
 
+/* Only gated heads like those that gradients are passes of. */
+static bool leaves_dots(const fpa_head *head)
+{
+    return head->gate && head->causal && head->normalize == FPA_NORMALIZE_NONE && head->dtype == FPA_BF16 &&
+           head->dv % 8 == 0;
+}
+
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
 {
     const fpa_plan *plan = in->plan;
@@ -348,6 +355,7 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
     if (in->rows->element != 2)
         return unsuited(why, "its products are no 16-bit numbers");
     split->columns = cuda_columns(plan->head, MOST_COLUMNS);
+    split->leaves_dots = leaves_dots(plan->head);
     const char *refusal;
     fpa_status status = choose_tiles(in, split, &refusal, error);
     if (status)

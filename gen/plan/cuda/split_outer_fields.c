@@ -59,6 +59,8 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     if (!split->outer.coordinates)
         g->kernel[CUDA_PACK_ROWS] =
             (struct fpa_cuda_block){split->pack.threads, split->pack.bytes, split->pack.blocks};
+    if (split->leaves_dots)
+        g->kernel[CUDA_STATE_PRODUCT] = (struct fpa_cuda_block){PRODUCT_THREADS, 0, 0};
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
     g->vector_rows = split->outer.vector_rows;
@@ -110,7 +112,7 @@ const fpa_field split_outer_fields[] = {
     TABLE("dot_first", outer.dot_first, dots, 1, 1), TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
-    SPLIT(dots_in_turn), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages),
+    SPLIT(dots_in_turn), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages), SPLIT(leaves_dots),
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),

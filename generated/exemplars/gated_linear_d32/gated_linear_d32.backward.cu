@@ -97,6 +97,7 @@ enum {
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
+ *   NAME_state_product      of passes that are gradients: what two walks in opposite directions say of each chunk's end
  *
  * Gradients are a file of their own, which has NAME_gate_scan and
  *
@@ -111,6 +112,7 @@ enum {
  *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
  *   NAME_backward_gather    rows of forward passes that are gradients: queries with d_o, keys with values (some heads)
  *   NAME_backward_scatter   and what such a pass gave, to d_k or d_v
+ *   NAME_backward_pass_gates  d_log_gate of such passes
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
  * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of
@@ -142,7 +144,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 25
+#define FPA_CUDA_KERNELS 27
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -203,8 +205,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
-    int fused_any_column;
+    int fused_any_column; /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -222,7 +223,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 18
+#define FPA_CUDA_VERSION 19
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -284,8 +285,9 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long walk_end;       /* first token that NAME_chunk_state leaves out */
-    long long beside;         /* query heads whose tokens NAME_chunk_output takes in turn */
+    long long
+        walk_end; /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
     long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
                           for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
@@ -299,8 +301,30 @@ struct fpa_cuda_call {
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
+    /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted */
+    const void *dot_rows;
+    long long dot_stride[3];
+    float *dots; /* [column blocks][B][query_heads][length] */
+    /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
+    const void *reversed_states;
+    double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+    /* sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1 and
+     * length
+       is that batch's; strides of the batch's axis are a token's, so that a sequence's place there is its
+     * first token; chunks
+       and segments are of a head: begin / (their tokens) + number is where a sequence has
+     * its first */
+    const void *cu_seqlens;
+    long long cu_seqlens_bytes;
+    long long sequences;
+    long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
+    long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long
+        empty_chunks; /* that a sequence has behind its last one: 1 in the chunked form without a mask */
+    const int *state_in_index, *state_out_index; /* NULL: number b */
+    long long state_in_slots, state_out_slots;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -328,11 +352,22 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
-    /* of forward passes that are gradients: rows [sequences][length][pass_width], q and d_o / n, k and v */
+    /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
+     * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
-    const void *pass_result; /* NAME_backward_scatter: [sequences][length][d, or dv, in whole pieces of 8] */
-    long long pass_reversed; /* 1: from the last token on */
+    float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
+    const void *
+        /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+        pass_result;
+    long long
+        pass_length; /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
+    long long pass_reversed;   /* 1: from the last token on */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
+    /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times their
+     * gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
+    const float *pass_reads, *pass_gives;
+    const double *pass_products;
+    long long pass_blocks, pass_chunk, pass_chunks;
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -549,7 +584,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    18, /* version */
+    19, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -566,6 +601,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* decode_recent */
         { 0, 0, 0 }, /* decode_window */
         { 0, 0, 0 }, /* split_reduction */
+        { 0, 0, 0 }, /* state_product */
         { 0, 0, 0 }, /* backward_outputs */
         { 128, 20512, 2 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
@@ -574,8 +610,9 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
-        { 0, 0, 0 }, /* backward_gather */
-        { 0, 0, 0 }, /* backward_scatter */
+        { 128, 0, 0 }, /* backward_gather */
+        { 128, 0, 0 }, /* backward_scatter */
+        { 128, 0, 0 }, /* backward_pass_gates */
     },
     64, /* features */
     32, /* columns */
@@ -620,9 +657,9 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
-    0, /* pass_width */
-    0, /* pass_values */
-    0, /* pass_input */
+    64, /* pass_width */
+    32, /* pass_values */
+    32, /* pass_input */
     32, /* pass_d */
     32, /* pass_dv */
     { /* work: step, copy, keys, warpgroups, trips */
@@ -641,6 +678,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
@@ -651,6 +689,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
     { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* totals */
 };
@@ -772,9 +811,84 @@ __device__ __forceinline__ const element *values_of(const struct fpa_cuda_call &
     return (const element *)call.v + b * call.v_stride[0] + head * call.v_stride[2];
 }
 
-__device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 b, i64 head)
+/* ---- sequences: which, where and how long they are, and where their states are; here alone ----
+ *
+ * Where lengths differ (call.cu_seqlens) all tokens are one batch; b, a sequence's place on the batch's axis, is then
+ * its first token, and strides say so. What sequences are divided into is counted head by head: sequence `number` has
+ * its parts of so many tokens from b / tokens + number on, and no other one has these. */
+
+struct sequence {
+    i64 b;
+    int number, length;
+};
+
+/* Whatever it says, it stays in the batch. */
+__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
 {
-    return (const state_element *)call.state_in + b * call.state_in_stride[0] + head * call.state_in_stride[1];
+    const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
+        : ((const int *)call.cu_seqlens)[i];
+    return (u32)(offset < 0 ? 0 : offset > call.length ? call.length : offset);
+}
+
+__device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_call &call, u32 number)
+{
+    if (!call.cu_seqlens)
+        return {number, (int)number, (int)call.length};
+    const int begin = (int)offset_of(call, number), left = (int)offset_of(call, number + 1) - begin;
+    return {begin, (int)number, left < 0 ? 0 : left > (int)call.longest ? (int)call.longest : left};
+}
+
+/* The sequence that has part number `at`, or the last one before that. */
+__device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
+{
+    u32 first = 0, end = (u32)call.sequences;
+    while (end - first > 1) {
+        const u32 middle = (first + end) / 2;
+        if (offset_of(call, middle) / tokens + middle <= at)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* A part of a head of a sequence. Where lengths differ it may be behind the end. */
+struct part {
+    struct sequence own;
+    u32 head;
+    int index;
+};
+
+/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each; where lengths differ of a
+ * head. */
+__device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
+                                               i64 tokens)
+{
+    const u32 line = index / parts, at = index % parts;
+    if (!call.cu_seqlens)
+        return {sequence_of(call, line / heads), line % heads, (int)at};
+    const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
+    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+}
+
+/* And the first token's sums of gates, which are kept for whole blocks of 64. */
+__device__ __forceinline__ i64 gate_row_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
+{
+    if (call.cu_seqlens)
+        return head * call.gate_row + (b / 64 + number) * 64;
+    return (number * call.heads + head) * call.gate_row;
+}
+
+/* The states before and behind a sequence: NULL where there is none. */
+__device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 number, i64 head)
+{
+    if (call.state_in && call.state_in_index) {
+        number = call.state_in_index[number];
+        if (number < 0 || number >= call.state_in_slots)
+            return 0;
+    }
+    return call.state_in ? (const state_element *)call.state_in + number * call.state_in_stride[0]
+        + head * call.state_in_stride[1] : 0;
 }
 
 __device__ __forceinline__ const float *log_gates_of(const struct fpa_cuda_call &call, i64 b, i64 head)
@@ -783,12 +897,12 @@ __device__ __forceinline__ const float *log_gates_of(const struct fpa_cuda_call 
 }
 
 /* Running sums of a head's log-gates, as gate_scan leaves them. */
-__device__ __forceinline__ const float2 *gate_sums_of(const struct fpa_cuda_call &call, i64 bh)
+__device__ __forceinline__ const float2 *gate_sums_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
-    return (const float2 *)call.gates + bh * call.gate_row;
+    return (const float2 *)call.gates + gate_row_of(call, b, number, head);
 }
 
-/* A head of keys: number bh of all batches. */
+/* A head of keys, of sequences of one length: number bh of all batches. */
 struct key_head {
     i64 bh, b, head;
 };
@@ -798,7 +912,7 @@ __device__ __forceinline__ struct key_head key_head_of(const struct fpa_cuda_cal
     return {bh, bh / (u32)call.heads, bh % (u32)call.heads};
 }
 
-/* A head of queries: number bh of all batches; and the head whose keys it reads. */
+/* A head of queries, likewise; and the head whose keys it reads. */
 struct query_head {
     i64 b, query_head, head;
 };
@@ -849,11 +963,13 @@ extern "C" __global__ void __launch_bounds__(256)
 gated_linear_d32_gate_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
     __shared__ double warp_sum[8];
-    const struct key_head own = key_head_of(call, blockIdx.x / (u32)call.chunks);
-    const i64 first = blockIdx.x % (u32)call.chunks * call.chunk;
-    const i64 end = first + call.chunk < call.length ? first + call.chunk : call.length;
-    const float *from = log_gates_of(call, own.b, own.head);
-    float2 *sums = (float2 *)call.gates + own.bh * call.gate_row;
+    const struct part at = part_of(call, blockIdx.x, (u32)call.heads, (u32)call.chunks, call.chunk);
+    const struct sequence own = at.own;
+    const i64 first = at.index * call.chunk;
+    const i64 end = first + call.chunk < own.length ? first + call.chunk : own.length;
+    const float *from = log_gates_of(call, own.b, at.head);
+    const i64 row = gate_row_of(call, own.b, own.number, at.head);
+    float2 *sums = (float2 *)call.gates + row;
     const int warp = threadIdx.x >> 5;
     double before = 0;
     for (i64 t = first + threadIdx.x; t - threadIdx.x < end; t += 256) {
@@ -1342,7 +1458,7 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     copy_element *copies = (copy_element *)(walks_back ? back.reversed : back.states) + (i64)place * (chunks + 1)
         * FEATURES16 * COLUMNS;
     const u32 decay = shared + 20256;
-    const float2 *sums = gate_sums_of(call, own.bh);
+    const float2 *sums = gate_sums_of(call, own.b, (int)own.b, own.head);
 
     float c[WARP_UNITS][ALL_TILES][4] = {};
     const state_element *given = walks_back ? (const state_element *)back.d_state_out
@@ -1435,7 +1551,8 @@ gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call 
     if (first >= COPY)
         return;
     const auto chunk_at = [&](int number) { return back.walks_back ? chunks - 1 - number : number; };
-    const float2 *sums = gate_sums_of(call, key_head_of(call, (u32)back.first_sequence + place).bh);
+    const struct key_head own = key_head_of(call, (u32)back.first_sequence + place);
+    const float2 *sums = gate_sums_of(call, own.b, (int)own.b, own.head);
     const auto decay_of = [&](int number) {
         const i64 end = (chunk_at(number) + 1) * call.chunk;
         const float2 last = sums[(end < call.length ? end : call.length) - 1];
@@ -2015,7 +2132,7 @@ gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call c
     const u32 shared = shared_address(), rest = shared + 41760;
     const own_tokens own = {shared, shared + 9248, shared + 21280, first, chunk_end};
     const side own_side = queries_side(call, back, b, query_head);
-    const float2 *sums = gate_sums_of(call, key.bh);
+    const float2 *sums = gate_sums_of(call, key.b, (int)key.b, key.head);
     const u32 own_gates = shared + 19488;
     fetch_gates<QUERY_TOKENS>(own_gates, sums, first, chunk_end);
 
@@ -2093,7 +2210,7 @@ gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call
     const u32 shared = shared_address(), rest = shared + 41760;
     const own_tokens own = {shared, shared + 9248, shared + 21280, first, chunk_end};
     const side own_side = keys_side(call, b, head);
-    const float2 *sums = gate_sums_of(call, key.bh);
+    const float2 *sums = gate_sums_of(call, key.b, (int)key.b, key.head);
     const u32 own_gates = shared + 19488;
     fetch_gates<QUERY_TOKENS>(own_gates, sums, first, chunk_end);
 
@@ -2192,6 +2309,30 @@ __device__ __forceinline__ double boundary_product(const copy_element *s, const 
     return total;
 }
 
+/* to[t] = before + difference(t) + difference(t + 1) + .. of tokens first.. of those before end; by all threads of a
+ * block. */
+template <typename number>
+__device__ __forceinline__ void store_gate_sums(float *to, i64 stride, i64 first, i64 end, double before,
+                                                double *warp_sum, const number &difference)
+{
+    const int warp = threadIdx.x >> 5;
+    for (i64 behind = end; behind > first; behind -= THREADS) {
+        const i64 t = behind - 1 - threadIdx.x;
+        double sum = sum_up_to_lane(t >= first ? difference(t) : 0), total = 0;
+        if ((threadIdx.x & 31) == 31)
+            warp_sum[warp] = sum;
+        __syncthreads();
+        for (int w = 0; w < WARPS; w++) {
+            sum += w < warp ? warp_sum[w] : 0;
+            total += warp_sum[w];
+        }
+        __syncthreads();
+        if (t >= first)
+            to[t * stride] = (float)(before + sum);
+        before += total;
+    }
+}
+
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
 extern "C" __global__ void __launch_bounds__(THREADS)
 gated_linear_d32_backward_gates(const __grid_constant__ struct fpa_cuda_call call,
@@ -2206,30 +2347,204 @@ gated_linear_d32_backward_gates(const __grid_constant__ struct fpa_cuda_call cal
     const double *keys = back.key_sums + own.bh * call.length;
     const double *queries = back.query_sums + (own.b * call.query_heads + own.head * group) * call.length;
     float *to = back.d_log_gate + own.b * back.d_log_gate_stride[0] + own.head * back.d_log_gate_stride[2];
-    const int warp = threadIdx.x >> 5;
     double before = 0;
     if (chunk + 1 < chunks || back.d_state_out)
         before = boundary_product((const copy_element *)back.states + boundary,
                                   (const copy_element *)back.reversed + boundary, warp_sum);
-    for (i64 behind = end; behind > first; behind -= THREADS) {
-        const i64 t = behind - 1 - threadIdx.x;
+    store_gate_sums(to, back.d_log_gate_stride[1], first, end, before, warp_sum, [&](i64 t) {
         double sum = 0;
-        for (i64 member = 0; member < group && t >= first; member++)
+        for (i64 member = 0; member < group; member++)
             sum += queries[member * call.length + t];
-        sum = sum_up_to_lane(t >= first ? sum - keys[t] : 0);
-        if ((threadIdx.x & 31) == 31)
-            warp_sum[warp] = sum;
-        __syncthreads();
-        double total = 0;
-        for (int w = 0; w < WARPS; w++) {
-            sum += w < warp ? warp_sum[w] : 0;
-            total += warp_sum[w];
-        }
-        __syncthreads();
-        if (t >= first)
-            to[t * back.d_log_gate_stride[1]] = (float)(before + sum);
-        before += total;
+        return sum - keys[t];
+    });
+}
+#endif
+
+/* ---- gradients that are forward passes of other heads: their operands, and their results ---- */
+
+enum {
+    PASS_WIDTH = 64,       /* numbers of a gathered row: q or k, */
+    PASS_VALUES = 32,      /* from here on d_o / n or v, then what belongs to the sum of scores */
+    PASS_PIECES = PASS_WIDTH / 8,
+    VALUE_PIECES = (PASS_WIDTH - PASS_VALUES) / 8, /* of a result of values */
+    PASS_TOKENS = FPA_CUDA_PASS_TOKENS /* of a sequence, that a block takes */
+};
+
+/* The sequence and the first token of a block, of those before `length`; `place` counts the launch's sequences. */
+struct pass_block {
+    i64 place;
+    int first, limit;
+};
+
+__device__ __forceinline__ pass_block pass_block_of(int length)
+{
+    const u32 blocks = (length + PASS_TOKENS - 1) / PASS_TOKENS;
+    pass_block at;
+    at.place = blockIdx.x / blocks;
+    at.first = (int)(blockIdx.x % blocks) * PASS_TOKENS;
+    at.limit = at.first + PASS_TOKENS < length ? at.first + PASS_TOKENS : length;
+    return at;
+}
+
+/* Where a token of a sequence is in rows of the workspace. */
+__device__ __forceinline__ i64 pass_row(const struct fpa_cuda_backward &back, i64 place, int token)
+{
+    return place * back.pass_length + (back.pass_reversed ? back.pass_length - 1 - token : token);
+}
+
+/* 8 numbers of a vector from number `first` on, zeros behind it. */
+template <int width> __device__ __forceinline__ uint4 pass_numbers(const element *x, int first, bool aligned)
+{
+    if (aligned && first + 8 <= width)
+        return *(const uint4 *)(x + first);
+    u32 word[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const u32 low = first + 2 * i < width ? x[first + 2 * i] : 0;
+        const u32 high = first + 2 * i + 1 < width ? x[first + 2 * i + 1] : 0;
+        word[i] = low | high << 16;
     }
+    return uint4{word[0], word[1], word[2], word[3]};
+}
+
+/* 8 numbers of a token's row from `column` on. */
+__device__ __forceinline__ uint4 pass_piece(const side &a, bool keys, i64 token, int column)
+{
+    if (column < PASS_VALUES)
+        return pass_numbers<D_IN>(a.rows + token * a.row_stride, column, a.rows_aligned);
+    column -= PASS_VALUES;
+    uint4 piece = pass_numbers<DV>(a.values + token * a.value_stride, column, a.values_aligned);
+    return piece;
+}
+
+/* Rows of a block's queries, or of its keys; zeros behind the last token. */
+template <bool keys>
+__device__ __forceinline__ void pass_gather(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
+                                            const pass_block &at, const side &a)
+{
+    element *to = (element *)(keys ? back.pass_keys : back.pass_queries);
+    for (int i = threadIdx.x; i < (at.limit - at.first) * PASS_PIECES; i += THREADS) {
+        const int token = at.first + i / PASS_PIECES, column = i % PASS_PIECES * 8;
+        *(uint4 *)(to + pass_row(back, at.place, token) * PASS_WIDTH + column) = token < call.length
+            ? pass_piece(a, keys, token, column) : uint4{0, 0, 0, 0};
+    }
+}
+
+/* Log-gates of a block's tokens. From the last token on what fades is what the token behind has left. */
+__device__ __forceinline__ void pass_gather_gates(const struct fpa_cuda_call &call,
+                                                  const struct fpa_cuda_backward &back, const pass_block &at,
+                                                  const float *from)
+{
+    for (int token = at.first + threadIdx.x; token < at.limit; token += THREADS) {
+        const i64 own = token + (back.pass_reversed ? 1 : 0);
+        back.pass_gates[pass_row(back, at.place, token)] = own < call.length ? from[own * call.gate_stride[1]] : 0.0f;
+    }
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
+extern "C" __global__ void __launch_bounds__(THREADS)
+gated_linear_d32_backward_gather(const __grid_constant__ struct fpa_cuda_call call,
+                                 const __grid_constant__ struct fpa_cuda_backward back)
+{
+    const pass_block at = pass_block_of((int)back.pass_length);
+    const i64 number = back.first_sequence + at.place, b = number / call.query_heads;
+    const i64 query_head = number % call.query_heads;
+    const i64 head = query_head / (call.query_heads / call.heads);
+    pass_gather<false>(call, back, at, queries_side(call, back, b, query_head));
+    pass_gather<true>(call, back, at, keys_side(call, b, head));
+    pass_gather_gates(call, back, at, log_gates_of(call, b, head));
+}
+#endif
+
+/* 8 numbers of a result: the sum over query heads that share a key. */
+template <int pieces>
+__device__ __forceinline__ uint4 pass_sum(const struct fpa_cuda_backward &back, i64 place, i64 group, int token,
+                                          int number)
+{
+    const uint4 *from = (const uint4 *)back.pass_result + number;
+    if (group == 1)
+        return from[pass_row(back, place, token) * pieces];
+    float sum[8] = {};
+    for (i64 member = 0; member < group; member++) {
+        const uint4 piece = from[pass_row(back, place * group + member, token) * pieces];
+        const u32 word[4] = {piece.x, piece.y, piece.z, piece.w};
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            sum[2 * e] += low_of(word[e]);
+            sum[2 * e + 1] += high_of(word[e]);
+        }
+    }
+    return uint4{pair_of(sum[0], sum[1]), pair_of(sum[2], sum[3]), pair_of(sum[4], sum[5]), pair_of(sum[6], sum[7])};
+}
+
+/* to <- rows of a result, which have so many pieces. */
+template <int width, int pieces>
+__device__ __forceinline__ void pass_scatter(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
+                                             void *gradient, const long long *stride)
+{
+    enum { PIECES = (width + 7) / 8 };
+    const pass_block at = pass_block_of((int)call.length);
+    const i64 group = call.query_heads / call.heads, sequence = back.first_sequence / group + at.place;
+    const bool aligned = is_aligned(gradient, stride, width);
+    element *to = (element *)gradient + sequence / call.heads * stride[0] + sequence % call.heads * stride[2];
+    for (int i = threadIdx.x; i < (at.limit - at.first) * PIECES; i += THREADS) {
+        const int token = at.first + i / PIECES, column = i % PIECES * 8;
+        const uint4 piece = pass_sum<pieces>(back, at.place, group, token, i % PIECES);
+        element *x = to + token * stride[1] + column;
+        if (aligned) {
+            *(uint4 *)x = piece;
+            continue;
+        }
+        const u32 word[4] = {piece.x, piece.y, piece.z, piece.w};
+#pragma unroll
+        for (int e = 0; e < 8; e++)
+            if (column + e < width)
+                x[e] = (element)(word[e / 2] >> e % 2 * 16);
+    }
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
+extern "C" __global__ void __launch_bounds__(THREADS)
+gated_linear_d32_backward_scatter(const __grid_constant__ struct fpa_cuda_call call,
+                                  const __grid_constant__ struct fpa_cuda_backward back)
+{
+    if (back.scatters_values)
+        pass_scatter<DV, VALUE_PIECES>(call, back, back.d_v, back.d_v_stride);
+    else
+        pass_scatter<D_IN, (D_IN + 7) / 8>(call, back, back.d_k, back.d_k_stride);
+}
+#endif
+
+/* As NAME_backward_gates: what queries read and keys give are dots of passes over the values, forth and back. */
+#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
+extern "C" __global__ void __launch_bounds__(THREADS)
+gated_linear_d32_backward_pass_gates(const __grid_constant__ struct fpa_cuda_call call,
+                                     const __grid_constant__ struct fpa_cuda_backward back)
+{
+    __shared__ double warp_sum[WARPS];
+    const u32 chunks = (u32)back.pass_chunks, chunk = blockIdx.x % chunks;
+    const i64 group = call.query_heads / call.heads, place = blockIdx.x / chunks * group;
+    const i64 sequence = (back.first_sequence + place) / group;
+    const i64 b = sequence / call.heads, head = sequence % call.heads, first = chunk * back.pass_chunk;
+    const i64 end = first + back.pass_chunk < call.length ? first + back.pass_chunk : call.length;
+    const float *gates = log_gates_of(call, b, head);
+    float *to = back.d_log_gate + b * back.d_log_gate_stride[0] + head * back.d_log_gate_stride[2];
+    double before = 0;
+    if (chunk + 1 < chunks) {
+        for (i64 member = 0; member < group; member++)
+            before += back.pass_products[(place + member) * chunks + chunk + 1];
+        before *= power_of_two((float)gate_exponent(gates[end * call.gate_stride[1]]));
+    }
+    store_gate_sums(to, back.d_log_gate_stride[1], first, end, before, warp_sum, [&](i64 t) {
+        double sum = 0;
+        for (i64 block = 0; block < back.pass_blocks; block++)
+            for (i64 member = 0; member < group; member++) {
+                const i64 row = block * back.sequences + place + member;
+                sum += back.pass_reads[row * call.length + t];
+                sum -= back.pass_gives[row * back.pass_length + back.pass_length - 1 - t];
+            }
+        return sum;
+    });
 }
 #endif
 

@@ -43,6 +43,16 @@ struct fpa_launch {
                        state stays as it is (state_out is NULL) */
     float *den;     /* of normalised heads: where the sums of outputs' scores go; NULL: not wanted */
     int64_t den_stride[3]; /* batch, token, head */
+    const void *
+        cu_seqlens; /* NULL: each sequence has `length` tokens. Else [batch + 1], of cu_seqlens_bytes (4 or 8)
+                               each: all sequences lie in batch 0 of the tensors of tokens, number b as their tokens
+                               cu_seqlens[b] .. cu_seqlens[b + 1] - 1, of `total`; none has more than `length` */
+    int64_t cu_seqlens_bytes;
+    int64_t total;
+    const int32_t *state_in_index,
+        *state_out_index;                    /* [batch]: which of the states is a sequence's; negative: none.
+                                                        NULL: number b */
+    int64_t state_in_slots, state_out_slots; /* states that there are, of a (slot, head) each */
 };
 
 /* The arguments of a backward pass. What is NULL is not wanted, and not computed. */

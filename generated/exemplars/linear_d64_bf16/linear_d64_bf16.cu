@@ -94,6 +94,7 @@ enum {
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
+ *   NAME_state_product      of passes that are gradients: what two walks in opposite directions say of each chunk's end
  *
  * Gradients are a file of their own, which has NAME_gate_scan and
  *
@@ -108,6 +109,7 @@ enum {
  *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
  *   NAME_backward_gather    rows of forward passes that are gradients: queries with d_o, keys with values (some heads)
  *   NAME_backward_scatter   and what such a pass gave, to d_k or d_v
+ *   NAME_backward_pass_gates  d_log_gate of such passes
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
  * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of
@@ -139,7 +141,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 25
+#define FPA_CUDA_KERNELS 27
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -200,8 +202,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
-    int fused_any_column;
+    int fused_any_column; /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -219,7 +220,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 18
+#define FPA_CUDA_VERSION 19
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -281,8 +282,9 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long walk_end;       /* first token that NAME_chunk_state leaves out */
-    long long beside;         /* query heads whose tokens NAME_chunk_output takes in turn */
+    long long
+        walk_end; /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
     long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
                           for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
@@ -296,8 +298,30 @@ struct fpa_cuda_call {
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
+    /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted */
+    const void *dot_rows;
+    long long dot_stride[3];
+    float *dots; /* [column blocks][B][query_heads][length] */
+    /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
+    const void *reversed_states;
+    double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+    /* sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1 and
+     * length
+       is that batch's; strides of the batch's axis are a token's, so that a sequence's place there is its
+     * first token; chunks
+       and segments are of a head: begin / (their tokens) + number is where a sequence has
+     * its first */
+    const void *cu_seqlens;
+    long long cu_seqlens_bytes;
+    long long sequences;
+    long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
+    long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long
+        empty_chunks; /* that a sequence has behind its last one: 1 in the chunked form without a mask */
+    const int *state_in_index, *state_out_index; /* NULL: number b */
+    long long state_in_slots, state_out_slots;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -325,11 +349,22 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
-    /* of forward passes that are gradients: rows [sequences][length][pass_width], q and d_o / n, k and v */
+    /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
+     * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
-    const void *pass_result; /* NAME_backward_scatter: [sequences][length][d, or dv, in whole pieces of 8] */
-    long long pass_reversed; /* 1: from the last token on */
+    float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
+    const void *
+        /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+        pass_result;
+    long long
+        pass_length; /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
+    long long pass_reversed;   /* 1: from the last token on */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
+    /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times their
+     * gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
+    const float *pass_reads, *pass_gives;
+    const double *pass_products;
+    long long pass_blocks, pass_chunk, pass_chunks;
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -525,7 +560,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    18, /* version */
+    19, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -542,6 +577,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
         { 256, 73728, 3 }, /* decode_recent */
         { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
+        { 0, 0, 0 }, /* state_product */
         { 0, 0, 0 }, /* backward_outputs */
         { 0, 0, 0 }, /* backward_state */
         { 0, 0, 0 }, /* backward_segments */
@@ -552,6 +588,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
         { 0, 0, 0 }, /* backward_weights */
         { 0, 0, 0 }, /* backward_gather */
         { 0, 0, 0 }, /* backward_scatter */
+        { 0, 0, 0 }, /* backward_pass_gates */
     },
     64, /* features */
     64, /* columns */
@@ -617,6 +654,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
         { { 0, 0, 0, 0 }, { 0, 0, 768, 16384 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
@@ -627,6 +665,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
     { { 32, 81, 242, 4096 }, { 0, 0, 256, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* totals */
 };
@@ -741,35 +780,143 @@ __device__ __forceinline__ element *outputs_of(const struct fpa_cuda_call &call,
     return (element *)call.o + b * call.o_stride[0] + head * call.o_stride[2];
 }
 
-__device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 b, i64 head)
+/* ---- sequences: which, where and how long they are, and where their states are; here alone ----
+ *
+ * Where lengths differ (call.cu_seqlens) all tokens are one batch; b, a sequence's place on the batch's axis, is then
+ * its first token, and strides say so. What sequences are divided into is counted head by head: sequence `number` has
+ * its parts of so many tokens from b / tokens + number on, and no other one has these. */
+
+struct sequence {
+    i64 b;
+    int number, length;
+};
+
+/* Whatever it says, it stays in the batch. */
+__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
 {
-    return (const state_element *)call.state_in + b * call.state_in_stride[0] + head * call.state_in_stride[1];
+    const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
+        : ((const int *)call.cu_seqlens)[i];
+    return (u32)(offset < 0 ? 0 : offset > call.length ? call.length : offset);
 }
 
-__device__ __forceinline__ state_element *final_state(const struct fpa_cuda_call &call, i64 b, i64 head)
+__device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_call &call, u32 number)
 {
-    return (state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1];
+    if (!call.cu_seqlens)
+        return {number, (int)number, (int)call.length};
+    const int begin = (int)offset_of(call, number), left = (int)offset_of(call, number + 1) - begin;
+    return {begin, (int)number, left < 0 ? 0 : left > (int)call.longest ? (int)call.longest : left};
 }
 
-/* A head of keys: number bh of all batches. */
+/* The sequence that has part number `at`, or the last one before that. */
+__device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
+{
+    u32 first = 0, end = (u32)call.sequences;
+    while (end - first > 1) {
+        const u32 middle = (first + end) / 2;
+        if (offset_of(call, middle) / tokens + middle <= at)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* A part of a head of a sequence. Where lengths differ it may be behind the end. */
+struct part {
+    struct sequence own;
+    u32 head;
+    int index;
+};
+
+/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each; where lengths differ of a
+ * head. */
+__device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
+                                               i64 tokens)
+{
+    const u32 line = index / parts, at = index % parts;
+    if (!call.cu_seqlens)
+        return {sequence_of(call, line / heads), line % heads, (int)at};
+    const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
+    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+}
+
+/* The first chunk of a head of a sequence, among all; the first segment. */
+__device__ __forceinline__ i64 first_chunk_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
+{
+    if (call.cu_seqlens)
+        return head * call.chunks + (u32)b / (u32)call.chunk + number;
+    return (number * call.heads + head) * call.chunks;
+}
+
+__device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head,
+                                                i64 segments)
+{
+    if (call.cu_seqlens)
+        return head * segments + (u32)b / (u32)call.segment_tokens + number;
+    return (number * call.heads + head) * segments;
+}
+
+/* Chunks and segments of a sequence. */
+__device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
+{
+    return call.cu_seqlens ? ((u32)length + (u32)call.chunk - 1) / (u32)call.chunk : (int)call.chunks;
+}
+
+__device__ __forceinline__ int count_segments(const struct fpa_cuda_call &call, int length)
+{
+    return !call.cu_seqlens ? (int)call.segments : length > 0 ? ((u32)length - 1) / (u32)call.segment_tokens + 1 : 1;
+}
+
+/* The first token that chunk_state leaves out. */
+__device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int length)
+{
+    if (!call.cu_seqlens)
+        return (int)call.walk_end;
+    return call.walk_end ? length : length > 0 ? (length - 1) / (int)call.chunk * (int)call.chunk : 0;
+}
+
+/* The states before and behind a sequence: NULL where there is none. */
+__device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 number, i64 head)
+{
+    if (call.state_in && call.state_in_index) {
+        number = call.state_in_index[number];
+        if (number < 0 || number >= call.state_in_slots)
+            return 0;
+    }
+    return call.state_in ? (const state_element *)call.state_in + number * call.state_in_stride[0]
+        + head * call.state_in_stride[1] : 0;
+}
+
+__device__ __forceinline__ state_element *final_state(const struct fpa_cuda_call &call, i64 number, i64 head)
+{
+    if (call.state_out && call.state_out_index) {
+        number = call.state_out_index[number];
+        if (number < 0 || number >= call.state_out_slots)
+            return 0;
+    }
+    return call.state_out ? (state_element *)call.state_out + number * call.state_out_stride[0]
+        + head * call.state_out_stride[1] : 0;
+}
+
+__device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, i64 number)
+{
+    return given_state(call, number, 0) != 0;
+}
+
+/* A head of keys, of sequences of one length: number bh of all batches. */
 struct key_head {
     i64 bh, b, head;
 };
 
-__device__ __forceinline__ struct key_head key_head_of(const struct fpa_cuda_call &call, u32 bh)
-{
-    return {bh, bh / (u32)call.heads, bh % (u32)call.heads};
-}
-
-/* A head of queries: number bh of all batches; and the head whose keys it reads. */
+/* A head of queries, likewise; and the head whose keys it reads. */
 struct query_head {
     i64 b, query_head, head;
 };
 
-__device__ __forceinline__ struct query_head query_head_of(const struct fpa_cuda_call &call, u32 bh)
+/* The head whose keys a head of queries reads. */
+__device__ __forceinline__ u32 key_head_for(const struct fpa_cuda_call &call, u32 query_head)
 {
-    const u32 query_heads = (u32)call.query_heads, query_head = bh % query_heads;
-    return {bh / query_heads, query_head, query_head / (query_heads / (u32)call.heads)};
+    return query_head / ((u32)call.query_heads / (u32)call.heads);
 }
 
 /* The first of those that read the same keys: it leaves the state. */
@@ -1245,23 +1392,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
 linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
 {
     const int block = blockIdx.x % COLUMN_BLOCKS, slice = blockIdx.x / COLUMN_BLOCKS % SLICES;
-    const u32 walk = blockIdx.x / (COLUMN_BLOCKS * SLICES), segments = (u32)call.segments;
-    const u32 segment = walk % segments;
-    const struct key_head own = key_head_of(call, walk / segments);
+    const struct part at = part_of(call, blockIdx.x / (COLUMN_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
+                                   call.segment_tokens);
+    const struct sequence own = at.own;
+    const int segment = at.index;
+    const i64 head = at.head;
+    if (segment >= count_segments(call, own.length))
+        return;
     const int unit = (slice * WARPS + (threadIdx.x >> 5)) * WARP_UNITS;
-    const element *k = keys_of(call, own.b, own.head);
-    const element *v = values_of(call, own.b, own.head);
+    const element *k = keys_of(call, own.b, head);
+    const element *v = values_of(call, own.b, head);
     const bool k_aligned = is_aligned(call.k, call.k_stride, D_IN), v_aligned = is_aligned(call.v, call.v_stride, DV);
     const u32 shared = shared_address(), raw = shared, values = shared + 18432;
     const int first_chunk = segment * (int)call.segment_chunks, chunk_tokens = (int)call.chunk;
-    const int end_chunk = first_chunk + call.segment_chunks < call.chunks ? first_chunk + (int)call.segment_chunks
-        : (int)call.chunks;
-    const int segment_end = end_chunk * call.chunk < call.walk_end ? end_chunk * chunk_tokens : (int)call.walk_end;
+    const int chunks = count_chunks(call, own.length), walk_end = walk_end_of(call, own.length);
+    const int end_chunk = first_chunk + call.segment_chunks < chunks ? first_chunk + (int)call.segment_chunks : chunks;
+    const int segment_end = end_chunk * call.chunk < walk_end ? end_chunk * chunk_tokens : walk_end;
 
     float c[WARP_UNITS][ALL_TILES][4] = {};
-    const bool given = segment == 0 && call.state_in;
+    const bool given = segment == 0 && is_given(call, own.number);
     if (given)
-        load_state(c, given_state(call, own.b, own.head), unit, block);
+        load_state(c, given_state(call, own.number, head), unit, block);
     u32 row[FACTORS][WARP_UNITS];
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
@@ -1279,8 +1430,8 @@ linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
     int stage = 0;
     for (int chunk = first_chunk; chunk < end_chunk; chunk++) {
         if (call.states && (chunk > first_chunk || given))
-            store_copy(c, (copy_element *)call.states + (own.bh * call.chunks + chunk) * FEATURES16 * COLUMNS, unit,
-                       block);
+            store_copy(c, (copy_element *)call.states + (first_chunk_of(call, own.b, own.number, head) + chunk)
+                       * FEATURES16 * COLUMNS, unit, block);
         const int chunk_end = segment_end - chunk * chunk_tokens > chunk_tokens ? (chunk + 1) * chunk_tokens
             : segment_end;
         for (int first = chunk * chunk_tokens; first < chunk_end; first += PANEL) {
@@ -1300,9 +1451,10 @@ linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
     }
     copy_wait<0>();
     if (call.totals)
-        store_total(c, call.totals + (own.bh * call.segments + segment) * FEATURES16 * COLUMNS, unit, block);
-    else if (call.state_out)
-        store_state(c, final_state(call, own.b, own.head), unit, block);
+        store_total(c, call.totals + (first_segment_of(call, own.b, own.number, head, call.segments) + segment)
+                    * FEATURES16 * COLUMNS, unit, block);
+    else if (final_state(call, own.number, head))
+        store_state(c, final_state(call, own.number, head), unit, block);
 }
 #endif
 
@@ -1356,28 +1508,34 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
 extern "C" __global__ void __launch_bounds__(256, 2)
 linear_d64_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
-    const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048, segments = (u32)call.segments;
+    const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048;
     const int element = (blockIdx.x % blocks * 256 + threadIdx.x) * CARRIED;
-    const i64 size = COPY_ROWS * COLUMNS, segment = blockIdx.x / blocks % segments;
-    const struct key_head own = key_head_of(call, blockIdx.x / blocks / segments);
+    const struct part at = part_of(call, blockIdx.x / blocks, (u32)call.heads, (u32)call.segments, call.segment_tokens);
+    const struct sequence own = at.own;
+    const i64 size = COPY_ROWS * COLUMNS, segment = at.index, head = at.head;
+    const int segments = count_segments(call, own.length), chunks = count_chunks(call, own.length);
+    if (segment >= segments)
+        return;
     if (element >= size)
         return;
-    const float *totals = call.totals + own.bh * call.segments * size + element;
+    const float *totals = call.totals + first_segment_of(call, own.b, own.number, head, call.segments) * size + element;
     float base[CARRIED] = {};
 #pragma unroll 4
     for (i64 s = 0; s < segment; s++)
         add_total(base, totals + s * size);
     if (segment > 0) {
         const i64 first = segment * call.segment_chunks;
-        const i64 end = first + call.segment_chunks < call.chunks ? first + call.segment_chunks : call.chunks;
-        copy_element *copies = (copy_element *)call.states + own.bh * call.chunks * size + element;
+        const i64 end = first + call.segment_chunks < chunks ? first + call.segment_chunks : chunks;
+        copy_element *copies = (copy_element *)call.states + first_chunk_of(call, own.b, own.number, head) * size
+            + element;
 #pragma unroll 4
         for (i64 chunk = first; chunk < end; chunk++)
             add_base(copies + chunk * size, base, chunk == first);
     }
-    if (segment == call.segments - 1 && call.state_out) {
+    state_element *final = final_state(call, own.number, head);
+    if (segment == segments - 1 && final) {
         add_total(base, totals + segment * size);
-        store_final(final_state(call, own.b, own.head), base, element);
+        store_final(final, base, element);
     }
 }
 #endif
@@ -1496,17 +1654,27 @@ __device__ __forceinline__ void store_output(const float (*c)[ALL_TILES][4], u32
     flush_output<tiles>(shared, o, stride, count, block, aligned);
 }
 
+/* QUERY_TOKENS queries of one head, from the last ones of a sequence, or of all, on. */
+__device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call &call, u32 item)
+{
+    const u32 blocks = (u32)(call.cu_seqlens ? call.length / QUERY_TOKENS + call.sequences
+                             : (call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
+    const u32 place = item % blocks;
+    return part_of(call, item - place + blocks - 1 - place, (u32)call.query_heads, blocks, QUERY_TOKENS);
+}
+
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_OUTPUT)
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 linear_d64_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
 {
     /* the last blocks of a chunk have the most keys: they start first */
-    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
     const int block = blockIdx.x % COLUMN_BLOCKS;
-    const int length = (int)call.length, first = (blocks - 1 - blockIdx.x / COLUMN_BLOCKS % blocks) * QUERY_TOKENS;
-    const struct query_head own = query_head_of(call, blockIdx.x / COLUMN_BLOCKS / blocks);
-    const i64 b = own.b, query_head = own.query_head;
-    const i64 head = own.head;
+    const struct part at = query_part_of(call, blockIdx.x / COLUMN_BLOCKS);
+    const int length = at.own.length, first = at.index * QUERY_TOKENS, number = at.own.number;
+    const i64 b = at.own.b, query_head = at.head;
+    const i64 head = key_head_for(call, at.head);
+    if (first >= length)
+        return;
     const int chunk = first / (int)call.chunk, first_key = chunk * (int)call.chunk;
     const element *q = queries_of(call, b, query_head);
     const element *k = keys_of(call, b, head);
@@ -1529,8 +1697,8 @@ linear_d64_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
     pack_queries(shared, shared + 17952, length - first);
 
     float c[QUERY_TILES][ALL_TILES][4] = {};
-    if (chunk > 0 || call.state_in) {
-        const copy_element *s = (const copy_element *)call.states + ((b * call.heads + head) * call.chunks + chunk)
+    if (chunk > 0 || is_given(call, number)) {
+        const copy_element *s = (const copy_element *)call.states + (first_chunk_of(call, b, number, head) + chunk)
             * (i64)FEATURES16 * COLUMNS;
         read_state(c, s + block * 8 * ALL_TILES, a.queries, shared + 17952);
     }
@@ -1588,20 +1756,22 @@ __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const floa
 
 /* The state after the last segment goes to the caller, or to launches that come later: other blocks may still have to
  * read the initial state, which may lie where the final one goes. */
-__device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4], i64 b,
-                                            i64 head, int unit, int block)
+__device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4],
+                                            i64 number, i64 head, int unit, int block)
 {
     if (call.partial)
-        store_total(c, call.partial + (b * call.heads + head) * FEATURES16 * COLUMNS, unit, block);
+        store_total(c, call.partial + (number * call.heads + head) * FEATURES16 * COLUMNS, unit, block);
     else
-        store_state(c, final_state(call, b, head), unit, block);
+        store_state(c, final_state(call, number, head), unit, block);
 }
 
 struct fused_walk {
     int block, column, unit;     /* of columns, its first one; first unit of the warp */
     int segment, start, end;     /* of the sequence; its tokens */
     int warp_query;              /* of a panel */
-    i64 b, query_head, head, bh;
+    struct sequence own;
+    int segments;
+    i64 b, query_head, head;
     const element *q, *k, *v;
     element *o;
     bool q_aligned, k_aligned, v_aligned, o_aligned;
@@ -1612,22 +1782,37 @@ struct fused_walk {
 __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cuda_call &call)
 {
     struct fused_walk w;
-    const u32 walk = blockIdx.x / COLUMN_BLOCKS, sequences = (u32)(call.batch * call.query_heads);
-    const struct query_head own = query_head_of(call, walk % sequences);
-    const int length = (int)call.length, segment_tokens = (int)call.segment_chunks * (int)call.chunk;
+    /* first segments first: they wait for no totals */
+    const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)(call.batch * call.query_heads);
+    const u32 segments = (u32)call.segments;
+    const struct part at = part_of(call, walk % lines * segments + walk / lines, (u32)call.query_heads, segments,
+                                   call.segment_tokens);
+    const int length = at.own.length, segment_tokens = (int)call.segment_chunks * (int)call.chunk;
     w.block = blockIdx.x % COLUMN_BLOCKS, w.column = w.block * COLUMN_TILES * 8;
     w.unit = (threadIdx.x >> 5) * WARP_UNITS, w.warp_query = (threadIdx.x >> 5) * FUSED_TILES * 16;
-    w.segment = walk / sequences; /* first segments first: they wait for no totals */
+    w.own = at.own, w.segment = at.index, w.segments = count_segments(call, length);
     w.start = w.segment * segment_tokens;
     w.end = length - w.start > segment_tokens ? w.start + segment_tokens : length;
-    w.b = own.b, w.query_head = own.query_head, w.head = own.head, w.bh = own.b * call.heads + own.head;
+    w.b = at.own.b, w.query_head = at.head, w.head = key_head_for(call, at.head);
     w.q = queries_of(call, w.b, w.query_head), w.k = keys_of(call, w.b, w.head), w.v = values_of(call, w.b, w.head);
     w.o = outputs_of(call, w.b, w.query_head);
     w.q_aligned = is_aligned(call.q, call.q_stride, D_IN), w.k_aligned = is_aligned(call.k, call.k_stride, D_IN);
     w.v_aligned = is_aligned(call.v, call.v_stride, DV), w.o_aligned = is_aligned(call.o, call.o_stride, DV);
     w.totals = false;
-    w.given = !w.totals && (w.segment > 0 || call.state_in);
+    w.given = !w.totals && (w.segment > 0 || is_given(call, w.own.number));
     return w;
+}
+
+/* Where a sequence's totals begin: of all segments but the last, of which launches for totals have no more. */
+__device__ __forceinline__ i64 first_total_of(const struct fpa_cuda_call &call, const struct fused_walk &w)
+{
+    return first_segment_of(call, w.b, w.own.number, w.head, call.segments - (call.cu_seqlens || w.totals ? 0 : 1));
+}
+
+/* A block without work: behind a sequence's end, or of a last segment, whose total nobody wants. */
+__device__ __forceinline__ bool is_idle(const struct fpa_cuda_call &call, const struct fused_walk &w)
+{
+    return call.cu_seqlens && w.segment >= w.segments - (w.totals ? 1 : 0);
 }
 
 /* The state before the segment: the call's, and the totals of the segments before. */
@@ -1635,10 +1820,10 @@ __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const stru
                                             const struct fused_walk &w)
 {
     const int before = w.totals ? 0 : w.segment; /* segments whose totals are added */
-    if (w.segment == 0 && call.state_in)
-        load_state(c, given_state(call, w.b, w.head), w.unit, w.block);
+    if (w.segment == 0 && is_given(call, w.own.number))
+        load_state(c, given_state(call, w.own.number, w.head), w.unit, w.block);
     for (int s = 0; s < before; s++)
-        add_segment(c, call.totals + (w.bh * (call.segments - 1) + s) * (i64)FEATURES16 * COLUMNS, w.unit, w.block);
+        add_segment(c, call.totals + (first_total_of(call, w) + s) * (i64)FEATURES16 * COLUMNS, w.unit, w.block);
 }
 
 /* The state behind it: a total, or the final state. */
@@ -1646,9 +1831,9 @@ __device__ __forceinline__ void end_fused(const float (*c)[ALL_TILES][4], const 
                                           const struct fused_walk &w)
 {
     if (w.totals)
-        store_total(c, call.totals + (w.bh * call.segments + w.segment) * FEATURES16 * COLUMNS, w.unit, w.block);
-    else if (w.segment == call.segments - 1 && call.state_out && leads_group(call, w.query_head))
-        leave_state(call, c, w.b, w.head, w.unit, w.block);
+        store_total(c, call.totals + (first_total_of(call, w) + w.segment) * FEATURES16 * COLUMNS, w.unit, w.block);
+    else if (w.segment == w.segments - 1 && final_state(call, w.own.number, w.head) && leads_group(call, w.query_head))
+        leave_state(call, c, w.own.number, w.head, w.unit, w.block);
 }
 
 /* The state -> shared memory, as queries read it: a row of TILE_PITCH bytes a feature. */
@@ -1680,6 +1865,8 @@ linear_d64_bf16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
 {
     enum { RAW = PANEL * RAW_PITCH, VALUES = PANEL * VALUE_PITCH };
     const struct fused_walk w = find_fused_walk(call);
+    if (is_idle(call, w))
+        return;
     const u32 shared = shared_address();
     const u32 raw_queries = shared, raw_keys = raw_queries + 2 * RAW, values = shared + 36864;
     const u32 tiles = shared + 55296;
@@ -1808,6 +1995,7 @@ __device__ __forceinline__ float *step_ring(void)
 /* A block's work. */
 struct step_task {
     int batch, head, slice;
+    int number, length; /* of the sequence, whose place in the batch is `batch` */
     int first, count; /* its features */
     /* now */
     int query;   /* first query head of this pass */
@@ -1835,10 +2023,12 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
     }
     task.batch = 0;
     task.head = head;
-    if (call.batch > 1) {
+    if (call.sequences > 1) {
         task.batch = head / (int)call.heads;
         task.head = head % (int)call.heads;
     }
+    const struct sequence own = sequence_of(call, (u32)task.batch);
+    task.batch = (int)own.b, task.number = own.number, task.length = own.length;
     task.first = task.slice * share;
     task.count = FEATURES - task.first < share ? FEATURES - task.first : share;
     return task;
@@ -2249,14 +2439,38 @@ __device__ __forceinline__ void step_rows(const number *from, number *to, const 
 __device__ __forceinline__ float *step_part(const struct fpa_cuda_call &call, long long batch, long long query,
                                                    long long token, long long slice)
 {
-    return call.partial + (((batch * call.query_heads + query) * call.length + token) * call.slices + slice)
-        * STEP_COLUMNS;
+    const long long row = call.cu_seqlens ? query * call.length + batch + token : (batch * call.query_heads + query)
+        * call.length + token;
+    return call.partial + (row * call.slices + slice) * STEP_COLUMNS;
 }
 
 __device__ __forceinline__ element *step_output(const struct fpa_cuda_call &call, long long batch, long long query,
                                                        long long token)
 {
     return (element *)call.o + batch * call.o_stride[0] + token * call.o_stride[1] + query * call.o_stride[2];
+}
+
+/* An output row, of all that a call has. Where lengths differ some may be no sequence's. */
+struct output_row {
+    long long token, query, batch;
+    bool there;
+};
+
+__device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda_call &call, u32 row)
+{
+    const long long token = row % call.length, line = row / call.length;
+    if (!call.cu_seqlens)
+        return {token, line % call.query_heads, line / call.query_heads, true};
+    u32 first = 0, end = (u32)call.sequences; /* the last one that begins at the token or before */
+    while (end - first > 1) {
+        const u32 middle = (first + end) / 2;
+        if (offset_of(call, middle) <= token)
+            first = middle;
+        else
+            end = middle;
+    }
+    const struct sequence own = sequence_of(call, first);
+    return {token - own.b, line, own.b, token >= own.b && token < own.b + own.length};
 }
 
 /* Leave the threads' sums where step_finish adds them up. Threads of a warp with the same columns add theirs first,
@@ -2412,12 +2626,11 @@ __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cu
                                                                     const struct step_task &task)
 {
     struct step_states states = {};
-    if (call.state_in)
-        states.in = given_state(call, task.batch, task.head);
-    if (call.state_out)
-        states.out = final_state(call, task.batch, task.head);
-    if (call.length > 1)
-        states.running = call.running + (task.batch * call.heads + task.head) * (long long)STEP_STATE;
+    if (is_given(call, task.number))
+        states.in = given_state(call, task.number, task.head);
+    states.out = final_state(call, task.number, task.head);
+    if (call.longest > 1)
+        states.running = call.running + (task.number * call.heads + task.head) * (long long)STEP_STATE;
     /* the running state is: its rows are, in a workspace that is */
     states.wide = ((unsigned long long)states.in | (unsigned long long)states.out) % 16 == 0 || states.running;
     return states;
@@ -2556,13 +2769,13 @@ linear_d64_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
     __shared__ struct step_states states;
     struct step_names<STEP_AHEAD> names;
     step_start(call, task, states, names);
-    if (call.length == 0)
+    if (task.length == 0)
         step_copy(task, states.in, states.out);
     step_copy(task, states.in, states.running);
     if (states.running)
         __syncthreads(); /* other threads read it */
 #pragma unroll 1
-    for (long long token = 0; token < call.length; token++)
+    for (long long token = 0; token < task.length; token++)
         step_token(call, task, states, names, token);
     if (states.running)
         step_copy(task, states.running, states.out);
@@ -2889,8 +3102,10 @@ linear_d64_bf16_split_reduction(const __grid_constant__ struct fpa_cuda_call cal
 {
     launch_next();
     wait_for_last();
-    const long long row = blockIdx.x, token = row % call.length;
-    const long long query = row / call.length % call.query_heads, batch = row / call.length / call.query_heads;
+    const struct output_row row = output_row_of(call, blockIdx.x);
+    const long long token = row.token, query = row.query, batch = row.batch;
+    if (!row.there)
+        return;
     const float *parts = step_part(call, batch, query, token, 0);
     element *o = step_output(call, batch, query, token);
     for (int column = threadIdx.x; column < DV; column += SPLIT_REDUCTION_THREADS)

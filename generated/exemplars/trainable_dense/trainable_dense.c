@@ -135,6 +135,16 @@ struct fpa_launch {
                        state stays as it is (state_out is NULL) */
     float *den;     /* of normalised heads: where the sums of outputs' scores go; NULL: not wanted */
     int64_t den_stride[3]; /* batch, token, head */
+    const void *
+        cu_seqlens; /* NULL: each sequence has `length` tokens. Else [batch + 1], of cu_seqlens_bytes (4 or 8)
+                               each: all sequences lie in batch 0 of the tensors of tokens, number b as their tokens
+                               cu_seqlens[b] .. cu_seqlens[b + 1] - 1, of `total`; none has more than `length` */
+    int64_t cu_seqlens_bytes;
+    int64_t total;
+    const int32_t *state_in_index,
+        *state_out_index;                    /* [batch]: which of the states is a sequence's; negative: none.
+                                                        NULL: number b */
+    int64_t state_in_slots, state_out_slots; /* states that there are, of a (slot, head) each */
 };
 
 /* The arguments of a backward pass. What is NULL is not wanted, and not computed. */
@@ -1560,7 +1570,7 @@ static int64_t group_of(const struct fpa_launch *a)
 /* Partial results are kept apart only where several threads share a head. */
 static int64_t partials_for(const struct fpa_launch *a, int threads)
 {
-    return a->batch * a->heads % threads ? SLICES : WAITING;
+    return a->cu_seqlens || a->batch * a->heads % threads ? SLICES : WAITING;
 }
 
 static size_t work_size(const struct fpa_launch *a, int threads)
@@ -1629,6 +1639,101 @@ static void state_load(const struct fpa_launch *a, int64_t b, int64_t h, float *
 static void state_store(const struct fpa_launch *a, int64_t b, int64_t h, const float *s)
 {
     (void)a, (void)b, (void)h, (void)s; /* it ran in place */
+}
+
+/* ---- sequences of a call ---- */
+
+static int64_t offset_of(const struct fpa_launch *a, int64_t i)
+{
+    return a->cu_seqlens_bytes == 8 ? ((const int64_t *)a->cu_seqlens)[i] : ((const int32_t *)a->cu_seqlens)[i];
+}
+
+/* Tokens of sequence b, and how many tokens come before it in its batch. */
+static int64_t sequence_length(const struct fpa_launch *a, int64_t b)
+{
+    return a->cu_seqlens ? offset_of(a, b + 1) - offset_of(a, b) : a->length;
+}
+
+static int64_t sequence_begin(const struct fpa_launch *a, int64_t b)
+{
+    return a->cu_seqlens ? offset_of(a, b) : 0;
+}
+
+/* A sequence's state among those of a tensor; negative: none. */
+static int64_t slot_of(const int32_t *index, int64_t b)
+{
+    return index ? index[b] : b;
+}
+
+/* Where token `begin` of batch b is, in elements. */
+static int64_t token_place(const int64_t *stride, int64_t b, int64_t begin)
+{
+    return b * stride[0] + begin * stride[1];
+}
+
+static void find_tokens(const struct fpa_launch *a, int64_t b, int64_t begin, struct fpa_launch *own)
+{
+    if (a->query_heads) {
+        own->q = (const stored *)a->q + token_place(a->q_stride, b, begin);
+        own->o = (stored *)a->o + token_place(a->o_stride, b, begin);
+    }
+    own->k = (const stored *)a->k + token_place(a->k_stride, b, begin);
+    own->v = (const stored *)a->v + token_place(a->v_stride, b, begin);
+    own->log_gate = a->log_gate ? a->log_gate + token_place(a->gate_stride, b, begin) : NULL;
+    own->positions = a->positions ? a->positions + token_place(a->position_stride, b, begin) : NULL;
+    own->key_mask = a->key_mask ? a->key_mask + token_place(a->key_mask_stride, b, begin) : NULL;
+    own->den = a->den ? a->den + token_place(a->den_stride, b, begin) : NULL;
+}
+
+static void find_states(const struct fpa_launch *a, int64_t b, struct fpa_launch *own)
+{
+    const int64_t in = slot_of(a->state_in_index, b), out = slot_of(a->state_out_index, b);
+    own->state_in = a->state_in && in >= 0 ? (const state_stored *)a->state_in + in * a->state_in_stride[0] : NULL;
+    own->state_out = a->state_out && out >= 0 ? (state_stored *)a->state_out + out * a->state_out_stride[0] : NULL;
+}
+
+/* Sequence b as a call of one: in `own`. Where all are alike it is the call itself, of which it is number b. */
+static const struct fpa_launch *sequence_of(const struct fpa_launch *a, int64_t b, struct fpa_launch *own)
+{
+    if (!a->cu_seqlens && !a->state_in_index && !a->state_out_index)
+        return a;
+    *own = *a;
+    own->batch = 1;
+    own->length = sequence_length(a, b);
+    own->cu_seqlens = NULL;
+    own->state_in_index = own->state_out_index = NULL;
+    find_tokens(a, a->cu_seqlens ? 0 : b, sequence_begin(a, b), own);
+    find_states(a, b, own);
+    return own;
+}
+
+/* Spans of tokens that sequences are divided into: those of sequence b begin with span_start. Some are behind its end
+ * where lengths differ. */
+struct span {
+    int64_t b, first; /* token */
+};
+
+static int64_t span_start(const struct fpa_launch *a, int64_t tokens, int64_t b)
+{
+    return a->cu_seqlens ? offset_of(a, b) / tokens + b : b * ((a->length + tokens - 1) / tokens);
+}
+
+static int64_t count_spans(const struct fpa_launch *a, int64_t tokens)
+{
+    return span_start(a, tokens, a->batch);
+}
+
+static struct span span_at(const struct fpa_launch *a, int64_t tokens, int64_t number)
+{
+    int64_t b = 0, end = a->batch;
+    while (end - b > 1) {
+        const int64_t middle = (b + end) / 2;
+        if (span_start(a, tokens, middle) <= number)
+            b = middle;
+        else
+            end = middle;
+    }
+    return (struct span){b, (number - span_start(a, tokens, b)) * tokens};
 }
 
 /* ---- one tile: what a chunk reads from the state, what it adds to it ---- */
@@ -1976,28 +2081,31 @@ static void parallel_unit(const struct fpa_launch *a, const struct unit *u, cons
         store_panel(a, u->b, u->first + i * T, u->query_head, block_tokens(u->tokens, i), w->o + i * OUT);
 }
 
-/* Units are dealt out from the longest: the last tokens see the most keys. */
+/* Units are dealt out from the last tokens, which see the most keys. */
 static void parallel_units(const struct fpa_launch *a, int threads)
 {
-    const int64_t span = QUERY_BLOCKS * T, spans = (a->length + span - 1) / span;
-    const int64_t streams = a->batch * a->query_heads;
+    const int64_t span = QUERY_BLOCKS * T, spans = count_spans(a, span), units = spans * a->query_heads;
 #ifdef _OPENMP
-    const int workers = spans * streams < threads ? (int)larger(spans * streams, 1) : threads;
+    const int workers = units < threads ? (int)larger(units, 1) : threads;
 #pragma omp parallel for num_threads(workers) schedule(dynamic)
 #endif
-    for (int64_t i = 0; i < spans * streams; i++) {
+    for (int64_t i = 0; i < units; i++) {
         struct work w;
-        struct unit u = {.b = i % streams / a->query_heads, .query_head = i % a->query_heads};
+        struct fpa_launch own;
+        const struct span at = span_at(a, span, spans - 1 - i / a->query_heads);
+        const struct fpa_launch *s = sequence_of(a, at.b, &own);
+        struct unit u = {.b = s == a ? at.b : 0, .query_head = i % a->query_heads, .first = at.first};
 #ifdef _OPENMP
         work_at(a, threads, omp_get_thread_num(), &w);
 #else
         work_at(a, threads, 0, &w);
 #endif
+        if (u.first >= s->length)
+            continue;
         u.h = u.query_head / group_of(a);
-        u.first = (spans - 1 - i / streams) * span;
-        u.tokens = (int)(a->length - u.first < span ? a->length - u.first : span);
+        u.tokens = (int)(s->length - u.first < span ? s->length - u.first : span);
         u.blocks = (u.tokens + T - 1) / T;
-        parallel_unit(a, &u, &w);
+        parallel_unit(s, &u, &w);
     }
 }
 
@@ -2231,11 +2339,21 @@ static void recurrent_head(const struct fpa_launch *a, int64_t index, const stru
 typedef void head_form(const struct fpa_launch *a, int64_t index, const struct work *shared,
                        const struct work *mine, int rank, int team);
 
+/* A form's work on one head of one sequence; none where nobody wants its results. */
+static void run_head(head_form *form, const struct fpa_launch *a, int64_t index, const struct work *shared,
+                     const struct work *mine, int rank, int team)
+{
+    struct fpa_launch own;
+    const struct fpa_launch *s = sequence_of(a, index / a->heads, &own);
+    if (s->state_out || (s->query_heads && s->length))
+        form(s, s == a ? index : index % a->heads, shared, mine, rank, team);
+}
+
 static void one_head(head_form *form, const struct fpa_launch *a, int threads, int64_t index, int thread)
 {
     struct work w;
     work_at(a, threads, thread, &w);
-    form(a, index, &w, &w, 0, 1);
+    run_head(form, a, index, &w, &w, 0, 1);
 }
 
 #ifdef _OPENMP
@@ -2245,7 +2363,44 @@ static void team_head(head_form *form, const struct fpa_launch *a, int threads, 
     struct work mine, shared;
     work_at(a, threads, thread, &mine);
     work_at(a, threads, thread / team * team, &shared);
-    form(a, index, &shared, &mine, thread % team, team);
+    run_head(form, a, index, &shared, &mine, thread % team, team);
+}
+
+static void clear_meeting(const struct fpa_launch *a, int threads, int slot)
+{
+    struct work first;
+    work_at(a, threads, slot, &first);
+    *first.meeting = (struct meeting){0};
+}
+
+/* Whether one head of a sequence is so much of a call that one thread would be the last to end. */
+static int is_long(const struct fpa_launch *a, int threads, int64_t b)
+{
+    enum { SHARES = 4 }; /* of a thread's part of the call */
+    return SHARES * threads * sequence_length(a, b) > a->total * a->heads;
+}
+
+/* Heads of sequences of different lengths: those of long ones by all threads together, one after the other; the others
+ * by one thread each. */
+static void run_ragged(head_form *form, const struct fpa_launch *a, int threads, int worth_a_team)
+{
+    const int64_t heads = a->batch * a->heads;
+    for (int64_t i = 0; i < heads && worth_a_team && threads > 1; i++) {
+        if (!is_long(a, threads, i / a->heads))
+            continue;
+        clear_meeting(a, threads, 0);
+#pragma omp parallel num_threads(threads)
+        {
+            if (omp_get_num_threads() == threads)
+                team_head(form, a, threads, i, omp_get_thread_num(), threads);
+            else if (omp_get_thread_num() == 0)
+                one_head(form, a, threads, i, 0);
+        }
+    }
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int64_t i = 0; i < heads; i++)
+        if (!worth_a_team || threads == 1 || !is_long(a, threads, i / a->heads))
+            one_head(form, a, threads, i, omp_get_thread_num());
 }
 #endif
 
@@ -2255,6 +2410,10 @@ static void run_heads(head_form *form, const struct fpa_launch *a, int threads, 
 {
     const int64_t heads = a->batch * a->heads;
 #ifdef _OPENMP
+    if (a->cu_seqlens) {
+        run_ragged(form, a, threads, worth_a_team);
+        return;
+    }
     const int64_t whole = worth_a_team ? heads / threads * threads : heads;
     const int rest = (int)(heads - whole), team = rest ? threads / rest : 1;
     const int singles = whole < threads ? (int)larger(whole, 1) : threads;
@@ -2263,11 +2422,8 @@ static void run_heads(head_form *form, const struct fpa_launch *a, int threads, 
         one_head(form, a, threads, i, omp_get_thread_num());
     if (!rest)
         return;
-    for (int i = 0; i < rest; i++) {
-        struct work first;
-        work_at(a, threads, i * team, &first);
-        *first.meeting = (struct meeting){0};
-    }
+    for (int i = 0; i < rest; i++)
+        clear_meeting(a, threads, i * team);
 #pragma omp parallel num_threads(rest * team)
     {
         const int thread = omp_get_thread_num(), here = omp_get_num_threads();

@@ -123,6 +123,7 @@ enum {
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
+ *   NAME_state_product      of passes that are gradients: what two walks in opposite directions say of each chunk's end
  *
  * Gradients are a file of their own, which has NAME_gate_scan and
  *
@@ -137,6 +138,7 @@ enum {
  *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
  *   NAME_backward_gather    rows of forward passes that are gradients: queries with d_o, keys with values (some heads)
  *   NAME_backward_scatter   and what such a pass gave, to d_k or d_v
+ *   NAME_backward_pass_gates  d_log_gate of such passes
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
  * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of
@@ -168,7 +170,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 25
+#define FPA_CUDA_KERNELS 27
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -229,8 +231,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
-    int fused_any_column;
+    int fused_any_column; /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -248,7 +249,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 18
+#define FPA_CUDA_VERSION 19
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -310,8 +311,9 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long walk_end;       /* first token that NAME_chunk_state leaves out */
-    long long beside;         /* query heads whose tokens NAME_chunk_output takes in turn */
+    long long
+        walk_end; /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
     long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
                           for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
@@ -325,8 +327,30 @@ struct fpa_cuda_call {
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
+    /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted */
+    const void *dot_rows;
+    long long dot_stride[3];
+    float *dots; /* [column blocks][B][query_heads][length] */
+    /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
+    const void *reversed_states;
+    double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+    /* sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1 and
+     * length
+       is that batch's; strides of the batch's axis are a token's, so that a sequence's place there is its
+     * first token; chunks
+       and segments are of a head: begin / (their tokens) + number is where a sequence has
+     * its first */
+    const void *cu_seqlens;
+    long long cu_seqlens_bytes;
+    long long sequences;
+    long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
+    long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long
+        empty_chunks; /* that a sequence has behind its last one: 1 in the chunked form without a mask */
+    const int *state_in_index, *state_out_index; /* NULL: number b */
+    long long state_in_slots, state_out_slots;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -354,11 +378,22 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
-    /* of forward passes that are gradients: rows [sequences][length][pass_width], q and d_o / n, k and v */
+    /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
+     * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
-    const void *pass_result; /* NAME_backward_scatter: [sequences][length][d, or dv, in whole pieces of 8] */
-    long long pass_reversed; /* 1: from the last token on */
+    float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
+    const void *
+        /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+        pass_result;
+    long long
+        pass_length; /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
+    long long pass_reversed;   /* 1: from the last token on */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
+    /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times their
+     * gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
+    const float *pass_reads, *pass_gives;
+    const double *pass_products;
+    long long pass_blocks, pass_chunk, pass_chunks;
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -554,7 +589,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    18, /* version */
+    19, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -571,6 +606,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { 256, 73216, 3 }, /* decode_recent */
         { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
+        { 0, 0, 0 }, /* state_product */
         { 0, 0, 0 }, /* backward_outputs */
         { 0, 0, 0 }, /* backward_state */
         { 0, 0, 0 }, /* backward_segments */
@@ -581,6 +617,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { 0, 0, 0 }, /* backward_weights */
         { 0, 0, 0 }, /* backward_gather */
         { 0, 0, 0 }, /* backward_scatter */
+        { 0, 0, 0 }, /* backward_pass_gates */
     },
     544, /* features */
     72, /* columns */
@@ -646,6 +683,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { { 0, 0, 0, 0 }, { 0, 0, 6624, 141440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
@@ -656,6 +694,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
     { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* totals */
 };
@@ -865,35 +904,143 @@ __device__ __forceinline__ float *sum_of_scores(const struct fpa_cuda_call &call
     return call.den ? call.den + b * call.den_stride[0] + token * call.den_stride[1] + head * call.den_stride[2] : 0;
 }
 
-__device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 b, i64 head)
+/* ---- sequences: which, where and how long they are, and where their states are; here alone ----
+ *
+ * Where lengths differ (call.cu_seqlens) all tokens are one batch; b, a sequence's place on the batch's axis, is then
+ * its first token, and strides say so. What sequences are divided into is counted head by head: sequence `number` has
+ * its parts of so many tokens from b / tokens + number on, and no other one has these. */
+
+struct sequence {
+    i64 b;
+    int number, length;
+};
+
+/* Whatever it says, it stays in the batch. */
+__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
 {
-    return (const state_element *)call.state_in + b * call.state_in_stride[0] + head * call.state_in_stride[1];
+    const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
+        : ((const int *)call.cu_seqlens)[i];
+    return (u32)(offset < 0 ? 0 : offset > call.length ? call.length : offset);
 }
 
-__device__ __forceinline__ state_element *final_state(const struct fpa_cuda_call &call, i64 b, i64 head)
+__device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_call &call, u32 number)
 {
-    return (state_element *)call.state_out + b * call.state_out_stride[0] + head * call.state_out_stride[1];
+    if (!call.cu_seqlens)
+        return {number, (int)number, (int)call.length};
+    const int begin = (int)offset_of(call, number), left = (int)offset_of(call, number + 1) - begin;
+    return {begin, (int)number, left < 0 ? 0 : left > (int)call.longest ? (int)call.longest : left};
 }
 
-/* A head of keys: number bh of all batches. */
+/* The sequence that has part number `at`, or the last one before that. */
+__device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
+{
+    u32 first = 0, end = (u32)call.sequences;
+    while (end - first > 1) {
+        const u32 middle = (first + end) / 2;
+        if (offset_of(call, middle) / tokens + middle <= at)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* A part of a head of a sequence. Where lengths differ it may be behind the end. */
+struct part {
+    struct sequence own;
+    u32 head;
+    int index;
+};
+
+/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each; where lengths differ of a
+ * head. */
+__device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
+                                               i64 tokens)
+{
+    const u32 line = index / parts, at = index % parts;
+    if (!call.cu_seqlens)
+        return {sequence_of(call, line / heads), line % heads, (int)at};
+    const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
+    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+}
+
+/* The first chunk of a head of a sequence, among all; the first segment. */
+__device__ __forceinline__ i64 first_chunk_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
+{
+    if (call.cu_seqlens)
+        return head * call.chunks + (u32)b / (u32)call.chunk + number;
+    return (number * call.heads + head) * call.chunks;
+}
+
+__device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head,
+                                                i64 segments)
+{
+    if (call.cu_seqlens)
+        return head * segments + (u32)b / (u32)call.segment_tokens + number;
+    return (number * call.heads + head) * segments;
+}
+
+/* Chunks and segments of a sequence. */
+__device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
+{
+    return call.cu_seqlens ? ((u32)length + (u32)call.chunk - 1) / (u32)call.chunk : (int)call.chunks;
+}
+
+__device__ __forceinline__ int count_segments(const struct fpa_cuda_call &call, int length)
+{
+    return !call.cu_seqlens ? (int)call.segments : length > 0 ? ((u32)length - 1) / (u32)call.segment_tokens + 1 : 1;
+}
+
+/* The first token that chunk_state leaves out. */
+__device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int length)
+{
+    if (!call.cu_seqlens)
+        return (int)call.walk_end;
+    return call.walk_end ? length : length > 0 ? (length - 1) / (int)call.chunk * (int)call.chunk : 0;
+}
+
+/* The states before and behind a sequence: NULL where there is none. */
+__device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 number, i64 head)
+{
+    if (call.state_in && call.state_in_index) {
+        number = call.state_in_index[number];
+        if (number < 0 || number >= call.state_in_slots)
+            return 0;
+    }
+    return call.state_in ? (const state_element *)call.state_in + number * call.state_in_stride[0]
+        + head * call.state_in_stride[1] : 0;
+}
+
+__device__ __forceinline__ state_element *final_state(const struct fpa_cuda_call &call, i64 number, i64 head)
+{
+    if (call.state_out && call.state_out_index) {
+        number = call.state_out_index[number];
+        if (number < 0 || number >= call.state_out_slots)
+            return 0;
+    }
+    return call.state_out ? (state_element *)call.state_out + number * call.state_out_stride[0]
+        + head * call.state_out_stride[1] : 0;
+}
+
+__device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, i64 number)
+{
+    return given_state(call, number, 0) != 0;
+}
+
+/* A head of keys, of sequences of one length: number bh of all batches. */
 struct key_head {
     i64 bh, b, head;
 };
 
-__device__ __forceinline__ struct key_head key_head_of(const struct fpa_cuda_call &call, u32 bh)
-{
-    return {bh, bh / (u32)call.heads, bh % (u32)call.heads};
-}
-
-/* A head of queries: number bh of all batches; and the head whose keys it reads. */
+/* A head of queries, likewise; and the head whose keys it reads. */
 struct query_head {
     i64 b, query_head, head;
 };
 
-__device__ __forceinline__ struct query_head query_head_of(const struct fpa_cuda_call &call, u32 bh)
+/* The head whose keys a head of queries reads. */
+__device__ __forceinline__ u32 key_head_for(const struct fpa_cuda_call &call, u32 query_head)
 {
-    const u32 query_heads = (u32)call.query_heads, query_head = bh % query_heads;
-    return {bh / query_heads, query_head, query_head / (query_heads / (u32)call.heads)};
+    return query_head / ((u32)call.query_heads / (u32)call.heads);
 }
 
 /* ---- sums of a lane: c[4n + 2i], c[4n + 2i + 1] are of its row i, columns 2t and 2t + 1 of every 8 ---- */
@@ -1630,6 +1777,38 @@ __device__ __forceinline__ void arrive_loaded(u32 barrier)
     barrier_arrive(barrier);
 }
 
+/* The same where maybe one lane alone is expected: the others' loads are waited for. */
+__device__ __forceinline__ void arrive_once_loaded(u32 barrier, bool all)
+{
+    if (all) {
+        arrive_loaded(barrier);
+        return;
+    }
+    copy_commit();
+    copy_wait<0>();
+    fence_shared();
+    __syncwarp();
+    if (is_first_lane())
+        barrier_arrive(barrier);
+}
+
+/* Where the copy engine has token `first` of a sequence: where lengths differ the batch is one. */
+__device__ __forceinline__ int box_token(const struct fpa_cuda_call &call, i64 b, int first)
+{
+    return call.cu_seqlens ? (int)b + first : first;
+}
+
+__device__ __forceinline__ int box_batch(const struct fpa_cuda_call &call, i64 b)
+{
+    return call.cu_seqlens ? 0 : (int)b;
+}
+
+/* Whether a box has tokens of the next sequence, too: a warp fetches those before them. */
+__device__ __forceinline__ bool is_cut_off(const struct fpa_cuda_call &call, int box_end, int end)
+{
+    return call.cu_seqlens && box_end > end;
+}
+
 /* The column of z: 16 tokens' ones, each followed by zeros. */
 __device__ __forceinline__ void fill_ones(u32 ones)
 {
@@ -1958,8 +2137,9 @@ __device__ __forceinline__ void store_total_tile(const float *c, float *total, i
 /* A segment of a head's keys, of which a block has some strips. */
 struct walk {
     int block;        /* of columns */
-    i64 bh, b, head;
-    int segment, first_chunk, end_chunk, end; /* end: token */
+    struct sequence own;
+    i64 b, head;
+    int segment, first_chunk, end_chunk, end; /* end: token; all 0 behind a sequence's end */
 };
 
 /* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES. */
@@ -1976,22 +2156,28 @@ template <class sizes> __device__ __forceinline__ int block_strip(void)
 template <class sizes> __device__ __forceinline__ struct walk find_walk(const struct fpa_cuda_call &call, u32 index)
 {
     struct walk w;
-    const u32 walk = index / (COLUMN_BLOCKS * sizes::SLICES_OF), segments = (u32)call.segments;
+    const struct part at = part_of(call, index / (COLUMN_BLOCKS * sizes::SLICES_OF), (u32)call.heads,
+                                   (u32)call.segments, call.segment_tokens);
+    const int chunks = count_chunks(call, at.own.length), walk_end = walk_end_of(call, at.own.length);
     w.block = index % COLUMN_BLOCKS;
-    w.segment = walk % segments;
-    const struct key_head own = key_head_of(call, walk / segments);
-    w.bh = own.bh, w.b = own.b, w.head = own.head;
+    w.segment = at.index;
+    w.own = at.own, w.b = at.own.b, w.head = at.head;
     w.first_chunk = w.segment * (int)call.segment_chunks;
-    w.end_chunk = w.first_chunk + call.segment_chunks < call.chunks ? w.first_chunk + (int)call.segment_chunks
-        : (int)call.chunks;
-    w.end = w.end_chunk * call.chunk < call.walk_end ? w.end_chunk * (int)call.chunk : (int)call.walk_end;
+    w.end_chunk = w.first_chunk + call.segment_chunks < chunks ? w.first_chunk + (int)call.segment_chunks : chunks;
+    w.end = w.end_chunk * call.chunk < walk_end ? w.end_chunk * (int)call.chunk : walk_end;
     return w;
+}
+
+/* Behind a sequence's end is no such segment, and nobody looks for its total. */
+__device__ __forceinline__ bool is_idle(const struct fpa_cuda_call &call, const struct walk &w)
+{
+    return call.cu_seqlens && w.segment >= count_segments(call, w.own.length);
 }
 
 /* A state before the segment, which the call gives. */
 __device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, const struct walk &w)
 {
-    return w.segment == 0 && call.state_in;
+    return w.segment == 0 && is_given(call, w.own.number);
 }
 
 /* The first chunk of which there is a copy; the end, when none is wanted. */
@@ -2007,15 +2193,16 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
 {
     const u32 stage = ring + slot * FETCHED, full = ring + sizes::BARRIERS + slot * 8;
     barrier_expect(full, FETCHED);
-    copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, first, (int)w.b, full);
-    copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head, first,
-                            (int)w.b, full);
+    copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, box_token(call, w.b, first), box_batch(call, w.b),
+                          full);
+    copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head,
+                            box_token(call, w.b, first), box_batch(call, w.b), full);
 }
 
-/* The same by a warp. */
+/* The same by a warp, of which one lane arrives where only one is expected. */
 template <class sizes>
 __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, int slot,
-                                            int first)
+                                            int first, bool alone)
 {
     const element *k = keys_of(call, w.b, w.head);
     const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
@@ -2024,7 +2211,7 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
                                     DV - w.block * COLUMN_TILES * 8, aligned);
-    arrive_loaded(ring + sizes::BARRIERS + slot * 8);
+    arrive_once_loaded(ring + sizes::BARRIERS + slot * 8, !alone);
 }
 
 /* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all
@@ -2043,8 +2230,8 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
             if (at.slot % 3 != warp)
                 continue;
             barrier_wait(ring + sizes::BARRIERS + (sizes::STAGES + at.slot) * 8, at.phase);
-            if (!maps.keys)
-                fetch_stage<sizes>(call, w, ring, at.slot, first);
+            if (!maps.keys || is_cut_off(call, first + 64, w.end))
+                fetch_stage<sizes>(call, w, ring, at.slot, first, maps.keys);
             else if (is_first_lane())
                 copy_stage<sizes>(call, maps, w, ring, at.slot, first);
         }
@@ -2057,9 +2244,10 @@ __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, co
                                             u32 &phase)
 {
     const int lane = threadIdx.x & 31;
+    const i64 first_copy = first_chunk_of(call, w.b, w.own.number, w.head);
 #pragma unroll 1
     for (int chunk = copied_chunk(call, w); chunk < w.end_chunk; chunk++, phase ^= 1) {
-        copy_element *copy = (copy_element *)call.states + ((w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block)
+        copy_element *copy = (copy_element *)call.states + ((first_copy + chunk) * COLUMN_BLOCKS + w.block)
             * (i64)COPY_NUMBERS;
 #pragma unroll 1
         for (int group = 0; group < sizes::GROUPS; group++) {
@@ -2077,7 +2265,7 @@ __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, co
         bulk_wait();
         __syncwarp();
         if (lane == 0 && call.awaited)
-            tell_copied(call, (w.bh * call.chunks + chunk) * COLUMN_BLOCKS + w.block);
+            tell_copied(call, (first_copy + chunk) * COLUMN_BLOCKS + w.block);
     }
 }
 
@@ -2219,7 +2407,7 @@ __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_c
         for (int n = 0; n < N / 2; n++)
             c[i][n] = 0;
         if (is_given(call, w))
-            load_tile(c[i], given_state(call, w.b, w.head),
+            load_tile(c[i], given_state(call, w.own.number, w.head),
                       tile_of(first_strip, sum_tile<sizes>(i)), sum_row<sizes>(i), w.block);
     }
 #pragma unroll
@@ -2236,10 +2424,12 @@ __device__ __forceinline__ void end_walk(const float (*c)[N / 2], const struct f
     for (int i = 0; i < sizes::GROUP_TILES; i++) {
         const int tile = tile_of(first_strip, sum_tile<sizes>(i)), row = sum_row<sizes>(i);
         if (call.totals)
-            store_total_tile(c[i], call.totals + ((w.bh * call.segments + w.segment) * COLUMN_BLOCKS + w.block)
-                             * (i64)COPY_NUMBERS, tile, row);
-        else if (call.state_out)
-            store_tile(c[i], final_state(call, w.b, w.head), tile, row, w.block);
+            store_total_tile(c[i],
+                             call.totals
+                             + ((first_segment_of(call, w.b, w.own.number, w.head, call.segments) + w.segment)
+                                * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS, tile, row);
+        else if (final_state(call, w.own.number, w.head))
+            store_tile(c[i], final_state(call, w.own.number, w.head), tile, row, w.block);
     }
 }
 
@@ -2259,6 +2449,8 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
 #pragma unroll 1
     for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
         const struct walk w = find_walk<sizes>(call, index);
+        if (is_idle(call, w))
+            continue;
         begin_walk<sizes>(c, call, w, first_strip);
 #pragma unroll 1
         for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
@@ -2406,29 +2598,35 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
 extern "C" __global__ void __launch_bounds__(256, 2)
 tspow2_d32_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
-    const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048, segments = (u32)call.segments;
+    const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048;
     const int element = (blockIdx.x % blocks * 256 + threadIdx.x) * CARRIED;
-    const i64 size = COPY_ROWS * COLUMNS, segment = blockIdx.x / blocks % segments;
-    const struct key_head own = key_head_of(call, blockIdx.x / blocks / segments);
+    const struct part at = part_of(call, blockIdx.x / blocks, (u32)call.heads, (u32)call.segments, call.segment_tokens);
+    const struct sequence own = at.own;
+    const i64 size = COPY_ROWS * COLUMNS, segment = at.index, head = at.head;
+    const int segments = count_segments(call, own.length), chunks = count_chunks(call, own.length);
+    if (segment >= segments)
+        return;
     if (element >= size)
         return;
-    const float *totals = call.totals + own.bh * call.segments * size + element;
+    const float *totals = call.totals + first_segment_of(call, own.b, own.number, head, call.segments) * size + element;
     float base[CARRIED] = {};
 #pragma unroll 4
     for (i64 s = 0; s < segment; s++)
         add_total(base, totals + s * size);
     if (segment > 0) {
         const i64 first = segment * call.segment_chunks;
-        const i64 end = first + call.segment_chunks < call.chunks ? first + call.segment_chunks : call.chunks;
-        copy_element *copies = (copy_element *)call.states + own.bh * call.chunks * size + element;
+        const i64 end = first + call.segment_chunks < chunks ? first + call.segment_chunks : chunks;
+        copy_element *copies = (copy_element *)call.states + first_chunk_of(call, own.b, own.number, head) * size
+            + element;
         const float weight = copy_weight[copied_row(element)];
 #pragma unroll 4
         for (i64 chunk = first; chunk < end; chunk++)
             add_base(copies + chunk * size, base, chunk == first, weight);
     }
-    if (segment == call.segments - 1 && call.state_out) {
+    state_element *final = final_state(call, own.number, head);
+    if (segment == segments - 1 && final) {
         add_total(base, totals + segment * size);
-        store_final(final_state(call, own.b, own.head), base, element);
+        store_final(final, base, element);
     }
 }
 #endif
@@ -2474,19 +2672,26 @@ struct item {
     int block, first_key, end_key;
     i64 b, query_head, head;
     bool reads;                /* a state */
+    int length;                /* of the sequence */
     i64 copy;                  /* number of its copy */
 };
 
+/* Of a head of a sequence; where lengths differ of a head. */
+__device__ __forceinline__ u32 count_query_blocks(const struct fpa_cuda_call &call)
+{
+    return (u32)(call.cu_seqlens ? call.length / QUERY_TOKENS + call.sequences
+                 : (call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
+}
+
 __device__ __forceinline__ u32 count_items(const struct fpa_cuda_call &call)
 {
-    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
-    return (u32)(call.batch * call.query_heads) * blocks * COLUMN_BLOCKS;
+    return (u32)(call.batch * call.query_heads) * count_query_blocks(call) * COLUMN_BLOCKS;
 }
 
 __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &call, u32 index)
 {
     struct item item;
-    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
+    const u32 blocks = count_query_blocks(call);
     const u32 heads = (u32)call.batch * (u32)call.query_heads, beside = (u32)call.beside;
     /* heads that are beside each other are walked together, from their first tokens on */
     const u32 set = index / COLUMN_BLOCKS / (beside * blocks) * beside, width = heads - set < beside ? heads - set
@@ -2494,14 +2699,17 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
     const u32 place = index / COLUMN_BLOCKS % (beside * blocks), owner = set + place % width;
     item.block = index % COLUMN_BLOCKS;
     /* of one chunk: the longest items first */
-    item.first = (call.chunks > 1 ? place / width : blocks - 1 - place / width) * QUERY_TOKENS;
-    const struct query_head own = query_head_of(call, owner);
-    item.b = own.b, item.query_head = own.query_head, item.head = own.head;
+    const u32 turn = call.chunks > 1 ? place / width : blocks - 1 - place / width;
+    const struct part at = part_of(call, owner * blocks + turn, (u32)call.query_heads, blocks, QUERY_TOKENS);
+    item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
+    item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
     const int chunk = item.first / (int)call.chunk;
     item.first_key = chunk * (int)call.chunk;
-    item.end_key = item.first + QUERY_TOKENS < call.length ? item.first + QUERY_TOKENS : (int)call.length;
-    item.reads = chunk > 0 || call.state_in;
-    item.copy = ((item.b * call.heads + item.head) * call.chunks + chunk) * COLUMN_BLOCKS + item.block;
+    item.end_key = item.first + QUERY_TOKENS < item.length ? item.first + QUERY_TOKENS : item.length;
+    item.reads = chunk > 0 || is_given(call, at.own.number);
+    item.copy = (first_chunk_of(call, item.b, at.own.number, item.head) + chunk) * COLUMN_BLOCKS + item.block;
+    if (item.first >= item.length) /* behind a sequence's end: nothing is read or written */
+        item.reads = false, item.end_key = item.first_key;
     return item;
 }
 
@@ -2558,21 +2766,21 @@ __device__ __forceinline__ u32 next_item(u32 shared, struct turn &at)
 }
 
 /* Queries of an item into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives, too. */
-__device__ __forceinline__ void copy_queries(const struct fpa_cuda_maps &maps, const struct item &item, u32 to,
-                                             u32 full)
+__device__ __forceinline__ void copy_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                             const struct item &item, u32 to, u32 full)
 {
     barrier_await(full, QUERY_BYTES);
 #pragma unroll 1
     for (int token = 0; token < QUERY_TOKENS; token += 64)
         copy_boxes<ROW_SLABS>(to + token * 128, QUERY_TOKENS * 128, maps.query, 0, (int)item.query_head,
-                              item.first + token, (int)item.b, full);
+                              box_token(call, item.b, item.first + token), box_batch(call, item.b), full);
 }
 
 /* The same by a warp, up to where it arrives. */
 __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, const struct item &item, u32 to)
 {
     const element *q = queries_of(call, item.b, item.query_head);
-    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, (int)call.length, VECTOR_ROWS,
+    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, item.length, VECTOR_ROWS,
                                             is_aligned(call.q, call.q_stride, D_IN));
 }
 
@@ -2590,7 +2798,7 @@ __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &cal
     if (!ends && !maps.queries)
         fetch_queries(call, item, to);
     else if (!ends && leads)
-        copy_queries(maps, item, to, full);
+        copy_queries(call, maps, item, to, full);
     if (!maps.queries)
         arrive_loaded(full);
     else if (leads)
@@ -2636,13 +2844,14 @@ __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call,
 
 /* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives,
  * too. */
-__device__ __forceinline__ void copy_keys(const struct fpa_cuda_maps &maps, const struct item &item, u32 stage, int key,
-                                          u32 full)
+__device__ __forceinline__ void copy_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                          const struct item &item, u32 stage, int key, u32 full)
 {
     barrier_await(full, FETCHED);
-    copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)item.head, key, (int)item.b, full);
-    copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head, key,
-                            (int)item.b, full);
+    copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)item.head, box_token(call, item.b, key),
+                          box_batch(call, item.b), full);
+    copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head,
+                            box_token(call, item.b, key), box_batch(call, item.b), full);
 }
 
 /* The same by a warp, up to where it arrives. */
@@ -2667,12 +2876,13 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
         const u32 full = shared + KEY_BARRIERS + at.slot * 8, stage = shared + KEY_RING + at.slot * FETCHED;
         if (is_mine(at.slot)) {
             barrier_wait(full + KEY_STAGES * 8, at.phase);
-            if (!maps.keys)
+            const bool by_warp = !maps.keys || is_cut_off(call, key + 64, item.end_key);
+            if (by_warp)
                 fetch_keys(call, item, stage, key);
             else if (leads)
-                copy_keys(maps, item, stage, key, full);
-            if (!maps.keys)
-                arrive_loaded(full);
+                copy_keys(call, maps, item, stage, key, full);
+            if (by_warp)
+                arrive_once_loaded(full, !maps.keys);
             else if (leads)
                 barrier_arrive(full);
         }
@@ -2976,7 +3186,7 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u3
 __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct item &item,
                                           u32 shared, u32 queries, struct turn &at)
 {
-    const struct keys_walk walk = find_schedule(item, (int)call.length);
+    const struct keys_walk walk = find_schedule(item, item.length);
 #pragma unroll 1
     for (int tile = 0; tile < walk.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
@@ -3051,7 +3261,7 @@ __device__ __forceinline__ void store_row(element *o, const float *c, float fact
 
 /* Sums of queries first.. of a head, whose place in o is given. */
 __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const struct fpa_cuda_call &call, element *o,
-                                              int first, int block)
+                                              int first, int length, int block)
 {
     const bool wide = is_aligned(call.o, call.o_stride, 8);
     first += (threadIdx.x >> 7) * 64 + own_warp() * 16 + lane_row();
@@ -3061,7 +3271,7 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
         for (int i = 0; i < 2; i++) {
             const int token = first + m * CHUNK_OUTPUT_GROUPS * 64 + i * 8;
             const float factor = row_normaliser(c[m], i);
-            store_row(o + token * call.o_stride[1], c[m] + 2 * i, factor, block, wide, token < call.length);
+            store_row(o + token * call.o_stride[1], c[m] + 2 * i, factor, block, wide, token < length);
         }
 }
 
@@ -3073,7 +3283,7 @@ __device__ __forceinline__ void store_item_scores(const float (*c)[N / 2], const
     for (int m = 0; m < QUERY_TILES64; m++) {
         const int first = item.first + (threadIdx.x >> 7) * 64 + own_warp() * 16 + m * CHUNK_OUTPUT_GROUPS * 64;
         store_scores(c[m], sum_of_scores(call, item.b, item.query_head, first), call.den_stride[1],
-                     (int)call.length - first);
+                     item.length - first);
     }
 }
 
@@ -3111,10 +3321,10 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
         if (call.den && item.block == 0)
             store_item_scores(c, call, item);
         element *o = outputs_of(call, item.b, item.query_head);
-        const int first = item.first, block = item.block;
+        const int first = item.first, length = item.length, block = item.block;
         barrier_arrive(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8);
         advance<QUERY_STAGES>(queries);
-        store_queries(c, call, o, first, block);
+        store_queries(c, call, o, first, length, block);
     } while (await_item(shared, queries));
 }
 
@@ -3227,6 +3437,7 @@ __device__ __forceinline__ float *step_ring(void)
 /* A block's work. */
 struct step_task {
     int batch, head, slice;
+    int number, length; /* of the sequence, whose place in the batch is `batch` */
     int first, count; /* its features */
     /* now */
     int query;   /* first query head of this pass */
@@ -3254,10 +3465,12 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
     }
     task.batch = 0;
     task.head = head;
-    if (call.batch > 1) {
+    if (call.sequences > 1) {
         task.batch = head / (int)call.heads;
         task.head = head % (int)call.heads;
     }
+    const struct sequence own = sequence_of(call, (u32)task.batch);
+    task.batch = (int)own.b, task.number = own.number, task.length = own.length;
     task.first = task.slice * share;
     task.count = FEATURES - task.first < share ? FEATURES - task.first : share;
     return task;
@@ -3714,14 +3927,38 @@ __device__ __forceinline__ float step_divisor(float den)
 __device__ __forceinline__ float *step_part(const struct fpa_cuda_call &call, long long batch, long long query,
                                                    long long token, long long slice)
 {
-    return call.partial + (((batch * call.query_heads + query) * call.length + token) * call.slices + slice)
-        * STEP_COLUMNS;
+    const long long row = call.cu_seqlens ? query * call.length + batch + token : (batch * call.query_heads + query)
+        * call.length + token;
+    return call.partial + (row * call.slices + slice) * STEP_COLUMNS;
 }
 
 __device__ __forceinline__ element *step_output(const struct fpa_cuda_call &call, long long batch, long long query,
                                                        long long token)
 {
     return (element *)call.o + batch * call.o_stride[0] + token * call.o_stride[1] + query * call.o_stride[2];
+}
+
+/* An output row, of all that a call has. Where lengths differ some may be no sequence's. */
+struct output_row {
+    long long token, query, batch;
+    bool there;
+};
+
+__device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda_call &call, u32 row)
+{
+    const long long token = row % call.length, line = row / call.length;
+    if (!call.cu_seqlens)
+        return {token, line % call.query_heads, line / call.query_heads, true};
+    u32 first = 0, end = (u32)call.sequences; /* the last one that begins at the token or before */
+    while (end - first > 1) {
+        const u32 middle = (first + end) / 2;
+        if (offset_of(call, middle) <= token)
+            first = middle;
+        else
+            end = middle;
+    }
+    const struct sequence own = sequence_of(call, first);
+    return {token - own.b, line, own.b, token >= own.b && token < own.b + own.length};
 }
 
 /* Leave the threads' sums where step_finish adds them up. Threads of a warp with the same columns add theirs first,
@@ -3904,12 +4141,11 @@ __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cu
                                                                     const struct step_task &task)
 {
     struct step_states states = {};
-    if (call.state_in)
-        states.in = given_state(call, task.batch, task.head);
-    if (call.state_out)
-        states.out = final_state(call, task.batch, task.head);
-    if (call.length > 1)
-        states.running = call.running + (task.batch * call.heads + task.head) * (long long)STEP_STATE;
+    if (is_given(call, task.number))
+        states.in = given_state(call, task.number, task.head);
+    states.out = final_state(call, task.number, task.head);
+    if (call.longest > 1)
+        states.running = call.running + (task.number * call.heads + task.head) * (long long)STEP_STATE;
     /* the running state is: its rows are, in a workspace that is */
     states.wide = ((unsigned long long)states.in | (unsigned long long)states.out) % 16 == 0 || states.running;
     return states;
@@ -4050,13 +4286,13 @@ tspow2_d32_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
     __shared__ struct step_states states;
     struct step_names<STEP_AHEAD> names;
     step_start(call, task, states, names);
-    if (call.length == 0)
+    if (task.length == 0)
         step_copy(task, states.in, states.out);
     step_copy(task, states.in, states.running);
     if (states.running)
         __syncthreads(); /* other threads read it */
 #pragma unroll 1
-    for (long long token = 0; token < call.length; token++)
+    for (long long token = 0; token < task.length; token++)
         step_token(call, task, states, names, token);
     if (states.running)
         step_copy(task, states.running, states.out);
@@ -4393,8 +4629,10 @@ tspow2_d32_bf16_split_reduction(const __grid_constant__ struct fpa_cuda_call cal
 {
     launch_next();
     wait_for_last();
-    const long long row = blockIdx.x, token = row % call.length;
-    const long long query = row / call.length % call.query_heads, batch = row / call.length / call.query_heads;
+    const struct output_row row = output_row_of(call, blockIdx.x);
+    const long long token = row.token, query = row.query, batch = row.batch;
+    if (!row.there)
+        return;
     const float *parts = step_part(call, batch, query, token, 0);
     element *o = step_output(call, batch, query, token);
     const float den = split_reduction_sum(parts + STEP_COLUMNS - 4, call.slices), divisor = step_divisor(den);

@@ -1,0 +1,282 @@
+/* bench_sequences: sequences of different lengths in one call, against sequences of one length with as many tokens and
+ * against padding to the longest; then a prompt in pieces against one pass. On a GPU:
+ *
+ *   build/gpu/bench_sequences SPEC HEAD [TOKENS [HEADS]]
+ *
+ * TOKENS of all sequences together, 65,536 unless said; HEADS of each, 16. Lines are tab-separated: what, the mix, its
+ * sequences, milliseconds, and times as much as what stands before it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command/device.h"
+#include "command/operand.h"
+#include "runtime/api/forward.h"
+#include "runtime/kernel.h"
+
+enum { MOST_SEQUENCES = 1 << 16, REPEATS = 15 };
+
+/* A call whose tensors lie on the GPU. */
+typedef struct bench_call {
+    fpa_kernel *kernel;
+    fpa_form form;
+    int64_t q_shape[4], k_shape[4], v_shape[4], o_shape[4], gate_shape[3], state_shape[3], offset_shape[1];
+    DLTensor q, k, v, o, gate, state, offsets;
+    fpa_tensors tensors;
+    void *workspace;
+    size_t size;
+    int64_t pieces, piece; /* of how many tokens; 1: one pass */
+} bench_call;
+
+static fpa_device device;
+static int heads = 16;
+
+static void stop(const fpa_error *error)
+{
+    fprintf(stderr, "bench_sequences: %s: %s\n", error->where, error->message);
+    exit(1);
+}
+
+static void check(fpa_status status, const fpa_error *error)
+{
+    if (status)
+        stop(error);
+}
+
+/* ---- operands ---- */
+
+/* Numbers between low and high; int32 ones as they are given. */
+static DLTensor make(const fpa_kernel *kernel, const char *dtype, int axes, int64_t *shape, float low,
+                     float high, const int32_t *given)
+{
+    const fpa_memory *memory = kernel->module.backend->memory;
+    fpa_error error = {0};
+    int64_t count = 1;
+    DLTensor tensor = {.device = {kDLCUDA, 0}, .ndim = axes, .shape = shape, .dtype = {kDLInt, 32, 1}};
+    for (int a = 0; a < axes; a++)
+        count *= shape[a];
+    const size_t bytes = (size_t)count * (given ? sizeof *given : dtype_size(dtype_find(dtype)));
+    void *numbers = malloc(bytes + 1);
+    if (!numbers)
+        exit(1);
+    if (given)
+        memcpy(numbers, given, bytes);
+    else
+        fill_stored(dtype_find(dtype), numbers, count, (uint64_t)count, low, high);
+    if (!given)
+        tensor.dtype = dtype_describe(dtype_find(dtype));
+    check(memory->allocate(&kernel->module, bytes + 1, &tensor.data, &error), &error);
+    check(memory->upload(&kernel->module, tensor.data, numbers, bytes, &error), &error);
+    free(numbers);
+    return tensor;
+}
+
+static void set_shapes(bench_call *c, int64_t batch, int64_t length)
+{
+    const fpa_description *about = fpa_describe(c->kernel);
+    const int64_t vector[4] = {batch, length, heads, about->d}, value[4] = {batch, length, heads, about->dv};
+    memcpy(c->q_shape, vector, sizeof vector);
+    memcpy(c->k_shape, vector, sizeof vector);
+    memcpy(c->v_shape, value, sizeof value);
+    memcpy(c->o_shape, value, sizeof value);
+    memcpy(c->gate_shape, vector, sizeof c->gate_shape);
+}
+
+static void make_operands(bench_call *c, int64_t batch, int64_t length)
+{
+    const fpa_description *about = fpa_describe(c->kernel);
+    const float low = about->normalized ? 0 : -1;
+    set_shapes(c, batch, length);
+    c->q = make(c->kernel, about->dtype, 4, c->q_shape, low, 1, NULL);
+    c->k = make(c->kernel, about->dtype, 4, c->k_shape, low, 1, NULL);
+    c->v = make(c->kernel, about->dtype, 4, c->v_shape, -1, 1, NULL);
+    c->o = make(c->kernel, about->dtype, 4, c->o_shape, 0, 0, NULL);
+    c->tensors = (fpa_tensors){.q = &c->q, .k = &c->k, .v = &c->v, .o = &c->o, .stream = device.stream};
+    if (about->gate) {
+        c->gate = make(c->kernel, "f32", 3, c->gate_shape, -0.1f, 0, NULL);
+        c->tensors.log_gate = &c->gate;
+    }
+}
+
+static void free_call(bench_call *c)
+{
+    const fpa_module *module = &c->kernel->module;
+    const DLTensor *all[] = {&c->q, &c->k, &c->v, &c->o, &c->gate, &c->state, &c->offsets};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        module->backend->memory->release(module, all[i]->data);
+    module->backend->memory->release(module, c->workspace);
+}
+
+/* ---- measuring ---- */
+
+/* A call, or one for each piece, the state handed over. */
+static fpa_status launch(void *user, int64_t number, CUstream stream, fpa_error *error)
+{
+    bench_call *c = user;
+    fpa_status status = FPA_OK;
+    (void)number, (void)stream;
+    for (int64_t i = 0; i < c->pieces && !status; i++) {
+        const uint64_t at = (uint64_t)(i * c->piece * heads);
+        const uint64_t item = c->q.dtype.bits / 8u;
+        c->q.byte_offset = c->k.byte_offset = at * item * (uint64_t)c->q_shape[3];
+        c->v.byte_offset = c->o.byte_offset = at * item * (uint64_t)c->v_shape[3];
+        c->gate.byte_offset = at * sizeof(float);
+        c->tensors.state_in = c->pieces > 1 && i > 0 ? &c->state : NULL;
+        c->tensors.state_out = c->pieces > 1 ? &c->state : NULL;
+        status = fpa_forward(c->kernel, c->form, &c->tensors, c->workspace, c->size, error);
+    }
+    return status;
+}
+
+static double measure(bench_call *c)
+{
+    const fpa_work work = {launch, c};
+    fpa_sample sample;
+    fpa_error error = {0};
+    bench_call with_state = *c;
+    with_state.tensors.state_in = with_state.tensors.state_out = c->pieces > 1 ? &c->state : NULL;
+    check(fpa_workspace_size(c->kernel, c->form, &with_state.tensors, &c->size, &error), &error);
+    check(c->kernel->module.backend->memory->allocate(&c->kernel->module, c->size + 1, &c->workspace, &error),
+          &error);
+    check(device_measure(&device, &work, REPEATS, 3.0, &sample, &error), &error);
+    return 1e3 * sample.median;
+}
+
+/* ---- mixes of lengths ---- */
+
+typedef struct mix {
+    const char *name;
+    int32_t offsets[MOST_SEQUENCES + 1];
+    int64_t count, total, longest;
+} mix;
+
+static void add(mix *m, int64_t length)
+{
+    if (m->count == MOST_SEQUENCES || length > INT32_MAX - m->total)
+        return;
+    m->total += length;
+    m->longest = length > m->longest ? length : m->longest;
+    m->offsets[++m->count] = (int32_t)m->total;
+}
+
+/* Lengths between 1 and `most`, as many short ones as long ones on a scale of logarithms, until there are `total` tokens. */
+static void draw(mix *m, int64_t total, int64_t most)
+{
+    uint64_t state = 12345;
+    while (m->total < total && m->count < MOST_SEQUENCES) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        int64_t length = (int64_t)pow((double)most, (double)(state >> 40) * 0x1p-24);
+        length = length < 1 ? 1 : length;
+        add(m, length < total - m->total ? length : total - m->total);
+    }
+}
+
+static double time_mix(fpa_kernel *kernel, fpa_form form, mix *m)
+{
+    bench_call c = {.kernel = kernel, .form = form, .pieces = 1};
+    make_operands(&c, 1, m->total);
+    c.offset_shape[0] = m->count + 1;
+    c.offsets = make(kernel, NULL, 1, c.offset_shape, 0, 0, m->offsets);
+    c.tensors.cu_seqlens = &c.offsets;
+    c.tensors.max_length = m->longest;
+    const double milliseconds = measure(&c);
+    free_call(&c);
+    return milliseconds;
+}
+
+static double time_equal(fpa_kernel *kernel, fpa_form form, int64_t batch, int64_t length)
+{
+    bench_call c = {.kernel = kernel, .form = form, .pieces = 1};
+    make_operands(&c, batch, length);
+    const double milliseconds = measure(&c);
+    free_call(&c);
+    return milliseconds;
+}
+
+static void line(const char *what, const mix *m, double milliseconds, double before)
+{
+    printf("%s\t%s\t%lld\t%.4f\t%.3f\n", what, m->name, (long long)m->count, milliseconds,
+           milliseconds / before);
+    fflush(stdout);
+}
+
+/* Equal lengths by the ordinary call, and as a mix in which all happen to be equal. */
+static void compare_equal(fpa_kernel *kernel, int64_t total, int64_t length, const char *name)
+{
+    static mix m;
+    m = (mix){.name = name};
+    while (m.total + length <= total)
+        add(&m, length);
+    if (m.count == 0)
+        return;
+    const double equal = time_equal(kernel, FPA_FORM_CHUNKED, m.count, length);
+    line("equal lengths", &m, equal, equal);
+    line("cu_seqlens", &m, time_mix(kernel, FPA_FORM_CHUNKED, &m), equal);
+}
+
+/* A mix, against as many tokens in equal sequences, and against all padded to the longest. */
+static void compare_mix(fpa_kernel *kernel, int64_t total, int64_t most, const char *name)
+{
+    enum { PADDED_TOKENS = 1 << 21 }; /* what memory is spent on, at most */
+    static mix m;
+    m = (mix){.name = name};
+    draw(&m, total, most);
+    const double ragged = time_mix(kernel, FPA_FORM_CHUNKED, &m);
+    const int64_t mean = (m.total + m.count - 1) / m.count;
+    line("cu_seqlens", &m, ragged, ragged);
+    line("equal lengths, as many tokens", &m, time_equal(kernel, FPA_FORM_CHUNKED, m.count, mean), ragged);
+    if (m.count * m.longest <= PADDED_TOKENS)
+        line("padded to the longest", &m, time_equal(kernel, FPA_FORM_CHUNKED, m.count, m.longest), ragged);
+    else
+        line("padded, of half of the sequences or fewer", &m,
+             time_equal(kernel, FPA_FORM_CHUNKED, PADDED_TOKENS / m.longest, m.longest), ragged);
+}
+
+/* ---- a prompt in pieces ---- */
+
+static void compare_pieces(fpa_kernel *kernel, int64_t total, int64_t piece)
+{
+    bench_call c = {.kernel = kernel, .form = FPA_FORM_CHUNKED, .pieces = total / piece, .piece = piece};
+    const mix one = {.name = "one prompt", .count = 1};
+    char what[64];
+    if (c.pieces < 2)
+        return;
+    const double whole = time_equal(kernel, FPA_FORM_CHUNKED, 1, total);
+    make_operands(&c, 1, total);
+    set_shapes(&c, 1, piece);
+    c.state_shape[0] = 1;
+    c.state_shape[1] = heads;
+    c.state_shape[2] = fpa_describe(kernel)->state_elements;
+    c.state = make(kernel, fpa_describe(kernel)->state_dtype, 3, c.state_shape, 0, 0, NULL);
+    snprintf(what, sizeof what, "pieces of %lld tokens", (long long)piece);
+    line("one pass", &one, whole, whole);
+    line(what, &one, measure(&c), whole);
+    free_call(&c);
+}
+
+int main(int count, char **arguments)
+{
+    const fpa_options options = {.target = "cuda"};
+    const int64_t total = count > 3 ? atoll(arguments[3]) : 65536;
+    fpa_error error = {0};
+    fpa_kernel *kernel;
+    if (count < 3)
+        return fprintf(stderr, "usage: bench_sequences SPEC HEAD [TOKENS [HEADS]]\n"), 2;
+    heads = count > 4 ? atoi(arguments[4]) : heads;
+    check(fpa_open(arguments[1], arguments[2], &options, &kernel, &error), &error);
+    check(device_open(0, &device, &error), &error);
+    printf("# %s, %lld tokens, %d heads, %s\n", arguments[2], (long long)total, heads, device.name);
+    compare_equal(kernel, total, 1024, "1,024 each");
+    compare_equal(kernel, total, 4096, "4,096 each");
+    compare_equal(kernel, total, 4000, "4,000 each");
+    compare_equal(kernel, total, total, "one");
+    compare_mix(kernel, total, 2048, "1 to 2,048");
+    compare_mix(kernel, total, 16384, "1 to 16,384");
+    compare_mix(kernel, total, 65536, "1 to 65,536");
+    compare_pieces(kernel, total, 2048);
+    compare_pieces(kernel, total, 8192);
+    device_close(&device);
+    fpa_close(kernel);
+    return 0;
+}

@@ -1,0 +1,143 @@
+"""The heads of specs/models by the packages that their models use: flash-linear-attention, mamba_ssm, retention,
+performer-pytorch.
+
+bf16. A case begins with the name of fpac's head. Where a model maps q and k before linear attention (elu + 1,
+LoLCATs), torch makes the maps and the package the rest. fla's GLA has a gate for each coordinate of a key where fpac's
+head has one a token.
+"""
+
+from measure import Peer, Skip, forget_tuning, speed_up_tuning, version_of
+
+LONGEST_QUADRATIC = 16384
+
+
+def of_fla(peer, module, name, d, dv, gate=None, longest=None, **options):
+    """A function of fla.ops; gate: the name of the argument that log-gates go to."""
+
+    def make(batch, length, heads):
+        from importlib import import_module
+
+        if longest and length > longest:
+            raise Skip(f"takes every pair of tokens, and {length} are more than {longest}")
+        function = getattr(import_module(f"fla.ops.{module}"), name)
+        q, k = (peer.random(batch, length, heads, d) for _ in range(2))
+        v = peer.random(batch, length, heads, dv)
+        given = dict(options)
+        if gate:
+            shape = (batch, length, heads, d) if module == "gla" else (batch, length, heads)
+            given[gate] = peer.random(*shape, low=-0.05, high=0, dtype=peer.torch.float32)
+        return lambda: function(q, k, v, **given)
+
+    return make
+
+
+def of_maps(peer, d, dv, features):
+    """Linear attention of q and k that `features` maps first."""
+
+    def make(batch, length, heads):
+        from fla.ops.linear_attn import chunk_linear_attn
+
+        q, k = (peer.random(batch, length, heads, d) for _ in range(2))
+        v = peer.random(batch, length, heads, dv)
+        return lambda: chunk_linear_attn(features(q), features(k), v, scale=1.0, normalize=True)
+
+    return make
+
+
+def elu_plus_one(peer):
+    return lambda x: peer.torch.nn.functional.elu(x) + 1
+
+
+def hedgehog(peer, d):
+    rows = peer.random(d, d // 2, low=-0.1, high=0.1)
+
+    def features(x):
+        y = x @ rows
+        return peer.torch.cat([y, -y], -1).exp()
+
+    return features
+
+
+def mamba(peer):
+    """Its state space: a group of B and C for each head, as fpac's head has q and k."""
+
+    def make(batch, length, heads):
+        from mamba_ssm.ops.triton.ssd_combined import mamba_chunk_scan_combined
+
+        torch = peer.torch
+        x = peer.random(batch, length, heads, 64)
+        b, c = (peer.random(batch, length, heads, 128) for _ in range(2))
+        dt = peer.random(batch, length, heads, low=0.01, high=0.05)
+        a = -torch.ones(heads, device="cuda")
+        return lambda: mamba_chunk_scan_combined(x, dt, a, b, c, chunk_size=256)
+
+    return make
+
+
+def power(peer, d, chunk):
+    def make(batch, length, heads):
+        from retention import power_retention
+
+        q, k, v = (peer.random(batch, length, heads, d) for _ in range(3))
+        gate = peer.random(batch, length, heads, low=-0.05, high=0, dtype=peer.torch.float32)
+        forget_tuning()
+        return lambda: power_retention(q, k, v, log_G=gate, deg=2, scale=d**-0.5, chunk_size=chunk)
+
+    return make
+
+
+def performer(peer):
+    def make(batch, length, heads):
+        from performer_pytorch import FastAttention
+
+        attention = FastAttention(dim_heads=64, nb_features=256, causal=True).cuda()
+        q, k, v = (peer.random(batch, heads, length, 64) for _ in range(3))
+        return lambda: attention(q, k, v)
+
+    return make
+
+
+def cases(peer):
+    """Case, what makes it, and the packages that it needs, any of them."""
+    fla = ("fla-core", "flash-linear-attention")
+    yield (
+        "based_360m fused_chunk_based",
+        of_fla(peer, "based", "fused_chunk_based", 16, 64, scale=0.25, use_norm=True),
+        fla,
+    )
+    yield "rebased_d16 parallel_rebased", of_fla(
+        peer, "rebased", "parallel_rebased", 16, 64, longest=LONGEST_QUADRATIC), fla  # fmt: skip
+    yield "retnet_d256_v512 chunk_retention", of_fla(peer, "retention", "chunk_retention", 256, 512), fla
+    yield "mamba2_n128_p64 chunk_simple_gla", of_fla(
+        peer, "simple_gla", "chunk_simple_gla", 128, 64, gate="g", scale=1.0), fla  # fmt: skip
+    yield "mamba2_n128_p64 mamba_chunk_scan", mamba(peer), ("mamba-ssm",)
+    yield (
+        "gla_shape_d128_v256 chunk_simple_gla",
+        of_fla(peer, "simple_gla", "chunk_simple_gla", 128, 256, gate="g"),
+        fla,
+    )
+    yield "gla_shape_d128_v256 chunk_gla", of_fla(peer, "gla", "chunk_gla", 128, 256, gate="g"), fla
+    yield "elu_attention_d64 elu by torch, chunk_linear_attn", of_maps(peer, 64, 64, elu_plus_one(peer)), fla
+    yield "lolcats_llama3_8b maps by torch, chunk_linear_attn", of_maps(peer, 128, 128, hedgehog(peer, 128)), fla
+    for chunk in (512, 1024):
+        yield f"power_retention_d64 chunk {chunk}", power(peer, 64, chunk), ("retention",)
+    yield "powercoder_3b chunk 1024", power(peer, 128, 1024), ("retention",)
+    yield "performer_d64_m256 FastAttention", performer(peer), ("performer-pytorch",)
+
+
+def main():
+    packages = ("fla-core", "flash-linear-attention", "mamba-ssm", "retention", "performer-pytorch")
+    peer = Peer("models", list(packages), __doc__)
+    speed_up_tuning()
+    for case, make, needed in cases(peer):
+        version = next((found for found in map(version_of, needed) if found), None)
+        peer.name, peer.version = needed[0].split("-")[0], version
+        for length in peer.arguments.lengths:
+            if version is None:
+                peer.skip(case, Skip(f"{' or '.join(needed)} is not installed"))
+                break
+            peer.prefill(case, length, make)
+
+
+if __name__ == "__main__":
+    main()

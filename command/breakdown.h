@@ -1,0 +1,30 @@
+/* breakdown: how long each kernel of a forward takes on a GPU, one after the other. */
+#ifndef FPAC_COMMAND_BREAKDOWN_H
+#define FPAC_COMMAND_BREAKDOWN_H
+
+#include "device.h"
+#include "json.h"
+
+enum { BREAKDOWN_KERNELS = 16, BREAKDOWN_LAUNCHES = 256 };
+
+typedef struct kernel_part {
+    const char *kernel; /* its name in the table of kernels */
+    int launches;
+    double seconds; /* of all of them */
+} kernel_part;
+
+typedef struct fpa_breakdown {
+    int count; /* 0: was not asked for */
+    kernel_part part[BREAKDOWN_KERNELS];
+} fpa_breakdown;
+
+/* Medians of several launches of the work, an event behind each kernel: none overlaps the next one then. INVALID: a
+ * launch has more than BREAKDOWN_LAUNCHES kernels. */
+fpa_status breakdown_measure(const fpa_device *device, const fpa_work *work, fpa_breakdown *breakdown,
+                             fpa_error *error);
+
+/* Beside the seconds of the whole forward. */
+void breakdown_print(const fpa_breakdown *breakdown, double whole);
+void breakdown_write(fpa_json *json, const fpa_breakdown *breakdown);
+
+#endif

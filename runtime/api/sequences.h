@@ -1,0 +1,26 @@
+/* sequences: what a call says of its sequences beside their tensors: lengths of their own, states in pools. */
+#ifndef FPAC_RUNTIME_API_SEQUENCES_H
+#define FPAC_RUNTIME_API_SEQUENCES_H
+
+#include "abi/launch.h"
+#include "view.h"
+
+typedef struct fpa_sequences {
+    int64_t count;                /* of sequences */
+    fpa_view cu_seqlens, in, out; /* of those not given, tensor is NULL; out: as state_out's are found */
+} fpa_sequences;
+
+/* tokens: the view that all others have batch, tokens and device of. INVALID names what is wrong; what the tensors say is
+ * looked at where they lie on the CPU, if there is data. */
+fpa_status sequences_check(const fpa_tensors *tensors, const fpa_view *tokens, fpa_sequences *sequences,
+                           fpa_error *error);
+
+/* The same for the states, once there are views of those that are given. */
+fpa_status sequences_check_states(const fpa_sequences *sequences, const fpa_view *state_in,
+                                  const fpa_view *state_out, fpa_error *error);
+
+/* What a launch says of them; it has batch and length of the tensors. */
+void sequences_fill(const fpa_sequences *sequences, const fpa_tensors *tensors, const fpa_view *state_in,
+                    const fpa_view *state_out, struct fpa_launch *launch);
+
+#endif

@@ -1,0 +1,141 @@
+#include "launch_passes_sizes.h"
+
+#include "base/round.h"
+#include "head/form.h"
+
+enum { ALIGNMENT = 256, ELEMENT = 2 };
+
+static size_t aligned(int64_t count, size_t size)
+{
+    return round_up(count * (int64_t)size, ALIGNMENT);
+}
+
+passes_piece passes_piece_at(const passes *p, int64_t first)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const int64_t heads = f->query_heads;
+    if (p->at_once >= heads) {
+        const int64_t left = f->batch - first / heads, most = p->at_once / heads;
+        return (passes_piece){first, left < most ? left : most, heads};
+    }
+    const int64_t left = heads - first % heads;
+    return (passes_piece){first, 1, left < p->at_once ? left : p->at_once};
+}
+
+bool passes_want(const passes *p, fpa_pass pass)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    return pass == PASS_ROWS ? a->d_q || a->d_k : a->d_v || a->d_log_gate;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What a pass over so many tokens of such sequences needs. */
+static size_t pass_bytes(const passes *p, fpa_pass pass, passes_piece these, int64_t length)
+{
+    const fpa_module *module = p->module->passes[pass];
+    const struct fpa_launch sizes = {
+        .batch = these.batch, .length = length, .query_heads = these.heads, .heads = these.heads};
+    return aligned((int64_t)module->workspace(module, p->form, &sizes, NULL), 1);
+}
+
+/* What passes forth and back need, one after the other. */
+static size_t forward_bytes(const passes *p, passes_piece these)
+{
+    const int64_t length = p->launch->forward.length;
+    size_t most = 0;
+    for (int i = 0; i < PASSES; i++)
+        if (passes_want(p, (fpa_pass)i))
+            most = larger(most, larger(pass_bytes(p, (fpa_pass)i, these, length),
+                                       pass_bytes(p, (fpa_pass)i, these, p->reached)));
+    return most;
+}
+
+/* The last piece, which may be smaller: its sequences are cut into more segments. */
+static passes_piece last_piece(const passes *p)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const passes_piece whole = passes_piece_at(p, 0);
+    const int64_t period = p->at_once >= f->query_heads ? f->batch * f->query_heads : f->query_heads;
+    const int64_t each = whole.batch * whole.heads;
+    return passes_piece_at(p, (period - 1) / each * each);
+}
+
+/* The pass whose states are kept beside those of a later one, and what both leave. */
+static size_t count_gates(passes *p, passes_piece whole)
+{
+    const struct fpa_cuda_module *values = p->module->passes[PASS_VALUES]->handle;
+    const int64_t length = p->launch->forward.length, sequences = whole.batch * whole.heads;
+    const int64_t blocks = values->geometry.column_blocks;
+    if (!p->launch->d_log_gate)
+        return 0;
+    p->room.reads =
+        larger(pass_bytes(p, PASS_VALUES, whole, length), pass_bytes(p, PASS_VALUES, last_piece(p), length));
+    p->room.read_dots = aligned(blocks * sequences * length, sizeof(float));
+    p->room.given_dots = aligned(blocks * sequences * p->reached, sizeof(float));
+    p->room.products = p->chunks > 1 ? aligned(sequences * p->chunks, sizeof(double)) : 0;
+    return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products;
+}
+
+static size_t count_room(passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    const passes_piece whole = passes_piece_at(p, 0);
+    const int64_t tokens = whole.batch * whole.heads * p->reached;
+    const bool behind = p->launch->d_k || passes_want(p, PASS_VALUES);
+    p->room.outputs = g->kernel[CUDA_BACKWARD_OUTPUTS].threads
+                          ? aligned(f->batch * f->query_heads * f->length, 2 * sizeof(float))
+                          : 0;
+    p->room.rows = aligned(tokens * g->pass_width, ELEMENT);
+    p->room.gates = g->gate ? aligned(tokens, sizeof(float)) : 0;
+    p->room.result = behind ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
+    p->room.forward = larger(forward_bytes(p, whole), forward_bytes(p, last_piece(p)));
+    return p->room.outputs + 2 * p->room.rows + p->room.gates + p->room.result + p->room.forward +
+           count_gates(p, whole);
+}
+
+/* Of like size, and halved until there is room for one, or for those that share a key. */
+static size_t choose_pieces(passes *p)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const int64_t sequences = f->batch * f->query_heads;
+    p->at_once = sequences;
+    size_t bytes = count_room(p);
+    for (int64_t pieces = 2; bytes > p->cuda->pass_limit && p->at_once > p->group; pieces *= 2) {
+        const int64_t some = divide_up(sequences, pieces);
+        p->at_once =
+            some >= f->query_heads ? some / f->query_heads * f->query_heads : round_up(some, p->group);
+        bytes = count_room(p);
+    }
+    return bytes;
+}
+
+/* Chunks at whose ends sums of gates' gradients are begun anew: of states forth and back, whose chunks have to meet. */
+static void choose_chunks(passes *p)
+{
+    const struct fpa_cuda_module *values = p->module->passes[PASS_VALUES]->handle;
+    const int64_t length = p->launch->forward.length, chunk = values->geometry.chunk;
+    const bool many = p->cuda->geometry.gate && p->form == FORM_CHUNKED && length > chunk;
+    p->chunks = many ? divide_up(length, chunk) : 1;
+    p->reached = many ? p->chunks * chunk : length;
+}
+
+size_t passes_prepare(passes *p, const fpa_module *module, int form, const struct fpa_backward_launch *launch)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const struct fpa_launch *f = &launch->forward;
+    *p = (passes){.module = module,
+                  .cuda = cuda,
+                  .launch = launch,
+                  .form = form,
+                  .d = g->pass_d,
+                  .dv = g->gate ? g->pass_width - g->pass_values : g->pass_dv,
+                  .group = f->heads ? f->query_heads / f->heads : 1};
+    choose_chunks(p);
+    return f->length > 0 && f->query_heads > 0 ? choose_pieces(p) : 0;
+}

@@ -1,0 +1,46 @@
+/* launch_passes_sizes: what a call of gradients by forward passes is divided into, and its workspace. */
+#ifndef FPAC_RUNTIME_CUDA_LAUNCH_PASSES_SIZES_H
+#define FPAC_RUNTIME_CUDA_LAUNCH_PASSES_SIZES_H
+
+#include "module.h"
+
+/* Sequences, of query heads, that are taken at once: some heads of one batch entry, or all heads of some. */
+typedef struct passes_piece {
+    int64_t first, batch, heads;
+} passes_piece;
+
+/* Bytes of each part of the workspace, one behind the other. */
+typedef struct passes_room {
+    size_t outputs, rows, gates, result, forward;  /* rows: of queries, and again of keys */
+    size_t reads, read_dots, given_dots, products; /* of gates' gradients: `reads` is a pass's own */
+} passes_room;
+
+/* One call. */
+typedef struct passes {
+    const fpa_module *module;
+    const struct fpa_cuda_module *cuda;
+    const struct fpa_backward_launch *launch;
+    int form, d, dv;         /* widths of results */
+    int64_t group, at_once;  /* query heads of a key; sequences */
+    int64_t chunks, reached; /* of gated heads; tokens with those that make chunks whole */
+    passes_room room;
+    struct fpa_cuda_call call;
+    struct fpa_cuda_backward back;
+    char *forward, *reads; /* workspaces of passes */
+    float *read_dots, *given_dots;
+    double *products;
+    const void *states, *reversed_states; /* in these */
+} passes;
+
+/* Sequences from number `first` on. */
+passes_piece passes_piece_at(const passes *p, int64_t first);
+
+/* Whether the call takes passes of that kind. */
+bool passes_want(const passes *p, fpa_pass pass);
+
+/* Fills *p but for operands and addresses. Gives bytes of the workspace: at most the module's limit, where one sequence, or
+ * those that share a key, do not take more. */
+size_t passes_prepare(passes *p, const fpa_module *module, int form,
+                      const struct fpa_backward_launch *launch);
+
+#endif

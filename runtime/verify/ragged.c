@@ -1,0 +1,355 @@
+#include "ragged.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handover.h"
+#include "tokens.h"
+
+/* Tokens of no sequence, before the first and behind the last. */
+enum { LEAD = 3, TAIL = 2 };
+
+enum { NONE = -1 };
+
+/* One call: sequence 2 b + 1 has tokens from[b] .. to[b] - 1 of the trial's row b; those between have none. */
+typedef struct call {
+    const fpa_trial *trial;
+    fpa_trial packed; /* its tokens, one sequence behind the other */
+    fpa_sequence_list list;
+    int64_t *from, *to; /* [batch] */
+    fpa_field o;        /* packed */
+} call;
+
+/* All that the calls of a trial share. */
+typedef struct ragged {
+    const fpa_trial *trial;
+    const fpa_module *module;
+    fpa_form_index form;
+    int64_t count, slots; /* of sequences, of a pool's states */
+    fpa_field o, pool;
+    char how[64];
+} ragged;
+
+/* ---- tokens, packed ---- */
+
+static void copy_vectors(const fpa_field *from, int64_t b, int64_t token, fpa_field *to, int64_t place)
+{
+    for (int64_t h = 0; h < from->heads; h++)
+        for (int64_t i = 0; i < from->entries; i++)
+            field_put(to, 0, place, h, i, field_get(from, b, token, h, i));
+}
+
+/* Inputs as they lie in the trial's own fields. */
+static void copy_token(const fpa_trial *t, int64_t b, int64_t token, fpa_trial *packed, int64_t place)
+{
+    copy_vectors(&t->q_field, b, token, &packed->q_field, place);
+    copy_vectors(&t->k_field, b, token, &packed->k_field, place);
+    copy_vectors(&t->v_field, b, token, &packed->v_field, place);
+    if (t->head->gate)
+        copy_vectors(&t->gate_field, b, token, &packed->gate_field, place);
+    if (t->positions)
+        copy_vectors(&t->position_field, b, token, &packed->position_field, place);
+    if (t->key_mask)
+        *tokens_mask_at(packed, 0, place) = *tokens_mask_at(t, b, token);
+}
+
+static fpa_status make_field(const call *c, const fpa_field *like, fpa_field *field, fpa_error *error)
+{
+    return field_make(field, c->trial->blocks, like->dtype, c->trial->shape.layout, 1, c->packed.shape.length,
+                      like->heads, like->entries, error);
+}
+
+static fpa_status make_fields(call *c, fpa_error *error)
+{
+    const fpa_trial *t = c->trial;
+    fpa_status status = make_field(c, &t->q_field, &c->packed.q_field, error);
+
+    if (status == FPA_OK)
+        status = make_field(c, &t->k_field, &c->packed.k_field, error);
+    if (status == FPA_OK)
+        status = make_field(c, &t->v_field, &c->packed.v_field, error);
+    if (status == FPA_OK && t->head->gate)
+        status = make_field(c, &t->gate_field, &c->packed.gate_field, error);
+    if (status == FPA_OK)
+        status = tokens_place(&c->packed, error);
+    if (status != FPA_OK)
+        return status;
+    return field_make(&c->o, t->blocks, t->head->dtype, t->shape.layout, 1, c->packed.shape.length,
+                      t->shape.query_heads, t->head->dv, error);
+}
+
+static void pack(call *c)
+{
+    const fpa_trial *t = c->trial;
+    int64_t place = LEAD;
+
+    for (int64_t s = 0; s < c->list.count; s++) {
+        const int64_t b = s / 2;
+
+        c->list.cu_seqlens[s] = (int32_t)place;
+        for (int64_t token = c->from[b]; s % 2 && token < c->to[b]; token++)
+            copy_token(t, b, token, &c->packed, place++);
+        c->list.cu_seqlens[s + 1] = (int32_t)place;
+    }
+}
+
+/* Outputs to where the trial has its own. */
+static void unpack(const call *c, fpa_field *o)
+{
+    for (int64_t b = 0; b < c->trial->shape.batch; b++)
+        for (int64_t token = c->from[b]; token < c->to[b]; token++) {
+            const int64_t place = c->list.cu_seqlens[2 * b + 1] + token - c->from[b];
+
+            for (int64_t h = 0; h < o->heads; h++)
+                memcpy(field_at(o, b, token, h, 0), field_at(&c->o, 0, place, h, 0),
+                       (size_t)(field_at(o, 0, 0, 0, o->entries) - field_at(o, 0, 0, 0, 0)));
+        }
+}
+
+/* A token's outputs are no sequence's. */
+static bool is_untouched(const fpa_field *o, int64_t token)
+{
+    for (int64_t h = 0; h < o->heads; h++)
+        for (int64_t i = 0; i < o->entries; i++)
+            if (!field_is_poison(o, 0, token, h, i))
+                return false;
+    return true;
+}
+
+static fpa_status check_between(const ragged *r, const call *c, fpa_error *error)
+{
+    const int64_t end = c->packed.shape.length;
+    bool untouched = true;
+
+    for (int64_t i = 0; i < LEAD; i++)
+        untouched = untouched && is_untouched(&c->o, i);
+    for (int64_t i = end - TAIL; i < end; i++)
+        untouched = untouched && is_untouched(&c->o, i);
+    if (!untouched)
+        return check_refuse(r->trial, r->form, r->how, "o of tokens that are no sequence's was written",
+                            error);
+    return check_guards(r->trial, r->form, r->how, "o", &c->o, error);
+}
+
+/* ---- slots ---- */
+
+/* Where sequence s leaves its state after call number n: all places are different, and those of one call are no other's. */
+static int32_t slot_after(const ragged *r, int n, int64_t s)
+{
+    return (int32_t)((n * r->count + (n ? r->count - 1 - s : s)) % r->slots);
+}
+
+static bool slot_is_poison(const ragged *r, int64_t slot)
+{
+    for (int64_t h = 0; h < r->pool.heads; h++)
+        for (int64_t i = 0; i < r->pool.entries; i++)
+            if (!field_is_poison(&r->pool, slot, 0, h, i))
+                return false;
+    return true;
+}
+
+/* Two slots have the same numbers, of either sign of zero. */
+static bool slots_equal(const ragged *r, int64_t a, int64_t b)
+{
+    for (int64_t h = 0; h < r->pool.heads; h++)
+        for (int64_t i = 0; i < r->pool.entries; i++)
+            if (field_get(&r->pool, a, 0, h, i) != field_get(&r->pool, b, 0, h, i))
+                return false;
+    return true;
+}
+
+/* What a call with these indices has left. in: what it began with, NULL: zeros. */
+static fpa_status check_pool(const ragged *r, int n, const fpa_sequence_list *list, fpa_error *error)
+{
+    for (int64_t slot = 0; slot < r->slots; slot++) {
+        bool expected = false;
+        for (int past = 0; past <= n; past++)
+            for (int64_t s = 1; s < r->count; s++)
+                expected = expected || slot_after(r, past, s) == slot;
+        if (expected == slot_is_poison(r, slot))
+            return check_refuse(
+                r->trial, r->form, r->how,
+                expected ? "a state was not left in its slot" : "a slot that is nobody's was written", error);
+    }
+    for (int64_t s = 2; s < r->count; s += 2) /* of no tokens */
+        if (list->in && !slots_equal(r, list->in[s], list->out[s]))
+            return check_refuse(r->trial, r->form, r->how, "a sequence of no tokens changed its state",
+                                error);
+    return check_guards(r->trial, r->form, r->how, "the pool of states", &r->pool, error);
+}
+
+/* ---- a call ---- */
+
+static void free_call(call *c)
+{
+    field_free(&c->packed.q_field);
+    field_free(&c->packed.k_field);
+    field_free(&c->packed.v_field);
+    field_free(&c->packed.gate_field);
+    field_free(&c->packed.position_field);
+    free(c->packed.mask.bytes);
+    field_free(&c->o);
+    free(c->from);
+    free(c->to);
+    free(c->list.cu_seqlens);
+    free(c->list.in);
+    free(c->list.out);
+}
+
+static int64_t cut_of(const fpa_trial *t, int n, int64_t b)
+{
+    const int64_t length = t->shape.length, cut = (n * length + n) / 3 + (n % 3 ? b : 0);
+
+    return n == 3 || cut > length ? length : cut;
+}
+
+/* Tokens from cut `first` to cut `last` of each row. */
+static fpa_status make_call(const ragged *r, int first, int last, call *c, fpa_error *error)
+{
+    const fpa_trial *t = r->trial;
+    const size_t rows = (size_t)t->shape.batch;
+    int64_t total = LEAD + TAIL, longest = 0;
+
+    *c = (call){.trial = t, .packed = *t, .list = {.count = r->count}};
+    c->packed.q_field = c->packed.k_field = c->packed.v_field = c->packed.gate_field =
+        c->packed.position_field = (fpa_field){0};
+    c->packed.mask = (fpa_mask){0};
+    c->from = calloc(rows, sizeof *c->from);
+    c->to = calloc(rows, sizeof *c->to);
+    c->list.cu_seqlens = calloc((size_t)r->count + 1, sizeof *c->list.cu_seqlens);
+    c->list.in = calloc((size_t)r->count, sizeof *c->list.in);
+    c->list.out = calloc((size_t)r->count, sizeof *c->list.out);
+    if (!c->from || !c->to || !c->list.cu_seqlens || !c->list.in || !c->list.out)
+        return fail_memory(error);
+    for (int64_t b = 0; b < t->shape.batch; b++) {
+        c->from[b] = cut_of(t, first, b);
+        c->to[b] = cut_of(t, last, b);
+        total += c->to[b] - c->from[b];
+        longest = c->to[b] - c->from[b] > longest ? c->to[b] - c->from[b] : longest;
+    }
+    c->packed.shape.batch = 1;
+    c->packed.shape.length = total;
+    c->list.longest = last % 2 ? total : longest; /* known, or not */
+    return make_fields(c, error);
+}
+
+/* Sequences of no tokens begin with the state of the one before; that of the first is wanted by nobody. */
+static void set_slots(const ragged *r, int n, fpa_sequence_list *list)
+{
+    for (int64_t s = 0; s < list->count; s++) {
+        list->in[s] = n == 0 || s == 0 ? NONE : slot_after(r, n - 1, s % 2 ? s : s - 1);
+        list->out[s] = s == 0 ? NONE : slot_after(r, n, s);
+    }
+}
+
+/* Call number n: from cut `first` to cut `last`. reads, leaves: states. */
+static fpa_status run_call(ragged *r, int n, int first, int last, bool reads, bool leaves, fpa_error *error)
+{
+    call c;
+    fpa_status status = make_call(r, first, last, &c, error);
+
+    if (status == FPA_OK) {
+        pack(&c);
+        set_slots(r, n, &c.list);
+        status = trial_run_sequences(&c.packed, r->module, r->form, &c.list, &c.o, reads ? &r->pool : NULL,
+                                     leaves ? &r->pool : NULL, error);
+    }
+    if (status == FPA_OK)
+        status = check_between(r, &c, error);
+    if (status == FPA_OK && leaves) {
+        if (!reads) {
+            free(c.list.in);
+            c.list.in = NULL;
+        }
+        status = check_pool(r, n, &c.list, error);
+    }
+    if (status == FPA_OK)
+        unpack(&c, &r->o);
+    free_call(&c);
+    return status;
+}
+
+/* ---- sequences of one length ---- */
+
+static fpa_status run_equal(ragged *r, fpa_error *error)
+{
+    const fpa_trial *t = r->trial;
+    const int64_t cut = t->shape.length / 2;
+    int32_t slots[t->shape.batch], none[t->shape.batch];
+    fpa_sequence_list first = {.count = t->shape.batch, .in = none, .out = slots};
+    fpa_sequence_list second = {.count = t->shape.batch, .in = slots, .out = none};
+    fpa_status status;
+
+    for (int64_t b = 0; b < t->shape.batch; b++) {
+        slots[b] = (int32_t)(r->slots - 1 - 2 * b);
+        none[b] = NONE;
+    }
+    status = trial_run_pooled(t, r->module, r->form, 0, cut, &first, &r->o, &r->pool, &r->pool, error);
+    if (status == FPA_OK)
+        status = trial_run_pooled(t, r->module, r->form, cut, t->shape.length, &second, &r->o, &r->pool,
+                                  &r->pool, error);
+    for (int64_t slot = 0; status == FPA_OK && slot < r->slots; slot++)
+        if (slot_is_poison(r, slot) ==
+            ((r->slots - 1 - slot) % 2 == 0 && r->slots - 1 - slot < 2 * t->shape.batch))
+            status =
+                check_refuse(t, r->form, r->how, "states are not in their slots, or in others, too", error);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static fpa_status check_outputs(const ragged *r, int64_t from, fpa_measure *m, fpa_error *error)
+{
+    const fpa_bound bound = handover_bound(r->trial, r->form, r->form);
+    fpa_status status =
+        check_values(r->trial, r->form, r->how, &r->o, from, r->trial->shape.length, &bound, m, error);
+
+    return status == FPA_OK ? check_guards(r->trial, r->form, r->how, "o", &r->o, error) : status;
+}
+
+/* Without a mask only the last call sees all keys; with a window states lack keys that later calls do not get. */
+static fpa_status run_ragged(ragged *r, fpa_measure *m, fpa_error *error)
+{
+    const fpa_head *head = r->trial->head;
+    int64_t from = 0;
+    fpa_status status;
+
+    if (head->window) {
+        status = run_call(r, 0, 0, 3, false, true, error);
+    } else {
+        status = run_call(r, 0, 0, 1, false, true, error);
+        if (status == FPA_OK)
+            status = run_call(r, 1, 1, 2, true, true, error);
+        if (status == FPA_OK)
+            status = run_call(r, 2, 2, 3, true, false, error);
+        from = head->causal ? 0 : cut_of(r->trial, 2, r->trial->shape.batch - 1);
+    }
+    return status == FPA_OK ? check_outputs(r, from, m, error) : status;
+}
+
+fpa_status check_ragged(const fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_measure *m,
+                        fpa_error *error)
+{
+    ragged r = {.trial = t, .module = module, .form = form, .count = 2 * t->shape.batch + 1};
+    fpa_status status = check_make_output(t, &r.o, error);
+
+    r.slots = 2 * r.count + 3;
+    if (status == FPA_OK)
+        status = field_make(&r.pool, t->blocks, t->head->state_dtype, LAYOUT_PADDED, r.slots, 1,
+                            t->shape.heads, t->facts->state_elements, error);
+    snprintf(r.how, sizeof r.how, " (sequences of different lengths)");
+    if (status == FPA_OK)
+        status = run_ragged(&r, m, error);
+    snprintf(r.how, sizeof r.how, " (states in slots of a pool)");
+    if (status == FPA_OK) {
+        field_poison(&r.o);
+        field_poison(&r.pool);
+        status = run_equal(&r, error);
+    }
+    if (status == FPA_OK)
+        status = check_outputs(&r, t->head->causal ? 0 : t->shape.length / 2, m, error);
+    field_free(&r.o);
+    field_free(&r.pool);
+    return status;
+}

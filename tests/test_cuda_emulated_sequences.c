@@ -1,0 +1,150 @@
+/* Sequences of different lengths and states in pools on the CPU, against the formula: emitted kernels of sm_90a, then
+ * portable ones.
+ *
+ * make test: a head of each kind; make test-all: all of them. FPA_TEST_HEAD: one alone, by its name. */
+#include "dear.h"
+#include "emulate/parts.h"
+#include "emulate/trials.h"
+#include "runtime/verify/ragged.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "head/lift.h"
+#include "scratch.h"
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+enum { SEED = 20261125, MOST_JOBS = EMULATED_MOST_HEADS };
+
+static const char *const targets[] = {"cuda:sm_90a", "cuda:sm_80"};
+
+/* What make test runs of each: vectors as they lie and packed ones, gates, no mask, fused kernels of both kinds,
+ * coordinates, a window. */
+enum { FIXED = 7 };
+static const char *const fixed[][FIXED] = {
+    {"gatednorm", "open", "paired", "few", "linear", "favor", "nearplain"},
+    {"gatednorm", "open", "few", "lonely", "lonely", "lonely", "lonely"},
+};
+
+/* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. */
+static const struct {
+    int times, more, batch, heads, query_heads, multiprocessors;
+    bool threads; /* fetch, not the copy engine */
+} shapes[] = {
+    {0, 7, 2, 2, 4, 132, false},
+    {3, 9, 2, 1, 2, 132, false},
+    {2, 70, 2, 1, 1, 1, false},
+    {3, 5, 1, 2, 2, 132, true},
+};
+
+typedef struct job {
+    const emulated_fixture *fixture;
+    const fpa_head *head;
+    fpa_source source;
+    int number;
+    fpa_status status;
+    fpa_error error;
+} job;
+
+static fpa_status check_form(emulated_module *emulated, const job *j, const fpa_trial *t, fpa_form_index form,
+                             fpa_error *error)
+{
+    fpa_measure measure = {0};
+    if (!(j->source.facts.forms & 1 << form) || (form == FORM_RECURRENT && t->shape.length > 16))
+        return FPA_OK;
+    return check_ragged(t, &emulated->module, form, &measure, error);
+}
+
+static fpa_status check_shape(emulated_module *emulated, const job *j, int number, fpa_error *error)
+{
+    const int heads = lift_heads(j->head) ? lift_heads(j->head) : shapes[number].heads;
+    const fpa_shape shape = {
+        .batch = shapes[number].batch,
+        .length = (int64_t)shapes[number].times * j->source.facts.chunk + shapes[number].more,
+        .heads = heads,
+        .query_heads = heads * (shapes[number].query_heads / shapes[number].heads),
+        .layout = number % 2 ? LAYOUT_PLAIN : LAYOUT_PADDED,
+        .inputs = j->head->normalize == FPA_NORMALIZE_NONE ? INPUTS_DENSE : INPUTS_POSITIVE};
+    fpa_trial trial = {0};
+    fpa_status status = trial_make(&trial, j->head, &j->source.facts, shape, SEED, error);
+    emulated->cuda.room.multiprocessors = shapes[number].multiprocessors;
+    emulated_copies_boxes(emulated, !shapes[number].threads);
+    for (int form = 0; form < FORMS && !status; form++)
+        status = check_form(emulated, j, &trial, (fpa_form_index)form, error);
+    trial_free(&trial);
+    return status;
+}
+
+static void run_job(int index, void *argument)
+{
+    job *j = &((job *)argument)[index];
+    emulated_module emulated;
+    char folder[128];
+    snprintf(folder, sizeof folder, "%s/sequences%d", j->fixture->folder, j->number);
+    mkdir(folder, 0700);
+    j->status = emulated_open(&emulated, j->source.code, j->source.facts.name, folder, j->fixture->folder,
+                              true, &j->error);
+    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && !j->status; i++)
+        j->status = check_shape(&emulated, j, i, &j->error);
+    emulated_close(&emulated);
+}
+
+static bool is_wanted(const fpa_head *head, int target)
+{
+    const char *only = getenv("FPA_TEST_HEAD");
+    if (only)
+        return strcmp(head->name, only) == 0;
+    return dear_tests() || is_one_of(fixed[target], FIXED, head->name);
+}
+
+static void check_target(const emulated_fixture *f, int target)
+{
+    static job jobs[MOST_JOBS];
+    int count = 0, wrong = 0;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < f->list.count; i++) {
+        job *j = &jobs[count];
+        if (!is_wanted(f->list.heads[i], target))
+            continue;
+        *j = (job){.fixture = f, .head = f->list.heads[i], .number = 100 * target + count};
+        if (source_generate(j->head, targets[target], &j->source, &j->error))
+            fail_msg("%s: %s", j->error.where, j->error.message);
+        count++;
+    }
+    assert_true(count > 0);
+    parallel_run(count, run_job, jobs);
+    for (int i = 0; i < count; i++) {
+        print_message("%-11s %s: %s\n", jobs[i].head->name, targets[target],
+                      jobs[i].status ? jobs[i].error.message : "agrees with the formula");
+        wrong += jobs[i].status != FPA_OK;
+        source_free(&jobs[i].source);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void sequences_of_different_lengths_are_those_of_the_formula(void **state)
+{
+    check_target(*state, 0);
+}
+
+static void so_are_those_of_portable_kernels(void **state)
+{
+    check_target(*state, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sequences_of_different_lengths_are_those_of_the_formula),
+        cmocka_unit_test(so_are_those_of_portable_kernels),
+    };
+    return cmocka_run_group_tests_name("cuda emulated sequences", tests, emulated_setup, emulated_teardown);
+}

@@ -1,0 +1,225 @@
+# What the parts of tools/results.sh run, which reads this file: a function run_PART prints PART.txt; other files go to
+# $made. It has $build, $fpac, $python, $target, $work, and functions of its own.
+# shellcheck shell=bash disable=SC2154
+
+run_cpu() {
+    local status=0
+    # shellcheck disable=SC2086 # BENCH: words, as make bench takes them
+    "$build/bench_c" --tsv "$made/cpu.tsv" ${BENCH:-} || status=1
+    OPENBLAS_CORETYPE=Haswell "$build/bench_c" --tsv "$made/cpu.tsv" c:avx2 heads || status=1
+    tools/compile-times.sh "$fpac" "$("$fpac" list | awk '/, the best/ { print $1; exit }')" || status=1
+    "$fpac" plot "$made/cpu.tsv" --title "$(device cpu)" -o "$made/cpu-time.svg" || status=1
+    return $status
+}
+
+# The README's picture: lines of the table under shorter names; of several cases of one package the fastest at each
+# length, as fpac's auto chooses it.
+shorten() { # gpu.tsv
+    awk -F '\t' -v OFS='\t' '
+    /^#/ || /^skipped/ || $4 <= 1 { next }
+    $3 ~ /^tspow2_d64_bf16 bf16 / { name = "power 2, d = 64" }
+    $3 ~ /^linear_d64_bf16 bf16 / { name = "linear, d = 64" }
+    $3 ~ /^taylor2_d16 bf16 / { name = "taylor 2, d = 16" }
+    $1 == "torch" && $3 ~ /^softmax .* d64$/ { name = "softmax, d = 64" }
+    $1 == "fla" && $3 ~ /linear_attn d64$/ { name = "linear, d = 64" }
+    $1 == "fla" && $3 ~ /_based / { name = "based, d = 16" }
+    $1 == "retention" && $3 ~ /^power p2 d64 (chunk|attention)/ { name = "power 2, d = 64" }
+    name == "" { next }
+    {
+        key = $1 OFS $2 OFS name OFS $4 OFS $5 OFS $6
+        if (!(key in ns)) order[++count] = key
+        if (!(key in ns) || $7 < ns[key]) { ns[key] = $7 + 0; ms[key] = $8 }
+        name = ""
+    }
+    END { for (i = 1; i <= count; i++) print order[i], ns[order[i]], ms[order[i]] }' "$1"
+}
+
+run_table() {
+    local status=0
+    tools/gpu-table.sh "$build" --target "$target" --only power,linear,taylor,dense,decode --out "$work/table" || status=1
+    for kind in time share decode; do
+        if [ -e "$work/table/$kind.svg" ]; then mv "$work/table/$kind.svg" "$made/"; fi
+    done
+    if [ -e "$work/table/peers.err" ]; then tail -n 20 "$work/table/peers.err"; fi
+    mv "$work/table/measured.tsv" "$made/gpu.tsv"
+    shorten "$made/gpu.tsv" >"$made/speed.tsv"
+    "$fpac" plot "$made/speed.tsv" --title "$(device "$(kind_of table)" | cut -d , -f 1), bf16, 16 heads, 64 Ki tokens in all" \
+        -o "$made/speed.svg" || status=1
+    return $status
+}
+
+run_open() { tools/gpu-table.sh "$build" --only open --no-peers --out "$work/open" && cat "$work/open/opens.txt"; }
+
+# Each head at three lengths; 16 heads, 64 Ki tokens.
+run_shapes() {
+    local status=0 head length targets of form
+    targets="$target $(portable_target)"
+    for of in $targets; do
+        for length in 65536 4096 1024; do
+            # portable kernels at one length
+            if [ "$of" != "$target" ] && [ $length -ne 4096 ]; then continue; fi
+            form=auto
+            if [ $length -eq 4096 ]; then form=chunked; fi
+            echo
+            echo "$of, $length tokens, --form $form"
+            for head in $("$fpac" list bench/shapes.lua | awk '{ print $1 }'); do
+                if "$fpac" bench bench/shapes.lua --head "$head" --target "$of" --heads 16 --length $length \
+                    --batch $((65536 / length)) --form $form --tsv "$made/shapes.tsv" >"$work/line" 2>"$work/errors"; then
+                    tail -n 1 "$work/line"
+                else
+                    echo "failed: $head: $(tail -n 1 "$work/errors")"
+                    status=1
+                fi
+            done
+        done
+    done
+    return $status
+}
+
+# The heads of a spec at two lengths; 16 heads, 64 Ki tokens. What is refused is told, and does not end the part.
+bench_spec() { # part, spec, [options]
+    local part=$1 spec=$2 status=0 length
+    shift 2
+    for length in 4096 65536; do
+        echo "fpac bench $spec --length $length --batch $((65536 / length)) --heads 16${*:+ $*}"
+        "$fpac" bench "$spec" --target "$target" --length $length --batch $((65536 / length)) --heads 16 \
+            --tsv "$made/$part.tsv" "$@" || status=1
+    done
+    return $status
+}
+
+run_family() { bench_spec family bench/family.lua; }
+run_backward() { bench_spec backward bench/gradients.lua --backward; }
+run_random() { bench_spec random bench/random.lua --repeats 5; }
+
+# Lines after the command that measured them, as bench/predict_cuda.py reads them.
+run_model() {
+    local status=0 spec length head heads
+    for spec in bench/user_shapes.lua bench/shapes.lua; do
+        for length in 4096 65536; do
+            echo "# fpac bench $spec --target $target --form chunked --length $length --batch $((65536 / length)) --heads 16" \
+                >>"$made/predict-gpu.tsv"
+            "$fpac" bench "$spec" --target "$target" --form chunked --length $length --batch $((65536 / length)) --heads 16 \
+                --repeats 5 --tsv "$made/predict-gpu.tsv" || status=1
+        done
+    done
+    "$python" bench/predict_cuda.py --build "$build" "$made/predict-gpu.tsv" | tee "$made/predict-gpu.txt" || status=1
+    heads=$("$fpac" list bench/user_shapes.lua | awk '{ print $1 }')
+    for head in $heads; do
+        "$fpac" bench bench/user_shapes.lua --head "$head" --target "$target" --form chunked --length 16384 --batch 4 --heads 16 \
+            --repeats 5 --candidates --tsv "$made/candidates.tsv" || status=1
+    done
+    return $status
+}
+
+# The same heads for one long sequence and for several: a step of one sequence is round trips to memory, of sixteen bytes.
+run_design() {
+    local status=0 size sizes="65536 1 16 bf16,4096 16 16 bf16"
+    if [ "$(kind_of design)" = cpu ]; then sizes="4096 1 2 f32"; fi
+    local IFS=,
+    for size in $sizes; do
+        design_of ${size// /,} || status=1
+    done
+    return $status
+}
+
+design_of() { # length batch heads dtype
+    local options=(--d 64 --dv 64 --state 1MiB --target "$target" --length "$1" --batch "$2" --heads "$3" --dtype "$4" --measure 20)
+    local IFS=' '
+    echo "\$ fpac design ${options[*]}"
+    "$fpac" design "${options[@]}" 2>&1
+    echo
+}
+
+# A line a head and length: fpac beside every case of a package whose first word is the head's name.
+join_models() { # models.tsv
+    awk -F '\t' '
+    /^#/ || /^skipped/ || NF < 8 { next }
+    { split($3, of, " ") }
+    $1 == "fpac" { order[++count] = of[1] "\t" $4; ns[of[1], $4] = $7; next }
+    { at = of[1] SUBSEP $4; found[at]++; line[at, found[at]] = sprintf("%s %s\t%.3f", $1, substr($3, length(of[1]) + 2), $7) }
+    END {
+        printf "%-22s %7s %10s   %-44s %10s %7s\n", "head", "tokens", "fpac ns", "package", "ns", "ratio"
+        for (i = 1; i <= count; i++) {
+            split(order[i], key, "\t")
+            mine = ns[key[1], key[2]]
+            at = key[1] SUBSEP key[2]
+            for (j = 1; j <= found[at] || j == 1; j++) {
+                split(line[at, j], other, "\t")
+                printf "%-22s %7s %10s   %-44s %10s %7s\n", j == 1 ? key[1] : "", j == 1 ? key[2] : "",
+                    j == 1 ? sprintf("%.3f", mine) : "", other[1] == "" ? "none" : other[1], other[2],
+                    other[2] == "" ? "" : sprintf("%.2f", other[2] / mine)
+            }
+        }
+    }' "$1"
+    awk -F '\t' '/^skipped/ { printf "skipped: %s: %s: %s\n", $2, $3, $4 }' "$1"
+}
+
+# Heads that the target does not serve are told by fpac bench, and are no failure.
+run_models() {
+    local spec length
+    for spec in specs/models/*.lua; do
+        for length in 65536 4096; do
+            "$fpac" bench "$spec" --dtype bf16 --target "$target" --heads 16 --length $length --batch $((65536 / length)) \
+                --tsv "$made/models.tsv" >"$work/line" 2>"$work/errors" || sed 's/^fpac: //' "$work/errors"
+        done
+    done
+    "$python" bench/peers/models.py --lengths 65536,4096 --seconds 150 2>"$work/errors" |
+        grep -a -E $'^(#|skipped\t|([^\t]*\t){7}[^\t]*$)' >>"$made/models.tsv" || tail -n 3 "$work/errors"
+    join_models "$made/models.tsv"
+}
+
+run_python() {
+    echo "\$ FPAC_LIBRARY=$(python_library) $python bench/python_overhead.py --target $target --limit 10"
+    FPAC_LIBRARY=$(python_library) "$python" bench/python_overhead.py --target "$target" --limit 10
+}
+
+run_portable() {
+    tools/gpu-bench.sh "$build" --target "$(portable_target)" --tsv "$made/portable.tsv" --no-open
+}
+
+run_suite() {
+    local status=0 portable tests=$build/tests
+    tools/gpu-test.sh "$build" "$tests"/test_cuda "$tests"/test_cuda_{calls,operands,mutation,recent,window,ptx} \
+        "$tests"/test_{shipped,parity} || status=1
+    portable=$(portable_target)
+    if [ -n "$portable" ]; then
+        echo "portable kernels ($portable):"
+        FPA_TEST_TARGET=$portable FPA_REQUIRE_CUDA=1 FPAC=$fpac tools/run-tests.sh "$build" \
+            "$tests"/test_{shipped,parity,cuda_calls} || status=1
+    fi
+    return $status
+}
+
+sanitize() { # tool, then arguments of gpu-sanitize.sh
+    local status=0
+    tools/gpu-sanitize.sh "$build" --tool "$@" --jobs "$(nproc | awk '{ print $1 < 16 ? $1 : 16 }')" >"$work/sanitized" 2>&1 || status=1
+    awk -v what="$*" '
+    /^----/ { complaint = 1 }
+    complaint { lines[++count] = $0; next }
+    {
+        heads++
+        rest = $0
+        gsub(/(chunked|parallel|recurrent): 0 [^;]*;/, "", rest)
+        if (split(rest, words, " ") > 1) lines[++count] = $0; else clean++
+    }
+    END {
+        printf "%s: %d heads, %d without an error or a hazard\n", what, heads, clean
+        for (i = 1; i <= count; i++) print "  " lines[i]
+    }' "$work/sanitized"
+    return $status
+}
+
+run_sanitizer() {
+    local status=0 tool portable
+    portable=$(portable_target)
+    echo "Heads applied to 900 tokens (chunked), 300 (parallel) and 3 (recurrent), 2 sequences, 2 heads."
+    for tool in memcheck racecheck; do
+        sanitize $tool --dtype bf16 || status=1
+        sanitize $tool bench/shapes.lua || status=1
+        if [ -n "$portable" ]; then sanitize $tool --target "$portable" || status=1; fi
+    done
+    return $status
+}
+
+run_compare() { "$python" bench/compare.py "$old" "$build" --tsv "$made/compare.tsv"; }
