@@ -53,9 +53,7 @@ static void list_overlapped(const cuda_task *task, const cuda_split_common *comm
                             cuda_listing *l)
 {
     fpa_candidate candidate = split_candidate(small | SPLIT_OVERLAPPED);
-    const char *why = task->size->sequences
-                          ? "queries wait beside the walk, chunk by chunk, and lengths differ"
-                      : task->summed          ? "no mask: every query waits for all keys"
+    const char *why = task->summed            ? "no mask: every query waits for all keys"
                       : !task->room->overlaps ? "launches cannot overlap here"
                       : task->queries == 0    ? "there are no queries to overlap with"
                       : !task->walked         ? "no keys are walked for a state"

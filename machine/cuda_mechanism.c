@@ -52,8 +52,6 @@ static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_cal
         return "the module has no kernel chunk_state_small";
     if (variant & SPLIT_OVERLAPPED && g->unmasked && size->form == FORM_CHUNKED)
         return "has queries wait beside the walk, and without a mask all wait for its end";
-    if (variant & SPLIT_OVERLAPPED && size->sequences)
-        return "has queries wait beside the walk, chunk by chunk, and here lengths differ";
     if (variant & SPLIT_OVERLAPPED && !g->persistent)
         return "the module's chunk_output cannot wait for copies of the state";
     return NULL;

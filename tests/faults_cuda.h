@@ -17,6 +17,8 @@ static const struct fault cuda_faults[] = {
      "if (key >= behind + lane_row() + (i >> 1) * 8)"},
     {"a mask that shows the next token", SAYS_WRONG, "keys_behind",
      "if (key > 1 + behind + lane_row() + (i >> 1) * 8)"},
+    {"values behind the causal edge that are multiplied", "changed an earlier output", "values_seen",
+     "const bool edge = behind < -PANEL;"},
     {"a panel of keys that is forgotten", SAYS_WRONG, "chunk_output_first_key",
      "const int chunk = first / (int)call.chunk, first_key = chunk * (int)call.chunk + PANEL;"},
     {"scores that do not fade", SAYS_WRONG, "score_decay", ";"},

@@ -17,6 +17,7 @@
 
 #include "base/parallel.h"
 #include "head/lift.h"
+#include "machine/cuda_mechanism.h"
 #include "scratch.h"
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
@@ -36,12 +37,11 @@ static const char *const fixed[][FIXED] = {
 /* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. */
 static const struct {
     int times, more, batch, heads, query_heads, multiprocessors;
-    bool threads; /* fetch, not the copy engine */
+    bool threads;    /* fetch, not the copy engine */
+    bool overlapped; /* queries beside the walk, where kernels can */
 } shapes[] = {
-    {0, 7, 2, 2, 4, 132, false},
-    {3, 9, 2, 1, 2, 132, false},
-    {2, 70, 2, 1, 1, 1, false},
-    {3, 5, 1, 2, 2, 132, true},
+    {0, 7, 2, 2, 4, 132, false, false}, {3, 9, 2, 1, 2, 132, false, false}, {2, 70, 2, 1, 1, 1, false, false},
+    {3, 5, 1, 2, 2, 132, true, false},  {3, 11, 2, 2, 2, 132, false, true},
 };
 
 typedef struct job {
@@ -52,6 +52,20 @@ typedef struct job {
     fpa_status status;
     fpa_error error;
 } job;
+
+/* As few blocks walk as can. */
+static bool choose_overlapped(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                              fpa_candidate *candidate)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    (void)choice;
+    *candidate = (fpa_candidate){.mechanism = "split",
+                                 .segments = 1,
+                                 .blocks = (int64_t)g->chunk_state_slices * g->column_blocks,
+                                 .variant = SPLIT_OVERLAPPED};
+    return size->form != FORM_RECURRENT && size->query_heads > 0 && !cuda_refusal(g, size, candidate);
+}
 
 static fpa_status check_form(emulated_module *emulated, const job *j, const fpa_trial *t, fpa_form_index form,
                              fpa_error *error)
@@ -74,6 +88,7 @@ static fpa_status check_shape(emulated_module *emulated, const job *j, int numbe
         .inputs = j->head->normalize == FPA_NORMALIZE_NONE ? INPUTS_DENSE : INPUTS_POSITIVE};
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, j->head, &j->source.facts, shape, SEED, error);
+    trial.choose = shapes[number].overlapped ? choose_overlapped : NULL;
     emulated->cuda.room.multiprocessors = shapes[number].multiprocessors;
     emulated_copies_boxes(emulated, !shapes[number].threads);
     for (int form = 0; form < FORMS && !status; form++)

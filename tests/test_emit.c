@@ -166,7 +166,7 @@ static void gcc_and_clang_accept_heads_for_every_target_without_a_warning(void *
     each_head(check_targets);
 }
 
-/* What gcc warns of only after it has put functions together and made vectors: conversions of what
+/* What gcc, and maybe clang, warns of only after it has put functions together and made vectors: conversions of what
  * is stored in 16 bits. */
 static void optimised_code_of_narrow_storage_has_no_warning(void **state)
 {
@@ -189,8 +189,11 @@ static void optimised_code_of_narrow_storage_has_no_warning(void **state)
             if (target_at(t)->backend != BACKEND_C || strcmp(target_at(t)->machine, "x86_64"))
                 continue;
             generate(list.heads[0], target_at(t)->name, &source);
-            for (int level = 0; level < 2; level++)
+            for (int level = 0; level < 2; level++) {
                 check_compiler("gcc", levels[level], target_at(t), list.heads[0], source.code);
+                if (on_path("clang"))
+                    check_compiler("clang", levels[level], target_at(t), list.heads[0], source.code);
+            }
             source_free(&source);
         }
         head_list_free(&list);

@@ -7,8 +7,9 @@
     torch.ops.fpac.forward_saving(key, q, k, v, log_gate, weights, state, form, with_state) -> (o, den, state)
     torch.ops.fpac.backward(key, q, k, v, log_gate, weights, state, o, den, d_o, d_state, form, needs) -> Tensor[]
 
-The last two are of heads opened with gradients: autograd knows the one as the other's backward pass. What is not there
-(den of a head without a normaliser, a state that is not wanted) is an empty tensor.
+The first four take cu_seqlens, state_index, state_out_index and max_length behind these. The last two are of heads
+opened with gradients: autograd knows the one as the other's backward pass. What is not there (den of a head without a
+normaliser, a state that is not wanted) is an empty tensor.
 
 A Head that is called while torch traces calls these; one that is called with plain tensors goes to C directly, which
 takes a tenth of the time that an operator in Python does. `key` names an open head of this process (head.key).

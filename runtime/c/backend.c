@@ -96,7 +96,6 @@ static fpa_status c_device(const fpa_options *options, char **device, fpa_error 
 const fpa_backend backend_c = {
     .name = "c",
     .device_type = kDLCPU,
-    .multiplies_no_future = true,
     .choose = c_choose,
     .load = c_load,
     .unload = module_unload,

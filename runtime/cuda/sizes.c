@@ -113,7 +113,7 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
     const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
     if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
         return 0;
-    return 1 + (s->call.awaited ? launch->batch * launch->heads * s->call.chunks * g->column_blocks : 0);
+    return 1 + (s->call.awaited ? cuda_batch(launch) * launch->heads * s->call.chunks * g->column_blocks : 0);
 }
 
 /* Chunks and segments of sequences of different lengths, of which only their number, the longest and all tokens are known
@@ -153,7 +153,7 @@ void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
     const bool several = launch->cu_seqlens ? task.summed || launch->length > call->chunk : call->chunks > 1;
     if (launch->cu_seqlens)
         size_sequences(&task, launch->total, s);
-    if (s->walks && launch->cu_seqlens)
+    if (s->walks && launch->cu_seqlens && !call->awaited)
         s->walk_blocks = sequences * call->segments *
                          (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
     const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */

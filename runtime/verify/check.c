@@ -184,7 +184,7 @@ static fpa_status check_future(fpa_trial *t, const fpa_module *module, fpa_form_
     char text[128];
     fpa_status status = check_make_output(t, &changed, error);
 
-    trial_change_future(t, from, module->backend->multiplies_no_future);
+    trial_change_future(t, from);
     if (status == FPA_OK)
         status = trial_run(t, module, form, 0, t->shape.length, &changed, NULL, NULL, error);
     trial_restore(t);

@@ -156,14 +156,12 @@ void tokens_restore(fpa_trial *t)
         }
 }
 
-void tokens_change_future(fpa_trial *t, int64_t from, bool no_numbers)
+void tokens_change_future(fpa_trial *t, int64_t from)
 {
     for (int64_t b = 0; b < t->shape.batch; b++)
         for (int64_t token = from; token < t->shape.length; token++) {
             for (int n = 0; n < numbers_of(t); n++)
-                field_put(&t->position_field, b, token, n, 0,
-                          no_numbers ? (double)NAN
-                                     : 3 * field_get(&t->position_field, b, token, n, 0) - 1000);
+                field_put(&t->position_field, b, token, n, 0, (double)NAN);
             if (!t->key_mask)
                 continue;
             *tokens_mask_at(t, b, token) = is_masked(t, b, token);

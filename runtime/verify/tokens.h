@@ -17,7 +17,7 @@ void tokens_restore(fpa_trial *trial);
 
 /* Others from token `from` on: positions that are further away or no numbers, and a mask that is the opposite. Keys
  * and values that were masked are those of the trial again. */
-void tokens_change_future(fpa_trial *trial, int64_t from, bool no_numbers);
+void tokens_change_future(fpa_trial *trial, int64_t from);
 
 void tokens_free(fpa_trial *trial);
 

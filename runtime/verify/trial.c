@@ -241,33 +241,25 @@ void trial_free(fpa_trial *t)
     *t = (fpa_trial){0};
 }
 
-/* factor times an element plus more, or no number. */
-static void change(fpa_field *field, int64_t b, int64_t token, int64_t h, int entry, double factor,
-                   double more, bool no_number)
+/* NaN at odd tokens, an infinity at even ones. */
+static void spoil(fpa_field *field, int64_t b, int64_t token, int64_t heads, int entries)
 {
-    double nothing = token % 2 ? (double)NAN : (double)INFINITY;
-    double value = factor * field_get(field, b, token, h, entry) + more;
-
-    field_put(field, b, token, h, entry, no_number ? nothing : value);
+    for (int64_t h = 0; h < heads; h++)
+        for (int i = 0; i < entries; i++)
+            field_put(field, b, token, h, i, token % 2 ? (double)NAN : (double)INFINITY);
 }
 
-/* The future becomes larger too: a mask that multiplies by almost zero shows. */
-void trial_change_future(fpa_trial *t, int64_t from, bool no_numbers)
+/* Whatever is multiplied by it is seen, by zero too. */
+void trial_change_future(fpa_trial *t, int64_t from)
 {
-    tokens_change_future(t, from, no_numbers);
+    tokens_change_future(t, from);
     for (int64_t b = 0; b < t->shape.batch; b++)
         for (int64_t token = from; token < t->shape.length; token++) {
-            for (int64_t h = 0; h < t->shape.query_heads; h++)
-                for (int c = 0; c < head_width(t->head); c++)
-                    change(&t->q_field, b, token, h, c, -3, 1, no_numbers);
-            for (int64_t h = 0; h < t->shape.heads; h++) {
-                for (int c = 0; c < head_width(t->head); c++)
-                    change(&t->k_field, b, token, h, c, -5, 2, no_numbers);
-                for (int c = 0; c < t->head->dv; c++)
-                    change(&t->v_field, b, token, h, c, -7, 100, no_numbers);
-                if (t->head->gate)
-                    change(&t->gate_field, b, token, h, 0, 0, -0.125, no_numbers);
-            }
+            spoil(&t->q_field, b, token, t->shape.query_heads, head_width(t->head));
+            spoil(&t->k_field, b, token, t->shape.heads, head_width(t->head));
+            spoil(&t->v_field, b, token, t->shape.heads, t->head->dv);
+            if (t->head->gate)
+                spoil(&t->gate_field, b, token, t->shape.heads, 1);
         }
 }
 

@@ -78,7 +78,7 @@ fpa_problem trial_problem(const fpa_trial *trial);
 
 /* Other values for all inputs of the tokens from `from` on, or none: NaN and infinities. The reference does not
  * follow. */
-void trial_change_future(fpa_trial *trial, int64_t from, bool no_numbers);
+void trial_change_future(fpa_trial *trial, int64_t from);
 void trial_restore(fpa_trial *trial);
 
 /* Run tokens [from, to) in one form. Tokens of o are those of the trial; states may be NULL, and so may

@@ -96,32 +96,30 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
      {"gates that fade what is before them, from the last token on", "d_k at batch ... but the formula gives",
       "cuda_pass_gate", "const i64 own = token;"}},
     {"gated",
-     {"sums of gates' gradients that begin with nothing", "d_log_gate at batch ... but the formula gives",
+     {"sums of gates' gradients that begin with nothing", "the RMS error of d_log_gate ... more than twice",
       "cuda_pass_anew", "if (chunk + 1 < 0) {"}},
     {"gated",
-     {"a boundary that does not fade", "d_log_gate at batch ... but the formula gives", "cuda_pass_boundary",
-      "before *= gates[0] > 1 ? 0 : 1;"}},
+     {"a boundary that does not fade", "the RMS error of d_log_gate ... more than twice",
+      "cuda_pass_boundary", "before *= gates[0] > 1 ? 0 : 1;"}},
     {"gated",
      {"what keys give, shifted by one", "d_log_gate at batch ... but the formula gives", "cuda_pass_gate_sum",
       "sum -= back.pass_gives[row * back.pass_length + back.pass_length - 1 - (t + 1 < end ? t + 1 : t)];"}},
     {"square",
-     {"a query head that the sum leaves out", "d_k at batch ... but the formula gives", "cuda_pass_group",
+     {"a query head that the sum leaves out", "but the formula gives", "cuda_pass_group",
       "for (i64 member = 1; member < group; member++) {"}},
 };
 
 /* In passes of values of gated heads. */
 static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"gated",
-     {"products of states of other chunks' ends", "d_log_gate at batch ... but the formula gives",
+     {"products of states of other chunks' ends", "the RMS error of d_log_gate ... more than twice",
       "state_product_reversed",
       "const copy_element *r = (const copy_element *)call.reversed_states + (sequence * chunks + chunk) * "
       "size;"}},
     {"gated",
-     {"products of states with features' weights twice", "d_log_gate at batch ... but the formula gives",
+     {"products of states with features' weights twice", "the RMS error of d_log_gate ... more than twice",
       "state_product_weight", "total += sum;"}},
-    {"gated",
-     {"dots of other queries", "d_log_gate at batch ... but the formula gives", "output_dot",
-      "to[token ^ (token + 1 < call.length)] = sum;"}},
+    {"gated", {"half of the dots", "d_log_gate", "output_dot", "to[token] = 0.5f * sum;"}},
 };
 
 /* In passes of values that take tokens from the last one on. */

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 64 };
+enum { EMULATED_MOST_HEADS = 96 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -88,7 +88,10 @@ static const char emulated_heads[] =
     "  h('anyrowsgated', { d = 140, dv = 132, dtype = 'f16', state_dtype = 'f16', gate = true, normalize = "
     "'sum', scale = 1 / 8,\n"
     "    terms = linear { weight = 3 } }),\n"
+    "  h('anyrowsnarrow', { d = 24, dv = 84, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
+    "  h('double', { dv = 128 }),\n"
+    "  h('float', { dtype = 'f32', gate = true, normalize = 'sum', terms = linear {} }),\n"
     "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "  h('mapped', { terms = term { identity():map(elu_plus_one) }, scale = 1 / 2, normalize = 'sum' }),\n"
     "  h('clusteredmaps', { d = 48, dv = 64, terms = linear { map_q = silu, map_k = softplus }, scale = 1 / "

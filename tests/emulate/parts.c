@@ -54,7 +54,7 @@ static int calls_of(emulated_part part)
 
 unsigned emulated_part_kernels(emulated_part part)
 {
-    const unsigned all = (1u << CUDA_BACKWARD_OUTPUTS) - 1; /* gradients are modules of their own */
+    const unsigned all = (1u << CUDA_STATE_PRODUCT) - 1; /* it and those behind it are of gradients */
     const unsigned left[EMULATED_PARTS] = {
         [PART_FUSED] = 1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_LIFT_ROWS |
                        1u << CUDA_PAD_ROWS | 1u << CUDA_DECODE_WINDOW,

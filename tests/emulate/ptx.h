@@ -119,7 +119,7 @@ static inline void ptx_mul_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u
     d = both(to_bf16(from_bf16(a) * from_bf16(b)), to_bf16(from_bf16(a >> 16) * from_bf16(b >> 16)));
 }
 
-/* Emitted code adds -0 only, in which sums in float are exact. */
+/* Emitted code adds -0, zero, or what is no number, in which sums in float are exact. */
 static inline void ptx_fma_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b, emulate::u32 c)
 {
     using namespace emulate;
@@ -131,6 +131,13 @@ static inline void ptx_mul_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u3
 {
     using namespace emulate;
     d = both(to_f16(from_f16(a) * from_f16(b)), to_f16(from_f16(a >> 16) * from_f16(b >> 16)));
+}
+
+static inline void ptx_fma_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b, emulate::u32 c)
+{
+    using namespace emulate;
+    d = both(to_f16(from_f16(a) * from_f16(b) + from_f16(c)),
+             to_f16(from_f16(a >> 16) * from_f16(b >> 16) + from_f16(c >> 16)));
 }
 
 #include "ptx_functions.h"

@@ -32,11 +32,11 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false, 0, 0},
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0, 0},
     {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 0, 0}, /* LONG_CALL: by segments */
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0},   /* and by one */
-    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0},  /* by fewer, of several panels each */
-    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0}, /* rings are gone round several times */
-    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0}, /* TOTALS_CALL: in totals, too */
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 132, false, 0, 0}, /* LONG_CALL: by segments */
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0},              /* and by one */
+    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0},             /* by fewer, of several panels each */
+    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0},            /* rings are gone round several times */
+    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0},            /* TOTALS_CALL: in totals, too */
     {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME | CHECK_REPEAT, 1, false, 0, 0},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0}, /* THREADS_CALL */
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0, 0},
@@ -127,8 +127,10 @@ static bool choose_spread(const void *choice, const fpa_module *module, const fp
     return found;
 }
 
-static void choose_by(const emulated_call *c, fpa_trial *trial)
+void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_trial *trial)
 {
+    emulated->cuda.room.multiprocessors = c->multiprocessors;
+    emulated_copies_boxes(emulated, !c->threads);
     trial->choice = c;
     if (c->cluster)
         trial->choose = choose_cluster;
@@ -143,9 +145,7 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
     static const int late[] = {LATE_PRODUCTS, LATE_COPIES};
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
-    emulated->cuda.room.multiprocessors = c->multiprocessors;
-    choose_by(c, &trial);
-    emulated_copies_boxes(emulated, !c->threads);
+    emulated_choose(c, emulated, &trial);
     for (int i = 0; i < 2; i++)
         for (int form = 0; form < FORMS && !status; form++) {
             fpa_measure measure = {0};

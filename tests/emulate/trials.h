@@ -45,6 +45,9 @@ int emulated_setup(void **state);
 int emulated_teardown(void **state);
 int emulated_head_named(const emulated_fixture *f, const char *name);
 
+/* The call's device, and by which candidates the trial's forms are carried out. */
+void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_trial *trial);
+
 typedef struct emulated_job {
     const emulated_fixture *fixture;
     int head;

@@ -17,14 +17,16 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     const int columns = in->columns->all;
     const int half = (2 * ((in->plan->head->d + 63) / 64) + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
     const int copy = in->rows->features * 16 * columns;
-    scan->at_ones = 2 * scan->spans * half;
-    scan->at_outputs = scan->at_ones + ones;
-    scan->at_copies = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0);
+    scan->at_outputs = 2 * scan->spans * half;
+    scan->at_ones = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0); /* behind all values */
+    scan->at_copies = scan->at_ones + ones;
     scan->at_state = scan->at_copies + scan->copies * copy;
     scan->at_gates = scan->at_state + 2 * copy;
     scan->at_barriers = scan->at_gates + scan->spans * scan->gate_bytes;
     scan->at_mapped = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + 4 * 8;
-    scan->bytes = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
+    scan->at_looked = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
+    scan->at_edges = scan->at_looked + 16 * scan->spans;
+    scan->bytes = scan->at_edges + 8 * scan->spans;
 }
 
 static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster_scan *scan)
@@ -125,5 +127,7 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(at_gates),
                                          SCAN(at_barriers),
                                          SCAN(at_mapped),
+                                         SCAN(at_looked),
+                                         SCAN(at_edges),
                                          SCAN(bytes),
                                          FIELDS_END};

@@ -17,8 +17,9 @@ typedef struct fpa_cluster_scan {
     bool reverses;      /* it can take tokens from the last one on */
     bool maps;          /* q and k become coordinates where they lie */
     int gate_bytes;     /* of what a span's gates come to; 0: no gate */
-    int key_registers, query_registers, fetch_registers;                                   /* of a thread */
-    int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, at_mapped, bytes; /* shared memory */
+    int key_registers, query_registers, fetch_registers; /* of a thread */
+    int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, at_mapped, at_looked, at_edges;
+    int bytes; /* of shared memory */
 } fpa_cluster_scan;
 
 fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);

@@ -50,6 +50,7 @@ typedef struct fpa_cuda_memory {
     int tiles;   /* attend: tiles of the state */
     int gates;   /* gated: sums of the keys' gates, then attend: of the queries' */
     int output;  /* fused_chunk of warpgroups: parts of o on their way out */
+    int edge;    /* and which panels, of even and odd ones, last had a value that is not finite */
     /* chunk_output beside a window: queries and keys as they are given, and which keys a mask keeps */
     int given_queries, given_keys, kept;
     int size; /* of all */

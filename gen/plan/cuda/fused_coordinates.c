@@ -14,7 +14,8 @@ static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_f
     memory->values = 2 * vectors;
     memory->tiles = memory->values + pass->stages * slab + ones;
     memory->output = memory->tiles + pass->copies * tile;
-    memory->queries = memory->output + split->panel * split->output_pitch;
+    memory->edge = memory->output + split->panel * split->output_pitch;
+    memory->queries = memory->edge + 16;
     memory->raw = 0;
     memory->gates = memory->queries;
     memory->size = memory->gates + gate * split->panel * 16 + 1024; /* to begin at a multiple */

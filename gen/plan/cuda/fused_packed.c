@@ -6,7 +6,7 @@
 
 enum {
     SLAB = 128 * FUSED_TOKENS,      /* bytes of 64 numbers of a panel's tokens */
-    ONES = 16 * 128,                /* by which values become z, where they fill their slab */
+    ONES = 16 * 128,                /* by which values become z, where they fill their slab: behind them */
     GATES = 14 * FUSED_TOKENS + 16, /* sums, what keys keep, what is left of the state */
     PART = 96,                      /* what a block knows of its part of the work */
     FACTORS = 256,                  /* of gates of segments */
@@ -114,9 +114,9 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->matrix_bytes = 2 * slabs * rows * 128;
     fused->copy_bytes = fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->panel_bytes = 2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0);
-    fused->at_ones = values * SLAB;
-    fused->at_outputs = fused->at_ones + (apart ? ONES : 0);
-    fused->at_raw_stages = fused->at_outputs + fused->outputs * SLAB;
+    fused->at_outputs = values * SLAB;
+    fused->at_ones = fused->at_outputs + fused->query_groups * SLAB;
+    fused->at_raw_stages = fused->at_ones + (apart ? ONES : 0);
     fused->at_matrix = fused->at_raw_stages + raw_stages * fused->raw_bytes;
     fused->at_copies = fused->at_matrix + fused->matrix_bytes;
     fused->at_panels = fused->at_copies + FUSED_COPIES * fused->copy_bytes;

@@ -8,7 +8,7 @@
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
     GATES = 1024,              /* sums, what keys keep, what is left of the state: slabs follow */
-    PART = 96,                 /* what a block knows of its part of the work */
+    PART = 96,                 /* what a block knows of its part of the work, and of panels' values */
     FACTORS = 256,             /* of gates of segments */
     MOST_SUMS_OF_ONE = 144,    /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128,    /* and of two */
@@ -108,7 +108,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, fpa_fused_r
     const bool gate = in->plan->head->gate;
     const int vectors = (rows->width + 63) / 64 * SLAB, values = (in->columns->tiles + 7) / 8 * SLAB;
     rows->panels = panels, rows->copies = copies;
-    rows->panel_bytes = 2 * vectors + values + (gate ? GATES : 0);
+    rows->query_bytes = vectors > values ? vectors : values;
+    rows->panel_bytes = rows->query_bytes + vectors + values + (gate ? GATES : 0);
     rows->copy_bytes = rows->slots * 16 * in->columns->all;
     rows->at_copies = panels * rows->panel_bytes;
     rows->at_barriers = rows->at_copies + copies * rows->copy_bytes;
@@ -205,6 +206,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(panels),
                                        ROWS(copies),
                                        ROWS(panel_bytes),
+                                       ROWS(query_bytes),
                                        ROWS(copy_bytes),
                                        ROWS(at_copies),
                                        ROWS(at_barriers),

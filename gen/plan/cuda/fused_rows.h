@@ -24,6 +24,7 @@ typedef struct fpa_fused_rows {
     /* shared memory: places for panels and copies of the state, bytes of one, and from where on they lie */
     int panels, copies;
     int panel_bytes, copy_bytes;
+    int query_bytes; /* of a panel, for queries, then values where some are not finite */
     int at_copies, at_barriers, at_part, bytes;
 } fpa_fused_rows;
 

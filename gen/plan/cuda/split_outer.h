@@ -56,8 +56,9 @@ typedef struct fpa_split_outer {
     int query_tiles; /* of 64, a warpgroup */
     int query_tokens;
     bool dots_in_turn; /* of the score, monomial by monomial: all at once do not fit into registers */
-    bool leaves_dots; /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
-    int score_places;  /* tiles of queries whose scores are kept at a time, 1 or 2 */
+    bool
+        leaves_dots; /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
+    int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, output_bytes;
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
     /* tables as kernels have them */

@@ -132,12 +132,22 @@ static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_sp
         .trips = 2};
 }
 
+/* Two copies are read. */
+static struct fpa_cuda_kernel_work count_product(const fpa_split_outer *split)
+{
+    const int numbers = split->outer.copy_rows * split->columns.blocks * 8 * split->columns.all;
+    return (struct fpa_cuda_kernel_work){
+        .copy = {.bytes = 2 * numbers * 2, .instructions = numbers / (32 * 8) * 60}, .trips = 1};
+}
+
 void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct fpa_cuda_geometry *g)
 {
     g->work[CUDA_CHUNK_STATE] = work_chunk_state(plan, split, &split->state[0]);
     if (split->kernels > 1)
         g->work[CUDA_CHUNK_STATE_SMALL] = work_chunk_state(plan, split, &split->state[1]);
     g->work[CUDA_CHUNK_OUTPUT] = count_output(plan, split);
+    if (split->leaves_dots)
+        g->work[CUDA_STATE_PRODUCT] = count_product(split);
     if (!split->outer.coordinates)
         g->work[CUDA_PACK_ROWS] = split->pack.direct ? count_pieces(plan, split) : count_pack(plan, split);
 }

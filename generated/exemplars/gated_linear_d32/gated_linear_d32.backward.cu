@@ -223,7 +223,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 20
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -584,7 +584,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    19, /* version */
+    20, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -859,16 +859,19 @@ struct part {
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each; where lengths differ of a
- * head. */
+/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
+ * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
+ * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
 {
-    const u32 line = index / parts, at = index % parts;
-    if (!call.cu_seqlens)
-        return {sequence_of(call, line / heads), line % heads, (int)at};
+    if (!call.cu_seqlens) {
+        const u32 line = index / parts;
+        return {sequence_of(call, line / heads), line % heads, (int)(index % parts)};
+    }
+    const u32 at = index / heads;
     const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
-    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+    return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
 /* And the first token's sums of gates, which are kept for whole blocks of 64. */

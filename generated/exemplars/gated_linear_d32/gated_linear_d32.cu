@@ -220,7 +220,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 20
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -613,7 +613,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    19, /* version */
+    20, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -623,8 +623,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
         { 128, 31040, 2 }, /* chunk_output */
-        { 128, 113664, 2 }, /* fused_chunk */
-        { 512, 184656, 1 }, /* cluster_scan */
+        { 128, 113680, 2 }, /* fused_chunk */
+        { 512, 184728, 1 }, /* cluster_scan */
         { 256, 71936, 3 }, /* decode */
         { 256, 22784, 0 }, /* decode_resident */
         { 256, 71936, 3 }, /* decode_recent */
@@ -893,16 +893,19 @@ struct part {
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each; where lengths differ of a
- * head. */
+/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
+ * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
+ * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
 {
-    const u32 line = index / parts, at = index % parts;
-    if (!call.cu_seqlens)
-        return {sequence_of(call, line / heads), line % heads, (int)at};
+    if (!call.cu_seqlens) {
+        const u32 line = index / parts;
+        return {sequence_of(call, line / heads), line % heads, (int)(index % parts)};
+    }
+    const u32 at = index / heads;
     const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
-    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+    return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
 /* The first chunk of a head of a sequence, among all; the first segment. */
@@ -1069,6 +1072,61 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
 #pragma unroll
     for (int n = 0; n < tiles; n++)
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
+}
+
+/* ---- the causal edge ----
+ *
+ * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
+ * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
+ * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
+ * they are. */
+
+/* Zero; of a value that is not finite NaN. */
+__device__ __forceinline__ float zero_of(element a)
+{
+    return to_float(a) * 0.0f;
+}
+
+/* The number, of which the compiler knows nothing: what is rare and follows from it takes no registers where it is not
+ * needed. */
+__device__ __forceinline__ int anew(int a)
+{
+    asm volatile("" : "+r"(a));
+    return a;
+}
+
+/* NaN for sums of 16 queries from a token on whose value is not finite. v: values of `count` tokens, from the first one
+ * that products may have zeros for; of them the first query has number `first`. width: numbers of a value from v on. */
+__device__ __forceinline__ void spoil_queries(float *c, const element *v, i64 stride, int count, int width, int first)
+{
+    const int thread = anew(threadIdx.x), query = first + (thread >> 2 & 7);
+#pragma unroll 1
+    for (int token = 0; token < count && token <= query + 8; token++, v += stride)
+#pragma unroll
+        for (int i = 0; i < 2 * COLUMN_TILES; i++) {
+            const int column = i / 2 * 8 + (thread & 3) * 2 + i % 2;
+            const float zero = column < width ? zero_of(v[column]) : 0.0f;
+            if (zero == 0.0f)
+                continue;
+            if (token <= query)
+                c[i / 2 * 4 + i % 2] = zero;
+            c[i / 2 * 4 + 2 + i % 2] = zero;
+        }
+}
+
+/* noted + 0 a: not zero any more when one of the pair is not finite. */
+__device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
+{
+    u32 sum;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0), "r"(noted));
+    return sum;
+}
+
+/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+__device__ __forceinline__ u32 finite_pair(u32 a)
+{
+    const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
+    return a & ~(carry * 0xffffu);
 }
 
 /* ---- barriers in shared memory ---- */
@@ -1465,12 +1523,51 @@ __device__ __forceinline__ void mask_scores(float (*s)[4], int first_query, int 
         }
 }
 
-/* c[query tile][tile] += s v for 16 keys. */
-template <int tiles>
-__device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values)
+/* NaN for sums of queries that see a value, of 16 keys', that is not finite. */
+template <int tiles> __device__ __forceinline__ void spoil_seen(float (*c)[ALL_TILES][4], u32 values, int behind)
 {
+#pragma unroll 1
+    for (int k = 0; k < 16; k++)
+#pragma unroll
+        for (int i = 0; i < 2 * COLUMN_TILES; i++) {
+            const float zero =
+                zero_of(get_element(values + k * VALUE_PITCH + (i / 2 * 8 + lane_column() * 2 + i % 2) * ELEMENT));
+            if (zero == 0.0f)
+                continue;
+#pragma unroll
+            for (int m = 0; m < tiles; m++) {
+                const int last = behind + m * 16 + lane_row();
+                c[m][i / 2][i % 2] = k <= last ? zero : c[m][i / 2][i % 2];
+                c[m][i / 2][2 + i % 2] = k <= last + 8 ? zero : c[m][i / 2][2 + i % 2];
+            }
+        }
+}
+
+/* Values of 16 keys among which the edge lies, as operand b: zero for what is not finite; who sees that gets NaN. */
+template <int tiles>
+__device__ __forceinline__ void keep_finite(u32 (*b)[2], float (*c)[ALL_TILES][4], u32 values, int behind)
+{
+    u32 noted = 0;
+#pragma unroll
+    for (int i = 0; i < 2 * COLUMN_TILES; i++)
+        noted = note_nonfinite(noted, b[i / 2][i % 2]);
+    if (!__any_sync(0xffffffffu, noted))
+        return;
+    spoil_seen<tiles>(c, values, behind);
+#pragma unroll
+    for (int i = 0; i < 2 * COLUMN_TILES; i++)
+        b[i / 2][i % 2] = finite_pair(b[i / 2][i % 2]);
+}
+
+/* c[query tile][tile] += s v for 16 keys. The first query sees those up to number `behind`. */
+template <int tiles>
+__device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values, int behind)
+{
+    const bool edge = behind < 15; /* among these keys */
     u32 b[ALL_TILES][2];
     load_columns<COLUMN_TILES>(b, values, VALUE_PITCH);
+    if (edge)
+        keep_finite<tiles>(b, c, values, behind);
 #pragma unroll
     for (int m = 0; m < tiles; m++) {
         const u32 a[4] = {pair_of(s[m][0][0], s[m][0][1]), pair_of(s[m][0][2], s[m][0][3]),
@@ -1622,11 +1719,17 @@ gated_linear_d32_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
         }
     }
     copy_wait<0>();
+    /* where the sums go is found again: registers are for them until here */
+    u32 index = blockIdx.x;
+    asm volatile("" : "+r"(index));
+    const struct part behind = part_of(call, index / (COLUMN_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
+                                       call.segment_tokens);
     if (call.totals)
-        store_total(c, call.totals + (first_segment_of(call, own.b, own.number, head, call.segments) + segment)
-                    * FEATURES16 * COLUMNS, unit, block);
-    else if (final_state(call, own.number, head))
-        store_state(c, final_state(call, own.number, head), unit, block);
+        store_total(c,
+                    call.totals + (first_segment_of(call, behind.own.b, behind.own.number, behind.head, call.segments)
+                                   + behind.index) * FEATURES16 * COLUMNS, unit, block);
+    else if (final_state(call, behind.own.number, behind.head))
+        store_state(c, final_state(call, behind.own.number, behind.head), unit, block);
 }
 #endif
 
@@ -1823,7 +1926,7 @@ __device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struc
                 if (key + 15 > query)
                     mask_scores(s[i], query, key, a.end_key);
             }
-            add_values<SCORE_TILES>(c + m, s, values + k * VALUE_PITCH);
+            add_values<SCORE_TILES>(c + m, s, values + k * VALUE_PITCH, a.first_query + m * 16 - key);
         }
     }
 }
@@ -1880,8 +1983,9 @@ __device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call 
 {
     const u32 blocks = (u32)(call.cu_seqlens ? call.length / QUERY_TOKENS + call.sequences
                              : (call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
-    const u32 place = item % blocks;
-    return part_of(call, item - place + blocks - 1 - place, (u32)call.query_heads, blocks, QUERY_TOKENS);
+    const u32 heads = (u32)call.query_heads, place = item % blocks;
+    return part_of(call, call.cu_seqlens ? heads * blocks - 1 - item : item - place + blocks - 1 - place, heads, blocks,
+                   QUERY_TOKENS);
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_OUTPUT)
@@ -2025,8 +2129,8 @@ __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cu
     /* first segments first: they wait for no totals */
     const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)(call.batch * call.query_heads);
     const u32 segments = (u32)call.segments;
-    const struct part at = part_of(call, walk % lines * segments + walk / lines, (u32)call.query_heads, segments,
-                                   call.segment_tokens);
+    const struct part at = part_of(call, call.cu_seqlens ? walk : walk % lines * segments + walk / lines,
+                                   (u32)call.query_heads, segments, call.segment_tokens);
     const int length = at.own.length, segment_tokens = (int)call.segment_chunks * (int)call.chunk;
     w.block = blockIdx.x % COLUMN_BLOCKS, w.column = w.block * COLUMN_TILES * 8;
     w.unit = (threadIdx.x >> 5) * WARP_UNITS, w.warp_query = (threadIdx.x >> 5) * FUSED_TILES * 16;
@@ -2124,6 +2228,12 @@ __device__ __forceinline__ void bulk_wait(void)
     asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
 }
 
+/* All 128 threads of a warpgroup. */
+__device__ __forceinline__ void warpgroup_sync(int name)
+{
+    asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
+}
+
 /* A slot of a ring, and how often the ring was gone round. */
 struct turn {
     int slot;
@@ -2139,6 +2249,14 @@ template <int slots> __device__ __forceinline__ void advance(struct turn &at)
 template <int slots> __device__ __forceinline__ int slot_before(const struct turn &at)
 {
     return (at.slot > 0 ? at.slot : slots) - 1;
+}
+
+/* The word that another lane has. */
+__device__ __forceinline__ u32 from_lane(u32 a, int lane)
+{
+    u32 b;
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(b) : "r"(a), "r"(lane));
+    return b;
 }
 
 /* Blocks of 8 x 8 numbers of 16 bits out of registers; lane l gives the address of row l % 8 of block l / 8. */
@@ -2368,6 +2486,77 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
     }
 }
 
+/* ---- the causal edge: tiles of 64 values, in slabs ---- */
+
+/* A name of the warpgroup's own for its barrier. */
+__device__ __forceinline__ int edge_barrier(void)
+{
+    return 8 + anew(threadIdx.x) / 128;
+}
+
+/* Number of the thread in its warpgroup. */
+__device__ __forceinline__ int edge_thread(void)
+{
+    return anew(threadIdx.x) % 128;
+}
+
+/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
+ * products behind a branch on it. */
+__device__ __forceinline__ u32 warp_word(u32 address)
+{
+    return from_lane(get_word(address), 0);
+}
+
+/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
+ * loads on their way. */
+template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
+{
+    enum { PIECES = 64 * COLUMN_TILES };
+    u32 noted = 0;
+#pragma unroll together
+    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
+        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
+        if (PIECES % threads && piece >= PIECES)
+            break;
+        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
+        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    }
+    return noted;
+}
+
+/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
+ * words: sums need the registers. */
+template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
+{
+#pragma unroll 1
+    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
+        const int block = word / 4 % blocks;
+        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
+        put_word(to + block / 8 * (tokens * 128) + place,
+                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
+    }
+    fence_shared();
+}
+
+/* A tile's products of scores and values, 16 tokens at a time, with zero for values that are not finite. place: 2048
+ * bytes a slab that nobody else uses; multiply_step(step, place) begins the products of 16 tokens. blocks: of 8 columns
+ * that an operand has, of z too. */
+template <int blocks, class product>
+__device__ __forceinline__ void multiply_finite(u32 values, u32 place, const product &multiply_step)
+{
+    warpgroup_sync(edge_barrier()); /* who needed the place is through */
+#pragma unroll
+    for (int step = 0; step < 4; step++) {
+        copy_finite<blocks, 16>(place, values + step * 2048);
+        warpgroup_sync(edge_barrier());
+        multiply_begin();
+        multiply_step(step, place);
+        multiply_commit();
+        multiply_wait<0>();
+        warpgroup_sync(edge_barrier());
+    }
+}
+
 /* ---- fused_chunk, with the matrix instructions of a warpgroup ---- */
 
 enum {
@@ -2488,9 +2677,10 @@ __device__ __forceinline__ void form_scores(u32 *a, float (*s)[4], int warp_quer
 }
 
 /* out = what a panel's queries read of the state, where there is one, and of the panel's own keys. The last products
- * may still be on their way. before: the sum of gates up to the panel. */
+ * may still be on their way. before: the sum of gates up to the panel. leaks: some value is not finite, and zero goes
+ * in its place. */
 __device__ __forceinline__ void read_panel(float (*out)[ALL_TILES][4], u32 queries, u32 keys, u32 values, u32 tile,
-                                           bool reads, int warp_query, u32 gates, float2 before)
+                                           bool reads, bool leaks, int warp_query, u32 gates, float2 before)
 {
     u32 p[KEY_TILES][4];
     float s[2 * KEY_TILES][4];
@@ -2513,18 +2703,28 @@ __device__ __forceinline__ void read_panel(float (*out)[ALL_TILES][4], u32 queri
     make_opaque<4 * ALL_TILES>(&out[0][0][0]);
     if (reads)
         fade_fused(out, gates + warp_query * 8, before);
-    multiply_begin();
+    if (leaks) { /* nobody needs the queries' place any more */
+        multiply_finite<ALL_TILES>(values, queries, [&](int k, u32 from) {
+            multiply_values(&out[0][0][0], p[k], values_operand(from));
+        });
+    } else {
+        multiply_begin();
 #pragma unroll
-    for (int k = 0; k < KEY_TILES; k++)
-        multiply_values(&out[0][0][0], p[k], values_operand(values + k * 2048));
-    multiply_commit();
+        for (int k = 0; k < KEY_TILES; k++)
+            multiply_values(&out[0][0][0], p[k], values_operand(values + k * 2048));
+        multiply_commit();
+    }
 }
 
 /* What was read -> o in shared memory. Products of keys behind those of o go on. */
-__device__ __forceinline__ void finish_panel(float (*out)[ALL_TILES][4], u32 output)
+__device__ __forceinline__ void finish_panel(float (*out)[ALL_TILES][4], u32 output, const struct fpa_cuda_call &call,
+                                             const struct fused_walk &w, int first, bool leaks)
 {
     multiply_wait<RING>();
     make_opaque<4 * ALL_TILES>(&out[0][0][0]);
+    if (leaks)
+        spoil_queries(&out[0][0][0], w.v + w.column + first * call.v_stride[1], call.v_stride[1], w.end - first,
+                      DV - w.column, w.warp_query);
     scale_output(&out[0][0][0]);
     stage_output<1>(out, output);
 }
@@ -2539,6 +2739,23 @@ __device__ __forceinline__ void fetch_fused(const struct fpa_cuda_call &call, co
     fetch_pieces<D_IN / 8>(keys, w.k, call.k_stride[1], first, w.end, D_IN, w.k_aligned);
     fetch_pieces<COLUMN_TILES>(shared + 65536 + stage * SLAB, w.v + w.column, call.v_stride[1], first, w.end,
                                DV - w.column, w.v_aligned);
+}
+
+/* Not zero when a panel's values that the thread has fetched, as fetch_pieces has them, are not all finite. */
+__device__ __forceinline__ u32 note_pieces(u32 values, bool aligned)
+{
+    enum { LANES = COLUMN_TILES > 4 ? 8 : COLUMN_TILES > 2 ? 4 : COLUMN_TILES };
+    const int lanes = aligned ? LANES : COLUMN_TILES;
+    u32 noted = 0;
+#pragma unroll
+    for (int i = 0; i < FUSED_PANEL * LANES; i += THREADS) {
+        const int token = (i + threadIdx.x) / lanes, block = (i + threadIdx.x) % lanes;
+        if (token >= FUSED_PANEL || block >= COLUMN_TILES)
+            break;
+        const uint4 a = get_words(values + slab_place(token, block));
+        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    }
+    return noted;
 }
 
 __device__ __forceinline__ int panel_token(const struct fused_walk &w, int i, int panels)
@@ -2556,8 +2773,8 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
     if (is_idle(call, w))
         return;
     const u32 shared = (shared_address() + 1023) & ~1023u, values = shared + 65536;
-    const u32 tiles = shared + 98304, output = shared + 106496;
-    const u32 gates = shared + 111616, decay = gates + PANEL * 8;
+    const u32 tiles = shared + 98304, output = shared + 106496, edge = shared + 111616;
+    const u32 gates = shared + 111632, decay = gates + PANEL * 8;
     const float2 *sums = gate_sums_of(call, w.b, w.own.number, w.head);
     const int panels = w.end > w.start ? (w.end - w.start + PANEL - 1) / PANEL : 0;
 #pragma unroll
@@ -2567,6 +2784,9 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
         copy_commit();
     }
     /* the first panels are on their way */
+    if (threadIdx.x < 2)
+        put_word(edge + threadIdx.x * 4, 0);
+    __syncthreads();
     float c[WARP_UNITS][ALL_TILES][4] = {};
     __shared__ float factor[64]; /* at most as many segments */
     begin_fused(c, call, w, factor);
@@ -2580,6 +2800,8 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
         if (reads)
             share_state(c, tile, w.unit);
         copy_wait<FUSED_STAGES - 2>();
+        if (!w.totals && note_pieces(here, w.v_aligned))
+            put_word(edge + i % 2 * 4, i + 1);
         fence_shared();
         __syncthreads();
         const int panel_end = first + PANEL < w.end ? first + PANEL : w.end;
@@ -2598,12 +2820,13 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
 
         float out[1][ALL_TILES][4] = {};
         make_opaque<4 * ALL_TILES>(&out[0][0][0]);
+        const bool leaks = !w.totals && warp_word(edge + i % 2 * 4) == (u32)(i + 1);
         if (!w.totals)
-            read_panel(out, queries, keys, here, tile, reads, w.warp_query, gates,
+            read_panel(out, queries, keys, here, tile, reads, leaks, w.warp_query, gates,
                        first > chunk_start ? sums[first - 1] : float2{0.0f, 0.0f});
         add_keys(c, keys, here, decay);
         if (!w.totals)
-            finish_panel(out, output);
+            finish_panel(out, output, call, w, first, leaks);
         multiply_wait<0>();
         make_opaque<4 * WARP_UNITS * ALL_TILES>(&c[0][0][0]);
     }
@@ -2627,7 +2850,8 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
  *
 
  * One warpgroup adds keys and hands the state on, two read it and write o, a half of the span each; one thread of the
- * last has the copy engine fetch, and one warp adds gates up. */
+ * last has the copy engine fetch, one warp adds gates up, and two warps look whether values are finite, of a half
+ * each. */
 
 enum {
     CLUSTER_SCAN_THREADS = 512,
@@ -2649,7 +2873,9 @@ enum {
     AT_GATES = 180224,
     HALF_BARRIERS = 184496, /* full, then free */
     COPY_BARRIERS = HALF_BARRIERS + 32 * SPANS,
-    STATE_BARRIERS = COPY_BARRIERS + 16 * CLUSTER_SCAN_COPIES
+    STATE_BARRIERS = COPY_BARRIERS + 16 * CLUSTER_SCAN_COPIES,
+    LOOKED_BARRIERS = 184656, /* of each half: it is known */
+    AT_EDGES = 184704 /* whether some value of it is not finite */
 };
 
 /* What a block walks. */
@@ -2674,7 +2900,9 @@ __device__ __forceinline__ void cluster_scan_init(u32 shared)
     for (int i = 0; i < 2 * SPANS; i++) {
         barrier_init(shared + HALF_BARRIERS + i * 8, i % 2 ? 1 : 1 + 32); /* boxes, and lanes that add gates up */
         /* warps that read it: of keys, and of the second half's queries, or of both halves' */
-        barrier_init(shared + HALF_BARRIERS + (2 * SPANS + i) * 8, i % 2 ? 8 : 12);
+        /* and one that looks at values */
+        barrier_init(shared + HALF_BARRIERS + (2 * SPANS + i) * 8, (i % 2 ? 8 : 12) + 1);
+        barrier_init(shared + LOOKED_BARRIERS + i * 8, 1);
     }
     for (int i = 0; i < CLUSTER_SCAN_COPIES; i++) {
         barrier_init(shared + COPY_BARRIERS + i * 8, 4);
@@ -2735,16 +2963,16 @@ __device__ __forceinline__ void cluster_scan_sum_gates(const float *log_gate, u3
         before += gate_exponent(log_gate[i]);
         sum[i] = before;
     }
-    before = sum_up_to_lane(before);
-    const double total = __shfl_sync(0xffffffffu, before, 31);
-    before -= sum[LANE_GATES - 1];
+    const double upto = sum_up_to_lane(before), total = __shfl_sync(0xffffffffu, upto, 31);
+    before = __shfl_up_sync(0xffffffffu, upto, 1); /* and no difference: infinities would make it NaN */
+    before = lane > 0 ? before : 0;
 #pragma unroll
     for (int i = 0; i < LANE_GATES; i++) {
         const double own = before + sum[i];
         put_floats(gates + (lane * LANE_GATES + i) * 8, in_two_parts(own));
         put_element(gates + GATE_DECAYS + (lane * LANE_GATES + i) * 2, from_float(power_of_two((float)(total - own))));
     }
-    const double middle = __shfl_sync(0xffffffffu, before + sum[LANE_GATES - 1], 15);
+    const double middle = __shfl_sync(0xffffffffu, upto, 15);
     if (lane < 16)
 #pragma unroll
         for (int i = 0; i < LANE_GATES; i++)
@@ -2771,6 +2999,44 @@ __device__ __forceinline__ void cluster_scan_gates(const struct fpa_cuda_call &c
         cluster_scan_sum_gates(log_gate, shared + AT_GATES + at.slot * GATES);
         barrier_arrive(full);
     }
+}
+
+/* ---- cluster_scan: values that are not finite ---- */
+
+/* A warp looks at a half's values when they have come. */
+__device__ __forceinline__ void cluster_scan_look(const struct cluster_scan_part &part, u32 shared)
+{
+    struct turn at = {0, 0};
+    const int own = own_warp() & 1;
+    for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at)) {
+        const int half = 2 * at.slot + own;
+        const u32 full = shared + HALF_BARRIERS + half * 8;
+        barrier_wait(full, at.phase);
+        const bool edge = __any_sync(0xffffffffu,
+                                     note_values<32, 4>(shared + half * HALF + 2 * VECTORS, threadIdx.x & 31));
+        if (is_first_lane())
+            put_word(shared + AT_EDGES + half * 4, edge);
+        warp_arrive(shared + LOOKED_BARRIERS + half * 8);
+        warp_arrive(full + 16 * SPANS);
+    }
+}
+
+/* What they found. */
+__device__ __forceinline__ bool cluster_scan_leaks(u32 shared, int half, u32 phase)
+{
+    barrier_wait(shared + LOOKED_BARRIERS + half * 8, phase);
+    return warp_word(shared + AT_EDGES + half * 4);
+}
+
+/* Sums of queries of a half that begins at token first, of which some value is not finite. */
+__device__ __forceinline__ void cluster_scan_spoil(float (*out)[ALL_TILES][4], const struct fpa_cuda_call &call,
+                                                   const struct cluster_scan_part &part, int first)
+{
+    const int column = part.block * COLUMN_TILES * 8;
+    const element *v = values_of(call, part.b, part.head) + column + first * call.v_stride[1];
+    const int query = (anew(threadIdx.x) >> 5 & 3) * 16, left = (int)call.length - first;
+    const int count = left < PANEL ? left : PANEL;
+    spoil_queries(&out[0][0][0], v, call.v_stride[1], count, DV - column, query);
 }
 
 /* ---- cluster_scan: keys ---- */
@@ -2942,24 +3208,50 @@ template <int own, int half> __device__ __forceinline__ void cluster_scan_scores
             form_scores(p[k], s + 2 * k, warp_query, k * 16, gates + own * PANEL * 8);
 }
 
-/* out += scores times the values of this half and the one before it; on their way. */
-template <int own>
-__device__ __forceinline__ void cluster_scan_values(float (*out)[ALL_TILES][4], const u32 (*p)[KEY_TILES][4],
-                                                    u32 halves)
+/* out += scores times the values of the span's first `count` halves; on their way. */
+template <int count>
+__device__ __forceinline__ void cluster_scan_add(float (*out)[ALL_TILES][4], const u32 (*p)[KEY_TILES][4], u32 halves)
 {
     multiply_begin();
 #pragma unroll
-    for (int half = 0; half <= own; half++)
+    for (int half = 0; half < count; half++)
 #pragma unroll
         for (int k = 0; k < KEY_TILES; k++)
             multiply_values(&out[0][0][0], p[half][k], values_operand(halves + half * HALF + 2 * VECTORS + k * 2048));
     multiply_commit();
 }
 
-/* out = what queries of half `own` read: the state before the span, and keys of this half and the one before it. */
+/* The same of half `own`, of which some value is not finite. place: 2048 bytes, where o of the span before may still
+ * lie. */
 template <int own>
-__device__ __forceinline__ void cluster_scan_read(float (*out)[ALL_TILES][4], u32 shared, const struct turn &at,
-                                                  const struct turn &copies)
+__device__ __forceinline__ void cluster_scan_finite(float (*out)[ALL_TILES][4], const u32 (*p)[KEY_TILES][4],
+                                                    u32 halves, u32 place)
+{
+    if (is_first_lane())
+        bulk_wait_read();
+    multiply_finite<COLUMN_TILES>(halves + own * HALF + 2 * VECTORS, place, [&](int k, u32 from) {
+        multiply_values(&out[0][0][0], p[own][k], values_operand(from));
+    });
+}
+
+/* out += scores times the values of this half and the one before it; on their way. leaks: some value of this half is
+ * not finite. */
+template <int own>
+__device__ __forceinline__ void cluster_scan_values(float (*out)[ALL_TILES][4], const u32 (*p)[KEY_TILES][4],
+                                                    u32 halves, bool leaks, u32 place)
+{
+    if (!leaks)
+        return cluster_scan_add<own + 1>(out, p, halves);
+    if (own > 0)
+        cluster_scan_add<own>(out, p, halves);
+    cluster_scan_finite<own>(out, p, halves, place);
+}
+
+/* out = what queries of half `own` read: the state before the span, and keys of this half and the one before it. True:
+ * some value of this half is not finite, and zero went in its place. */
+template <int own>
+__device__ __forceinline__ bool cluster_scan_read(float (*out)[ALL_TILES][4], u32 shared, const struct turn &at,
+                                                  const struct turn &copies, u32 place)
 {
     const u32 halves = shared + 2 * at.slot * HALF, queries = halves + own * HALF;
     const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8, ready = shared + COPY_BARRIERS + copies.slot * 8;
@@ -2971,6 +3263,7 @@ __device__ __forceinline__ void cluster_scan_read(float (*out)[ALL_TILES][4], u3
 #pragma unroll
     for (int half = 0; half <= own; half++)
         dot_keys(&s[half][0][0], queries, halves + half * HALF + VECTORS);
+    const bool leaks = cluster_scan_leaks(shared, 2 * at.slot + own, at.phase);
     multiply_wait<own>();
     cluster_scan_scores<own, 0>(p[0], s[0], shared + AT_GATES + at.slot * GATES);
     multiply_wait<0>();
@@ -2982,21 +3275,22 @@ __device__ __forceinline__ void cluster_scan_read(float (*out)[ALL_TILES][4], u3
     multiply_wait<0>();
     make_opaque<4 * ALL_TILES>(&out[0][0][0]);
     fade_fused(out, shared + AT_GATES + at.slot * GATES + (own * PANEL + own_warp() * 16) * 8, float2{0.0f, 0.0f});
-    cluster_scan_values<own>(out, p, halves);
+    cluster_scan_values<own>(out, p, halves, leaks, place);
     multiply_wait<0>();
     make_opaque<4 * ALL_TILES>(&out[0][0][0]);
     warp_arrive(ready + 8 * CLUSTER_SCAN_COPIES);
 #pragma unroll
     for (int half = 0; half <= own; half++)
         warp_arrive(full + 16 * SPANS + half * 8);
+    return leaks;
 }
 
 /* Two warpgroups: of a span one has the first half, of the next the other. */
-__device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_maps &maps,
+__device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                      const struct cluster_scan_part &part, u32 shared)
 {
     const int warpgroup = threadIdx.x / 128 - 1, warp = own_warp();
-    const u32 rows = shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048;
+    const u32 place = shared + AT_OUTPUTS + warpgroup * SLAB, rows = place + warp * 2048;
     struct turn at = {0, 0}, copies = {0, 0};
     int half = warpgroup;
     for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at),
@@ -3004,11 +3298,13 @@ __device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_maps 
         const int token = span * SPAN + half * PANEL + warp * 16;
         if (half) {
             float out[1][ALL_TILES][4] = {};
-            cluster_scan_read<1>(out, shared, at, copies);
+            if (cluster_scan_read<1>(out, shared, at, copies, place))
+                cluster_scan_spoil(out, call, part, token - warp * 16);
             cluster_scan_store(out, maps, part, rows, token);
         } else { /* not joined with the above: sums of products would have to be moved */
             float out[1][ALL_TILES][4] = {};
-            cluster_scan_read<0>(out, shared, at, copies);
+            if (cluster_scan_read<0>(out, shared, at, copies, place))
+                cluster_scan_spoil(out, call, part, token - warp * 16);
             cluster_scan_store(out, maps, part, rows, token);
         }
     }
@@ -3035,13 +3331,15 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
         cluster_scan_keys(call, part, shared);
     } else if (threadIdx.x < 3 * 128) {
         registers_raise<160>();
-        cluster_scan_queries(maps, part, shared);
+        cluster_scan_queries(call, maps, part, shared);
     } else {
         registers_lower<40>();
         if (threadIdx.x == 3 * 128)
             cluster_scan_fetch(maps, part, shared);
         else if (threadIdx.x >= 3 * 128 + 32 && threadIdx.x < 3 * 128 + 64)
             cluster_scan_gates(call, part, shared);
+        else if (threadIdx.x >= 3 * 128 + 64)
+            cluster_scan_look(part, shared);
     }
 }
 #endif

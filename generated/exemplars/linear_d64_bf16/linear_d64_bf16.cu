@@ -220,7 +220,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 20
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -560,7 +560,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    19, /* version */
+    20, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -828,16 +828,19 @@ struct part {
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each; where lengths differ of a
- * head. */
+/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
+ * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
+ * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
 {
-    const u32 line = index / parts, at = index % parts;
-    if (!call.cu_seqlens)
-        return {sequence_of(call, line / heads), line % heads, (int)at};
+    if (!call.cu_seqlens) {
+        const u32 line = index / parts;
+        return {sequence_of(call, line / heads), line % heads, (int)(index % parts)};
+    }
+    const u32 at = index / heads;
     const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
-    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+    return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
 /* The first chunk of a head of a sequence, among all; the first segment. */
@@ -979,6 +982,34 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
 #pragma unroll
     for (int n = 0; n < tiles; n++)
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
+}
+
+/* ---- the causal edge ----
+ *
+ * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
+ * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
+ * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
+ * they are. */
+
+/* Zero; of a value that is not finite NaN. */
+__device__ __forceinline__ float zero_of(element a)
+{
+    return to_float(a) * 0.0f;
+}
+
+/* noted + 0 a: not zero any more when one of the pair is not finite. */
+__device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
+{
+    u32 sum;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0), "r"(noted));
+    return sum;
+}
+
+/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+__device__ __forceinline__ u32 finite_pair(u32 a)
+{
+    const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
+    return a & ~(carry * 0xffffu);
 }
 
 /* ---- barriers in shared memory ---- */
@@ -1317,12 +1348,51 @@ __device__ __forceinline__ void mask_scores(float (*s)[4], int first_query, int 
         }
 }
 
-/* c[query tile][tile] += s v for 16 keys. */
-template <int tiles>
-__device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values)
+/* NaN for sums of queries that see a value, of 16 keys', that is not finite. */
+template <int tiles> __device__ __forceinline__ void spoil_seen(float (*c)[ALL_TILES][4], u32 values, int behind)
 {
+#pragma unroll 1
+    for (int k = 0; k < 16; k++)
+#pragma unroll
+        for (int i = 0; i < 2 * COLUMN_TILES; i++) {
+            const float zero =
+                zero_of(get_element(values + k * VALUE_PITCH + (i / 2 * 8 + lane_column() * 2 + i % 2) * ELEMENT));
+            if (zero == 0.0f)
+                continue;
+#pragma unroll
+            for (int m = 0; m < tiles; m++) {
+                const int last = behind + m * 16 + lane_row();
+                c[m][i / 2][i % 2] = k <= last ? zero : c[m][i / 2][i % 2];
+                c[m][i / 2][2 + i % 2] = k <= last + 8 ? zero : c[m][i / 2][2 + i % 2];
+            }
+        }
+}
+
+/* Values of 16 keys among which the edge lies, as operand b: zero for what is not finite; who sees that gets NaN. */
+template <int tiles>
+__device__ __forceinline__ void keep_finite(u32 (*b)[2], float (*c)[ALL_TILES][4], u32 values, int behind)
+{
+    u32 noted = 0;
+#pragma unroll
+    for (int i = 0; i < 2 * COLUMN_TILES; i++)
+        noted = note_nonfinite(noted, b[i / 2][i % 2]);
+    if (!__any_sync(0xffffffffu, noted))
+        return;
+    spoil_seen<tiles>(c, values, behind);
+#pragma unroll
+    for (int i = 0; i < 2 * COLUMN_TILES; i++)
+        b[i / 2][i % 2] = finite_pair(b[i / 2][i % 2]);
+}
+
+/* c[query tile][tile] += s v for 16 keys. The first query sees those up to number `behind`. */
+template <int tiles>
+__device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values, int behind)
+{
+    const bool edge = behind < 15; /* among these keys */
     u32 b[ALL_TILES][2];
     load_columns<COLUMN_TILES>(b, values, VALUE_PITCH);
+    if (edge)
+        keep_finite<tiles>(b, c, values, behind);
 #pragma unroll
     for (int m = 0; m < tiles; m++) {
         const u32 a[4] = {pair_of(s[m][0][0], s[m][0][1]), pair_of(s[m][0][2], s[m][0][3]),
@@ -1450,11 +1520,17 @@ linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
         }
     }
     copy_wait<0>();
+    /* where the sums go is found again: registers are for them until here */
+    u32 index = blockIdx.x;
+    asm volatile("" : "+r"(index));
+    const struct part behind = part_of(call, index / (COLUMN_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
+                                       call.segment_tokens);
     if (call.totals)
-        store_total(c, call.totals + (first_segment_of(call, own.b, own.number, head, call.segments) + segment)
-                    * FEATURES16 * COLUMNS, unit, block);
-    else if (final_state(call, own.number, head))
-        store_state(c, final_state(call, own.number, head), unit, block);
+        store_total(c,
+                    call.totals + (first_segment_of(call, behind.own.b, behind.own.number, behind.head, call.segments)
+                                   + behind.index) * FEATURES16 * COLUMNS, unit, block);
+    else if (final_state(call, behind.own.number, behind.head))
+        store_state(c, final_state(call, behind.own.number, behind.head), unit, block);
 }
 #endif
 
@@ -1602,7 +1678,7 @@ __device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struc
                 if (key + 15 > query)
                     mask_scores(s[i], query, key, a.end_key);
             }
-            add_values<SCORE_TILES>(c + m, s, values + k * VALUE_PITCH);
+            add_values<SCORE_TILES>(c + m, s, values + k * VALUE_PITCH, a.first_query + m * 16 - key);
         }
     }
 }
@@ -1659,8 +1735,9 @@ __device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call 
 {
     const u32 blocks = (u32)(call.cu_seqlens ? call.length / QUERY_TOKENS + call.sequences
                              : (call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
-    const u32 place = item % blocks;
-    return part_of(call, item - place + blocks - 1 - place, (u32)call.query_heads, blocks, QUERY_TOKENS);
+    const u32 heads = (u32)call.query_heads, place = item % blocks;
+    return part_of(call, call.cu_seqlens ? heads * blocks - 1 - item : item - place + blocks - 1 - place, heads, blocks,
+                   QUERY_TOKENS);
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_OUTPUT)
@@ -1785,8 +1862,8 @@ __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cu
     /* first segments first: they wait for no totals */
     const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)(call.batch * call.query_heads);
     const u32 segments = (u32)call.segments;
-    const struct part at = part_of(call, walk % lines * segments + walk / lines, (u32)call.query_heads, segments,
-                                   call.segment_tokens);
+    const struct part at = part_of(call, call.cu_seqlens ? walk : walk % lines * segments + walk / lines,
+                                   (u32)call.query_heads, segments, call.segment_tokens);
     const int length = at.own.length, segment_tokens = (int)call.segment_chunks * (int)call.chunk;
     w.block = blockIdx.x % COLUMN_BLOCKS, w.column = w.block * COLUMN_TILES * 8;
     w.unit = (threadIdx.x >> 5) * WARP_UNITS, w.warp_query = (threadIdx.x >> 5) * FUSED_TILES * 16;
@@ -1912,7 +1989,7 @@ linear_d64_bf16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
                 if (key + 15 > warp_query + m * 16)
                     mask_scores(s[m], warp_query + m * 16, key, PANEL);
             }
-            add_values<FUSED_TILES>(out, s, values + stage * VALUES + key * VALUE_PITCH);
+            add_values<FUSED_TILES>(out, s, values + stage * VALUES + key * VALUE_PITCH, warp_query - key);
         }
         add_panel(c, keys, row, values + stage * VALUES);
         store_output<FUSED_TILES>(out, raw_queries + here + warp_query * (RAW_PITCH - OUTPUT_PITCH),

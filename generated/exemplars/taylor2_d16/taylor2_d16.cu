@@ -226,7 +226,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 20
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -530,11 +530,24 @@ __device__ __forceinline__ void put_word(u32 address, u32 a)
     asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(a) : "memory");
 }
 
+__device__ __forceinline__ uint4 get_words(u32 address)
+{
+    uint4 a;
+    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(a.x), "=r"(a.y), "=r"(a.z), "=r"(a.w) : "r"(address) : "memory");
+    return a;
+}
+
 /* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
 __device__ __forceinline__ void store_words(void *to, uint4 a)
 {
     asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(to), "r"(a.x), "r"(a.y), "r"(a.z),
                  "r"(a.w) : "memory");
+}
+
+__device__ __forceinline__ void put_element(u32 address, element a)
+{
+    asm volatile("st.shared.u16 [%0], %1;" : : "r"(address), "h"(a) : "memory");
 }
 
 __device__ __forceinline__ element get_element(u32 address)
@@ -583,7 +596,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
-    19, /* version */
+    20, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -592,7 +605,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 512, 190136, 1 }, /* chunk_state */
         { 384, 171176, 1 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
-        { 512, 190872, 1 }, /* chunk_output */
+        { 512, 190896, 1 }, /* chunk_output */
         { 512, 176704, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 256, 72832, 3 }, /* decode */
@@ -866,16 +879,19 @@ struct part {
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each; where lengths differ of a
- * head. */
+/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
+ * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
+ * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
 {
-    const u32 line = index / parts, at = index % parts;
-    if (!call.cu_seqlens)
-        return {sequence_of(call, line / heads), line % heads, (int)at};
+    if (!call.cu_seqlens) {
+        const u32 line = index / parts;
+        return {sequence_of(call, line / heads), line % heads, (int)(index % parts)};
+    }
+    const u32 at = index / heads;
     const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
-    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+    return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
 /* The first chunk of a head of a sequence, among all; the first segment. */
@@ -1060,6 +1076,61 @@ __device__ __forceinline__ void normalize_rows(float *c)
 #pragma unroll
     for (int i = 0; i < 2; i++)
         scale_row<COLUMN_TILES>(c, i, row_normaliser(c, i));
+}
+
+/* ---- the causal edge ----
+ *
+ * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
+ * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
+ * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
+ * they are. */
+
+/* Zero; of a value that is not finite NaN. */
+__device__ __forceinline__ float zero_of(element a)
+{
+    return to_float(a) * 0.0f;
+}
+
+/* The number, of which the compiler knows nothing: what is rare and follows from it takes no registers where it is not
+ * needed. */
+__device__ __forceinline__ int anew(int a)
+{
+    asm volatile("" : "+r"(a));
+    return a;
+}
+
+/* NaN for sums of 16 queries from a token on whose value is not finite. v: values of `count` tokens, from the first one
+ * that products may have zeros for; of them the first query has number `first`. width: numbers of a value from v on. */
+__device__ __forceinline__ void spoil_queries(float *c, const element *v, i64 stride, int count, int width, int first)
+{
+    const int thread = anew(threadIdx.x), query = first + (thread >> 2 & 7);
+#pragma unroll 1
+    for (int token = 0; token < count && token <= query + 8; token++, v += stride)
+#pragma unroll
+        for (int i = 0; i < 2 * COLUMN_TILES; i++) {
+            const int column = i / 2 * 8 + (thread & 3) * 2 + i % 2;
+            const float zero = column < width ? zero_of(v[column]) : 0.0f;
+            if (zero == 0.0f)
+                continue;
+            if (token <= query)
+                c[i / 2 * 4 + i % 2] = zero;
+            c[i / 2 * 4 + 2 + i % 2] = zero;
+        }
+}
+
+/* noted + 0 a: not zero any more when one of the pair is not finite. */
+__device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
+{
+    u32 sum;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0), "r"(noted));
+    return sum;
+}
+
+/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+__device__ __forceinline__ u32 finite_pair(u32 a)
+{
+    const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
+    return a & ~(carry * 0xffffu);
 }
 
 /* ---- barriers in shared memory ---- */
@@ -2581,6 +2652,10 @@ enum {
     QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
     ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
+    /* of each stage of keys that has the edge: not zero, some value is not finite */
+    KEY_EDGES = ITEM_RING + 4 * ITEM_STAGES,
+    /* of each warpgroup, not zero: zeros went in the place of values that are not finite */
+    LEAKS = KEY_EDGES + 4 * KEY_STAGES,
     CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
 };
 
@@ -2618,7 +2693,8 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
     item.block = index % COLUMN_BLOCKS;
     /* of one chunk: the longest items first */
     const u32 turn = call.chunks > 1 ? place / width : blocks - 1 - place / width;
-    const struct part at = part_of(call, owner * blocks + turn, (u32)call.query_heads, blocks, QUERY_TOKENS);
+    const struct part at = part_of(call, call.cu_seqlens ? index / COLUMN_BLOCKS : owner * blocks + turn,
+                                   (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
     const int chunk = item.first / (int)call.chunk;
@@ -2784,11 +2860,42 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
                                     DV - item.block * COLUMN_TILES * 8, aligned);
 }
 
+/* noted, and not zero if one of 8 numbers, or of `count` where these are fewer, is not finite. */
+__device__ __forceinline__ u32 note_eight(u32 noted, const element *from, int count, bool aligned)
+{
+    if (!aligned) {
+#pragma unroll 1
+        for (int i = 0; i < 8 && i < count; i++)
+            noted = note_nonfinite(noted, from[i]);
+        return noted;
+    }
+    const uint4 a = *(const uint4 *)from;
+    return note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+}
+
+/* Whether some value of 64 tokens among which the causal edge lies is not finite: read once more, while they are on
+ * their way. */
+__device__ __forceinline__ bool producer_edge(const struct fpa_cuda_call &call, const struct item &item, int key,
+                                              bool aligned)
+{
+    const int width = DV - item.block * COLUMN_TILES * 8, tokens = item.end_key - key;
+    const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8 + key * call.v_stride[1];
+    u32 noted = 0;
+#pragma unroll 4
+    for (int i = threadIdx.x & 31; i < 64 * COLUMN_TILES; i += 32) {
+        const int token = i / COLUMN_TILES, column = i % COLUMN_TILES * 8;
+        if (token < tokens && column < width)
+            noted = note_eight(noted, v + token * call.v_stride[1] + column, width - column, aligned);
+    }
+    return __any_sync(0xffffffffu, noted);
+}
+
 __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                               u32 shared, u32 index, struct turn &at)
 {
     const struct item item = find_item(call, index);
     const bool leads = is_first_lane();
+    const bool v_aligned = is_aligned(call.v, call.v_stride, DV);
 #pragma unroll 1
     for (int key = item.first_key; key < item.end_key; key += 64) {
         const u32 full = shared + KEY_BARRIERS + at.slot * 8, stage = shared + KEY_RING + at.slot * FETCHED;
@@ -2799,6 +2906,11 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
                 fetch_keys(call, item, stage, key);
             else if (leads)
                 copy_keys(call, maps, item, stage, key, full);
+            if (key >= item.first) {
+                const bool edge = producer_edge(call, item, key, maps.keys || v_aligned);
+                if (leads)
+                    put_word(shared + KEY_EDGES + at.slot * 4, edge);
+            }
             if (by_warp)
                 arrive_once_loaded(full, !maps.keys);
             else if (leads)
@@ -3028,6 +3140,77 @@ __device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
     }
 }
 
+/* ---- the causal edge: tiles of 64 values, in slabs ---- */
+
+/* A name of the warpgroup's own for its barrier. */
+__device__ __forceinline__ int edge_barrier(void)
+{
+    return 8 + anew(threadIdx.x) / 128;
+}
+
+/* Number of the thread in its warpgroup. */
+__device__ __forceinline__ int edge_thread(void)
+{
+    return anew(threadIdx.x) % 128;
+}
+
+/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
+ * products behind a branch on it. */
+__device__ __forceinline__ u32 warp_word(u32 address)
+{
+    return from_lane(get_word(address), 0);
+}
+
+/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
+ * loads on their way. */
+template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
+{
+    enum { PIECES = 64 * COLUMN_TILES };
+    u32 noted = 0;
+#pragma unroll together
+    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
+        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
+        if (PIECES % threads && piece >= PIECES)
+            break;
+        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
+        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    }
+    return noted;
+}
+
+/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
+ * words: sums need the registers. */
+template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
+{
+#pragma unroll 1
+    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
+        const int block = word / 4 % blocks;
+        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
+        put_word(to + block / 8 * (tokens * 128) + place,
+                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
+    }
+    fence_shared();
+}
+
+/* A tile's products of scores and values, 16 tokens at a time, with zero for values that are not finite. place: 2048
+ * bytes a slab that nobody else uses; multiply_step(step, place) begins the products of 16 tokens. blocks: of 8 columns
+ * that an operand has, of z too. */
+template <int blocks, class product>
+__device__ __forceinline__ void multiply_finite(u32 values, u32 place, const product &multiply_step)
+{
+    warpgroup_sync(edge_barrier()); /* who needed the place is through */
+#pragma unroll
+    for (int step = 0; step < 4; step++) {
+        copy_finite<blocks, 16>(place, values + step * 2048);
+        warpgroup_sync(edge_barrier());
+        multiply_begin();
+        multiply_step(step, place);
+        multiply_commit();
+        multiply_wait<0>();
+        warpgroup_sync(edge_barrier());
+    }
+}
+
 /* c += s v for 64 keys. */
 __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values, u32 ones)
 {
@@ -3069,14 +3252,16 @@ enum { SCORE_PLACES = 1 };
 
 /* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
  * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
- * the first tile sees; masked: not all queries of that tile see all keys. */
+ * the first tile sees; masked: not all queries of that tile see all keys. edge: whether some value of such a tile is
+ * not finite; leaks: hears that it is. */
 template <int first, int end>
 __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
-                                              u32 ones)
+                                              u32 edge, u32 leaks, u32 ones)
 {
     float d[1][32];
     u32 a[SCORE_PLACES][4][4];
     multiply_rows(d, queries + first * NEXT_TILE, stage);
+    const bool leaked = masked && warp_word(edge);
     multiply_wait<0>();
 #pragma unroll
     for (int m = first; m < end; m++) {
@@ -3088,7 +3273,18 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u3
             mask_scores(a[m % SCORE_PLACES], last_key);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
-        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
+        if (m == first && leaked) {
+            warpgroup_sync(edge_barrier()); /* all are through with the item before */
+            if (threadIdx.x % 128 == 0)
+                put_element(leaks, 1);
+            /* nobody needs these queries any more */
+            const u32 place = queries - own_warp() * 2048 + m * NEXT_TILE;
+            multiply_finite<COLUMN_TILES>(stage + KEY_VALUES, place, [&](int step, u32 from) {
+                add_values(c[m], a[m % SCORE_PLACES][step], from, ones);
+            });
+        } else {
+            read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
+        }
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_wait<1>();
         if (SCORE_PLACES == 1 && m + 1 < end) {
@@ -3112,12 +3308,26 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         const int last_key = own_warp() * 16 + lane_row();
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
         if (first == 0 && walk.tiles == 1)
-            read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + KEY_ONES);
+            read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + KEY_EDGES + at.slot * 4,
+                                shared + LEAKS + (threadIdx.x >> 7) * 2, shared + KEY_ONES);
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
+    if (get_element(shared + LEAKS + (threadIdx.x >> 7) * 2)) {
+#pragma unroll
+        for (int m = 0; m < QUERY_TILES64; m++) {
+            const int query = item.first + ((threadIdx.x >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64;
+            const int column = item.block * COLUMN_TILES * 8;
+            spoil_queries(c[m], values_of(call, item.b, item.head) + column + query * call.v_stride[1],
+                          call.v_stride[1], item.length - query,
+                          DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
+        }
+        warpgroup_sync(edge_barrier());
+        if (threadIdx.x % 128 == 0)
+            put_element(shared + LEAKS + (threadIdx.x >> 7) * 2, 0);
+    }
 }
 
 /* word[n] of lane t of four <- word[t] of lane n. */
@@ -3262,6 +3472,7 @@ taylor2_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
+        put_word(shared + LEAKS, 0), put_word(shared + LEAKS + 4, 0);
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
@@ -3326,8 +3537,8 @@ enum {
     RAW_STAGES = 4,               /* places for a panel's queries or keys as they lie in memory */
     RAW_BYTES = 8192,
     /* shared memory, behind the values */
-    AT_ONES = 49152,
-    AT_OUTPUTS = 51200, /* slabs of o on their way */
+    AT_ONES = 65536,
+    AT_OUTPUTS = 49152, /* slabs of o on their way; values of which some are not finite pass through them */
     AT_RAW_STAGES = 67584,
     AT_MATRIX = 100352,
     AT_COPIES = 100352,
@@ -3336,7 +3547,9 @@ enum {
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
     VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES, /* free, then full by the copy engine: before their panel is */
     RAW_BARRIERS = VALUE_BARRIERS + 16 * VALUES,  /* full, by the copy engine */
-    AT_PART = 176608
+    AT_PART = 176608,
+    /* of each place for a panel: behind the number of the last one that had a value which is not finite */
+    AT_EDGES = AT_PART + 80
 };
 
 /* What a block walks. */
@@ -3358,8 +3571,8 @@ __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_cal
     /* first segments first: they wait for no totals */
     const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)call.batch * (u32)call.query_heads;
     const u32 segments = (u32)call.segments;
-    const struct part at = part_of(call, walk % lines * segments + walk / lines, (u32)call.query_heads, segments,
-                                   call.segment_tokens);
+    const struct part at = part_of(call, call.cu_seqlens ? walk : walk % lines * segments + walk / lines,
+                                   (u32)call.query_heads, segments, call.segment_tokens);
     const int length = at.own.length, chunk_tokens = (int)call.chunk;
     part.block = blockIdx.x % COLUMN_BLOCKS;
     part.own = at.own, part.segment = at.index, part.segments = count_segments(call, length);
@@ -3584,8 +3797,10 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         pack_rows<true, totals>(panel + PANEL_KEYS, shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, left);
         const u32 value_full = shared + VALUE_BARRIERS + (VALUES + packed.slot) * 8;
         packers_sync<totals>(); /* who starts boxes knows that raw vectors have been read */
-        if (boxes && own_thread() == 0)
+        if (boxes && (!totals || own_thread() == 0))
             barrier_wait(value_full, packed.phase);
+        if (!totals && note_values<128, 1>(shared + packed.slot * SLAB, edge_thread()))
+            put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         barrier_arrive(full);
         if (!totals)
             fetch_item<totals>(call, maps, part, boxes, shared, item - 1 + RAW_STAGES, raw_stages.slot - 1, values);
@@ -4150,6 +4365,37 @@ __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
+/* Some value of panel number i is not finite. Asked again when that is wanted: registers are for sums. */
+__device__ __forceinline__ bool panel_leaks(u32 shared, int slot, int i)
+{
+    return warp_word(shared + AT_EDGES + slot * 4) == (u32)(i + 1);
+}
+
+/* Of a panel that begins at token first, which has a value that is not finite. */
+__device__ __forceinline__ void spoil_panel(float *c, const struct fpa_cuda_call &call, const struct fused_part &part,
+                                            int first)
+{
+    const int column = part.block * COLUMN_TILES * 8;
+    spoil_queries(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1], call.v_stride[1],
+                  part.end - first, DV - column,
+                  (anew(threadIdx.x) >> 5 & 3) * 16);
+    warpgroup_sync(edge_barrier()); /* all have multiplied what lies where o goes */
+}
+
+/* Where the panel's values are as they may be multiplied: if some are not finite, at place, of the warpgroup's own,
+ * with zeros for these. A product in a branch would have ptxas serialise all. */
+__device__ __forceinline__ u32 finite_values(u32 here, u32 place, bool leaks)
+{
+    if (!leaks)
+        return here;
+    if (is_first_lane())
+        bulk_wait_read(); /* o of the panel before */
+    warpgroup_sync(edge_barrier()); /* who needed the place is through */
+    copy_finite<COLUMN_TILES, 64>(place, here);
+    warpgroup_sync(edge_barrier());
+    return place;
+}
+
 /* c = the panel's scores times its values. The products may still be on their way. */
 __device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 values)
 {
@@ -4180,7 +4426,9 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             u32 p[FUSED_PANEL / 16][4];
             barrier_wait(full, panels.phase);
             form_panel_scores(p, panel + warp * 32 + (threadIdx.x >> 3 & 1) * 16, panel + PANEL_KEYS);
-            add_scored(c, p, value_operand(here, shared + AT_ONES));
+            add_scored(c, p,
+                       value_operand(finite_values(here, shared + AT_OUTPUTS + warpgroup * SLAB,
+                                                   panel_leaks(shared, panels.slot, i)), shared + AT_ONES));
             if (reads) {
                 barrier_wait(ready, copies.phase);
                 read_copy(c, panel + warp * 32, lane, shared + AT_COPIES + copies.slot * COPY);
@@ -4190,6 +4438,8 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             }
             multiply_wait<0>();
             make_opaque<4 * ALL_TILES>(c);
+            if (panel_leaks(shared, panels.slot, i))
+                spoil_panel(c, call, part, panel_token(part, i));
             barrier_arrive(full + 8 * PANELS);
             warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
             if (maps.outputs)
@@ -4269,6 +4519,8 @@ taylor2_d16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call,
         if (part.totals)
             launch_next();
         init_fused(shared, part.totals);
+        for (int i = 0; i < PANELS; i++)
+            put_word(shared + AT_EDGES + i * 4, 0);
     }
     __syncthreads();
     if (part.idle)

@@ -1,0 +1,228 @@
+/* Emitted CUDA kernels of sm_90a on the CPU: NaN and infinities at a token change no bit of an output before it, and of
+ * v no other column; from the token on they are there. (C kernels: test_causal_edge.c.)
+ *
+ * make test: some heads, which have each mechanism; make test-all: all. */
+#include "base/parallel.h"
+#include "dear.h"
+#include "emulate/trials.h"
+#include "machine/cuda_mechanism.h"
+#include "runtime/verify/judge.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+
+enum { SEED = 20261123, TILE = 64 };
+
+static const char *const fixed_heads[] = {
+    "shared",        /* split_outer, gate */
+    "double",        /* split_outer whose values are wider than its queries */
+    "normal",        /* split_outer, ones beside values */
+    "few",           /* fused_packed, ones behind values */
+    "fewgated",      /* fused_packed, gate, ones beside values */
+    "fewodd",        /* fused_packed whose o leaves without the copy engine */
+    "fewhalf",       /* f16 */
+    "anyrows",       /* fused_rows, queries brought back */
+    "anyrowsgated",  /* fused_rows, gate, ones behind values, weights, f16 */
+    "anyrowsnarrow", /* fused_rows whose values take more room than its queries */
+    "linear",        /* fused_coordinates, gate, portable state and read */
+    "thin",          /* fused_coordinates */
+    "float",         /* fused_panel and split_panel, f32 */
+    "clustered",     /* cluster_scan, gate, ones */
+    "near",          /* a window */
+    "nearsums",      /* a window by plain sums */
+    "clustereddeep", /* cluster_scan in which o has no place of its own */
+    "clusteredwide", /* cluster_scan, f16, two blocks of columns */
+};
+
+/* One segment, several, by threads, a cluster. */
+static const emulated_call edge_calls[] = {
+    {3, 7, 1, 1, 2, LAYOUT_PLAIN, 0, 1, false, 0, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 0, 0},
+    {2, 30, 1, 1, 1, LAYOUT_PADDED, 0, 1, true, 0, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 2, 0},
+};
+
+enum operand { Q, K, V, GATE, OPERANDS };
+static const char *const operand_names[OPERANDS] = {"q", "k", "v", "log_gate"};
+
+/* One change: from column `column` on, of `columns` of them, at one token. */
+struct change {
+    enum operand operand;
+    int64_t token;
+    int column; /* -1: all */
+    double value;
+};
+
+static fpa_field *field_of(fpa_trial *t, enum operand operand)
+{
+    fpa_field *const fields[OPERANDS] = {&t->q_field, &t->k_field, &t->v_field, &t->gate_field};
+    return fields[operand];
+}
+
+static void apply(fpa_trial *t, const struct change *change)
+{
+    fpa_field *field = field_of(t, change->operand);
+    for (int64_t b = 0; b < field->batch; b++)
+        for (int64_t h = 0; h < field->heads; h++)
+            for (int64_t i = 0; i < field->entries; i++)
+                if (change->column < 0 || i == change->column)
+                    field_put(field, b, change->token, h, i, change->value);
+}
+
+static bool same(const fpa_field *a, const fpa_field *b, int64_t at, int64_t token, int64_t h, int64_t column)
+{
+    return memcmp(field_at(a, at, token, h, column), field_at(b, at, token, h, column),
+                  dtype_size(a->dtype)) == 0;
+}
+
+/* The first element that is not as it has to be, or FPA_OK. */
+static fpa_status compare(const struct change *c, const fpa_field *before, const fpa_field *after,
+                          const char *form, fpa_error *error)
+{
+    for (int64_t b = 0; b < after->batch; b++)
+        for (int64_t token = 0; token < after->tokens; token++)
+            for (int64_t h = 0; h < after->heads; h++)
+                for (int64_t i = 0; i < after->entries; i++) {
+                    const bool reached = token >= c->token && (c->column < 0 || i == c->column);
+                    const bool lost =
+                        c->operand == V && reached && isfinite(field_get(after, b, token, h, i));
+                    if (lost || (!reached && !same(before, after, b, token, h, i)))
+                        return (fail)(error, FPA_REFUSED, form,
+                                      "%s: %s[%lld] = %g (column %d) %s o[%lld] (column %lld)", form,
+                                      operand_names[c->operand], (long long)c->token, c->value, c->column,
+                                      lost ? "is lost in" : "changes", (long long)token, (long long)i);
+                }
+    return FPA_OK;
+}
+
+static fpa_status check_change(fpa_trial *t, const fpa_module *module, fpa_form_index form,
+                               const fpa_field *before, const struct change *change, fpa_error *error)
+{
+    fpa_field after = {0};
+    fpa_status status = check_make_output(t, &after, error);
+    apply(t, change);
+    if (!status)
+        status = trial_run(t, module, form, 0, t->shape.length, &after, NULL, NULL, error);
+    trial_restore(t);
+    if (!status)
+        status = compare(change, before, &after, form_name(form), error);
+    field_free(&after);
+    return status;
+}
+
+/* At the first token of a tile, inside, at its last one. */
+static fpa_status check_form(fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_error *error)
+{
+    static const struct change changes[] = {
+        {V, TILE, -1, NAN},
+        {V, TILE + 37, -1, INFINITY},
+        {V, 2 * TILE - 1, -1, -INFINITY},
+        {V, TILE + 37, 1, NAN},
+        {V, 5, 3, -INFINITY},
+        {K, TILE + 37, -1, NAN},
+        {K, TILE, -1, INFINITY},
+        {Q, TILE + 37, -1, NAN},
+        {Q, 2 * TILE - 1, -1, -INFINITY},
+        {GATE, TILE + 37, -1, NAN},
+        {GATE, TILE, -1, INFINITY},
+        {GATE, TILE + 38, -1, INFINITY},
+        {GATE, TILE - 1, -1, -INFINITY},
+    };
+    fpa_field before = {0};
+    fpa_status status = check_make_output(t, &before, error);
+    if (!status)
+        status = trial_run(t, module, form, 0, t->shape.length, &before, NULL, NULL, error);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes && !status; i++)
+        if (changes[i].operand != GATE || t->head->gate)
+            status = check_change(t, module, form, &before, &changes[i], error);
+    field_free(&before);
+    return status;
+}
+
+static fpa_status check_call(emulated_module *emulated, const fpa_head *head, const fpa_facts *facts,
+                             const emulated_call *c, fpa_error *error)
+{
+    fpa_trial trial = {0};
+    const fpa_shape shape = {.batch = c->batch,
+                             .length = (int64_t)c->times * facts->chunk + c->more,
+                             .heads = c->heads,
+                             .query_heads = c->query_heads,
+                             .layout = c->layout,
+                             .inputs = head->normalize ? INPUTS_POSITIVE : INPUTS_DENSE};
+    fpa_status status = trial_make(&trial, head, facts, shape, SEED, error);
+    emulated_choose(c, emulated, &trial);
+    emulated->late = LATE_PRODUCTS;
+    for (int form = FORM_PARALLEL; form <= FORM_CHUNKED && !status; form++)
+        if (form == FORM_CHUNKED || (!c->cluster && c->multiprocessors == 1 && !c->threads))
+            status = check_form(&trial, &emulated->module, (fpa_form_index)form, error);
+    trial_free(&trial);
+    return status;
+}
+
+struct job {
+    const emulated_fixture *fixture;
+    int head;
+    fpa_status status;
+    fpa_error error;
+    unsigned launched;
+};
+
+static void run_job(int index, void *argument)
+{
+    struct job *j = &((struct job *)argument)[index];
+    const fpa_source *source = &j->fixture->source[j->head];
+    emulated_module emulated;
+    char folder[96];
+    snprintf(folder, sizeof folder, "%s/%d", j->fixture->folder, j->head);
+    mkdir(folder, 0700);
+    j->status = emulated_open(&emulated, source->code, source->facts.name, folder, j->fixture->folder, false,
+                              &j->error);
+    for (size_t i = 0; i < sizeof edge_calls / sizeof *edge_calls && !j->status; i++)
+        if (!edge_calls[i].cluster || emulated.cuda.kernel[CUDA_CLUSTER_SCAN])
+            j->status = check_call(&emulated, j->fixture->list.heads[j->head], &source->facts, &edge_calls[i],
+                                   &j->error);
+    j->launched = emulated.launched;
+    emulated_close(&emulated);
+}
+
+static void what_is_not_finite_reaches_no_output_before_it(void **state)
+{
+    static struct job jobs[EMULATED_MOST_HEADS];
+    const emulated_fixture *f = *state;
+    const unsigned wanted = 1u << CUDA_CHUNK_OUTPUT | 1u << CUDA_FUSED_CHUNK | 1u << CUDA_CLUSTER_SCAN;
+    unsigned launched = 0;
+    int count = 0, wrong = 0;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < f->list.count; i++)
+        if (f->list.heads[i]->causal &&
+            (dear_tests() ||
+             is_one_of(fixed_heads, sizeof fixed_heads / sizeof *fixed_heads, f->list.heads[i]->name)))
+            jobs[count++] = (struct job){.fixture = f, .head = i};
+    dear_report("heads", count, f->list.count);
+    parallel_run(count, run_job, jobs);
+    for (int i = 0; i < count; i++) {
+        if (jobs[i].status)
+            print_error("%s: %s\n", f->list.heads[jobs[i].head]->name, jobs[i].error.message);
+        wrong += jobs[i].status != FPA_OK;
+        launched |= jobs[i].launched;
+    }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(launched & wanted, wanted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_finite_reaches_no_output_before_it),
+    };
+    return cmocka_run_group_tests_name("cuda emulated edge", tests, emulated_setup, emulated_teardown);
+}
