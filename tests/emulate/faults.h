@@ -91,7 +91,7 @@ static const struct emulated_fault {
     {BY_BOXES,
      LEFT_OUT,
      {"values behind the edge that nobody looks at", "parallel form ... changed an earlier output",
-      "producer_edge", "const bool edge = false;"}},
+      "tile_edge", "const u32 noted = 0;"}},
     {BY_BOXES,
      NO_FENCE,
      {"finite values without a fence", "chunk_output ... has passed no fence since", "finite_fenced", NULL}},
