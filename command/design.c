@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/size.h"
 #include "candidates.h"
 #include "device.h"
@@ -293,29 +294,29 @@ static fpa_status read_state(const char *text, double *bytes, fpa_error *error)
 
 static fpa_status select_normalize(const char *name, fpa_normalize *kind, fpa_error *error)
 {
+    const char *names[FPA_NORMALIZE_KINDS + 1] = {NULL};
     for (int i = 0; i < FPA_NORMALIZE_KINDS; i++) {
         *kind = (fpa_normalize)i;
-        if (!strcmp(name, normalize_name(*kind)))
+        names[i] = normalize_name(*kind);
+        if (!strcmp(name, names[i]))
             return FPA_OK;
     }
-    return fail(error, FPA_INVALID, "--normalize",
-                "%s is no normaliser; there are none, sum, max, one_plus_sum", name);
+    return fail_unknown(error, "--normalize", name, "normaliser", names);
 }
 
 /* The GPU that is named, or the one that is measured; else the target's. */
 static fpa_status select_gpu(design_request *request, fpa_error *error)
 {
-    char names[256] = "";
+    enum { MOST = 32 };
+    const char *names[MOST + 1] = {NULL};
     request->machine.threads = (int)request->threads;
     if (request->gpu_name && request->target->backend != BACKEND_CUDA)
         return fail(error, FPA_INVALID, "--gpu", "names a GPU, but target %s runs on the CPU",
                     request->target->name);
     if (request->gpu_name && !(request->machine.gpu = gpu_find(request->gpu_name))) {
-        for (int i = 0; i < gpu_count(); i++)
-            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
-                     gpu_at(i)->name);
-        return fail(error, FPA_INVALID, "--gpu", "%s is no GPU of the table; there are %s", request->gpu_name,
-                    names);
+        for (int i = 0; i < MOST && i < gpu_count(); i++)
+            names[i] = gpu_at(i)->name;
+        return fail_unknown(error, "--gpu", request->gpu_name, "GPU of the table", names);
     }
     if (request->measured && !request->gpu_name && request->target->backend == BACKEND_CUDA)
         return device_row((int)request->device, &request->machine.gpu, error);
