@@ -157,9 +157,31 @@ static bool decodes(cuda_mechanism mechanism)
     return mechanism >= MECHANISM_DECODE;
 }
 
+/* Rows of all heads one behind the other, as most calls have them. */
+static bool are_whole_pieces(int64_t heads, int width)
+{
+    return heads * width % 8 == 0;
+}
+
+/* Where heads may begin at any column, rows of tokens are what has to be whole pieces. */
+static cuda_padding padding_of(const cuda_task *task, cuda_mechanism mechanism)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const fpa_call_size *size = task->size;
+    cuda_padding padding = cuda_padding_of(g, mechanism);
+    if (mechanism != MECHANISM_FUSED_CHUNK || !g->fused_any_column || g->key_mask)
+        return padding;
+    if (are_whole_pieces(size->heads, g->fused_vector) &&
+        are_whole_pieces(size->query_heads, g->fused_vector))
+        padding.vector = 0;
+    if (are_whole_pieces(size->heads, g->fused_value))
+        padding.value = 0;
+    return padding;
+}
+
 fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism)
 {
-    const cuda_padding padding = cuda_padding_of(task->geometry, mechanism);
+    const cuda_padding padding = padding_of(task, mechanism);
     fpa_cost cost = {0, "nothing to do"};
     if (has(task, CUDA_LIFT_ROWS) && !(mechanism == MECHANISM_CLUSTER_SCAN && task->geometry->cluster_maps))
         cost = cost_then(cost, lift_cost(task));

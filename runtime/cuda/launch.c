@@ -234,7 +234,7 @@ static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fp
     if (s->cluster_scan && g->cluster_maps)
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);
     if (!status && !done)
-        status = launch_pads(cuda, launch, &s->call, stream, error);
+        status = launch_pads(cuda, launch, &s->call, s->is_fused && g->fused_any_column, stream, error);
     if (!status && s->cluster_scan && !g->cluster_maps)
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);
     if (status || done)
@@ -342,10 +342,10 @@ static bool describes(const struct fpa_launch *launch)
 {
     struct fpa_cuda_call call;
     cuda_fill_call(launch, &call);
-    return cuda_can_describe(call.q, call.q_stride, call.query_heads, call.length, call.batch) &&
-           cuda_can_describe(call.k, call.k_stride, call.heads, call.length, call.batch) &&
-           cuda_can_describe(call.v, call.v_stride, call.heads, call.length, call.batch) &&
-           cuda_can_describe(call.o, call.o_stride, call.query_heads, call.length, call.batch);
+    return cuda_can_describe(call.q, call.q_stride, call.query_heads, call.length, call.batch, false) &&
+           cuda_can_describe(call.k, call.k_stride, call.heads, call.length, call.batch, false) &&
+           cuda_can_describe(call.v, call.v_stride, call.heads, call.length, call.batch, false) &&
+           cuda_can_describe(call.o, call.o_stride, call.query_heads, call.length, call.batch, false);
 }
 
 bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch)

@@ -46,12 +46,29 @@ static bool can_describe(const tensor *t, unsigned long long strides[RANK - 1])
            t->batch <= INT_MAX && find_strides(t, strides);
 }
 
+/* All heads of a token as one row, in which a head begins at any column. */
+static tensor joined_heads(const tensor *t)
+{
+    tensor joined = *t;
+    joined.width = (t->heads - 1) * t->stride[2] + t->width;
+    joined.heads = 1;
+    return joined;
+}
+
+/* Whether joining helps: the copy engine's columns are counted in 31 bits. */
+static bool can_join_heads(const tensor *t)
+{
+    const tensor joined = joined_heads(t);
+    unsigned long long strides[RANK - 1];
+    return t->stride[2] > 0 && t->stride[2] < INT_MAX / (t->heads + 1) && can_describe(&joined, strides);
+}
+
 bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,
-                       long long batch)
+                       long long batch, bool any_column)
 {
     const tensor t = {base, stride, 0, heads, tokens, batch};
     unsigned long long strides[RANK - 1];
-    return can_describe(&t, strides);
+    return can_describe(&t, strides) || (any_column && can_join_heads(&t));
 }
 
 /* tokens: of a box. *there: whether the tensor can be described. */
@@ -74,9 +91,21 @@ static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, 
                   : FPA_OK;
 }
 
+/* An operand; where its heads are joined, *step is what lies between two. */
+static fpa_status fill_operand(const struct fpa_cuda_module *cuda, const tensor *t, bool any_column,
+                               struct fpa_tensor_map *map, int *step, bool *there, fpa_error *error)
+{
+    unsigned long long strides[RANK - 1];
+    const bool joins = any_column && !can_describe(t, strides) && can_join_heads(t);
+    const tensor used = joins ? joined_heads(t) : *t;
+    *step = joins ? (int)t->stride[2] : 0;
+    return fill_map(cuda, &used, BOX, map, there, error);
+}
+
 /* Queries and keys are `vector` numbers wide, values `value`. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                int vector, int value, struct fpa_cuda_maps *maps, fpa_error *error)
+                                int vector, int value, bool any_column, struct fpa_cuda_maps *maps,
+                                fpa_error *error)
 {
     const tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch};
     const tensor keys = {call->k, call->k_stride, vector, call->heads, call->length, call->batch};
@@ -85,11 +114,12 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
     memset(maps, 0, sizeof *maps);
     if (!cuda->driver->cuTensorMapEncodeTiled)
         return FPA_OK;
-    fpa_status status = fill_map(cuda, &queries, BOX, &maps->query, &there[0], error);
+    fpa_status status =
+        fill_operand(cuda, &queries, any_column, &maps->query, &maps->query_step, &there[0], error);
     if (!status)
-        status = fill_map(cuda, &keys, BOX, &maps->key, &there[1], error);
+        status = fill_operand(cuda, &keys, any_column, &maps->key, &maps->key_step, &there[1], error);
     if (!status)
-        status = fill_map(cuda, &values, BOX, &maps->value, &there[2], error);
+        status = fill_operand(cuda, &values, any_column, &maps->value, &maps->value_step, &there[2], error);
     if (status)
         return status;
     maps->queries = there[0];
@@ -100,7 +130,8 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    return fill_operands(cuda, call, cuda->geometry.vector_rows, cuda->geometry.value_width, maps, error);
+    return fill_operands(cuda, call, cuda->geometry.vector_rows, cuda->geometry.value_width, false, maps,
+                         error);
 }
 
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
@@ -110,7 +141,8 @@ fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct
     const tensor output = {call->o,           call->o_stride, g->fused_value,
                            call->query_heads, call->length,   call->batch};
     bool there;
-    fpa_status status = fill_operands(cuda, call, g->fused_vector, g->fused_value, maps, error);
+    fpa_status status =
+        fill_operands(cuda, call, g->fused_vector, g->fused_value, g->fused_any_column, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
     status = fill_map(cuda, &output, ROWS, &maps->output, &there, error);

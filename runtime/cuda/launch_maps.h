@@ -10,12 +10,14 @@
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error);
 
-/* The same for NAME_fused_chunk, which takes vectors as they come, and stores o. */
+/* The same for NAME_fused_chunk, which takes vectors as they come, and stores o; where it takes them from any column
+ * (geometry.fused_any_column), heads whose strides are no multiples of 16 bytes are columns of one long row a token. */
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 struct fpa_cuda_maps *maps, fpa_error *error);
 
-/* Whether a tensor of 16-bit numbers can be described: addresses and strides are multiples of 16 bytes. */
+/* Whether a tensor of 16-bit numbers can be described: addresses and strides are multiples of 16 bytes; any_column:
+ * but for those of heads. */
 bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,
-                       long long batch);
+                       long long batch, bool any_column);
 
 #endif

@@ -26,11 +26,12 @@ typedef struct operand {
 
 /* Pieces of its padded rows; 0: it stays as it is. */
 static int64_t count_pieces(const struct fpa_cuda_geometry *g, const struct fpa_cuda_call *call,
-                            const operand *x)
+                            const operand *x, bool any_column)
 {
     if (!*x->padded)
         return 0;
-    if (!g->key_mask && cuda_can_describe(*x->base, x->stride, x->heads, x->length, call->batch)) {
+    if (!g->key_mask &&
+        cuda_can_describe(*x->base, x->stride, x->heads, x->length, call->batch, any_column)) {
         *x->padded = NULL;
         return 0;
     }
@@ -70,12 +71,12 @@ static fpa_status launch_lift(const struct fpa_cuda_module *cuda, const struct f
 /* Those from number `first` on. */
 static fpa_status launch_padding(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                  struct fpa_cuda_call *call, const operand list[3], int first,
-                                 CUstream stream, fpa_error *error)
+                                 bool any_column, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     int64_t pieces = 0;
     for (int i = first; i < 3; i++)
-        pieces += count_pieces(g, call, &list[i]);
+        pieces += count_pieces(g, call, &list[i], any_column);
     if (!pieces)
         return FPA_OK;
     const fpa_cuda_grid grid = {CUDA_PAD_ROWS, divide_up(pieces, g->kernel[CUDA_PAD_ROWS].threads), NULL, 0};
@@ -86,7 +87,7 @@ static fpa_status launch_padding(const struct fpa_cuda_module *cuda, const struc
 }
 
 fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                       struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+                       struct fpa_cuda_call *call, bool any_column, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const bool lifts = g->lifted_vector > 0;
@@ -98,5 +99,6 @@ fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_laun
         {&call->k, call->k_stride, &call->padded_keys, call->heads, keys, vector, ragged},
         {&call->v, call->v_stride, &call->padded_values, call->heads, keys, g->padded_value, ragged}};
     fpa_status status = lifts ? launch_lift(cuda, launch, call, list, stream, error) : FPA_OK;
-    return status ? status : launch_padding(cuda, launch, call, list, lifts ? 2 : 0, stream, error);
+    return status ? status
+                  : launch_padding(cuda, launch, call, list, lifts ? 2 : 0, any_column, stream, error);
 }

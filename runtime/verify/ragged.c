@@ -111,9 +111,8 @@ static void unpack(const call *c, fpa_field *o)
 static bool is_untouched(const fpa_field *o, int64_t token)
 {
     for (int64_t h = 0; h < o->heads; h++)
-        for (int64_t i = 0; i < o->entries; i++)
-            if (!field_is_poison(o, 0, token, h, i))
-                return false;
+        if (!field_row_is_poison(o, 0, token, h))
+            return false;
     return true;
 }
 
@@ -143,9 +142,8 @@ static int32_t slot_after(const ragged *r, int n, int64_t s)
 static bool slot_is_poison(const ragged *r, int64_t slot)
 {
     for (int64_t h = 0; h < r->pool.heads; h++)
-        for (int64_t i = 0; i < r->pool.entries; i++)
-            if (!field_is_poison(&r->pool, slot, 0, h, i))
-                return false;
+        if (!field_row_is_poison(&r->pool, slot, 0, h))
+            return false;
     return true;
 }
 

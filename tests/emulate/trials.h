@@ -23,13 +23,14 @@ typedef struct emulated_call {
 /* Numbers of calls, from which on others of their kind follow. */
 enum {
     TOKEN_CALL = 1,
+    HEADS_CALL = 6, /* of several heads */
     LONG_CALL = 12, /* by segments; the next: by one */
     TOTALS_CALL = 16,
     THREADS_CALL = 18,
     CLUSTER_CALL = 20,
     WINDOW_CALL = 25,
     SEQUENCES_CALL = 30, /* of faults alone: test_cuda_emulated_sequences.c has the others */
-    EMULATED_CALLS
+    EMULATED_CALLS = 32
 };
 
 typedef struct emulated_fixture {

@@ -196,6 +196,7 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_total = fused->slots * columns->all * 8 * columns->blocks;
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
+    g->fused_any_column = 1;
     work_fused_packed(plan, g);
 }
 
