@@ -1,5 +1,6 @@
 /* What cases are played with: processes, with deadlines. */
 #include "torture.h"
+#include "patience.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,16 +58,16 @@ pid_t torture_start(const torture *t, const char *const *arguments, const char *
 
 int torture_wait(pid_t process, double seconds)
 {
-    const double look = 0.005;
+    struct patience patience = patience_for(seconds);
     int status = 0;
-    for (double waited = 0; waitpid(process, &status, WNOHANG) == 0; waited += look) {
-        if (waited > seconds) {
+    while (waitpid(process, &status, WNOHANG) == 0) {
+        if (patience_is_over(&patience)) {
             kill(-process, SIGKILL);
             kill(process, SIGKILL);
             waitpid(process, &status, 0);
             return TORTURE_HANGS;
         }
-        torture_pause(look);
+        torture_pause(0.005);
     }
     return status;
 }
@@ -93,7 +94,7 @@ bool torture_fpac(torture *t, const char *const *arguments, int64_t limit, int *
     t->tries++;
     int status = torture_wait(torture_start(t, all, "fpac.output", limit), DEADLINE);
     if (status == TORTURE_HANGS)
-        return torture_says("fpac %s did not end within %d seconds", arguments[0], DEADLINE);
+        return torture_says("fpac %s did not end within %d seconds of the cores", arguments[0], DEADLINE);
     if (!WIFEXITED(status))
         return torture_says("fpac %s was ended by signal %d", arguments[0], WTERMSIG(status));
     *code = WEXITSTATUS(status);

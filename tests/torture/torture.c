@@ -67,7 +67,7 @@ static const kind all_kinds[] = {
     {.name = "fuzz", .play = torture_fuzz, .share = 2, .what = "mutated files against the readers"},
 };
 
-enum { KINDS = sizeof all_kinds / sizeof *all_kinds, CASE_SECONDS = 240 };
+enum { KINDS = sizeof all_kinds / sizeof *all_kinds, CASE_SECONDS = 480 };
 
 static double now(void)
 {

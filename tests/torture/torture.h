@@ -45,10 +45,10 @@ pid_t torture_start(const torture *t, const char *const *arguments, const char *
 
 enum { TORTURE_HANGS = -1 };
 
-/* Its status as waitpid gives it; TORTURE_HANGS: it did not end within some seconds and was killed. */
+/* Its status as waitpid gives it; TORTURE_HANGS: it did not end within some seconds (patience.h) and was killed. */
 int torture_wait(pid_t process, double seconds);
 
-/* Run fpac. True when it ended by itself within a minute and a half with an exit code that it documents (and, at a
+/* Run fpac. True when it ended by itself within a minute and a half of the cores with an exit code that it documents (and, at a
  * failure, with a message). *code: that exit code. */
 bool torture_fpac(torture *t, const char *const *arguments, int64_t limit, int *code);
 
