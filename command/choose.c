@@ -42,7 +42,7 @@ static fpa_status find_range(const fpa_head_list *list, const char *name, const 
 fpa_status select_heads(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
                         int *first, int *end, fpa_error *error)
 {
-    fpa_dtype stored;
+    fpa_dtype stored = FPA_F32;
     fpa_status status = dtype ? select_dtype(dtype, &stored, error) : FPA_OK;
     if (!status)
         status = spec_load(spec, list, error);

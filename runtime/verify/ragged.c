@@ -85,10 +85,10 @@ static void pack(call *c)
     int64_t place = LEAD;
 
     for (int64_t s = 0; s < c->list.count; s++) {
-        const int64_t b = s / 2;
+        const int64_t b = s / 2, from = s % 2 ? c->from[b] : 0, to = s % 2 ? c->to[b] : 0;
 
         c->list.cu_seqlens[s] = (int32_t)place;
-        for (int64_t token = c->from[b]; s % 2 && token < c->to[b]; token++)
+        for (int64_t token = from; token < to; token++)
             copy_token(t, b, token, &c->packed, place++);
         c->list.cu_seqlens[s + 1] = (int32_t)place;
     }
@@ -281,7 +281,7 @@ static bool same_before(const ragged *r, const call *c, int64_t edge)
 
             for (int64_t h = 0; h < o->heads; h++)
                 if (memcmp(field_at(o, b, token, h, 0), field_at(&c->o, 0, place, h, 0),
-                           (size_t)(field_at(o, 0, 0, 0, o->entries) - field_at(o, 0, 0, 0, 0))))
+                           (size_t)(field_at(o, 0, 0, 0, o->entries) - field_at(o, 0, 0, 0, 0))) != 0)
                     return false;
         }
     return true;
