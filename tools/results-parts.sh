@@ -92,6 +92,14 @@ run_family() { bench_spec family bench/family.lua; }
 run_backward() { bench_spec backward bench/gradients.lua --backward; }
 run_random() { bench_spec random bench/random.lua --repeats 5; }
 
+run_sequences() {
+    local status=0 head
+    for head in tspow2_d64_bf16 linear_d64_bf16; do
+        "$build/bench_sequences" specs/storage.lua $head || status=1
+    done
+    return $status
+}
+
 # Lines after the command that measured them, as bench/predict_cuda.py reads them.
 run_model() {
     local status=0 spec length head heads

@@ -11,6 +11,7 @@
 #   family     maps, positions, sketches, random features, windows: family.txt, family.tsv
 #   backward   gradients beside the forward pass: backward.txt, backward.tsv
 #   random     the heads of bench/random.lua, each with its share of the bound: random.txt, random.tsv
+#   sequences  sequences of different lengths in one call, prompts in pieces: sequences.txt
 #   design     what fpac design predicts of 20 heads, beside what it measures: design.txt
 #   models     the heads of specs/models beside the packages that their models use: models.txt, models.tsv
 #   python     what a call from Python takes beyond the C call: python.txt
@@ -30,11 +31,11 @@
 set -eu
 
 usage() {
-    sed -n 's/^# \{0,1\}//; 2,30p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 2,31p' "$0" >&2
     exit 2
 }
 
-all_parts="cpu table open shapes family backward random design models python model portable suite sanitizer compare"
+all_parts="cpu table open shapes family backward random sequences design models python model portable suite sanitizer compare"
 [ $# -ge 2 ] || usage
 build=$1 out=$2
 shift 2
@@ -162,6 +163,7 @@ lacks() { # part
     cpu) lack_file "$build/bench_c" ;;
     table | shapes | family | random | design | models) lack_target ;;
     backward) lack_gpu; lack_target ;;
+    sequences) lack_gpu; lack_file "$build/bench_sequences" ;;
     model) lack_gpu; command -v "$python" >/dev/null || echo "there is no $python" ;;
     python)
         lack_target

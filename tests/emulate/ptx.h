@@ -379,8 +379,9 @@ static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
     using namespace emulate;
     const tensor_map &tensor = *(const tensor_map *)map;
     barrier_at(barrier);
-    if (to % 1024 || *place[1] < 0 || *place[3] < 0)
-        stop("a box is copied to address %u", to);
+    if (to % 1024 || *place[0] % 8 || *place[1] < 0 ||
+        *place[3] < 0) /* 16 bytes: else it is illegal on an H100 */
+        stop("a box from column %d is copied to address %u", (int)*place[0], to);
     if (tensor.tokens != 64)
         stop("a box of %d tokens is copied", tensor.tokens);
     for (int row = 0; row < 64; row++)
@@ -420,8 +421,8 @@ static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(const
 {
     using namespace emulate;
     const tensor_map &t = *(const tensor_map *)map;
-    if (from % 1024 || *place[1] < 0 || *place[3] < 0)
-        stop("a box is sent from address %u", from);
+    if (from % 1024 || *place[0] % 8 || *place[1] < 0 || *place[3] < 0)
+        stop("a box is sent from address %u to column %d", from, (int)*place[0]);
     for (int row = 0; row < t.tokens; row++)
         for (int part = 0; part < 8; part++) {
             const u32 address = from + row * 128 + ((part ^ row % 8) << 4);
