@@ -139,6 +139,7 @@ struct product {
     float *c[WARP];
     int columns;
     bool half, add, a_rows, b_columns; /* 16 bytes of the operand run along its rows, its columns */
+    std::vector<float> before;         /* late: the sums that it finds; empty: those of one before it */
 };
 
 /* Lanes of a warp that have arrived at a barrier: in a phase of that parity, and in the one before. */

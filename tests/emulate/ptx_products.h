@@ -84,6 +84,66 @@ static void perform(const product &p, int warp)
     multiply_parts(p.c, a, b, p.columns, p.add);
 }
 
+/* ---- late ones ---- */
+
+static std::vector<float> sums_of(const product &p)
+{
+    std::vector<float> sums;
+    for (int lane = 0; lane < WARP; lane++)
+        sums.insert(sums.end(), p.c[lane], p.c[lane] + p.columns / 2);
+    return sums;
+}
+
+static bool sums_differ(const product &p)
+{
+    for (int lane = 0; lane < WARP; lane++)
+        if (memcmp(&p.before[lane * p.columns / 2], p.c[lane], p.columns / 2 * sizeof(float)) != 0)
+            return true;
+    return false;
+}
+
+static product *find_sums(std::vector<product> &group, size_t from, const float *c)
+{
+    for (size_t i = from; i < group.size(); i++)
+        if (group[i].c[0] == c)
+            return &group[i];
+    return NULL;
+}
+
+/* The first one on its way that has the same sums, or NULL. */
+static product *find_late(warp &own, const float *c)
+{
+    product *late = NULL;
+    for (size_t i = 0; i < own.products.size() && !late; i++)
+        late = find_sums(own.products[i], 0, c);
+    return late ? late : find_sums(own.open, 0, c);
+}
+
+static void begin_late(warp &own, product &p)
+{
+    if (!find_late(own, p.c[0]))
+        p.before = sums_of(p);
+    own.open.push_back(std::move(p));
+}
+
+/* The first group. Until somebody waits for it nobody writes its sums; nor may they be variables of a function that has
+ * returned, in whose place there are others. */
+static void end_late(warp &own, int number)
+{
+    std::vector<product> group = std::move(own.products.front());
+    own.products.pop_front();
+    for (size_t i = 0; i < group.size(); i++) {
+        const product &p = group[i];
+        product *next = find_sums(group, i + 1, p.c[0]);
+        if (!p.before.empty() && sums_differ(p))
+            stop("sums of a matrix instruction are written before it is through");
+        perform(p, number);
+        next = next ? next : find_late(own, p.c[0]);
+        if (next)
+            next->before = sums_of(*next);
+    }
+}
+
 /* ---- of a warpgroup ---- */
 
 /* What one lane brings. */
@@ -109,7 +169,7 @@ static void issue(const product &form, group &g, int lanes, int first_warp)
             stop("a matrix instruction without wgmma.fence since the last commit");
         own.issued = own.issued * 1000003 + form.a_place * 31 + form.b_place * 7 + form.add;
         if (late_products)
-            own.open.push_back(p);
+            begin_late(own, p);
         else
             perform(p, first_warp + w);
     }
@@ -234,9 +294,8 @@ static inline void ptx_wgmma_wait_group_sync_aligned(int pending)
     using namespace emulate;
     warp &own = own_warp();
     meet(own.lanes, "wgmma.wait_group", current % WARP, NULL, [&own, pending] {
-        for (; (int)own.products.size() > pending; own.products.pop_front())
-            for (const product &p : own.products.front())
-                perform(p, current / WARP);
+        while ((int)own.products.size() > pending)
+            end_late(own, current / WARP);
     });
 }
 
