@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #undef fail /* what the analyzer sees of them elsewhere */
 #undef fail_memory
@@ -17,6 +18,14 @@ fpa_status fail(fpa_error *error, fpa_status code, const char *where, const char
         va_end(arguments);
     }
     return code;
+}
+
+void fail_more(fpa_error *error, const char *text)
+{
+    if (!error)
+        return;
+    const size_t used = strlen(error->message);
+    snprintf(error->message + used, sizeof error->message - used, "%s", text);
 }
 
 fpa_status fail_memory(fpa_error *error)

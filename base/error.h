@@ -10,6 +10,9 @@
 fpa_status fail(fpa_error *error, fpa_status code, const char *where, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Add to the message of *error, which may be NULL. */
+void fail_more(fpa_error *error, const char *text);
+
 /* The error of a failed allocation. */
 fpa_status fail_memory(fpa_error *error);
 

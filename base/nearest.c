@@ -1,6 +1,7 @@
 #include "nearest.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { COMPARED = 64 };
@@ -49,4 +50,18 @@ const char *nearest_name(const char *word, const char *const *candidates)
             (!nearest || nearest_distance(word, *candidates) < nearest_distance(word, nearest)))
             nearest = *candidates;
     return nearest;
+}
+
+fpa_status fail_unknown(fpa_error *error, const char *where, const char *word, const char *kind,
+                        const char *const *candidates)
+{
+    const char *nearest = nearest_name(word, candidates);
+    char names[256] = "";
+    for (int i = 0; candidates[i]; i++) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", candidates[i]);
+    }
+    return nearest ? fail(error, FPA_INVALID, where, "%s is no %s; did you mean %s? (there are %s)", word,
+                          kind, nearest, names)
+                   : fail(error, FPA_INVALID, where, "%s is no %s; there are %s", word, kind, names);
 }

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "error.h"
+
 /* Letters to insert, delete, replace or swap with their neighbour to make b of a. Names
  * longer than 64 bytes are compared by their first 64. */
 int nearest_distance(const char *a, const char *b);
@@ -13,5 +15,9 @@ bool nearest_plausible(const char *word, const char *name);
 
 /* The plausible one of candidates (NULL ends them) that is nearest to word, or NULL. */
 const char *nearest_name(const char *word, const char *const *candidates);
+
+/* The error of a word that is none of candidates: "chunkd is no form; did you mean chunked? (auto, parallel, ...)". */
+fpa_status fail_unknown(fpa_error *error, const char *where, const char *word, const char *kind,
+                        const char *const *candidates);
 
 #endif

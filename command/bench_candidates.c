@@ -243,7 +243,8 @@ int bench_threads(void)
 static fpa_status time_form(table *t, const fpa_kernel *kernel, bool chosen, fpa_error *error)
 {
     fpa_candidate_list list;
-    fpa_status status = plan_candidates(&t->planned, &t->size, bench_threads(), &list, error);
+    fpa_status status =
+        plan_candidates(&t->planned, &t->size, (fpa_machine){.threads = bench_threads()}, &list, error);
     if (!status && list.fastest < 0)
         status = fail(error, FPA_UNSUPPORTED, t->head->name, "has no candidate of the %s form",
                       form_name((fpa_form_index)t->size.form));
@@ -359,7 +360,8 @@ static fpa_status ask_plan(table *t, fpa_cost *cost, fpa_error *error)
     fpa_candidate_list list;
     fpa_status status = make_plan(t, error);
     if (!status)
-        status = plan_candidates(&t->planned, &t->size, bench_threads(), &list, error);
+        status =
+            plan_candidates(&t->planned, &t->size, (fpa_machine){.threads = bench_threads()}, &list, error);
     if (!status && list.fastest >= 0)
         *cost = list.list[list.fastest].cost;
     if (!status)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "command.h"
 
 static int find_index(const fpa_head_list *list, const fpa_head *head)
@@ -125,26 +126,29 @@ fpa_status select_running(const fpa_options *options, const fpa_backend **backen
 
 fpa_status select_dtype(const char *name, fpa_dtype *dtype, fpa_error *error)
 {
+    const char *names[FPA_DTYPES + 1] = {NULL};
     for (int i = 0; i < FPA_DTYPES; i++) {
-        if (!strcmp(name, dtype_name((fpa_dtype)i))) {
+        names[i] = dtype_name((fpa_dtype)i);
+        if (!strcmp(name, names[i])) {
             *dtype = (fpa_dtype)i;
             return FPA_OK;
         }
     }
-    return fail(error, FPA_INVALID, "--dtype", "%s is no dtype; there are f32, bf16, f16", name);
+    return fail_unknown(error, "--dtype", name, "dtype", names);
 }
 
 fpa_status select_form(const char *name, int *form, fpa_error *error)
 {
+    const char *names[FORMS + 2] = {"auto"};
     *form = -1;
     if (!strcmp(name, "auto"))
         return FPA_OK;
     for (int i = 0; i < FORMS; i++) {
+        names[1 + i] = form_name(i);
         if (!strcmp(name, form_name(i))) {
             *form = i;
             return FPA_OK;
         }
     }
-    return fail(error, FPA_INVALID, "--form", "%s is no form; there are auto, parallel, chunked, recurrent",
-                name);
+    return fail_unknown(error, "--form", name, "form", names);
 }

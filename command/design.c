@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/size.h"
 #include "candidates.h"
 #include "device.h"
@@ -18,7 +19,7 @@
 /* ---- one row ---- */
 
 /* The least seconds of a form's candidates, as ns a token and head; *found false: none carries it out. */
-static fpa_status predict_form(const design_request *request, const fpa_plan *plan, int form, int64_t length,
+static fpa_status predict_form(design_request *request, const fpa_plan *plan, int form, int64_t length,
                                double *best, bool *found, fpa_error *error)
 {
     const bool steps = form == FORM_RECURRENT;
@@ -32,9 +33,10 @@ static fpa_status predict_form(const design_request *request, const fpa_plan *pl
     fpa_candidate_list list;
     if (!(plan->facts.forms & 1 << form))
         return FPA_OK;
-    fpa_status status = plan_candidates(plan, &size, (int)request->threads, &list, error);
+    fpa_status status = plan_candidates(plan, &size, request->machine, &list, error);
     if (status)
         return status;
+    request->machine_name = list.machine;
     if (list.fastest >= 0) {
         const double ns = candidate_nanoseconds(&size, list.list[list.fastest].cost.seconds);
         *best = *found ? fmin(*best, ns) : ns;
@@ -44,8 +46,7 @@ static fpa_status predict_form(const design_request *request, const fpa_plan *pl
     return FPA_OK;
 }
 
-static fpa_status predict(const design_request *request, const fpa_plan *plan, design_row *row,
-                          fpa_error *error)
+static fpa_status predict(design_request *request, const fpa_plan *plan, design_row *row, fpa_error *error)
 {
     bool has_prefill = false, has_decode = false;
     fpa_status status =
@@ -72,7 +73,7 @@ static fpa_status measure_capacity(const design_request *request, const fpa_simp
     return FPA_OK;
 }
 
-static fpa_status plan_row(const design_request *request, const fpa_head *head, const fpa_simplified *simple,
+static fpa_status plan_row(design_request *request, const fpa_head *head, const fpa_simplified *simple,
                            design_row *row, fpa_error *error)
 {
     fpa_plan plan;
@@ -90,8 +91,7 @@ static fpa_status plan_row(const design_request *request, const fpa_head *head, 
 }
 
 /* What the target cannot serve does not fit; only memory ends the search. */
-static fpa_status examine_row(const design_request *request, design_row *row, fpa_error *refusal,
-                              fpa_error *error)
+static fpa_status examine_row(design_request *request, design_row *row, fpa_error *refusal, fpa_error *error)
 {
     fpa_head_list list = {0};
     fpa_simplified simple;
@@ -199,7 +199,7 @@ static fpa_status refuse_budget(const design_request *request, const design_list
                 size_text(smallest, list->smallest));
 }
 
-static fpa_status search(const design_request *request, design_list *list, fpa_error *error)
+static fpa_status search(design_request *request, design_list *list, fpa_error *error)
 {
     fpa_status status = design_enumerate(request, list, error);
     for (int i = 0; i < list->count && !status; i++) {
@@ -294,13 +294,33 @@ static fpa_status read_state(const char *text, double *bytes, fpa_error *error)
 
 static fpa_status select_normalize(const char *name, fpa_normalize *kind, fpa_error *error)
 {
+    const char *names[FPA_NORMALIZE_KINDS + 1] = {NULL};
     for (int i = 0; i < FPA_NORMALIZE_KINDS; i++) {
         *kind = (fpa_normalize)i;
-        if (!strcmp(name, normalize_name(*kind)))
+        names[i] = normalize_name(*kind);
+        if (!strcmp(name, names[i]))
             return FPA_OK;
     }
-    return fail(error, FPA_INVALID, "--normalize",
-                "%s is no normaliser; there are none, sum, max, one_plus_sum", name);
+    return fail_unknown(error, "--normalize", name, "normaliser", names);
+}
+
+/* The GPU that is named, or the one that is measured; else the target's. */
+static fpa_status select_gpu(design_request *request, fpa_error *error)
+{
+    enum { MOST = 32 };
+    const char *names[MOST + 1] = {NULL};
+    request->machine.threads = (int)request->threads;
+    if (request->gpu_name && request->target->backend != BACKEND_CUDA)
+        return fail(error, FPA_INVALID, "--gpu", "names a GPU, but target %s runs on the CPU",
+                    request->target->name);
+    if (request->gpu_name && !(request->machine.gpu = gpu_find(request->gpu_name))) {
+        for (int i = 0; i < MOST && i < gpu_count(); i++)
+            names[i] = gpu_at(i)->name;
+        return fail_unknown(error, "--gpu", request->gpu_name, "GPU of the table", names);
+    }
+    if (request->measured && !request->gpu_name && request->target->backend == BACKEND_CUDA)
+        return device_row((int)request->device, &request->machine.gpu, error);
+    return FPA_OK;
 }
 
 static fpa_status complete(design_request *request, fpa_error *error)
@@ -315,6 +335,8 @@ static fpa_status complete(design_request *request, fpa_error *error)
     if (!status)
         status = request->measured ? select_running(&options, &backend, &request->target, error)
                                    : select_target(request->target_name, &request->target, error);
+    if (!status)
+        status = select_gpu(request, error);
     if (request->dv == 0)
         request->dv = request->d;
     return status;
@@ -399,6 +421,8 @@ int command_design(int count, char **arguments)
         {"--rows", OPTION_COUNT, &request.rows, "N", "of the table (20)", 1, 100000},
         {"--measure", OPTION_COUNT, &request.measured, "N", "compile, verify and time the first N rows", 1,
          100000},
+        {"--gpu", OPTION_TEXT, &request.gpu_name, "GPU",
+         "predict for h200, h100, a100 ... (the one that is measured, else the target's usual one)", 0, 0},
         {"--device", OPTION_COUNT, &request.device, "N", device_help, 0, MOST_DEVICES},
         {"-o", OPTION_TEXT, &request.output, "FILE.lua", "write the first row's spec, or that of --choose", 0,
          0},
@@ -410,7 +434,7 @@ int command_design(int count, char **arguments)
     const fpa_syntax syntax = {
         "design --d N --state SIZE [--dv N] [--target TARGET] [--dtype DTYPE] [--normalize KIND] [--gate] "
         "[--length N] [--batch N] [--heads N] [--threads N] [--recalled PERCENT] [--rows N] [--measure N] "
-        "[--device N] [-o FILE.lua] [--choose ROW] [--plot FILE.svg] [--json]",
+        "[--gpu GPU] [--device N] [-o FILE.lua] [--choose ROW] [--plot FILE.svg] [--json]",
         "Find heads whose state fits into a budget, and rank them by what they recall and what they\n"
         "cost: D, state, ns a token and head for prefill and decode by the model of the machine, crossover,\n"
         "recall.",

@@ -4,16 +4,19 @@
 
 #include "capacity.h"
 #include "command.h"
+#include "gen/plan/candidates.h"
 
 /* What the command line asks for. */
 typedef struct design_request {
     int64_t d, dv, length, heads, batch, threads, recalled, measured, rows, chosen, device;
-    const char *state_text, *target_name, *dtype_name, *normalize_name, *output, *plot;
+    const char *state_text, *target_name, *dtype_name, *normalize_name, *output, *plot, *gpu_name;
     bool gate, json;
     double state; /* bytes of one (batch, head) */
     fpa_normalize normalize;
     fpa_dtype dtype;
     const fpa_target *target;
+    fpa_machine machine;      /* whose seconds are predicted, */
+    const char *machine_name; /* as its table has it */
 } design_request;
 
 /* One head that may suit; what is found of it once it was planned. */

@@ -16,10 +16,11 @@
 static void print_title(const design_request *request)
 {
     char state[SIZE_TEXT];
-    printf("d = %d, dv = %d, state at most %s; %s, %s, %" PRId64 " x %" PRId64 " heads x %" PRId64
+    printf("d = %d, dv = %d, state at most %s; %s on %s, %s, %" PRId64 " x %" PRId64 " heads x %" PRId64
            " tokens\n",
            (int)request->d, (int)request->dv, size_text(state, request->state), request->target->name,
-           dtype_name(request->dtype), request->batch, request->heads, request->length);
+           request->machine_name, dtype_name(request->dtype), request->batch, request->heads,
+           request->length);
     printf("%5s  %-26s %7s %11s %11s %11s %10s %9s%s\n", "", "head", "D", "state", "prefill ns", "decode ns",
            "crossover", "recall", request->measured ? "    measured ns: prefill, decode" : "");
 }
@@ -130,6 +131,7 @@ static void write_row(fpa_json *json, const design_request *request, const desig
     json_text(json, "terms", row->terms);
     json_number(json, "scale", row->scale);
     json_text(json, "target", request->target->name);
+    json_text(json, "machine", request->machine_name);
     json_integer(json, "features", row->facts.features);
     json_number(json, "state_bytes", row->facts.state_bytes);
     json_integer(json, "block", row->facts.block);

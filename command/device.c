@@ -58,6 +58,22 @@ fpa_status device_finish(const fpa_kernel *kernel, fpa_error *error)
 
 /* ---- a GPU to measure ---- */
 
+fpa_status device_row(int number, const fpa_gpu **gpu, fpa_error *error)
+{
+    const fpa_driver *driver;
+    CUdevice device;
+    char name[128] = "";
+    int capability;
+    fpa_status status = driver_find(&driver, error);
+    if (!status)
+        status = driver_device(driver, number, &device, &capability, error);
+    if (status)
+        return status;
+    const CUresult result = driver->cuDeviceGetName(name, sizeof name, device);
+    *gpu = gpu_of_device(name, capability);
+    return result ? driver_fail(driver, result, "--device", "its name", error) : FPA_OK;
+}
+
 fpa_status device_check(const fpa_device *device, CUresult result, const char *what, fpa_error *error)
 {
     return result ? driver_fail(device->driver, result, device->name, what, error) : FPA_OK;

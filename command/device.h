@@ -2,6 +2,7 @@
 #ifndef FPAC_COMMAND_DEVICE_H
 #define FPAC_COMMAND_DEVICE_H
 
+#include "machine/gpu.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/kernel.h"
 
@@ -37,6 +38,9 @@ typedef struct fpa_device {
 /* number: as the driver counts GPUs. device_close also after an error. */
 fpa_status device_open(int number, fpa_device *device, fpa_error *error);
 void device_close(fpa_device *device);
+
+/* The row of the table of GPUs that a device's launches take, without opening it. */
+fpa_status device_row(int number, const fpa_gpu **gpu, fpa_error *error);
 
 /* The error of a call to the driver that returned result; what is its name. */
 fpa_status device_check(const fpa_device *device, CUresult result, const char *what, fpa_error *error);

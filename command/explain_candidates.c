@@ -121,7 +121,7 @@ fpa_status explain_candidates(const fpa_plan *plan, const fpa_simplified *simple
         if (!is_wanted(call, &plan->facts, form))
             continue;
         candidate_list_free(&list);
-        status = plan_candidates(plan, &size, 1, &list, error);
+        status = plan_candidates(plan, &size, (fpa_machine){.threads = 1}, &list, error);
         if (status)
             continue;
         show_form(&size, &list, json);

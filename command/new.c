@@ -10,6 +10,7 @@
 
 #include "base/npy.h"
 #include "base/file.h"
+#include "base/nearest.h"
 #include "command.h"
 #include "options.h"
 #include "starter.h"
@@ -214,14 +215,12 @@ static fpa_status make_files(beginning *all, fpa_error *error)
 
 static fpa_status select_family(const char *name, const starter_family **family, fpa_error *error)
 {
-    char names[256] = "";
+    enum { MOST = 32 };
+    const char *names[MOST + 1] = {NULL};
     *family = starter_find(name);
-    for (int i = 0; starter_at(i); i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", starter_at(i)->name);
-    }
-    return *family ? FPA_OK
-                   : fail(error, FPA_INVALID, "--family", "%s is no family; there are %s", name, names);
+    for (int i = 0; i < MOST && starter_at(i); i++)
+        names[i] = starter_at(i)->name;
+    return *family ? FPA_OK : fail_unknown(error, "--family", name, "family", names);
 }
 
 int command_new(int count, char **arguments)

@@ -38,7 +38,7 @@ static fpa_status time_of(const page_machine *machine, int form, int64_t length,
     const fpa_call_size size = page_call(machine, form, length);
     fpa_candidate_list list;
     *nanoseconds = 0;
-    fpa_status status = plan_candidates(&machine->plan, &size, 1, &list, error);
+    fpa_status status = plan_candidates(&machine->plan, &size, (fpa_machine){.threads = 1}, &list, error);
     if (status)
         return status;
     if (list.fastest >= 0)

@@ -52,7 +52,7 @@ static fpa_status write_call(const page *p, const page_machine *machine, int cal
     fpa_candidate_list list;
     if (!(machine->plan.facts.forms & 1 << size.form))
         return FPA_OK;
-    fpa_status status = plan_candidates(&machine->plan, &size, 1, &list, error);
+    fpa_status status = plan_candidates(&machine->plan, &size, (fpa_machine){.threads = 1}, &list, error);
     if (status)
         return status;
     fputs("<tr>", p->out);

@@ -37,8 +37,9 @@ static fpa_cost behind_others(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     return before.seconds > 0 ? cost_then(before, cost) : cost;
 }
 
-/* Blocks on a multiprocessor share its part of the memory's bandwidth; one by itself waits for memory. Where they come in
- * several waves, the last one is half full. */
+/* Blocks on a multiprocessor share its part of the memory's bandwidth. Those that are there at a time begin together, and
+ * wait for the first bytes together. Where they come in several waves, one waits while others stream, and the last wave is
+ * half full. */
 fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                               const fpa_call_size *size, const fpa_candidate *candidate)
 {
@@ -50,8 +51,9 @@ fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     const double mine = (double)work->copy.bytes / (double)candidate->segments / bandwidth;
     const double start = work->trips * GPU_TRIP;
     const double alone = start + mine, shared = busy > 1 ? busy * mine + BETWEEN * start : 0;
-    const double waves = blocks > busy ? blocks / busy + 0.5 : 1;
-    const double step = waves * fmax(alone, shared) + parts_seconds(g, room, size, candidate->segments);
+    const bool once = blocks <= busy;
+    const double pass = once ? start + busy * mine : (blocks / busy + 0.5) * fmax(alone, shared);
+    const double step = pass + parts_seconds(g, room, size, candidate->segments);
     const fpa_cost cost = {step * (double)(size->length > 1 ? size->length : 1),
                            shared > alone || mine > start ? "device memory" : "round trips to memory"};
     return behind_others(g, room, size, candidate, cost);
@@ -65,7 +67,7 @@ fpa_cost cuda_estimate_decode_resident(const struct fpa_cuda_geometry *g, const 
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_DECODE_RESIDENT];
     const double bytes = (double)(size->batch * size->heads) * work->copy.bytes;
     const double one_way = bytes / 2 / room->gpu->memory, start = work->trips * GPU_TRIP;
-    const fpa_cost cost = {fmax(start, one_way) + one_way + parts_seconds(g, room, size, candidate->segments),
-                           one_way > start ? "device memory" : "round trips to memory"};
+    const fpa_cost cost = {start + 2 * one_way + parts_seconds(g, room, size, candidate->segments),
+                           2 * one_way > start ? "device memory" : "round trips to memory"};
     return behind_others(g, room, size, candidate, cost);
 }

@@ -25,10 +25,8 @@ static int count_clusters(const fpa_gpu *gpu, int blocks, int resident)
     return (counted ? counted : gpu->multiprocessors / PART * (PART / blocks)) * resident;
 }
 
-fpa_gpu_room gpu_room_of_target(const struct fpa_cuda_geometry *g, const fpa_target *target,
-                                const char **source)
+fpa_gpu_room gpu_room_of(const struct fpa_cuda_geometry *g, const fpa_target *target, const fpa_gpu *gpu)
 {
-    const fpa_gpu *gpu = gpu_of_target(target);
     const struct fpa_cuda_block *resident = &g->kernel[CUDA_DECODE_RESIDENT];
     const struct fpa_cuda_block *scan = &g->kernel[CUDA_CLUSTER_SCAN];
     fpa_gpu_room room = {.gpu = gpu,
@@ -37,7 +35,6 @@ fpa_gpu_room gpu_room_of_target(const struct fpa_cuda_geometry *g, const fpa_tar
                          .overlaps =
                              target->capability >= OVERLAPPING && (g->decode_cluster > 1 || g->persistent),
                          .decode_cluster = 1};
-    *source = gpu->name;
     for (int i = 0; i < FPA_CUDA_KERNELS; i++)
         if (g->kernel[i].threads)
             room.occupancy[i] = count_blocks(gpu, &g->kernel[i], g->kernel[i].bytes);
@@ -52,4 +49,9 @@ fpa_gpu_room gpu_room_of_target(const struct fpa_cuda_geometry *g, const fpa_tar
             room.cluster_counts[blocks] = count_clusters(gpu, blocks, 1);
     }
     return room;
+}
+
+fpa_gpu_room gpu_room_of_target(const struct fpa_cuda_geometry *g, const fpa_target *target)
+{
+    return gpu_room_of(g, target, gpu_of_target(target));
 }

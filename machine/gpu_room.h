@@ -1,7 +1,7 @@
 /* gpu_room: what a launch knows of its GPU for the kernels of one module.
  *
- * A loaded module asks the driver. Without a GPU, gpu_room_of_target() counts from the kernels' threads and
- * shared memory and from the machine that the target's code is usually run on. */
+ * A loaded module asks the driver. Without a GPU, gpu_room_of() counts from the kernels' threads and shared memory and
+ * from a row of the table of GPUs: by default the one that the target's code is usually run on. */
 #ifndef FPAC_MACHINE_GPU_ROOM_H
 #define FPAC_MACHINE_GPU_ROOM_H
 
@@ -25,8 +25,10 @@ typedef struct fpa_gpu_room {
     int decode_resident_clusters[MOST_CLUSTER + 1], cluster_counts[MOST_CLUSTER + 1];
 } fpa_gpu_room;
 
-/* Room on a GPU that is not here. *source: where the numbers are from, for people. */
-fpa_gpu_room gpu_room_of_target(const struct fpa_cuda_geometry *geometry, const fpa_target *target,
-                                const char **source);
+/* Room on a GPU of that row. */
+fpa_gpu_room gpu_room_of(const struct fpa_cuda_geometry *geometry, const fpa_target *target,
+                         const fpa_gpu *gpu);
+/* The same by the default row of the target. */
+fpa_gpu_room gpu_room_of_target(const struct fpa_cuda_geometry *geometry, const fpa_target *target);
 
 #endif

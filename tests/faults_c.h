@@ -48,7 +48,8 @@ static const struct fault c_faults[] = {
      "return (a->cu_seqlens_bytes == 8 ? ((const int64_t *)a->cu_seqlens)[i] : ((const int32_t "
      "*)a->cu_seqlens)[i]) "
      "+ (i > 1);"},
-    {"a boundary that takes the next one's first token", "sequences of different lengths", "c_sequence_length",
+    {"a boundary that takes the next one's first token", "sequences of different lengths",
+     "c_sequence_length",
      "return a->cu_seqlens ? offset_of(a, b + 1) - offset_of(a, b) + (b == 1) : a->length;"},
     {"an index that nobody reads", "sequences of different lengths", "c_sequence_slot",
      "return index ? b : b;"},

@@ -87,8 +87,7 @@ static fpa_call_size random_size(uint64_t *seed)
 
 static fpa_gpu_room room_for(const struct fpa_cuda_geometry *g)
 {
-    const char *source;
-    return gpu_room_of_target(g, target_find("cuda:sm_90a"), &source);
+    return gpu_room_of_target(g, target_find("cuda:sm_90a"));
 }
 
 /* ---- the list ---- */
@@ -212,6 +211,36 @@ static void the_fastest_is_the_least_of_the_list(void **state)
         assert_int_equal(best.segments, least->segments);
         assert_int_equal(best.blocks, least->blocks);
     }
+}
+
+/* Rounds that a block waits for one after the other, before it can use what it asked for. */
+static void a_step_waits_for_each_round_of_loads(void **state)
+{
+    enum { ROUNDS = 5 };
+    uint64_t seed = SEED;
+    int steps = 0;
+    (void)state;
+    for (int n = 0; n < RANDOM_MODULES; n++) {
+        struct fpa_cuda_geometry g = random_geometry(&seed);
+        const fpa_gpu_room room = room_for(&g);
+        fpa_call_size size = random_size(&seed);
+        fpa_candidate before[MANY], after[MANY];
+        size.form = FORM_RECURRENT;
+        size.length = 1;
+        const int count = cuda_candidates(&g, &room, &size, before, MANY);
+        for (int kernel = CUDA_DECODE; kernel <= CUDA_DECODE_RECENT; kernel++)
+            g.work[kernel].trips += ROUNDS;
+        assert_int_equal(cuda_candidates(&g, &room, &size, after, MANY), count);
+        for (int i = 0; i < count; i++) {
+            const double blocks = (double)(size.batch * size.heads * before[i].segments);
+            if (before[i].refused || blocks <= 0 || blocks > room.multiprocessors)
+                continue;
+            const double more = after[i].cost.seconds - before[i].cost.seconds;
+            assert_true(fabs(more - ROUNDS * GPU_TRIP) < 1e-3 * GPU_TRIP);
+            steps++;
+        }
+    }
+    assert_true(steps > 100);
 }
 
 /* A list that is cut short has as many in all, and the first of them are the same. */
@@ -443,6 +472,7 @@ int main(void)
         cmocka_unit_test(every_mechanism_is_listed_or_says_why_not),
         cmocka_unit_test(without_a_mask_all_keys_are_walked_first),
         cmocka_unit_test(the_fastest_is_the_least_of_the_list),
+        cmocka_unit_test(a_step_waits_for_each_round_of_loads),
         cmocka_unit_test(a_short_list_says_how_many_there_are),
         cmocka_unit_test(a_forced_candidate_launches_its_kernels),
         cmocka_unit_test(what_does_not_suit_cannot_be_forced),

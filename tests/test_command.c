@@ -349,7 +349,10 @@ static void bench_reports_the_form_asked_for(void **state)
            0, "chunked", NULL);
     expect(RUN("fpac", "bench", here.spec, "--length", "64", "--form", "recurrent", "--json"), 0,
            "\"form\": \"recurrent\"", NULL);
-    expect(RUN("fpac", "bench", here.spec, "--form", "diagonal"), 1, NULL, "diagonal is no form");
+    expect(RUN("fpac", "bench", here.spec, "--form", "diagonal"), 1, NULL,
+           "diagonal is no form; there are auto");
+    expect(RUN("fpac", "bench", here.spec, "--form", "chunkd"), 1, NULL,
+           "did you mean chunked? (there are auto");
     scratch_remove(here.folder);
 }
 

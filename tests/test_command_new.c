@@ -79,6 +79,8 @@ static void a_spec_may_come_alone(void **state)
     expect(RUN("fpac", "new", "b", "--sample", "--no-sample"), 2, NULL, "--no-sample: contradicts --sample");
     expect(RUN("fpac", "new", "b", "--family", "soup"), 1, NULL,
            "soup is no family; there are tspow, linear");
+    expect(RUN("fpac", "new", "mine", "--family", "tspw"), 1, NULL,
+           "did you mean tspow? (there are tspow, linear");
     scratch_remove(mine.here.folder);
 }
 

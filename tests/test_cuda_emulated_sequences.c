@@ -67,7 +67,7 @@ static bool choose_overlapped(const void *choice, const fpa_module *module, cons
     return size->form != FORM_RECURRENT && size->query_heads > 0 && !cuda_refusal(g, size, candidate);
 }
 
-static fpa_status check_form(emulated_module *emulated, const job *j, const fpa_trial *t, fpa_form_index form,
+static fpa_status check_form(emulated_module *emulated, const job *j, fpa_trial *t, fpa_form_index form,
                              fpa_error *error)
 {
     fpa_measure measure = {0};
@@ -84,7 +84,7 @@ static fpa_status check_shape(emulated_module *emulated, const job *j, int numbe
         .length = (int64_t)shapes[number].times * j->source.facts.chunk + shapes[number].more,
         .heads = heads,
         .query_heads = heads * (shapes[number].query_heads / shapes[number].heads),
-        .layout = number % 2 ? LAYOUT_PLAIN : LAYOUT_PADDED,
+        .layout = number % 2 || shapes[number].overlapped ? LAYOUT_PLAIN : LAYOUT_PADDED,
         .inputs = j->head->normalize == FPA_NORMALIZE_NONE ? INPUTS_DENSE : INPUTS_POSITIVE};
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, j->head, &j->source.facts, shape, SEED, error);

@@ -29,6 +29,7 @@ static const struct {
     [IN_FUSED] = {"fewgated", LONG_CALL, 5},
     [IN_FUSED_BY_THREADS] = {"fewgated", THREADS_CALL, 2},
     [IN_TOTALS] = {"few", LONG_CALL, 5},
+    [IN_COORDINATES] = {"linear", LONG_CALL, 5},
     [IN_ROWS] = {"anyrows", HEADS_CALL, 8},
     [IN_CLUSTER_SCAN] = {"clustered", CLUSTER_CALL, 5},
     [IN_WIDE_CLUSTER_SCAN] = {"clustereddeep", CLUSTER_CALL, 5},
@@ -42,7 +43,7 @@ static const struct {
     [IN_PLAIN_LIFT] = {"lonely", LONG_CALL, 2},
     [IN_WINDOW] = {"near", WINDOW_CALL, 5},
     [IN_MASKED_WINDOW] = {"nearlifted", WINDOW_CALL, 5},
-    [IN_SEQUENCES] = {"gated", SEQUENCES_CALL, 1},
+    [IN_SEQUENCES] = {"plain", SEQUENCES_CALL, 2},
 };
 
 /* The first of its place or of its kind. */

@@ -26,8 +26,7 @@ enum { TARGETS = sizeof targets / sizeof *targets };
 
 static fpa_gpu_room room_of(const struct fpa_cuda_geometry *g, const char *target)
 {
-    const char *machine;
-    return gpu_room_of_target(g, target_find(target), &machine);
+    return gpu_room_of_target(g, target_find(target));
 }
 
 static fpa_call_size call_of(int form, int64_t batch, int64_t length)

@@ -344,6 +344,12 @@ static void a_wrong_request_is_told_with_its_remedy(void **state)
     (void)state;
     expect(DESIGN("--d", "64", "--state", "100"), 1, NULL,
            "100 B is too small for any head of d = 64, dv = 64: the ");
+    expect(RUN("fpac", "design", "--d", "8", "--state", "1KiB", "--target", "sm_90", "--gpu", "h10"), 1, NULL,
+           "h10 is no GPU of the table; did you mean a10? (there are a100, a10");
+    expect(RUN("fpac", "design", "--d", "8", "--state", "1KiB", "--target", "c:avx2", "--gpu", "h100"), 1,
+           NULL, "--gpu: names a GPU, but target c:avx2 runs on the CPU");
+    expect(RUN("fpac", "design", "--d", "8", "--state", "1KiB", "--target", "sm_90", "--gpu", "h100"), 0,
+           "; cuda:sm_90 on h100, ", NULL);
     expect(RUN("fpac", "design", "--d", "512", "--state", "2MiB", "--target", "sm_90"), 1, NULL,
            "cuda:sm_90: serves none of the heads of d = 512, dv = 512 that fit into 2.0 MiB");
     expect(DESIGN("--d", "64", "--state", "10 parsecs"), 1, NULL, "write 512KiB");

@@ -90,7 +90,8 @@ static void every_wrong_axis_is_named_with_both_lengths(void **state)
         {offsetof(fixture, weights[0]), 0, 4, "weights[0] (W1)", "axis 0 has 4 rows, but the spec says 3"},
         {offsetof(fixture, weights[0]), 1, 3, "weights[0] (W1)", "axis 1 has 3 columns"},
         {offsetof(fixture, weights[1]), 0, 1, "weights[1] (W2)", "axis 0 has 1 heads, but k has 3"},
-        {offsetof(fixture, weights[1]), -1, 1, "weights[1] (W2)", "shared = true in the spec: one for all"},
+        {offsetof(fixture, weights[1]), -1, 1, "weights[1] (W2)",
+         "shared = true in the spec makes it one for all"},
         {offsetof(fixture, weights[1]), 1, 3, "weights[1] (W2)", "axis 1 has 3 columns"},
     };
     fixture *f = *state;

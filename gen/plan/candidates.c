@@ -16,18 +16,19 @@ static int find_fastest(const fpa_candidate *list, int count)
     return best;
 }
 
-static int list_cuda(const fpa_plan *plan, const fpa_call_size *size, int threads, fpa_candidate *out,
+static int list_cuda(const fpa_plan *plan, const fpa_call_size *size, fpa_machine machine, fpa_candidate *out,
                      int most, fpa_candidate_list *list)
 {
-    (void)threads;
     const struct fpa_cuda_geometry *geometry = &plan->cuda.geometry;
-    list->room = gpu_room_of_target(geometry, plan->target, &list->machine);
+    list->room = gpu_room_of(geometry, plan->target, machine.gpu ? machine.gpu : gpu_of_target(plan->target));
+    list->machine = list->room.gpu->name;
     return cuda_candidates(geometry, &list->room, size, out, most);
 }
 
-static int list_c(const fpa_plan *plan, const fpa_call_size *size, int threads, fpa_candidate *out, int most,
-                  fpa_candidate_list *list)
+static int list_c(const fpa_plan *plan, const fpa_call_size *size, fpa_machine machine, fpa_candidate *out,
+                  int most, fpa_candidate_list *list)
 {
+    const int threads = machine.threads;
     const fpa_cpu *cpu = cpu_here(plan->target);
     list->machine = cpu->name;
     if (most < FORMS)
@@ -39,20 +40,20 @@ static int list_c(const fpa_plan *plan, const fpa_call_size *size, int threads, 
     return count;
 }
 
-typedef int list_candidates(const fpa_plan *plan, const fpa_call_size *size, int threads, fpa_candidate *out,
-                            int most, fpa_candidate_list *list);
+typedef int list_candidates(const fpa_plan *plan, const fpa_call_size *size, fpa_machine machine,
+                            fpa_candidate *out, int most, fpa_candidate_list *list);
 
-fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, int threads,
+fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, fpa_machine machine,
                            fpa_candidate_list *list, fpa_error *error)
 {
     static list_candidates *const lists[BACKENDS] = {[BACKEND_C] = list_c, [BACKEND_CUDA] = list_cuda};
     list_candidates *own = lists[plan->target->backend];
     *list = (fpa_candidate_list){0};
-    const int count = own(plan, size, threads, NULL, 0, list);
+    const int count = own(plan, size, machine, NULL, 0, list);
     list->list = calloc((size_t)count, sizeof *list->list);
     if (!list->list)
         return fail_memory(error);
-    list->count = own(plan, size, threads, list->list, count, list);
+    list->count = own(plan, size, machine, list->list, count, list);
     list->fastest = find_fastest(list->list, list->count);
     return FPA_OK;
 }
@@ -72,7 +73,7 @@ static void try_mechanism(const fpa_plan *plan, const fpa_simplified *simple, co
     fpa_error error;
     fpa_status status = plan_choose_as(simple, written, plan->target, alternative->mechanism, &other, &error);
     if (!status) {
-        status = plan_candidates(&other, size, 1, &list, &error);
+        status = plan_candidates(&other, size, (fpa_machine){.threads = 1}, &list, &error);
         if (!status && list.fastest >= 0)
             alternative->fastest = list.list[list.fastest];
         plan_free(&other);

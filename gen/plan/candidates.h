@@ -1,11 +1,17 @@
 /* candidates: how a plan's kernels can carry out a call, and the seconds that each way takes by the model of
- * the machine that the target's code is usually run on. */
+ * a machine. */
 #ifndef FPAC_GEN_PLAN_CANDIDATES_H
 #define FPAC_GEN_PLAN_CANDIDATES_H
 
 #include "machine/candidate.h"
 #include "machine/gpu_room.h"
 #include "plan.h"
+
+/* The machine that runs them. */
+typedef struct fpa_machine {
+    int threads;        /* of a CPU, which is the one here */
+    const fpa_gpu *gpu; /* NULL: the one that the target's code is usually run on */
+} fpa_machine;
 
 typedef struct fpa_candidate_list {
     int count;
@@ -15,8 +21,8 @@ typedef struct fpa_candidate_list {
     fpa_gpu_room room;   /* on it, of CUDA targets; else zeros */
 } fpa_candidate_list;
 
-/* All candidates of a call, by so many threads of a CPU. candidate_list_free. */
-fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, int threads,
+/* All candidates of a call, on that machine. candidate_list_free. */
+fpa_status plan_candidates(const fpa_plan *plan, const fpa_call_size *size, fpa_machine machine,
                            fpa_candidate_list *list, fpa_error *error);
 void candidate_list_free(fpa_candidate_list *list);
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 import weakref
+from collections.abc import Hashable
 from ctypes import addressof, byref, c_int64, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
@@ -309,7 +310,7 @@ class Calls:
         signature, state, gate = kind.signature, operands.state, operands.log_gate
         if operands.keeps == STATE_UPDATED:
             kind.check_written("state", state)
-        key = (
+        key: tuple[Hashable, ...] = (
             operands.form,
             operands.recent,
             operands.keeps,

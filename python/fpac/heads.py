@@ -258,6 +258,10 @@ class Head:
         tokens: tuple[Any, ...],
     ) -> tuple[Any, Any]:
         kind = kind_of("k", k)
+        if log_gate is None and weights is None and not recent and _is_plain(state, keeps, *tokens):
+            o = kind.run_quick(self._calls, q, k, v, state, form)
+            if o is not None:
+                return o, None
         taken = self._take(kind, q, k, v, log_gate, weights, state, form, recent, keeps, tokens)
         o, new = kind.run(self._calls, taken)
         return o if o is None else kind.give(o, k), new if new is None else kind.give(new, k)
@@ -336,6 +340,22 @@ class Head:
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(names) if names else "none"
+
+
+def _is_plain(
+    state: object,
+    keeps: int,
+    positions: object,
+    key_mask: object,
+    lengths: object,
+    index: object,
+    into: object,
+    most: int,
+) -> bool:
+    """Nothing is said of tokens or pools, and a state that is given is updated."""
+    if keeps == STATE_NEW or (keeps == STATE_DROPPED and state is not None):
+        return False
+    return positions is None and key_mask is None and lengths is None and index is None and into is None and not most
 
 
 def _needs_state(state: Array | None) -> None:

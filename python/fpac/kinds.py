@@ -63,6 +63,9 @@ class Kind(Protocol):
     def run(self, calls: Calls, operands: Operands) -> tuple[Array | None, Array | None]:
         """Compute o and the new state, each None when it is not wanted: calls.run, or by way of a framework."""
 
+    def run_quick(self, calls: Calls, q: object, k: object, v: object, state: object, form: int) -> Array | None:
+        """o of a call without anything else, whose state is updated; None: it has to be run as all others."""
+
     def signature(self, array: Array) -> Hashable:
         """Everything that layout tells: equal ones have equal layouts."""
 

@@ -89,7 +89,9 @@ def _step(
     positions: Any = None, key_mask: Any = None, recent: int = 0, *sequences: Any,
 ) -> Any:  # fmt: skip
     rest = (positions, key_mask, *sequences)
-    return run(key, Operands(q, k, v, log_gate, state, tuple(weights or ()), abi.RECURRENT, recent, STATE_UPDATED, *rest))[0]
+    return run(
+        key, Operands(q, k, v, log_gate, state, tuple(weights or ()), abi.RECURRENT, recent, STATE_UPDATED, *rest)
+    )[0]
 
 
 def _update(
@@ -113,7 +115,7 @@ def _quick_forward(
 ) -> Any:  # fmt: skip
     """_forward, sooner where there is nothing but q, k and v."""
     if not (log_gate is not None or weights or state is not None or recent or positions is not None
-            or key_mask is not None or _any_given(sequences)
+            or key_mask is not None or (sequences and _any_given(sequences))
             or (_grad_enabled() and _any_requires_grad(q, k, v))):  # fmt: skip
         return TORCH.run_plain(find_calls(key), q, k, v, None, form)
     return _forward(_run_calls, key, q, k, v, log_gate, weights, state, form, recent, positions, key_mask, *sequences)
@@ -125,7 +127,7 @@ def _quick_step(
 ) -> Any:  # fmt: skip
     """_step, likewise."""
     if not (log_gate is not None or weights or recent or positions is not None or key_mask is not None
-            or _any_given(sequences)
+            or (sequences and _any_given(sequences))
             or (_grad_enabled() and (state.requires_grad or _any_requires_grad(q, k, v)))):  # fmt: skip
         return TORCH.run_plain(find_calls(key), q, k, v, state, abi.RECURRENT)
     return _step(_run_calls, key, q, k, v, state, log_gate, weights, positions, key_mask, recent, *sequences)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import abi
-from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Operands
+from .call import STATE_DROPPED, STATE_UPDATED, Operands
 from .errors import ArgumentTypeError, UnsupportedError
 from .kinds import INDICES, MASK, Layout, index_name, mask_name, refuse_kind
 
@@ -29,6 +29,7 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
 )
 
 _empty_like = torch.empty_like
+_grad_enabled = torch.is_grad_enabled
 _modes = torch._C._len_torch_dispatch_stack
 
 # torch.cuda.current_device without a look whether CUDA was initialised, which a tensor on a GPU has seen to.
@@ -102,12 +103,20 @@ class Torch:
             from .torch import run_operator  # which needs this module
 
             return run_operator(calls, operands)
-        q, k, v, log_gate, state, weights, form, recent, keeps, positions, key_mask = operands[:11]
-        if keeps == STATE_NEW or (keeps == STATE_DROPPED and state is not None) or q is None or recent:
-            return calls.run(self, operands)
-        if log_gate is not None or weights or positions is not None or key_mask is not None or operands.packs():
-            return calls.run(self, operands)
-        return self.run_plain(calls, q, k, v, state, form), None
+        return calls.run(self, operands)
+
+    def run_quick(self, calls: Calls, q: Any, k: Any, v: Any, state: Any, form: int) -> torch.Tensor | None:
+        if not (type(q) in _PLAIN and type(k) in _PLAIN and type(v) in _PLAIN):
+            return None
+        if state is not None and type(state) not in _PLAIN:
+            return None
+        if torch.compiler.is_compiling() or _modes():
+            return None
+        if _grad_enabled() and (
+            q.requires_grad or k.requires_grad or v.requires_grad or (state is not None and state.requires_grad)
+        ):
+            return None
+        return self.run_plain(calls, q, k, v, state, form)
 
     def run_plain(
         self, calls: Calls, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, state: torch.Tensor | None, form: int

@@ -323,14 +323,10 @@ static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, in
     int first = matrix->per_head ? 1 : 0; /* axis of the matrix proper */
     const DLTensor *tensor = all->tensors->weights[index];
     const bool column = !diagonal && matrix->cols == 1 && tensor && tensor->ndim == first + 1;
-    const int axes = first + (diagonal || column ? 1 : 2);
     snprintf(name, sizeof name, "weights[%d] (%.63s)", index, matrix->name);
-    if (first && tensor && tensor->ndim == axes - 1)
-        return fail(error, FPA_INVALID, name,
-                    "has %d axes, but %d are needed: a matrix for each of k's heads (shared = true in the spec: "
-                    "one for all)",
-                    tensor->ndim, axes);
-    fpa_status status = take(all, &view, name, tensor, FPA_F32, axes, error);
+    fpa_status status = take(all, &view, name, tensor, FPA_F32, first + (diagonal || column ? 1 : 2), error);
+    if (status && first && tensor && tensor->ndim == 1 + !diagonal)
+        fail_more(error, ": a matrix for each of k's heads; shared = true in the spec makes it one for all");
     if (!status && first)
         status = view_axis(&view, 0, all->k.shape[2], "heads", "k has", error);
     if (!status && !diagonal)
@@ -339,12 +335,9 @@ static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, in
         status = view_axis(&view, first + !diagonal, matrix->cols, "columns", "the spec says", error);
     if (!status)
         status = view_contiguous(&view, 0, error);
-    if (!status && all->with_data && !all->keys_only)
-        status = view_apart(&all->o, &view, error);
-    if (!status && all->with_data)
-        status = view_apart(&all->state_out, &view, error);
-    if (!status && all->with_data)
-        status = view_apart(&all->den, &view, error);
+    const fpa_view *outputs[] = {&all->state_out, &all->den, &all->o};
+    for (int i = 0; !status && all->with_data && i < (all->keys_only ? 2 : 3); i++)
+        status = view_apart(outputs[i], &view, error);
     if (!status)
         *weight = (const float *)(const void *)view.data;
     return status;

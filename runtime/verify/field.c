@@ -114,6 +114,12 @@ static bool holds_poison(const fpa_field *field, size_t from, size_t to)
     return size <= 2 || memcmp(bytes, bytes + 2, size - 2) == 0;
 }
 
+bool field_row_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h)
+{
+    const size_t from = (size_t)((const unsigned char *)field_at(field, b, t, h, 0) - field->bytes);
+    return holds_poison(field, from, from + (size_t)field->entries * dtype_size(field->dtype));
+}
+
 /* Where row number i, as rows lie in memory, begins. */
 static size_t row_offset(const fpa_field *field, int64_t i)
 {

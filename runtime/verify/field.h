@@ -36,6 +36,8 @@ void field_fill(fpa_field *field, const double *values);
 void field_poison(fpa_field *field);
 /* True while the element is poison. */
 bool field_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry);
+/* True while every element of a row is. */
+bool field_row_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h);
 
 /* No byte outside the elements has changed. */
 bool field_guards_hold(const fpa_field *field);

@@ -111,9 +111,8 @@ static void unpack(const call *c, fpa_field *o)
 static bool is_untouched(const fpa_field *o, int64_t token)
 {
     for (int64_t h = 0; h < o->heads; h++)
-        for (int64_t i = 0; i < o->entries; i++)
-            if (!field_is_poison(o, 0, token, h, i))
-                return false;
+        if (!field_row_is_poison(o, 0, token, h))
+            return false;
     return true;
 }
 
@@ -143,9 +142,8 @@ static int32_t slot_after(const ragged *r, int n, int64_t s)
 static bool slot_is_poison(const ragged *r, int64_t slot)
 {
     for (int64_t h = 0; h < r->pool.heads; h++)
-        for (int64_t i = 0; i < r->pool.entries; i++)
-            if (!field_is_poison(&r->pool, slot, 0, h, i))
-                return false;
+        if (!field_row_is_poison(&r->pool, slot, 0, h))
+            return false;
     return true;
 }
 
@@ -270,6 +268,50 @@ static fpa_status run_call(ragged *r, int n, int first, int last, bool reads, bo
     return status;
 }
 
+/* ---- later tokens ---- */
+
+/* Outputs of the changed call before token `edge` of each row are those of the call before it. */
+static bool same_before(const ragged *r, const call *c, int64_t edge)
+{
+    const fpa_field *o = &r->o;
+
+    for (int64_t b = 0; b < r->trial->shape.batch; b++)
+        for (int64_t token = c->from[b]; token < c->to[b] && token < edge; token++) {
+            const int64_t place = c->list.cu_seqlens[2 * b + 1] + token - c->from[b];
+
+            for (int64_t h = 0; h < o->heads; h++)
+                if (memcmp(field_at(o, b, token, h, 0), field_at(&c->o, 0, place, h, 0),
+                           (size_t)(field_at(o, 0, 0, 0, o->entries) - field_at(o, 0, 0, 0, 0))))
+                    return false;
+        }
+    return true;
+}
+
+/* The call of all tokens up to a cut, which has left r->o, once more: from its middle on each sequence has other values, or
+ * none. They are nobody's but its own later tokens'. */
+static fpa_status check_later(const ragged *r, fpa_trial *t, int last, fpa_error *error)
+{
+    const int64_t edge = (cut_of(t, last, 0) + 1) / 2;
+    call c;
+    fpa_status status = make_call(r, 0, last, &c, error);
+
+    trial_change_future(t, edge);
+    if (status == FPA_OK)
+        pack(&c);
+    trial_restore(t);
+    if (status == FPA_OK) {
+        set_slots(r, 0, &c.list);
+        status = trial_run_sequences(&c.packed, r->module, r->form, &c.list, &c.o, NULL, NULL, error);
+    }
+    if (status == FPA_OK)
+        status = check_between(r, &c, error);
+    if (status == FPA_OK && !same_before(r, &c, edge))
+        status = check_refuse(t, r->form, r->how,
+                              "changing the later tokens of each sequence changed an earlier output", error);
+    free_call(&c);
+    return status;
+}
+
 /* ---- sequences of one length ---- */
 
 static fpa_status run_equal(ragged *r, fpa_error *error)
@@ -309,26 +351,30 @@ static fpa_status check_outputs(const ragged *r, int64_t from, fpa_measure *m, f
 }
 
 /* Without a mask only the last call sees all keys; with a window states lack keys that later calls do not get. */
-static fpa_status run_ragged(ragged *r, fpa_measure *m, fpa_error *error)
+static fpa_status run_ragged(ragged *r, fpa_trial *t, fpa_measure *m, fpa_error *error)
 {
-    const fpa_head *head = r->trial->head;
+    const fpa_head *head = t->head;
     int64_t from = 0;
     fpa_status status;
 
     if (head->window) {
         status = run_call(r, 0, 0, 3, false, true, error);
+        if (status == FPA_OK)
+            status = check_later(r, t, 3, error);
     } else {
         status = run_call(r, 0, 0, 1, false, true, error);
+        if (status == FPA_OK && head->causal)
+            status = check_later(r, t, 1, error);
         if (status == FPA_OK)
             status = run_call(r, 1, 1, 2, true, true, error);
         if (status == FPA_OK)
             status = run_call(r, 2, 2, 3, true, false, error);
-        from = head->causal ? 0 : cut_of(r->trial, 2, r->trial->shape.batch - 1);
+        from = head->causal ? 0 : cut_of(t, 2, t->shape.batch - 1);
     }
     return status == FPA_OK ? check_outputs(r, from, m, error) : status;
 }
 
-fpa_status check_ragged(const fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_measure *m,
+fpa_status check_ragged(fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_measure *m,
                         fpa_error *error)
 {
     ragged r = {.trial = t, .module = module, .form = form, .count = 2 * t->shape.batch + 1};
@@ -340,7 +386,7 @@ fpa_status check_ragged(const fpa_trial *t, const fpa_module *module, fpa_form_i
                             t->shape.heads, t->facts->state_elements, error);
     snprintf(r.how, sizeof r.how, " (sequences of different lengths)");
     if (status == FPA_OK)
-        status = run_ragged(&r, m, error);
+        status = run_ragged(&r, t, m, error);
     snprintf(r.how, sizeof r.how, " (states in slots of a pool)");
     if (status == FPA_OK) {
         field_poison(&r.o);

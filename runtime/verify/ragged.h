@@ -5,9 +5,10 @@
 #include "judge.h"
 
 /* A trial's sequences in three calls that cut each somewhere else, with none between them, and states that go from slot
- * to slot: outputs are those of the trial, and slots that are nobody's stay as they are. Then once more with sequences of
- * one length. */
-fpa_status check_ragged(const fpa_trial *trial, const fpa_module *module, fpa_form_index form,
-                        fpa_measure *measure, fpa_error *error);
+ * to slot: outputs are those of the trial, and slots that are nobody's stay as they are. Values of a sequence's later tokens, NaN
+ * and infinities among them, are in no earlier output and in no other sequence's. Then once more with sequences of one length;
+ * inputs are as before afterwards. */
+fpa_status check_ragged(fpa_trial *trial, const fpa_module *module, fpa_form_index form, fpa_measure *measure,
+                        fpa_error *error);
 
 #endif

@@ -50,7 +50,8 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1},
     {1, 3, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0, 1},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 2},
-    {3, 9, 2, 1, 2, LAYOUT_PADDED, CHECK_RAGGED, 132, false, 0, 0}, /* SEQUENCES_CALL */
+    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0}, /* SEQUENCES_CALL */
+    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0}, /* one key more shows */
 };
 
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)

@@ -30,7 +30,7 @@ enum {
     CLUSTER_CALL = 20,
     WINDOW_CALL = 25,
     SEQUENCES_CALL = 30, /* of faults alone: test_cuda_emulated_sequences.c has the others */
-    EMULATED_CALLS
+    EMULATED_CALLS = 32
 };
 
 typedef struct emulated_fixture {

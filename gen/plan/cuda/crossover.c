@@ -22,16 +22,14 @@ static double seconds_of(const fpa_plan *plan, const fpa_gpu_room *room, fpa_for
 
 double cuda_typical_seconds(const fpa_plan *plan)
 {
-    const char *machine;
-    const fpa_gpu_room room = gpu_room_of_target(&plan->cuda.geometry, plan->target, &machine);
+    const fpa_gpu_room room = gpu_room_of_target(&plan->cuda.geometry, plan->target);
     return sqrt(seconds_of(plan, &room, FORM_CHUNKED, TOKENS) *
                 seconds_of(plan, &room, FORM_CHUNKED, TOKENS / 16));
 }
 
 int64_t cuda_crossover(const fpa_plan *plan)
 {
-    const char *machine;
-    const fpa_gpu_room room = gpu_room_of_target(&plan->cuda.geometry, plan->target, &machine);
+    const fpa_gpu_room room = gpu_room_of_target(&plan->cuda.geometry, plan->target);
     int64_t slower = 0, faster = 64;
     while (faster < MOST_LENGTH &&
            seconds_of(plan, &room, FORM_CHUNKED, faster) >= seconds_of(plan, &room, FORM_PARALLEL, faster))

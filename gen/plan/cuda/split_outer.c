@@ -18,8 +18,9 @@ enum {
     TILE_STAGES = 8,
     ITEM_BYTES = 64, /* what a kernel knows of a stage of queries */
     ITEMS = 16 + 40, /* places of items are rounded up; two that a block has taken */
-    EDGES = 4 * KEY_STAGES +
-            8,     /* whether values of a stage of keys, and of those that a warpgroup has read, are finite */
+    EDGES =
+        8 * (KEY_STAGES +
+             1),   /* whether values of a stage of keys, and of those read, are finite, for each warpgroup */
     BARRIERS = 16, /* bytes, of a stage */
     SINK_BARRIER = 8,     /* a barrier that nobody waits for */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */

@@ -686,7 +686,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { { 251, 371, 971, 5120 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 1944, 83720 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 1944, 83720 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0 }, { 0, 0, 1944, 83720 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 1944, 41860 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
@@ -3327,6 +3327,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         warpgroup_sync(edge_barrier());
         if (threadIdx.x % 128 == 0)
             put_element(shared + LEAKS + (threadIdx.x >> 7) * 2, 0);
+        warpgroup_sync(edge_barrier()); /* an item without keys has nothing to wait for */
     }
 }
 

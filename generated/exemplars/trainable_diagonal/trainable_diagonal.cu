@@ -674,9 +674,9 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 45, 530, 2048 }, { 36, 46, 240, 0 }, { 36, 27, 194, 341 }, 1, 3 }, /* chunk_output */
         { { 126, 537, 1833, 3072 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
+        { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 5 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
-        { { 0, 0, 0, 0 }, { 0, 0, 864, 18432 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 864, 18432 }, { 0, 0, 0, 0 }, 0, 25 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
@@ -3156,6 +3156,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         warpgroup_sync(edge_barrier());
         if (threadIdx.x % 128 == 0)
             put_element(shared + LEAKS + (threadIdx.x >> 7) * 2, 0);
+        warpgroup_sync(edge_barrier()); /* an item without keys has nothing to wait for */
     }
 }
 

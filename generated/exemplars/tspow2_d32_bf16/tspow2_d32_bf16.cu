@@ -699,7 +699,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 6624, 282880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 6624, 282880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0 }, { 0, 0, 6624, 282880 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 6624, 141440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
@@ -3429,6 +3429,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         warpgroup_sync(edge_barrier());
         if (threadIdx.x % 128 == 0)
             put_element(shared + LEAKS + (threadIdx.x >> 7) * 2, 0);
+        warpgroup_sync(edge_barrier()); /* an item without keys has nothing to wait for */
     }
 }
 
