@@ -332,8 +332,8 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long
-        walk_end; /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    long long walk_end;
     long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
     long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
                           for them; 0: it does not */
@@ -357,19 +357,16 @@ struct fpa_cuda_call {
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
-    /* sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1 and
-     * length
-       is that batch's; strides of the batch's axis are a token's, so that a sequence's place there is its
-     * first token; chunks
-       and segments are of a head: begin / (their tokens) + number is where a sequence has
-     * its first */
+    /* Sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1
+     * and length is that batch's; strides of the batch's axis are a token's, so that a sequence's place there
+     * is its first token. Chunks and segments are of a head: begin / (their tokens) + number is where a sequence
+     * has its first. */
     const void *cu_seqlens;
     long long cu_seqlens_bytes;
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
-    long long
-        empty_chunks; /* that a sequence has behind its last one: 1 in the chunked form without a mask */
+    long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
 };
@@ -403,15 +400,14 @@ struct fpa_cuda_backward {
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
     float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
-    const void *
-        /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
-        pass_result;
-    long long
-        pass_length; /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
+    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+    const void *pass_result;
+    /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
+    long long pass_length;
     long long pass_reversed;   /* 1: from the last token on */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
-    /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times their
-     * gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
+    /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
+     * their gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
     const float *pass_reads, *pass_gives;
     const double *pass_products;
     long long pass_blocks, pass_chunk, pass_chunks;

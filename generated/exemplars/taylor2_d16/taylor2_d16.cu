@@ -288,8 +288,8 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long
-        walk_end; /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    long long walk_end;
     long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
     long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
                           for them; 0: it does not */
@@ -313,19 +313,16 @@ struct fpa_cuda_call {
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
     long long
         joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
-    /* sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1 and
-     * length
-       is that batch's; strides of the batch's axis are a token's, so that a sequence's place there is its
-     * first token; chunks
-       and segments are of a head: begin / (their tokens) + number is where a sequence has
-     * its first */
+    /* Sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1
+     * and length is that batch's; strides of the batch's axis are a token's, so that a sequence's place there
+     * is its first token. Chunks and segments are of a head: begin / (their tokens) + number is where a sequence
+     * has its first. */
     const void *cu_seqlens;
     long long cu_seqlens_bytes;
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
-    long long
-        empty_chunks; /* that a sequence has behind its last one: 1 in the chunked form without a mask */
+    long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
 };
@@ -359,15 +356,14 @@ struct fpa_cuda_backward {
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
     float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
-    const void *
-        /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
-        pass_result;
-    long long
-        pass_length; /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
+    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+    const void *pass_result;
+    /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
+    long long pass_length;
     long long pass_reversed;   /* 1: from the last token on */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
-    /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times their
-     * gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
+    /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
+     * their gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
     const float *pass_reads, *pass_gives;
     const double *pass_products;
     long long pass_blocks, pass_chunk, pass_chunks;
@@ -605,7 +601,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 512, 190136, 1 }, /* chunk_state */
         { 384, 171176, 1 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
-        { 512, 190896, 1 }, /* chunk_output */
+        { 512, 190912, 1 }, /* chunk_output */
         { 512, 176704, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 256, 72832, 3 }, /* decode */
@@ -2652,10 +2648,9 @@ enum {
     QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
     ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
-    /* of each stage of keys that has the edge: not zero, some value is not finite */
+    /* of each stage of keys and warpgroup, two bytes: not zero, some value of a tile that has the edge is not finite */
     KEY_EDGES = ITEM_RING + 4 * ITEM_STAGES,
-    /* of each warpgroup, not zero: zeros went in the place of values that are not finite */
-    LEAKS = KEY_EDGES + 4 * KEY_STAGES,
+    LEAKS = KEY_EDGES + 8 * KEY_STAGES,      /* of each warpgroup, not zero: zeros went in the place of such values */
     CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
 };
 
@@ -2860,42 +2855,11 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
                                     DV - item.block * COLUMN_TILES * 8, aligned);
 }
 
-/* noted, and not zero if one of 8 numbers, or of `count` where these are fewer, is not finite. */
-__device__ __forceinline__ u32 note_eight(u32 noted, const element *from, int count, bool aligned)
-{
-    if (!aligned) {
-#pragma unroll 1
-        for (int i = 0; i < 8 && i < count; i++)
-            noted = note_nonfinite(noted, from[i]);
-        return noted;
-    }
-    const uint4 a = *(const uint4 *)from;
-    return note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
-}
-
-/* Whether some value of 64 tokens among which the causal edge lies is not finite: read once more, while they are on
- * their way. */
-__device__ __forceinline__ bool producer_edge(const struct fpa_cuda_call &call, const struct item &item, int key,
-                                              bool aligned)
-{
-    const int width = DV - item.block * COLUMN_TILES * 8, tokens = item.end_key - key;
-    const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8 + key * call.v_stride[1];
-    u32 noted = 0;
-#pragma unroll 4
-    for (int i = threadIdx.x & 31; i < 64 * COLUMN_TILES; i += 32) {
-        const int token = i / COLUMN_TILES, column = i % COLUMN_TILES * 8;
-        if (token < tokens && column < width)
-            noted = note_eight(noted, v + token * call.v_stride[1] + column, width - column, aligned);
-    }
-    return __any_sync(0xffffffffu, noted);
-}
-
 __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                               u32 shared, u32 index, struct turn &at)
 {
     const struct item item = find_item(call, index);
     const bool leads = is_first_lane();
-    const bool v_aligned = is_aligned(call.v, call.v_stride, DV);
 #pragma unroll 1
     for (int key = item.first_key; key < item.end_key; key += 64) {
         const u32 full = shared + KEY_BARRIERS + at.slot * 8, stage = shared + KEY_RING + at.slot * FETCHED;
@@ -2906,11 +2870,6 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
                 fetch_keys(call, item, stage, key);
             else if (leads)
                 copy_keys(call, maps, item, stage, key, full);
-            if (key >= item.first) {
-                const bool edge = producer_edge(call, item, key, maps.keys || v_aligned);
-                if (leads)
-                    put_word(shared + KEY_EDGES + at.slot * 4, edge);
-            }
             if (by_warp)
                 arrive_once_loaded(full, !maps.keys);
             else if (leads)
@@ -3211,6 +3170,17 @@ __device__ __forceinline__ void multiply_finite(u32 values, u32 place, const pro
     }
 }
 
+/* Whether some value of the tile is not finite: the warpgroup's threads look at a part each. word: its own, of two
+ * bytes, zero; nobody else's before the tile's stage is free again. */
+__device__ __forceinline__ bool tile_leaks(u32 values, u32 word)
+{
+    const u32 noted = note_values<128, 1>(values, edge_thread());
+    if (__any_sync(0xffffffffu, noted) && is_first_lane())
+        put_element(word, 1);
+    warpgroup_sync(edge_barrier());
+    return from_lane(get_element(word), 0);
+}
+
 /* c += s v for 64 keys. */
 __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values, u32 ones)
 {
@@ -3252,16 +3222,16 @@ enum { SCORE_PLACES = 1 };
 
 /* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
  * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
- * the first tile sees; masked: not all queries of that tile see all keys. edge: whether some value of such a tile is
- * not finite; leaks: hears that it is. */
+ * the first tile sees; masked: not all queries of that tile see all keys. edge: a word of the tile and the warpgroup,
+ * zero; leaks: hears that some value of such a tile is not finite. */
 template <int first, int end>
 __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
                                               u32 edge, u32 leaks, u32 ones)
 {
     float d[1][32];
     u32 a[SCORE_PLACES][4][4];
+    const bool leaked = masked && tile_leaks(stage + KEY_VALUES, edge);
     multiply_rows(d, queries + first * NEXT_TILE, stage);
-    const bool leaked = masked && warp_word(edge);
     multiply_wait<0>();
 #pragma unroll
     for (int m = first; m < end; m++) {
@@ -3274,9 +3244,9 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u3
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
         if (m == first && leaked) {
-            warpgroup_sync(edge_barrier()); /* all are through with the item before */
+            warpgroup_sync(edge_barrier()); /* all are through with the item before, and have read the word */
             if (threadIdx.x % 128 == 0)
-                put_element(leaks, 1);
+                put_element(edge, 0), put_element(leaks, 1);
             /* nobody needs these queries any more */
             const u32 place = queries - own_warp() * 2048 + m * NEXT_TILE;
             multiply_finite<COLUMN_TILES>(stage + KEY_VALUES, place, [&](int step, u32 from) {
@@ -3308,7 +3278,8 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         const int last_key = own_warp() * 16 + lane_row();
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
         if (first == 0 && walk.tiles == 1)
-            read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + KEY_EDGES + at.slot * 4,
+            read_key_tile<0, 1>(c, queries, stage, masked, last_key,
+                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
                                 shared + LEAKS + (threadIdx.x >> 7) * 2, shared + KEY_ONES);
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
@@ -3473,7 +3444,8 @@ taylor2_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
-        put_word(shared + LEAKS, 0), put_word(shared + LEAKS + 4, 0);
+        for (int i = 0; i < 2 * (KEY_STAGES + 1); i++)
+            put_word(shared + KEY_EDGES + i * 4, 0);
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
