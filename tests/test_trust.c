@@ -35,8 +35,8 @@ static const char *next_variable(const char *at, size_t *length)
 static bool is_other(const char *name)
 {
     static const char *const others[] = {
-        "LC_ALL", "OMP_NUM_THREADS", "FALSE", "NAME",  "FORM", "FILE", "TYPE",
-        "TEXT",   "TARGET",          "DTYPE", "NUMBER"};
+        "LC_ALL", "OMP_NUM_THREADS", "FALSE", "NAME",   "FORM", "FILE", "TYPE",
+        "TEXT",   "TARGET",          "DTYPE", "NUMBER", "SIZE"};
     for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(name, others[i]) == 0)
             return true;
