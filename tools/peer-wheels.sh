@@ -13,7 +13,7 @@ with_torch=${2:-$build/torch/bin/python}
 python=${PYTHON:-python3}
 wheels=$build/gpu/wheels
 limit_kib=20480
-mamba=mamba-ssm==2.3.2.post1
+mamba="mamba-ssm==2.3.2.post1"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
