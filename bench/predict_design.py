@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What fpac design predicts now of heads that were measured: python3 bench/predict_design.py [--build build] --gpu h100 DESIGN.txt
+"""What fpac design predicts now of heads that were measured: python3 bench/predict_design.py [--gpu h100] DESIGN.txt
 
-DESIGN.txt has tables of `fpac design --measure`, each after its command (bench/results/current/design.txt). The same command
-without --measure predicts again, for a row of the table of GPUs, where the GPU need not be. Each head's times, predicted and
-measured, ns a token and head, the error, predicted over measured less one, and the medians.
+DESIGN.txt has tables of `fpac design --measure`, each after its command (bench/results/current/design.txt). The same
+command without --measure predicts again, for a row of the table of GPUs: the GPU need not be here. Each head's times,
+predicted and measured, ns a token and head, the error, predicted over measured less one, and the medians.
 """
 
 import argparse
