@@ -270,13 +270,14 @@ typedef struct fpa_layer_part {
 typedef struct fpa_layer_description {
     const char *name, *target, *dtype, *state_dtype; /* as in fpa_description, of all heads */
     int device, d, dv;
-    int heads;                      /* H, key/value heads of all parts */
-    int gate, normalized, key_mask; /* 1: of some heads at least */
-    int positions;                  /* numbers of a token's position; 0: no head takes any */
-    int window;                     /* the longest of its heads; 0: none has one */
-    int backward;                   /* 1: opened with gradients */
-    int64_t state_elements;         /* S, of one sequence: the states of all heads */
-    int weight_count;               /* run-time matrices of all parts, one part's behind the other's */
+    int heads;                       /* H, key/value heads of all parts */
+    int gate, normalized, key_mask;  /* 1: of some heads at least */
+    int positions;                   /* numbers of a token's position; 0: no head takes any */
+    int window;                      /* the longest of its heads; 0: none has one */
+    int backward;                    /* 1: opened with gradients */
+    int64_t state_elements;          /* S, of one sequence: the states of all heads */
+    int weight_count;                /* run-time matrices of all parts, one part's behind the other's */
+    const char *const *weight_names; /* "HEAD.NAME"; of the second part of a head "HEAD@2.NAME" and so on */
     int part_count;
     const fpa_layer_part *parts; /* [part_count], in the order of the heads' axis */
 } fpa_layer_description;

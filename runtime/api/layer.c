@@ -3,6 +3,7 @@
 #include "head/layer.h"
 #include "tensors.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,37 @@ static void describe(fpa_layer *layer, const int *heads, int count)
         add_part(layer, i, heads[i]);
 }
 
+/* How many of the first parts have the head of part `number`. */
+static int count_like(const fpa_layer *layer, int number)
+{
+    int count = 0;
+    for (int i = 0; i < number; i++)
+        count += strcmp(layer->parts[i].head->name, layer->parts[number].head->name) == 0;
+    return count;
+}
+
+static fpa_status name_weights(fpa_layer *layer, fpa_error *error)
+{
+    fpa_layer_description *d = &layer->description;
+    layer->weight_names = calloc((size_t)d->weight_count + 1, sizeof *layer->weight_names);
+    if (!layer->weight_names)
+        return fail_memory(error);
+    for (int i = 0, at = 0; i < d->part_count; i++) {
+        const fpa_description *head = layer->parts[i].head;
+        char again[16] = "";
+        const int before = count_like(layer, i);
+        if (before)
+            snprintf(again, sizeof again, "@%d", before + 1);
+        for (int w = 0; w < head->weight_count; w++, at++)
+            if (asprintf(&layer->weight_names[at], "%s%s.%s", head->name, again, head->weight_names[w]) < 0) {
+                layer->weight_names[at] = NULL;
+                return fail_memory(error);
+            }
+    }
+    d->weight_names = (const char *const *)layer->weight_names;
+    return FPA_OK;
+}
+
 static fpa_status open_together(fpa_layer *layer, fpa_error *error)
 {
     const fpa_module *modules[LAYER_MAX_PARTS];
@@ -97,6 +129,9 @@ static void free_layer(fpa_layer *layer)
 {
     if (layer->handle)
         layer->backend->together->close(layer->handle);
+    for (int i = 0; layer->weight_names && i < layer->description.weight_count; i++)
+        free(layer->weight_names[i]);
+    free(layer->weight_names);
     free(layer->name);
     free(layer->kernels);
     free(layer->owned);
@@ -130,7 +165,9 @@ fpa_status layer_join(const char *name, const fpa_kernel *const *kernels, const 
         return fail_memory(error);
     memcpy(layer->kernels, kernels, (size_t)count * sizeof(const fpa_kernel *));
     describe(layer, heads, count);
-    status = open_together(layer, error);
+    status = name_weights(layer, error);
+    if (!status)
+        status = open_together(layer, error);
     if (status) {
         free_layer(layer);
         return status;

@@ -15,6 +15,7 @@ struct fpa_layer {
     const fpa_backend *backend;
     void *handle; /* of the back end's together */
     fpa_layer_part *parts;
+    char **weight_names; /* [description.weight_count] */
     fpa_layer_description description;
 };
 

@@ -5,7 +5,9 @@
 -- width 64, 8 are powers of degree 2 with a state of 2,112 features each, 4 are gated linear attention (RetNet's and Mamba-2's
 -- recurrence), which forgets, and 4 have softmax over the 64 newest keys and the power behind it.
 --
--- One call computes all of them, one after the other along the heads' axis (docs/spec.md, "layer").
+-- two_memories: 8 heads that keep all, and 8 of the same power that forget, as their gates say.
+--
+-- One call computes all heads of a layer, which lie one after the other along the heads' axis (docs/spec.md, "layer").
 
 local recall = head {
   name = "layer_power2", d = 64, dv = 64, scale = 1 / 8, dtype = "bf16",
@@ -20,10 +22,15 @@ local near = head {
   normalize = "sum", terms = power { degree = 2 }, window = 64,
 }
 
+local fading = head {
+  name = "layer_fading", d = 64, dv = 64, scale = 1 / 8, dtype = "bf16",
+  normalize = "sum", gate = true, terms = tspow { d = 64, degree = 2, block = 8 },
+}
+
 return layer {
   name = "hybrid_layer",
   heads = { { head = recall, count = 8 }, { head = decay, count = 4 }, { head = near, count = 4 } },
 }, layer {
-  name = "recall_and_decay",
-  heads = { { head = recall, count = 8 }, { head = decay, count = 8 } },
+  name = "two_memories",
+  heads = { { head = recall, count = 8 }, { head = fading, count = 8 } },
 }
