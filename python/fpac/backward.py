@@ -140,7 +140,8 @@ def run_backward(
         if shape is None:
             raise InvalidError("wanted", f"names {name}, which was not given")
         dtype = {"log_gate": "f32", "state": widths.state_dtype}.get(name, widths.dtype)
-        gradients[name] = _new(kind, k, dtype, shape)
+        some = name == "log_gate" and widths.layer  # of heads without a gate nothing is written: it is zero
+        gradients[name] = kind.zeros(shape, dtype, k) if some else _new(kind, k, dtype, shape)
         call.give("d_state_in" if name == "state" else f"d_{name}", gradients[name])
     matrices = [
         _new(kind, k, "f32", kind.layout("weights", array).shape) if want else None

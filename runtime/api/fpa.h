@@ -321,7 +321,7 @@ FPA_API fpa_status fpa_layer_step(const fpa_layer *layer, const fpa_tensors *ten
                                   size_t workspace_size, fpa_error *error);
 
 /* Gradients of a layer that was opened with options.backward, as fpa_backward with tensors as above; parts are computed one
- * behind the other. UNSUPPORTED: a head of it was opened without gradients. */
+ * behind the other. What d_log_gate has of heads without a gate stays as it is. UNSUPPORTED: a head of it was opened without gradients. */
 FPA_API fpa_status fpa_layer_backward_workspace(const fpa_layer *layer, fpa_form form,
                                                 const fpa_gradient_tensors *tensors, size_t *bytes,
                                                 fpa_error *error);

@@ -4,7 +4,7 @@
  *     own 1           \----[ part ]----done---/     /
  *     own 2            \---[ part ]----done--------/
  *
- * Forks and joins are events, so that a capture of the caller's stream takes all of it (decision 0044). */
+ * Forks and joins are events, so that a capture of the caller's stream takes all of it (decision 0036). */
 #include "together.h"
 #include "grid.h"
 #include "module.h"
