@@ -121,6 +121,21 @@ fpa_status select_target(const char *name, const fpa_target **target, fpa_error 
     return *target ? FPA_OK : unknown_target(name ? name : "c", error);
 }
 
+fpa_status select_gpu(const char *name, const fpa_target *target, const fpa_gpu **gpu, fpa_error *error)
+{
+    enum { MOST = 32 };
+    const char *names[MOST + 1] = {NULL};
+    *gpu = NULL;
+    if (!name)
+        return FPA_OK;
+    if (target->backend != BACKEND_CUDA)
+        return fail(error, FPA_INVALID, "--gpu", "names a GPU, but target %s runs on the CPU", target->name);
+    *gpu = gpu_find(name);
+    for (int i = 0; i < MOST && i < gpu_count(); i++)
+        names[i] = gpu_at(i)->name;
+    return *gpu ? FPA_OK : fail_unknown(error, "--gpu", name, "GPU of the table", names);
+}
+
 fpa_status select_backend(const char *name, const fpa_backend **backend, fpa_error *error)
 {
     *backend = find_backend(name ? name : "c");
