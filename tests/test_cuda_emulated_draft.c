@@ -4,6 +4,7 @@
 #include "dear.h"
 #include "emulate/parts.h"
 #include "emulate/trials.h"
+#include "faults_cuda.h"
 #include "runtime/verify/draft.h"
 
 #include <setjmp.h>
@@ -36,6 +37,7 @@ static const struct {
 } shapes[] = {{5, 2, 2, 2, 1}, {40, 2, 2, 6, 1}, {29, 1, 1, 2, 132}, {23, 3, 1, 1, 132}};
 
 typedef struct job {
+    const struct fault *fault; /* NULL: as emitted */
     const emulated_fixture *fixture;
     const fpa_head *head;
     fpa_source source;
@@ -125,11 +127,45 @@ static void so_are_those_of_portable_kernels(void **state)
     check_target(*state, 1);
 }
 
+/* ---- mistakes ---- */
+
+/* Of faults_cuda.h, which GPUs meet: those of drafts. make test: one; make test-all: all. */
+static void mistakes_are_found(void **state)
+{
+    enum { FAULTS = sizeof cuda_faults / sizeof *cuda_faults };
+    static job jobs[FAULTS];
+    const emulated_fixture *f = *state;
+    int count = 0, wrong = 0;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < FAULTS && (count == 0 || dear_tests()); i++) {
+        job *j = &jobs[count];
+        if (strcmp(cuda_faults[i].says, SAYS_DRAFT) != 0)
+            continue;
+        *j = (job){
+            .fixture = f, .head = f->list.heads[emulated_head_named(f, "gatednorm")], .number = 1000 + count};
+        j->fault = &cuda_faults[i];
+        if (source_generate(j->head, targets[0], &j->source, &j->error))
+            fail_msg("%s: %s", j->error.where, j->error.message);
+        free(j->source.code);
+        j->source.code = fault_make(j->fault, j->head, targets[0]);
+        count++;
+    }
+    assert_true(count > 0);
+    parallel_run(count, run_job, jobs);
+    for (int i = 0; i < count; i++) {
+        wrong += !fault_refused(jobs[i].fault, jobs[i].head->name, jobs[i].status, jobs[i].error.message);
+        source_free(&jobs[i].source);
+    }
+    assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drafts_are_those_of_the_formula),
         cmocka_unit_test(so_are_those_of_portable_kernels),
+        cmocka_unit_test(mistakes_are_found),
     };
     return cmocka_run_group_tests_name("cuda emulated drafts", tests, emulated_setup, emulated_teardown);
 }
