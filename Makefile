@@ -250,8 +250,8 @@ gpu_tests := $(filter-out $(without_gpu),$(filter $(BUILD)/tests/test_cuda%,$(te
 gpu-test: $(BUILD)/fpac $(gpu_tests)
 	@FPAC=$(BUILD)/fpac tools/gpu-test.sh $(BUILD) $(gpu_tests)
 
-gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open $(BUILD)/bench_sequences $(BUILD)/wheel/libfpa.so
-	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open $(BUILD)/bench_sequences
+gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open $(BUILD)/bench_draft $(BUILD)/bench_sequences $(BUILD)/wheel/libfpa.so
+	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open $(BUILD)/bench_draft $(BUILD)/bench_sequences
 
 # Packages that fpac is measured beside, for such a machine: they go with what is packed.
 peer-wheels:
@@ -340,6 +340,9 @@ results: $(BUILD)/fpac $(if $(filter open,$(results_parts)),$(BUILD)/bench_cuda_
 		$(if $(OLD),--old $(OLD)) $(if $(TARGET),--target $(TARGET))
 
 $(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal.a
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
+$(BUILD)/bench_draft: $(BUILD)/obj/bench/bench_draft.o $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 $(BUILD)/bench_sequences: $(BUILD)/obj/bench/bench_sequences.o $(BUILD)/internal.a

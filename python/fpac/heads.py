@@ -8,6 +8,7 @@ from typing import Any
 from . import abi
 from .backward import NAMES, Saved, run_backward, run_saving
 from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Calls, Operands, Widths
+from .drafts import Accepted, run_draft
 from .errors import InvalidError, UnsupportedError
 from .explanation import Explanation, explain
 from .kinds import INDICES, Array, Kind, kind_of
@@ -231,6 +232,67 @@ class Head:
         into = state_index if state_out_index is None else state_out_index
         tokens = (positions, key_mask, cu_seqlens, state_index, into, max_length)
         self._run(None, k, v, log_gate, weights, state, abi.AUTO, 0, STATE_UPDATED, tokens)
+
+    def draft(
+        self,
+        q: Array,
+        k: Array,
+        v: Array,
+        state: Array,
+        log_gate: Array | None = None,
+        weights: Weights = None,
+        *,
+        positions: Array | None = None,
+        key_mask: Array | None = None,
+        accepted: Accepted | None = None,
+        state_index: Array | None = None,
+        state_out_index: Array | None = None,
+    ) -> Any:
+        """o of up to 16 tokens that may not all stay: their queries see the state and, causally, the tokens' own keys. The state
+        stays as it is; `accept` then puts the first ones into it.
+
+        accepted: tokens of the draft before, which go into the state in the same pass, before the queries read it. The
+        state is then updated in place. Indices as in a step.
+        """
+        queries = {"q": q, "k": k, "v": v, "log_gate": log_gate, "positions": positions, "key_mask": key_mask}
+        return self._run_draft(queries, state, accepted, weights, state_index, state_out_index)
+
+    def accept(
+        self,
+        k: Array,
+        v: Array,
+        state: Array,
+        count: Array,
+        log_gate: Array | None = None,
+        weights: Weights = None,
+        *,
+        positions: Array | None = None,
+        key_mask: Array | None = None,
+        state_index: Array | None = None,
+        state_out_index: Array | None = None,
+    ) -> None:
+        """Put the first count[b] tokens of a draft of sequence b into the state, in place. count [B] int32, where k is: on a
+        GPU nobody looks at it before it is used."""
+        accepted = Accepted(k, v, count, log_gate, positions, key_mask)
+        self._run_draft({}, state, accepted, weights, state_index, state_out_index)
+
+    def _run_draft(
+        self,
+        queries: dict[str, Any],
+        state: Array,
+        accepted: Accepted | None,
+        weights: Weights,
+        state_index: Array | None,
+        state_out_index: Array | None,
+    ) -> Any:
+        _needs_state(state)
+        like = queries["k"] if queries else accepted.k if accepted is not None else None
+        kind = kind_of("k", like)
+        into = state_index if state_out_index is None else state_out_index
+        indices = {"state_index": state_index, "state_out_index": None if accepted is None else into}
+        taken = () if weights is None else self._take_weights(kind, weights)
+        o = run_draft(self._calls, kind, queries, state, accepted, taken, indices)
+        return o if o is None else kind.give(o, like)
 
     def new_state(self, k: Array) -> Any:
         """The state before the first token, zeros [B, H, N], for keys [B, L, H, d]: of their kind, where they lie."""

@@ -30,6 +30,7 @@ def mask_name(dtype: object) -> str:
 
 
 INDICES = ("cu_seqlens", "state_index", "state_out_index")  # arguments of whole numbers
+WHOLE = (*INDICES, "count")  # and how many tokens of a draft are accepted
 
 
 def index_name(name: str, dtype: object) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from . import abi
 from .call import STATE_DROPPED, STATE_UPDATED, Operands
 from .errors import ArgumentTypeError, InvalidError
-from .kinds import INDICES, MASK, Layout, contiguous_strides, index_name, mask_name, refuse_kind
+from .kinds import MASK, WHOLE, Layout, contiguous_strides, index_name, mask_name, refuse_kind
 
 if TYPE_CHECKING:
     from .call import Calls
@@ -52,7 +52,7 @@ def _address(array: Array) -> int:
 def _dtype_name(name: str, array: Array) -> str:
     if name == MASK:
         return mask_name(array.dtype)
-    if name in INDICES:
+    if name in WHOLE:
         return index_name(name, array.dtype)
     found = _NAMES.get(array.dtype.name) if array.dtype.isnative else None
     if found is None:

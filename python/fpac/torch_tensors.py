@@ -12,7 +12,7 @@ import torch
 from . import abi
 from .call import STATE_DROPPED, STATE_UPDATED, Operands
 from .errors import ArgumentTypeError, UnsupportedError
-from .kinds import INDICES, MASK, Layout, index_name, mask_name, refuse_kind
+from .kinds import MASK, WHOLE, Layout, index_name, mask_name, refuse_kind
 
 if TYPE_CHECKING:
     from .call import Calls
@@ -167,7 +167,7 @@ class Torch:
 
     def layout(self, name: str, array: torch.Tensor) -> Layout:
         dtype = _NAMES.get(array.dtype)
-        if name == MASK or name in INDICES:
+        if name == MASK or name in WHOLE:
             dtype = mask_name(array.dtype) if name == MASK else index_name(name, array.dtype)
         device = _DEVICES.get(array.device.type)
         if dtype is None:

@@ -28,6 +28,8 @@ enum {
         226 << 10, /* bytes of shared memory that a launch asks for, whose block holds a state's rows */
     CUDA_DECODE_CLUSTER = 8, /* blocks of a head, at most, that add their sums up themselves */
     CUDA_DECODE_QUERIES = 4, /* query heads that one pass over the state serves */
+    CUDA_DRAFT_TOKENS = 16,  /* of a draft, at most: FPA_DRAFT_TOKENS */
+    CUDA_DRAFT_QUERIES = 8,  /* of a draft that one pass over the state serves */
     CUDA_SPLIT_REDUCTION_THREADS = 64,
     CUDA_DECODE_WINDOW_THREADS = 128,
     CUDA_PAD_THREADS = 256,

@@ -93,6 +93,9 @@ void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
                                           .trips = projecting + (kernel == CUDA_DECODE_RECENT     ? 24
                                                                  : kernel == CUDA_DECODE_RESIDENT ? 3
                                                                                                   : 4)};
+    if (g->kernel[CUDA_DECODE_DRAFT].threads) /* and products of 8 queries with each number */
+        g->work[CUDA_DECODE_DRAFT] = (struct fpa_cuda_kernel_work){
+            .copy = {.bytes = state, .instructions = state / (16 * 32) * 48}, .trips = projecting + 24};
     if (plan->written->window)
         count_decode_window(plan, &g->work[CUDA_DECODE_WINDOW]);
 }
