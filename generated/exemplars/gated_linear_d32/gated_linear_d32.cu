@@ -202,6 +202,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_any_column; /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -219,7 +220,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 20
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -377,6 +378,9 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    /* numbers from a head to the next, where heads are no dimension: they begin at any column, and what
+       follows a head's last number is the next one's; else 0 */
+    int query_step, key_step, value_step;
 };
 
 #endif
@@ -605,7 +609,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    19, /* version */
+    20, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -668,6 +672,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* fused_total */
     32, /* fused_vector */
     32, /* fused_value */
+    0, /* fused_any_column */
     32, /* decode_features */
     8, /* decode_cluster */
     35072, /* decode_resident_least */

@@ -208,6 +208,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_any_column; /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -225,7 +226,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 20
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -383,6 +384,9 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    /* numbers from a head to the next, where heads are no dimension: they begin at any column, and what
+       follows a head's last number is the next one's; else 0 */
+    int query_step, key_step, value_step;
 };
 
 #endif
@@ -588,7 +592,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
-    19, /* version */
+    20, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -651,6 +655,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     13824, /* fused_total */
     16, /* fused_vector */
     64, /* fused_value */
+    1, /* fused_any_column */
     16, /* decode_features */
     8, /* decode_cluster */
     35968, /* decode_resident_least */
@@ -3587,6 +3592,18 @@ template <int slots> __device__ __forceinline__ void advance_by(struct turn &at,
 
 /* ---- fused_chunk: packing ---- */
 
+/* Slabs of an operand, from a column on. step: numbers from a head to the next, where heads are no dimension. */
+template <int slabs>
+__device__ __forceinline__ void fetch_slabs(u32 to, const struct fpa_tensor_map &map, int column, int head, int step,
+                                            int token, int batch, u32 barrier)
+{
+#pragma unroll
+    for (int s = 0; s < slabs; s++) {
+        const int first = column + s * 64 + head * step;
+        copy_box(to + s * SLAB, map, first, step ? 0 : head, token, batch, barrier);
+    }
+}
+
 /* All threads of a warpgroup that packs. */
 template <bool totals> __device__ __forceinline__ void packers_sync(void)
 {
@@ -3660,19 +3677,16 @@ __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, cons
     const int b = (int)part.b;
     if (queries && own_thread() == QUERY_STARTER) {
         barrier_expect(full, RAW_BYTES);
-#pragma unroll
-        for (int s = 0; s < RAW_BYTES / SLAB; s++)
-            copy_box(raw + s * SLAB, maps.query, s * 64, (int)part.query_head, first, b, full);
+        fetch_slabs<RAW_BYTES / SLAB>(raw, maps.query, 0, (int)part.query_head, maps.query_step, first, b, full);
     }
     if (!queries && own_thread() == KEY_STARTER) {
         barrier_expect(full, RAW_BYTES);
-#pragma unroll
-        for (int s = 0; s < RAW_BYTES / SLAB; s++)
-            copy_box(raw + s * SLAB, maps.key, s * 64, (int)part.head, first, b, full);
+        fetch_slabs<RAW_BYTES / SLAB>(raw, maps.key, 0, (int)part.head, maps.key_step, first, b, full);
     }
     if (!queries && own_thread() == VALUE_STARTER) {
         barrier_expect(value_full, SLAB);
-        copy_box(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, first, b, value_full);
+        fetch_slabs<1>(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, maps.value_step, first, b,
+                       value_full);
     }
 }
 
@@ -3772,18 +3786,6 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
 
 /* ---- fused_chunk: keys ---- */
 
-/* Features in the order of the sums, -1: none. */
-static __device__ const short slot_feature[FUSED_TILES * 64] = {
-    37, 40, 41, 44, 49, 52, 53, 56, 141, 144, 145, 148, 153, 156, 157, 160, 39, 38, 43, 42, 51, 50, 55, 54,
-    143, 142, 147, 146, 155, 154, 159, 158, 33, 36, 35, 34, 45, 48, 47, 46, 137, 140, 139, 138, 149, 152, 151, 150,
-    17, 22, 27, 32, 21, 18, 31, 28, 121, 126, 131, 136, 125, 122, 135, 132, 19, 24, 25, 30, 29, 26, 23, 20,
-    123, 128, 129, 134, 133, 130, 127, 124, 57, 66, 75, 84, 93, 102, 111, 120, 65, 58, 83, 76, 101, 94, 119, 112,
-    59, 68, 73, 82, 95, 104, 109, 118, 81, 74, 67, 60, 117, 110, 103, 96, 61, 70, 79, 88, 89, 98, 107, 116,
-    97, 90, 115, 108, 69, 62, 87, 80, 63, 72, 77, 86, 91, 100, 105, 114, 113, 106, 99, 92, 85, 78, 71, 64,
-    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, -1, -1, -1, -1, -1, -1, -1,
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-};
-
 /* Packed rows of their factors, from ROW_BASE on; of none the row of zeros. */
 static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
     {
@@ -3805,6 +3807,18 @@ static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
         16, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17,
             17, 17, 17, 17,
     },
+};
+
+/* Features in the order of the sums, -1: none. */
+static __device__ const short slot_feature[FUSED_TILES * 64] = {
+    37, 40, 41, 44, 49, 52, 53, 56, 141, 144, 145, 148, 153, 156, 157, 160, 39, 38, 43, 42, 51, 50, 55, 54,
+    143, 142, 147, 146, 155, 154, 159, 158, 33, 36, 35, 34, 45, 48, 47, 46, 137, 140, 139, 138, 149, 152, 151, 150,
+    17, 22, 27, 32, 21, 18, 31, 28, 121, 126, 131, 136, 125, 122, 135, 132, 19, 24, 25, 30, 29, 26, 23, 20,
+    123, 128, 129, 134, 133, 130, 127, 124, 57, 66, 75, 84, 93, 102, 111, 120, 65, 58, 83, 76, 101, 94, 119, 112,
+    59, 68, 73, 82, 95, 104, 109, 118, 81, 74, 67, 60, 117, 110, 103, 96, 61, 70, 79, 88, 89, 98, 107, 116,
+    97, 90, 115, 108, 69, 62, 87, 80, 63, 72, 77, 86, 91, 100, 105, 114, 113, 106, 99, 92, 85, 78, 71, 64,
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 };
 
 /* A lane has two slots of a tile's 64, g and g + 8 of its warp's 16; sums c[tile][4n + 2i], c[tile][4n + 2i + 1] are
@@ -3879,22 +3893,6 @@ __device__ __forceinline__ void begin_sums(float (*c)[4 * ALL_TILES], const stru
     }
 }
 
-/* The second part of a total is left where copies are else, and added to the first. */
-__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
-{
-    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
-    if (own == 0)
-        barrier_wait(shared + COPY_BARRIERS, 0);
-#pragma unroll
-    for (int m = 0; m < GROUP_TILES; m++)
-        if (own > 0)
-            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
-        else
-            add_sums(c[m], place + m * ALL_TILES * 128);
-    if (own > 0)
-        barrier_arrive(shared + COPY_BARRIERS);
-}
-
 /* The final state goes to the caller, or to a launch that comes later: other blocks may still have to read
  * the initial state, which may lie where the final one goes. */
 __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const struct fpa_cuda_call &call,
@@ -3945,6 +3943,22 @@ __device__ __forceinline__ u64 value_operand(u32 values, u32 ones)
 }
 
 enum { NEXT_VALUES = 2048 / 16 - (2048 / 16 << 16) };
+
+/* The second part of a total is left where copies are else, and added to the first. */
+__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
+{
+    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
+    if (own == 0)
+        barrier_wait(shared + COPY_BARRIERS, 0);
+#pragma unroll
+    for (int m = 0; m < GROUP_TILES; m++)
+        if (own > 0)
+            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
+        else
+            add_sums(c[m], place + m * ALL_TILES * 128);
+    if (own > 0)
+        barrier_arrive(shared + COPY_BARRIERS);
+}
 
 /* What a lane of a warpgroup of keys knows of its features: rows, and the terms' weights. */
 struct fused_lane {

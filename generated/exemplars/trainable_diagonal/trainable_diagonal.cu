@@ -190,6 +190,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_any_column; /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -207,7 +208,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 20
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -365,6 +366,9 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    /* numbers from a head to the next, where heads are no dimension: they begin at any column, and what
+       follows a head's last number is the next one's; else 0 */
+    int query_step, key_step, value_step;
 };
 
 #endif
@@ -577,7 +581,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    19, /* version */
+    20, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -640,6 +644,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     4608, /* fused_total */
     24, /* fused_vector */
     24, /* fused_value */
+    1, /* fused_any_column */
     42, /* decode_features */
     8, /* decode_cluster */
     35200, /* decode_resident_least */
@@ -3402,6 +3407,52 @@ template <int slots> __device__ __forceinline__ void advance_by(struct turn &at,
 
 /* ---- fused_chunk: packing ---- */
 
+/* Slabs of an operand, from a column on. step: numbers from a head to the next, where heads are no dimension. */
+template <int slabs>
+__device__ __forceinline__ void fetch_slabs(u32 to, const struct fpa_tensor_map &map, int column, int head, int step,
+                                            int token, int batch, u32 barrier)
+{
+#pragma unroll
+    for (int s = 0; s < slabs; s++) {
+        const int first = column + s * 64 + head * step;
+        copy_box(to + s * SLAB, map, first, step ? 0 : head, token, batch, barrier);
+    }
+}
+
+/* 8 numbers of a token, of which those behind the first `count` become zeros. */
+__device__ __forceinline__ void get_eight(u32 address, u32 *word, int count)
+{
+    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]),
+                 "=r"(word[3]) : "r"(address) : "memory");
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] &= 2 * i + 1 < count ? 0xffffffffu : 2 * i < count ? 0xffffu : 0;
+}
+
+__device__ __forceinline__ void put_eight(u32 address, u32 *word)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" : : "r"(address), "r"(word[0]), "r"(word[1]), "r"(word[2]),
+                 "r"(word[3]) : "memory");
+}
+
+__device__ __forceinline__ u32 piece_place(int token, int piece)
+{
+    return piece / 8 * SLAB + slab_place(token, piece % 8);
+}
+
+/* Of a panel's vectors, the numbers behind the first `width` in their last step of 16 become zeros. thread: of so
+ * many. */
+template <int width, int threads> __device__ __forceinline__ void clear_tail(u32 vectors, int thread)
+{
+    for (int token = thread; token < FUSED_PANEL; token += threads)
+#pragma unroll
+        for (int piece = width / 8; piece < (width + 15) / 16 * 2; piece++) {
+            u32 word[4];
+            get_eight(vectors + piece_place(token, piece), word, width - piece * 8);
+            put_eight(vectors + piece_place(token, piece), word);
+        }
+}
+
 /* All threads of a warpgroup that packs. */
 template <bool totals> __device__ __forceinline__ void packers_sync(void)
 {
@@ -3560,19 +3611,16 @@ __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, cons
     const int b = (int)part.b;
     if (queries && own_thread() == QUERY_STARTER) {
         barrier_expect(full, RAW_BYTES);
-#pragma unroll
-        for (int s = 0; s < RAW_BYTES / SLAB; s++)
-            copy_box(raw + s * SLAB, maps.query, s * 64, (int)part.query_head, first, b, full);
+        fetch_slabs<RAW_BYTES / SLAB>(raw, maps.query, 0, (int)part.query_head, maps.query_step, first, b, full);
     }
     if (!queries && own_thread() == KEY_STARTER) {
         barrier_expect(full, RAW_BYTES);
-#pragma unroll
-        for (int s = 0; s < RAW_BYTES / SLAB; s++)
-            copy_box(raw + s * SLAB, maps.key, s * 64, (int)part.head, first, b, full);
+        fetch_slabs<RAW_BYTES / SLAB>(raw, maps.key, 0, (int)part.head, maps.key_step, first, b, full);
     }
     if (!queries && own_thread() == VALUE_STARTER) {
         barrier_expect(value_full, SLAB);
-        copy_box(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, first, b, value_full);
+        fetch_slabs<1>(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, maps.value_step, first, b,
+                       value_full);
     }
 }
 
@@ -3613,11 +3661,17 @@ __device__ __forceinline__ void fetch_item(const struct fpa_cuda_call &call, con
         advance_by<VALUES>(values, totals ? TOTAL_PACKERS : 1);
 }
 
-/* The item's vectors are there. What threads loaded, they stored items ago, values too. */
-template <bool totals> __device__ __forceinline__ void wait_item(bool boxes, u32 full, u32 phase)
+/* The item's vectors are there. What threads loaded, they stored items ago, values too. joined: what follows a vector
+ * is the next head's. */
+template <bool totals> __device__ __forceinline__ void wait_item(bool boxes, u32 full, u32 phase, u32 raw, bool joined)
 {
     if (boxes) {
         barrier_wait(full, phase);
+        if (joined) {
+            clear_tail<D_IN, 128>(raw, own_thread());
+            fence_shared(); /* the copy engine will write there again */
+            packers_sync<totals>();
+        }
         return;
     }
     fence_shared(); /* values and raw vectors, for matrix instructions */
@@ -3646,13 +3700,15 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         const u32 full = shared + PANEL_BARRIERS + panels.slot * 8;
         barrier_wait(full + 8 * PANELS, panels.phase);
         if (!totals) {
-            wait_item<totals>(boxes, shared + RAW_BARRIERS + raw_stages.slot * 8, raw_stages.phase);
+            wait_item<totals>(boxes, shared + RAW_BARRIERS + raw_stages.slot * 8, raw_stages.phase,
+                              shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, maps.query_step > 0);
             pack_rows<false, totals>(panel, shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, left,
                                      shared + AT_MATRIX);
             advance<RAW_STAGES>(raw_stages);
             item++;
         }
-        wait_item<totals>(boxes, shared + RAW_BARRIERS + raw_stages.slot * 8, raw_stages.phase);
+        wait_item<totals>(boxes, shared + RAW_BARRIERS + raw_stages.slot * 8, raw_stages.phase,
+                          shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, maps.key_step > 0);
         pack_rows<true, totals>(panel + PANEL_KEYS, shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, left,
                                 shared + AT_MATRIX);
         const u32 value_full = shared + VALUE_BARRIERS + (VALUES + packed.slot) * 8;
@@ -3672,21 +3728,6 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
 }
 
 /* ---- fused_chunk: keys ---- */
-
-/* Features in the order of the sums, -1: none. */
-static __device__ const short slot_feature[FUSED_TILES * 64] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
-    24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
-    48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71,
-    72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95,
-    96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119,
-    120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142,
-        143,
-    144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166,
-        167,
-    168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
-        191,
-};
 
 /* Packed rows of their factors, from ROW_BASE on; of none the row of zeros. */
 static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
@@ -3712,6 +3753,21 @@ static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
         0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7,
         0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7,
     },
+};
+
+/* Features in the order of the sums, -1: none. */
+static __device__ const short slot_feature[FUSED_TILES * 64] = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+    24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+    48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71,
+    72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95,
+    96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119,
+    120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142,
+        143,
+    144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166,
+        167,
+    168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
+        191,
 };
 
 /* A lane has two slots of a tile's 64, g and g + 8 of its warp's 16; sums c[tile][4n + 2i], c[tile][4n + 2i + 1] are
@@ -3786,22 +3842,6 @@ __device__ __forceinline__ void begin_sums(float (*c)[4 * ALL_TILES], const stru
     }
 }
 
-/* The second part of a total is left where copies are else, and added to the first. */
-__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
-{
-    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
-    if (own == 0)
-        barrier_wait(shared + COPY_BARRIERS, 0);
-#pragma unroll
-    for (int m = 0; m < GROUP_TILES; m++)
-        if (own > 0)
-            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
-        else
-            add_sums(c[m], place + m * ALL_TILES * 128);
-    if (own > 0)
-        barrier_arrive(shared + COPY_BARRIERS);
-}
-
 /* The final state goes to the caller, or to a launch that comes later: other blocks may still have to read
  * the initial state, which may lie where the final one goes. */
 __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const struct fpa_cuda_call &call,
@@ -3851,6 +3891,22 @@ __device__ __forceinline__ u64 value_operand(u32 values)
 }
 
 enum { NEXT_VALUES = 2048 / 16 };
+
+/* The second part of a total is left where copies are else, and added to the first. */
+__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
+{
+    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
+    if (own == 0)
+        barrier_wait(shared + COPY_BARRIERS, 0);
+#pragma unroll
+    for (int m = 0; m < GROUP_TILES; m++)
+        if (own > 0)
+            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
+        else
+            add_sums(c[m], place + m * ALL_TILES * 128);
+    if (own > 0)
+        barrier_arrive(shared + COPY_BARRIERS);
+}
 
 /* What a lane of a warpgroup of keys knows of its features: rows. */
 struct fused_lane {
