@@ -24,10 +24,10 @@ typedef struct fpa_fused_rows {
     /* shared memory: places for panels and copies of the state, bytes of one, and from where on they lie */
     int panels, copies;
     int panel_bytes, copy_bytes;
-    int query_bytes; /* of a panel, for queries, then values where some are not finite */
-    bool any_address;               /* rows that are no whole pieces of 16 bytes have room for all words that they touch: */
-    int vector_tails, value_tails;  /* bytes of a panel for those behind the slabs */
-    int at_gates;                   /* of a panel */
+    int query_bytes;  /* of a panel, for queries, then values where some are not finite */
+    bool any_address; /* rows that are no whole pieces of 16 bytes have room for all words that they touch: */
+    int vector_tails, value_tails; /* bytes of a panel for those behind the slabs */
+    int at_gates;                  /* of a panel */
     int at_copies, at_barriers, at_part, bytes;
 } fpa_fused_rows;
 

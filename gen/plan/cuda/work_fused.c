@@ -121,6 +121,19 @@ void work_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     count_packed(plan, false, &g->totals);
 }
 
+/* Lanes of a warp that share a row of so many words of 16 bytes. */
+static int row_lanes(int words)
+{
+    return words > 16 ? 32 : words > 8 ? 16 : words > 4 ? 8 : 4;
+}
+
+/* Rows of so many operands that begin at any address, 16 tokens: words are copied by 10 instructions, read twice and stored by 45 more. */
+static void add_words(int operands, int words, struct fpa_cuda_work *step)
+{
+    step->shared += operands * 6 * words;
+    step->instructions += operands * 55 * row_lanes(words) / 2;
+}
+
 /* Rows as they lie, for 16 tokens and a block of columns. Shared memory: values of keys' products, keys' rows, copies that are
  * written; copies that queries' products read, queries' rows, both sides of dots, values of scores; panels that come.
  * Instructions: a copy's numbers are rounded and stored; steps of products; scores, and o, of each query. */
@@ -139,6 +152,10 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
         step.products += all * units + work_score_products(units, all);
         step.shared += 2 * all * tiles + all * units / 2 + 4 * units + 8 * units + 2 * all + 16 * slabs;
         step.instructions += 3 * all * tiles + 10 * units + 145 + 14 * columns->tiles + 140 * gate;
+    }
+    if (plan->head->d % 8 || plan->head->dv % 8) {
+        add_words(queries ? 2 : 1, 2 * units, &step);
+        add_words(1, columns->tiles, &step);
     }
     work->warpgroups = 1;
     work->step = (struct fpa_cuda_work){.products = columns->blocks * step.products,

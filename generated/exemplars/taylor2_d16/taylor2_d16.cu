@@ -208,7 +208,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    int fused_any_column; /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -384,9 +384,6 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
-    /* numbers from a head to the next, where heads are no dimension: they begin at any column, and what
-       follows a head's last number is the next one's; else 0 */
-    int query_step, key_step, value_step;
 };
 
 #endif
@@ -553,7 +550,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -655,7 +652,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     13824, /* fused_total */
     16, /* fused_vector */
     64, /* fused_value */
-    1, /* fused_any_column */
+    0, /* fused_unpadded */
     16, /* decode_features */
     8, /* decode_cluster */
     35968, /* decode_resident_least */
@@ -3468,12 +3465,12 @@ enum {
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers. */
-template <int blocks>
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
-    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
         fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
                     first + token < limit ? width - block * 8 : 0, false);
@@ -3592,18 +3589,6 @@ template <int slots> __device__ __forceinline__ void advance_by(struct turn &at,
 
 /* ---- fused_chunk: packing ---- */
 
-/* Slabs of an operand, from a column on. step: numbers from a head to the next, where heads are no dimension. */
-template <int slabs>
-__device__ __forceinline__ void fetch_slabs(u32 to, const struct fpa_tensor_map &map, int column, int head, int step,
-                                            int token, int batch, u32 barrier)
-{
-#pragma unroll
-    for (int s = 0; s < slabs; s++) {
-        const int first = column + s * 64 + head * step;
-        copy_box(to + s * SLAB, map, first, step ? 0 : head, token, batch, barrier);
-    }
-}
-
 /* All threads of a warpgroup that packs. */
 template <bool totals> __device__ __forceinline__ void packers_sync(void)
 {
@@ -3677,16 +3662,19 @@ __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, cons
     const int b = (int)part.b;
     if (queries && own_thread() == QUERY_STARTER) {
         barrier_expect(full, RAW_BYTES);
-        fetch_slabs<RAW_BYTES / SLAB>(raw, maps.query, 0, (int)part.query_head, maps.query_step, first, b, full);
+#pragma unroll
+        for (int s = 0; s < RAW_BYTES / SLAB; s++)
+            copy_box(raw + s * SLAB, maps.query, s * 64, (int)part.query_head, first, b, full);
     }
     if (!queries && own_thread() == KEY_STARTER) {
         barrier_expect(full, RAW_BYTES);
-        fetch_slabs<RAW_BYTES / SLAB>(raw, maps.key, 0, (int)part.head, maps.key_step, first, b, full);
+#pragma unroll
+        for (int s = 0; s < RAW_BYTES / SLAB; s++)
+            copy_box(raw + s * SLAB, maps.key, s * 64, (int)part.head, first, b, full);
     }
     if (!queries && own_thread() == VALUE_STARTER) {
         barrier_expect(value_full, SLAB);
-        fetch_slabs<1>(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, maps.value_step, first, b,
-                       value_full);
+        copy_box(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, first, b, value_full);
     }
 }
 

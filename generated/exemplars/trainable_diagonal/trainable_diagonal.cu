@@ -190,7 +190,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    int fused_any_column; /* 1: NAME_fused_chunk takes operands whose heads begin anywhere in a row of 16-byte pieces */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -366,9 +366,6 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
-    /* numbers from a head to the next, where heads are no dimension: they begin at any column, and what
-       follows a head's last number is the next one's; else 0 */
-    int query_step, key_step, value_step;
 };
 
 #endif
@@ -542,7 +539,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -644,7 +641,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     4608, /* fused_total */
     24, /* fused_vector */
     24, /* fused_value */
-    1, /* fused_any_column */
+    0, /* fused_unpadded */
     42, /* decode_features */
     8, /* decode_cluster */
     35200, /* decode_resident_least */
@@ -3283,12 +3280,12 @@ enum {
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers. */
-template <int blocks>
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
-    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
         fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
                     first + token < limit ? width - block * 8 : 0, false);
@@ -3406,52 +3403,6 @@ template <int slots> __device__ __forceinline__ void advance_by(struct turn &at,
 }
 
 /* ---- fused_chunk: packing ---- */
-
-/* Slabs of an operand, from a column on. step: numbers from a head to the next, where heads are no dimension. */
-template <int slabs>
-__device__ __forceinline__ void fetch_slabs(u32 to, const struct fpa_tensor_map &map, int column, int head, int step,
-                                            int token, int batch, u32 barrier)
-{
-#pragma unroll
-    for (int s = 0; s < slabs; s++) {
-        const int first = column + s * 64 + head * step;
-        copy_box(to + s * SLAB, map, first, step ? 0 : head, token, batch, barrier);
-    }
-}
-
-/* 8 numbers of a token, of which those behind the first `count` become zeros. */
-__device__ __forceinline__ void get_eight(u32 address, u32 *word, int count)
-{
-    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]),
-                 "=r"(word[3]) : "r"(address) : "memory");
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        word[i] &= 2 * i + 1 < count ? 0xffffffffu : 2 * i < count ? 0xffffu : 0;
-}
-
-__device__ __forceinline__ void put_eight(u32 address, u32 *word)
-{
-    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" : : "r"(address), "r"(word[0]), "r"(word[1]), "r"(word[2]),
-                 "r"(word[3]) : "memory");
-}
-
-__device__ __forceinline__ u32 piece_place(int token, int piece)
-{
-    return piece / 8 * SLAB + slab_place(token, piece % 8);
-}
-
-/* Of a panel's vectors, the numbers behind the first `width` in their last step of 16 become zeros. thread: of so
- * many. */
-template <int width, int threads> __device__ __forceinline__ void clear_tail(u32 vectors, int thread)
-{
-    for (int token = thread; token < FUSED_PANEL; token += threads)
-#pragma unroll
-        for (int piece = width / 8; piece < (width + 15) / 16 * 2; piece++) {
-            u32 word[4];
-            get_eight(vectors + piece_place(token, piece), word, width - piece * 8);
-            put_eight(vectors + piece_place(token, piece), word);
-        }
-}
 
 /* All threads of a warpgroup that packs. */
 template <bool totals> __device__ __forceinline__ void packers_sync(void)
@@ -3611,16 +3562,19 @@ __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, cons
     const int b = (int)part.b;
     if (queries && own_thread() == QUERY_STARTER) {
         barrier_expect(full, RAW_BYTES);
-        fetch_slabs<RAW_BYTES / SLAB>(raw, maps.query, 0, (int)part.query_head, maps.query_step, first, b, full);
+#pragma unroll
+        for (int s = 0; s < RAW_BYTES / SLAB; s++)
+            copy_box(raw + s * SLAB, maps.query, s * 64, (int)part.query_head, first, b, full);
     }
     if (!queries && own_thread() == KEY_STARTER) {
         barrier_expect(full, RAW_BYTES);
-        fetch_slabs<RAW_BYTES / SLAB>(raw, maps.key, 0, (int)part.head, maps.key_step, first, b, full);
+#pragma unroll
+        for (int s = 0; s < RAW_BYTES / SLAB; s++)
+            copy_box(raw + s * SLAB, maps.key, s * 64, (int)part.head, first, b, full);
     }
     if (!queries && own_thread() == VALUE_STARTER) {
         barrier_expect(value_full, SLAB);
-        fetch_slabs<1>(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, maps.value_step, first, b,
-                       value_full);
+        copy_box(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, first, b, value_full);
     }
 }
 
@@ -3661,17 +3615,11 @@ __device__ __forceinline__ void fetch_item(const struct fpa_cuda_call &call, con
         advance_by<VALUES>(values, totals ? TOTAL_PACKERS : 1);
 }
 
-/* The item's vectors are there. What threads loaded, they stored items ago, values too. joined: what follows a vector
- * is the next head's. */
-template <bool totals> __device__ __forceinline__ void wait_item(bool boxes, u32 full, u32 phase, u32 raw, bool joined)
+/* The item's vectors are there. What threads loaded, they stored items ago, values too. */
+template <bool totals> __device__ __forceinline__ void wait_item(bool boxes, u32 full, u32 phase)
 {
     if (boxes) {
         barrier_wait(full, phase);
-        if (joined) {
-            clear_tail<D_IN, 128>(raw, own_thread());
-            fence_shared(); /* the copy engine will write there again */
-            packers_sync<totals>();
-        }
         return;
     }
     fence_shared(); /* values and raw vectors, for matrix instructions */
@@ -3700,15 +3648,13 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         const u32 full = shared + PANEL_BARRIERS + panels.slot * 8;
         barrier_wait(full + 8 * PANELS, panels.phase);
         if (!totals) {
-            wait_item<totals>(boxes, shared + RAW_BARRIERS + raw_stages.slot * 8, raw_stages.phase,
-                              shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, maps.query_step > 0);
+            wait_item<totals>(boxes, shared + RAW_BARRIERS + raw_stages.slot * 8, raw_stages.phase);
             pack_rows<false, totals>(panel, shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, left,
                                      shared + AT_MATRIX);
             advance<RAW_STAGES>(raw_stages);
             item++;
         }
-        wait_item<totals>(boxes, shared + RAW_BARRIERS + raw_stages.slot * 8, raw_stages.phase,
-                          shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, maps.key_step > 0);
+        wait_item<totals>(boxes, shared + RAW_BARRIERS + raw_stages.slot * 8, raw_stages.phase);
         pack_rows<true, totals>(panel + PANEL_KEYS, shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, left,
                                 shared + AT_MATRIX);
         const u32 value_full = shared + VALUE_BARRIERS + (VALUES + packed.slot) * 8;
