@@ -153,10 +153,10 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
         step.shared += 2 * all * tiles + all * units / 2 + 4 * units + 8 * units + 2 * all + 16 * slabs;
         step.instructions += 3 * all * tiles + 10 * units + 145 + 14 * columns->tiles + 140 * gate;
     }
-    if (plan->head->d % 8 || plan->head->dv % 8) {
+    if (plan->head->d % 8)
         add_words(queries ? 2 : 1, 2 * units, &step);
+    if (plan->head->dv % 8)
         add_words(1, columns->tiles, &step);
-    }
     work->warpgroups = 1;
     work->step = (struct fpa_cuda_work){.products = columns->blocks * step.products,
                                         .shared = columns->blocks * step.shared,
