@@ -34,7 +34,8 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"some", "bf16", "cuda:sm_90a"},
     {"weighted", "bf16", "cuda:sm_90a"}, /* rows as they are, in packed vectors */
     {"linear_d64_bf16", "bf16", "cuda:sm_90a"},
-    {"lift_linear", "bf16", "cuda:sm_90a"}, /* one pass on coordinates, normalised */
+    {"linear_d24_v48", "f16", "cuda:sm_90a"}, /* rows as they lie, no gate */
+    {"lift_linear", "bf16", "cuda:sm_90a"},   /* one pass on coordinates, normalised */
     {"linear_d64_bf16", "bf16", "cuda:sm_90"},
     {"linear_d24_v48", "bf16", "cuda:sm_90"},
     {"mixed_3x7x5", "bf16", "cuda:sm_90"},

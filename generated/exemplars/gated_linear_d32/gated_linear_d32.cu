@@ -203,6 +203,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -384,6 +385,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -566,7 +568,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -676,6 +678,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* fused_total */
     32, /* fused_vector */
     32, /* fused_value */
+    0, /* fused_unpadded */
     32, /* decode_features */
     8, /* decode_cluster */
     35072, /* decode_resident_least */
@@ -2441,12 +2444,12 @@ enum {
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers. */
-template <int blocks>
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
-    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
         fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
                     first + token < limit ? width - block * 8 : 0, false);

@@ -209,6 +209,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -390,6 +391,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -556,7 +558,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -659,6 +661,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     13824, /* fused_total */
     16, /* fused_vector */
     64, /* fused_value */
+    0, /* fused_unpadded */
     16, /* decode_features */
     8, /* decode_cluster */
     35968, /* decode_resident_least */
@@ -3472,12 +3475,12 @@ enum {
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers. */
-template <int blocks>
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
-    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
         fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
                     first + token < limit ? width - block * 8 : 0, false);
@@ -3781,18 +3784,6 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
 
 /* ---- fused_chunk: keys ---- */
 
-/* Features in the order of the sums, -1: none. */
-static __device__ const short slot_feature[FUSED_TILES * 64] = {
-    37, 40, 41, 44, 49, 52, 53, 56, 141, 144, 145, 148, 153, 156, 157, 160, 39, 38, 43, 42, 51, 50, 55, 54,
-    143, 142, 147, 146, 155, 154, 159, 158, 33, 36, 35, 34, 45, 48, 47, 46, 137, 140, 139, 138, 149, 152, 151, 150,
-    17, 22, 27, 32, 21, 18, 31, 28, 121, 126, 131, 136, 125, 122, 135, 132, 19, 24, 25, 30, 29, 26, 23, 20,
-    123, 128, 129, 134, 133, 130, 127, 124, 57, 66, 75, 84, 93, 102, 111, 120, 65, 58, 83, 76, 101, 94, 119, 112,
-    59, 68, 73, 82, 95, 104, 109, 118, 81, 74, 67, 60, 117, 110, 103, 96, 61, 70, 79, 88, 89, 98, 107, 116,
-    97, 90, 115, 108, 69, 62, 87, 80, 63, 72, 77, 86, 91, 100, 105, 114, 113, 106, 99, 92, 85, 78, 71, 64,
-    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, -1, -1, -1, -1, -1, -1, -1,
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-};
-
 /* Packed rows of their factors, from ROW_BASE on; of none the row of zeros. */
 static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
     {
@@ -3814,6 +3805,18 @@ static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
         16, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17,
             17, 17, 17, 17,
     },
+};
+
+/* Features in the order of the sums, -1: none. */
+static __device__ const short slot_feature[FUSED_TILES * 64] = {
+    37, 40, 41, 44, 49, 52, 53, 56, 141, 144, 145, 148, 153, 156, 157, 160, 39, 38, 43, 42, 51, 50, 55, 54,
+    143, 142, 147, 146, 155, 154, 159, 158, 33, 36, 35, 34, 45, 48, 47, 46, 137, 140, 139, 138, 149, 152, 151, 150,
+    17, 22, 27, 32, 21, 18, 31, 28, 121, 126, 131, 136, 125, 122, 135, 132, 19, 24, 25, 30, 29, 26, 23, 20,
+    123, 128, 129, 134, 133, 130, 127, 124, 57, 66, 75, 84, 93, 102, 111, 120, 65, 58, 83, 76, 101, 94, 119, 112,
+    59, 68, 73, 82, 95, 104, 109, 118, 81, 74, 67, 60, 117, 110, 103, 96, 61, 70, 79, 88, 89, 98, 107, 116,
+    97, 90, 115, 108, 69, 62, 87, 80, 63, 72, 77, 86, 91, 100, 105, 114, 113, 106, 99, 92, 85, 78, 71, 64,
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 };
 
 /* A lane has two slots of a tile's 64, g and g + 8 of its warp's 16; sums c[tile][4n + 2i], c[tile][4n + 2i + 1] are
@@ -3888,22 +3891,6 @@ __device__ __forceinline__ void begin_sums(float (*c)[4 * ALL_TILES], const stru
     }
 }
 
-/* The second part of a total is left where copies are else, and added to the first. */
-__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
-{
-    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
-    if (own == 0)
-        barrier_wait(shared + COPY_BARRIERS, 0);
-#pragma unroll
-    for (int m = 0; m < GROUP_TILES; m++)
-        if (own > 0)
-            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
-        else
-            add_sums(c[m], place + m * ALL_TILES * 128);
-    if (own > 0)
-        barrier_arrive(shared + COPY_BARRIERS);
-}
-
 /* The final state goes to the caller, or to a launch that comes later: other blocks may still have to read
  * the initial state, which may lie where the final one goes. */
 __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const struct fpa_cuda_call &call,
@@ -3954,6 +3941,22 @@ __device__ __forceinline__ u64 value_operand(u32 values, u32 ones)
 }
 
 enum { NEXT_VALUES = 2048 / 16 - (2048 / 16 << 16) };
+
+/* The second part of a total is left where copies are else, and added to the first. */
+__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
+{
+    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
+    if (own == 0)
+        barrier_wait(shared + COPY_BARRIERS, 0);
+#pragma unroll
+    for (int m = 0; m < GROUP_TILES; m++)
+        if (own > 0)
+            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
+        else
+            add_sums(c[m], place + m * ALL_TILES * 128);
+    if (own > 0)
+        barrier_arrive(shared + COPY_BARRIERS);
+}
 
 /* What a lane of a warpgroup of keys knows of its features: rows, and the terms' weights. */
 struct fused_lane {

@@ -191,6 +191,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -372,6 +373,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -545,7 +547,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -648,6 +650,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     4608, /* fused_total */
     24, /* fused_vector */
     24, /* fused_value */
+    0, /* fused_unpadded */
     42, /* decode_features */
     8, /* decode_cluster */
     35200, /* decode_resident_least */
@@ -3287,12 +3290,12 @@ enum {
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers. */
-template <int blocks>
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
-    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
         fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
                     first + token < limit ? width - block * 8 : 0, false);
@@ -3682,21 +3685,6 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
 
 /* ---- fused_chunk: keys ---- */
 
-/* Features in the order of the sums, -1: none. */
-static __device__ const short slot_feature[FUSED_TILES * 64] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
-    24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
-    48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71,
-    72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95,
-    96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119,
-    120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142,
-        143,
-    144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166,
-        167,
-    168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
-        191,
-};
-
 /* Packed rows of their factors, from ROW_BASE on; of none the row of zeros. */
 static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
     {
@@ -3721,6 +3709,21 @@ static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
         0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7,
         0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7,
     },
+};
+
+/* Features in the order of the sums, -1: none. */
+static __device__ const short slot_feature[FUSED_TILES * 64] = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+    24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+    48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71,
+    72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95,
+    96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119,
+    120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142,
+        143,
+    144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166,
+        167,
+    168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
+        191,
 };
 
 /* A lane has two slots of a tile's 64, g and g + 8 of its warp's 16; sums c[tile][4n + 2i], c[tile][4n + 2i + 1] are
@@ -3795,22 +3798,6 @@ __device__ __forceinline__ void begin_sums(float (*c)[4 * ALL_TILES], const stru
     }
 }
 
-/* The second part of a total is left where copies are else, and added to the first. */
-__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
-{
-    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
-    if (own == 0)
-        barrier_wait(shared + COPY_BARRIERS, 0);
-#pragma unroll
-    for (int m = 0; m < GROUP_TILES; m++)
-        if (own > 0)
-            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
-        else
-            add_sums(c[m], place + m * ALL_TILES * 128);
-    if (own > 0)
-        barrier_arrive(shared + COPY_BARRIERS);
-}
-
 /* The final state goes to the caller, or to a launch that comes later: other blocks may still have to read
  * the initial state, which may lie where the final one goes. */
 __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const struct fpa_cuda_call &call,
@@ -3860,6 +3847,22 @@ __device__ __forceinline__ u64 value_operand(u32 values)
 }
 
 enum { NEXT_VALUES = 2048 / 16 };
+
+/* The second part of a total is left where copies are else, and added to the first. */
+__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
+{
+    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
+    if (own == 0)
+        barrier_wait(shared + COPY_BARRIERS, 0);
+#pragma unroll
+    for (int m = 0; m < GROUP_TILES; m++)
+        if (own > 0)
+            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
+        else
+            add_sums(c[m], place + m * ALL_TILES * 128);
+    if (own > 0)
+        barrier_arrive(shared + COPY_BARRIERS);
+}
 
 /* What a lane of a warpgroup of keys knows of its features: rows. */
 struct fused_lane {
