@@ -229,6 +229,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .query_tokens = back->query_tokens,
         .chunk_state_slices = plan->cuda.rows->slices,
         .backward_tokens = back->query_tokens,
+        .backward_both = back->coordinates,
         .backward_entries = back->entries,
         .backward_shared = count_numbers(plan->written, false),
         .backward_per_head = count_numbers(plan->written, true),

@@ -211,6 +211,7 @@ struct fpa_cuda_geometry {
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -222,7 +223,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 20
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -348,6 +349,7 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
+    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -580,7 +582,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    19, /* version */
+    20, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -649,6 +651,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* decode_resident_row */
     0, /* decode_resident_most */
     64, /* backward_tokens */
+    1, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -1681,20 +1684,17 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_QUERIES)
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
-gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call call,
-                                  const __grid_constant__ struct fpa_cuda_backward back)
+/* Number `item` of the blocks of queries. */
+__device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
+                                             u32 item)
 {
     const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
     const u32 group = (u32)(call.query_heads / call.heads);
-    const u32 item = blockIdx.x, place = item / blocks / group;
+    const u32 place = item / blocks / group;
     const struct key_head key = key_head_of(call, (u32)back.first_sequence + place);
     const i64 b = key.b, head = key.head;
     const i64 query_head = head * group + item / blocks % group;
-    /* the last queries of a chunk have the most keys: they start first */
-    const int length = (int)call.length, chunk_tokens = (int)call.chunk;
-    const int first = (blocks - 1 - item % blocks) * QUERY_TOKENS;
+    const int length = (int)call.length, chunk_tokens = (int)call.chunk, first = item % blocks * QUERY_TOKENS;
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
     const u32 shared = shared_address(), numbers = shared + 10240, outputs = shared + 11264, tile = shared + 12288;
@@ -1750,16 +1750,14 @@ gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call c
                                        + query_head * back.d_q_stride[2], back.d_q_stride[1],
                                          chunk_end - first, 0.176776695f, is_aligned(back.d_q, back.d_q_stride, D_IN));
 }
-#endif
 
-#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_KEYS)
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
-gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call,
-                               const __grid_constant__ struct fpa_cuda_backward back)
+/* Number `item` of the blocks of keys. */
+__device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
+                                          u32 item)
 {
     const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
     const u32 group = (u32)(call.query_heads / call.heads);
-    const u32 item = blockIdx.x, place = item / blocks;
+    const u32 place = item / blocks;
     const struct key_head key = key_head_of(call, (u32)back.first_sequence + place);
     const i64 b = key.b, head = key.head;
     const int length = (int)call.length, chunk_tokens = (int)call.chunk, first = item % blocks * QUERY_TOKENS;
@@ -1820,6 +1818,31 @@ gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call
                                                + (i64)first * back.d_v_stride[1] + head * back.d_v_stride[2],
                                                back.d_v_stride[1],
                                          chunk_end - first, 1.0f, is_aligned(back.d_v, back.d_v_stride, DV));
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_QUERIES)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call call,
+                                  const __grid_constant__ struct fpa_cuda_backward back)
+{
+    take_queries(call, back, blockIdx.x);
+}
+#endif
+
+/* Both sides of the same tokens by blocks that follow each other, so that one finds in the cache what the other has
+ * read. */
+#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_KEYS)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call,
+                               const __grid_constant__ struct fpa_cuda_backward back)
+{
+    const u32 sides = back.both_sides ? (u32)(call.query_heads / call.heads) + 1 : 1, item = blockIdx.x / sides;
+    const u32 member = blockIdx.x % sides;
+    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
+    if (member + 1 == sides)
+        take_keys(call, back, item);
+    else
+        take_queries(call, back, (item / blocks * (sides - 1) + member) * blocks + item % blocks);
 }
 #endif
 
