@@ -97,9 +97,10 @@ helper_objects  := $(call objects,$(helper_sources) $(openmp_sources))
 experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover variance fourier)
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
-long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper cuda_compile cuda_emulated cuda_emulated_backward \
-                   cuda_faults_backward cuda_compile_backward shipped cuda_emulated_fused cuda_emulated_lift cuda_emulated_window cuda_emulated_sequences \
-                   emit parity cuda_accepted bundle_cuda random mutation command_cuda properties)
+long_tests      := $(patsubst %,tests/test_%.c,cuda_compile_hopper cuda_emulated cuda_compile cuda_emulated_backward \
+                   cuda_faults_backward cuda_emulated_sequences cuda_emulated_edge cuda_faults cuda_emulated_fused cuda_emulated_lift \
+                   emit cuda_compile_backward parity cuda_emulated_window shipped cuda_accepted bundle_cuda random mutation command_cuda \
+                   properties cuda_sources)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 # Python cannot load a library that wants a sanitizer of its program.

@@ -63,27 +63,49 @@ static void add_word_before(item *it, const char *line, const char *end)
     add_name(it, from, end);
 }
 
-/* The word before the first parenthesis that is none of __launch_bounds__, before [ or = or ; of variables and types, or
- * behind `struct`, or behind #define. */
+static bool ends_with(const char *line, const char *end, const char *word)
+{
+    const size_t size = strlen(word);
+    return (size_t)(end - line) >= size && memcmp(end - size, word, size) == 0;
+}
+
+/* Where the first parenthesis, bracket, = or ; is that belongs to no attribute; else the line's end. */
+static const char *find_mark(const char *line, const char *end)
+{
+    const char *at = line;
+    for (; at < end && !strchr("([=;", *at); at++)
+        ;
+    while (at < end && *at == '(' &&
+           (ends_with(line, at, "__attribute__") || ends_with(line, at, "__launch_bounds__") ||
+            ends_with(line, at, "__align__"))) {
+        for (int depth = 0; at < end; at++) {
+            depth += (*at == '(') - (*at == ')');
+            if (depth == 0)
+                break;
+        }
+        for (; at < end && (*at == ')' || !strchr("([=;", *at)); at++)
+            ;
+    }
+    return at;
+}
+
+/* The word before the parenthesis of a function, before [ or = or ; of variables and types, or behind `struct`, or behind
+ * #define. */
 static void name_line(item *it, const char *line, size_t size)
 {
-    static const char bounds[] = "__launch_bounds__", define[] = "#define ";
-    const char *structure = memmem(line, size, "struct ", 7);
-    const char *open = memchr(line, '(', size), *variable = line + strcspn(line, "[=;\n");
+    static const char define[] = "#define ";
+    const char *structure = memmem(line, size, "struct ", 7), *end = line + size;
+    const char *mark = find_mark(line, end);
     if (strncmp(line, define, sizeof define - 1) == 0)
         add_word(it, line + sizeof define - 1);
     else if (!isalpha((unsigned char)*line) && *line != '_')
         return;
     else if (strncmp(line, "enum", 4) == 0)
         it->constants = true;
-    else if (structure && !open && memchr(line, '{', size))
+    else if (structure && !memchr(line, '(', size) && memchr(line, '{', size))
         add_word(it, structure + 7);
-    else if (open && open < variable) {
-        if (!memmem(line, (size_t)(open - line), bounds, sizeof bounds - 1))
-            add_word_before(it, line, open);
-    } else if (*variable != '\n' && variable < line + size) {
-        add_word_before(it, line, variable);
-    }
+    else if (mark < end)
+        add_word_before(it, line, mark);
 }
 
 static void name_item(item *it)

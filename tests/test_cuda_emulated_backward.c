@@ -95,7 +95,7 @@ static void of_no_tokens_the_state_gets_its_gradient(void **state)
         skip();
     snprintf(folder, sizeof folder, "%s/none", f->folder);
     mkdir(folder, 0700);
-    if (emulated_open(&emulated, f->source[head].code, facts->name, folder, f->folder, true, &error))
+    if (emulated_open(&emulated, f->source[head].code, NULL, facts->name, folder, &error))
         fail_msg("%s: %s", error.where, error.message);
     float *given = calloc((size_t)(HEADS * size), sizeof *given),
           *got = calloc((size_t)(HEADS * size), sizeof *got);

@@ -2,6 +2,8 @@
 #ifndef FPAC_TESTS_EMULATE_FAULT_PLACES_H
 #define FPAC_TESTS_EMULATE_FAULT_PLACES_H
 
+#include "../fault.h"
+
 /* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same, where keys
  * of a total are shared out, of coordinates as they lie, and of rows as they lie, by words and by boxes; of clusters, also where o has no place
  * of its own, and where coordinates are made; of one token; of tiles, and of panels, where queries read the state of all
@@ -44,6 +46,12 @@ enum fault_kind {
     TOO_EARLY,   /* a place is written again while it is read */
     NEVER_FREE,  /* a place is never given back */
     KINDS
+};
+
+struct emulated_fault {
+    enum fault_place place;
+    enum fault_kind kind;
+    struct fault fault;
 };
 
 #endif
