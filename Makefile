@@ -111,7 +111,7 @@ wrapped := malloc calloc realloc strdup strndup write fsync rename
 comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
-.PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack torch-test train \
+.PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack peer-wheels torch-test train \
         gpu-bench gpu-table results gallery experiments asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
         generated tidy format clean install uninstall install-check dist wheel wheel-check \
         fresh-check
@@ -250,8 +250,12 @@ gpu_tests := $(filter-out $(without_gpu),$(filter $(BUILD)/tests/test_cuda%,$(te
 gpu-test: $(BUILD)/fpac $(gpu_tests)
 	@FPAC=$(BUILD)/fpac tools/gpu-test.sh $(BUILD) $(gpu_tests)
 
-gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open $(BUILD)/bench_sequences $(BUILD)/wheel/libfpa.so
-	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open $(BUILD)/bench_sequences
+gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open $(BUILD)/bench_draft $(BUILD)/bench_sequences $(BUILD)/wheel/libfpa.so
+	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open $(BUILD)/bench_draft $(BUILD)/bench_sequences
+
+# Packages that fpac is measured beside, for such a machine: they go with what is packed.
+peer-wheels:
+	@PYTHON=$(PYTHON) tools/peer-wheels.sh $(BUILD)
 
 # With torch from PyPI, in build/torch; skipped, and said so, where that cannot be had.
 torch-test: $(BUILD)/fpac $(BUILD)/libfpa.so
@@ -336,6 +340,9 @@ results: $(BUILD)/fpac $(if $(filter open,$(results_parts)),$(BUILD)/bench_cuda_
 		$(if $(OLD),--old $(OLD)) $(if $(TARGET),--target $(TARGET))
 
 $(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal.a
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
+$(BUILD)/bench_draft: $(BUILD)/obj/bench/bench_draft.o $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 $(BUILD)/bench_sequences: $(BUILD)/obj/bench/bench_sequences.o $(BUILD)/internal.a

@@ -29,6 +29,9 @@ static const char *const fixed_heads[] = {
     "fewgated",      /* fused_packed, gate, ones beside values */
     "fewodd",        /* fused_packed whose o leaves without the copy engine */
     "fewhalf",       /* f16 */
+    "anyrows",       /* fused_rows, queries brought back */
+    "anyrowsgated",  /* fused_rows, gate, ones behind values, weights, f16 */
+    "anyrowsnarrow", /* fused_rows whose values take more room than its queries */
     "linear",        /* fused_coordinates, gate, portable state and read */
     "thin",          /* fused_coordinates */
     "float",         /* fused_panel and split_panel, f32 */

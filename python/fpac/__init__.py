@@ -6,6 +6,7 @@
 docs/python.md is the manual.
 """
 
+from .drafts import Accepted
 from .errors import (
     ArgumentTypeError,
     Code,
@@ -20,13 +21,15 @@ from .errors import (
     RefusedError,
     UnsupportedError,
 )
-from .explanation import Explanation
+from .explanation import Explanation, LayerExplanation
 from .heads import Head
+from .layers import Layer, join
 from .library import VERSION as __version__
 from .library import library_version
 from .opening import Verdict, head, load, load_bundle, verify
 
 __all__ = [
+    "Accepted",
     "ArgumentTypeError",
     "Code",
     "CompileError",
@@ -36,6 +39,8 @@ __all__ = [
     "FileError",
     "Head",
     "InvalidError",
+    "Layer",
+    "LayerExplanation",
     "LibraryError",
     "LoadError",
     "OutOfMemoryError",
@@ -44,6 +49,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "head",
+    "join",
     "library_version",
     "load",
     "load_bundle",

@@ -142,6 +142,16 @@ typedef struct fpa_tensors {
                                         pool up to date in place give pool and index twice */
 } fpa_tensors;
 
+/* Tokens of a draft at most, and of one that is accepted. */
+#define FPA_DRAFT_TOKENS 16
+
+/* What a state takes in of a draft: of sequence b its first count[b] tokens, none or all of T. */
+typedef struct fpa_accepted {
+    const DLTensor *count; /* [B], int32, where the others lie: 0 .. T */
+    const DLTensor *k, *v; /* [B, T, H, d], [B, T, H, dv]; T: 1 .. FPA_DRAFT_TOKENS */
+    const DLTensor *log_gate, *positions, *key_mask; /* of these tokens, as in fpa_tensors */
+} fpa_accepted;
+
 /* Operands of one backward pass, for a loss whose gradient in o is d_o: axes as in fpa_tensors, each gradient in shape and
  * type as its operand. Gradients that are NULL are not wanted, and not computed. */
 typedef struct fpa_gradient_tensors {
@@ -249,8 +259,113 @@ FPA_API fpa_status fpa_backward(const fpa_kernel *kernel, fpa_form form, const f
 FPA_API fpa_status fpa_step(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,
                             size_t workspace_size, fpa_error *error);
 
+/* Speculative decoding: several tokens a step, of which not all may stay. The queries of a draft see the state and, causally,
+ * the draft's own keys; the state stays as it is. Then the state takes in the first n tokens, n a number of each sequence that
+ * lies where the tensors do:
+ *
+ *     fpa_draft(q, k, v, o of T tokens; state_in)                     accepted NULL: the state is read only
+ *     fpa_accept(state_in, state_out; accepted: k, v of these, count) no q, k, v, o: the state is brought up to date
+ *
+ * Or both in one pass over the state, the acceptance of the draft before and then a draft that sees it:
+ *
+ *     fpa_draft(q, k, v, o; state_in, state_out; accepted: k, v of the draft before, count)
+ *
+ * with the same results. state_in NULL: zero. States may be in pools; a sequence whose state_out_index is -1 accepts nothing. On a
+ * GPU nobody looks at counts before the stream gets there: a captured graph is launched again with others; what is
+ * outside of 0 .. T is taken as the nearest of the two. On the CPU it is INVALID. Heads without a mask or with a window, and
+ * kernels of CUDA for heads that map q and k first, are UNSUPPORTED. tensors have no recent and no cu_seqlens; without accepted no
+ * state_out. The workspace: fpa_draft_workspace's, of either call. */
+FPA_API fpa_status fpa_draft_workspace(const fpa_kernel *kernel, const fpa_tensors *tensors,
+                                       const fpa_accepted *accepted, size_t *bytes, fpa_error *error);
+FPA_API fpa_status fpa_draft(const fpa_kernel *kernel, const fpa_tensors *tensors,
+                             const fpa_accepted *accepted, void *workspace, size_t workspace_size,
+                             fpa_error *error);
+FPA_API fpa_status fpa_accept(const fpa_kernel *kernel, const fpa_tensors *tensors,
+                              const fpa_accepted *accepted, void *workspace, size_t workspace_size,
+                              fpa_error *error);
+
 /* Unload. NULL is fine. No call on the kernel may be running. */
 FPA_API void fpa_close(fpa_kernel *kernel);
+
+/* Layers: heads that need not be alike, side by side along one axis, and computed by one call. On the CPU the threads of
+ * one team share the work of all heads; on a GPU the heads of each kind have a stream of their own, which forks from the
+ * caller's and joins it again. Results are, bit for bit, those of calls of the heads by themselves. */
+typedef struct fpa_layer fpa_layer;
+
+/* Some key/value heads of a layer that are alike. */
+typedef struct fpa_layer_part {
+    const fpa_description *head; /* of their kernel */
+    int first, heads;     /* which of the layer's key/value heads they are: first .. first + heads - 1 */
+    int64_t state_offset; /* element of a sequence's state at which theirs begin: [heads, state_elements] in
+                                    C order, with the state_elements of `head` */
+    int first_weight;     /* number of their first run-time matrix among the layer's */
+} fpa_layer_part;
+
+/* What a layer is; valid until fpa_close_layer. */
+typedef struct fpa_layer_description {
+    const char *name, *target, *dtype, *state_dtype; /* as in fpa_description, of all heads */
+    int device, d, dv;
+    int heads;                       /* H, key/value heads of all parts */
+    int gate, normalized, key_mask;  /* 1: of some heads at least */
+    int positions;                   /* numbers of a token's position; 0: no head takes any */
+    int window;                      /* the longest of its heads; 0: none has one */
+    int backward;                    /* 1: opened with gradients */
+    int64_t state_elements;          /* S, of one sequence: the states of all heads */
+    int weight_count;                /* run-time matrices of all parts, one part's behind the other's */
+    const char *const *weight_names; /* "HEAD.NAME"; of the second part of a head "HEAD@2.NAME" and so on */
+    int part_count;
+    const fpa_layer_part *parts; /* [part_count], in the order of the heads' axis */
+} fpa_layer_description;
+
+/* Open a layer of a Lua spec file with the kernels of its heads, each as fpa_open does: equal heads once. layer NULL: the
+ * file's only one. Not in libfpa-run. Errors: those of fpa_open. */
+FPA_API fpa_status fpa_open_layer(const char *spec, const char *layer, const fpa_options *options,
+                                  fpa_layer **opened, fpa_error *error);
+/* The same from spec text in memory, as fpa_open_text. Not in libfpa-run. */
+FPA_API fpa_status fpa_open_layer_text(const char *name, const char *text, const char *layer,
+                                       const fpa_options *options, fpa_layer **opened, fpa_error *error);
+
+/* A layer of kernels that are open already, of a bundle say: heads[i] key/value heads of kernels[i], `count` parts, at most
+ * 64. The kernels stay the caller's, and open while the layer is. INVALID: widths, dtypes, numbers of positions, targets or
+ * devices that differ, numbers of heads that are not 1 to 65536 or not those of a head's constants; LOAD: a module of an
+ * older version of fpac. */
+FPA_API fpa_status fpa_join_layer(const char *name, const fpa_kernel *const *kernels, const int *heads,
+                                  int count, fpa_layer **joined, fpa_error *error);
+
+/* Of no layer (NULL): NULL. */
+FPA_API const fpa_layer_description *fpa_describe_layer(const fpa_layer *layer);
+
+/* fpa_workspace_size, fpa_forward and fpa_step of a layer, with the same guarantees. Tensors are those of one head, where
+ * the axes Hq and H are all heads: H as described, Hq a multiple of it, so that each head has equally many query heads.
+ * What differs:
+ *     state_in, state_out  [B, S]; pools [slots, S]: the last axis contiguous, the other as it may be
+ *     log_gate, positions, key_mask  needed where some head takes them; those that do not leave them alone
+ *     den                  written for heads with a normaliser; what belongs to others stays as it is
+ *     weights              those of the parts, one behind the other; one a head: a leading axis of the part's heads
+ *     recent               without windows: of all heads. Of a layer in which some heads have one: tokens before q's first
+ *                          that k, v and all others with tokens have. Each head takes the newest of them that its own window
+ *                          may reach, w - 1; those without a window have them in their state, and take none
+ * A form other than AUTO is every head's (UNSUPPORTED where one lacks it); with AUTO each takes its own. On a GPU calls on one
+ * layer from several threads put their launches in one after the other; while its streams belong to a capture that has not
+ * ended, calls on other streams compute the parts one behind the other in their own. */
+FPA_API fpa_status fpa_layer_workspace_size(const fpa_layer *layer, fpa_form form, const fpa_tensors *tensors,
+                                            size_t *bytes, fpa_error *error);
+FPA_API fpa_status fpa_layer_forward(const fpa_layer *layer, fpa_form form, const fpa_tensors *tensors,
+                                     void *workspace, size_t workspace_size, fpa_error *error);
+FPA_API fpa_status fpa_layer_step(const fpa_layer *layer, const fpa_tensors *tensors, void *workspace,
+                                  size_t workspace_size, fpa_error *error);
+
+/* Gradients of a layer that was opened with options.backward, as fpa_backward with tensors as above; parts are computed one
+ * behind the other. What d_log_gate has of heads without a gate stays as it is. UNSUPPORTED: a head of it was opened without gradients. */
+FPA_API fpa_status fpa_layer_backward_workspace(const fpa_layer *layer, fpa_form form,
+                                                const fpa_gradient_tensors *tensors, size_t *bytes,
+                                                fpa_error *error);
+FPA_API fpa_status fpa_layer_backward(const fpa_layer *layer, fpa_form form,
+                                      const fpa_gradient_tensors *tensors, void *workspace,
+                                      size_t workspace_size, fpa_error *error);
+
+/* Unload, with the kernels that it opened. NULL is fine. No call on the layer may be running. */
+FPA_API void fpa_close_layer(fpa_layer *layer);
 
 #ifdef __cplusplus
 }

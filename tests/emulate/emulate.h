@@ -112,6 +112,7 @@ struct copy {
     u32 bytes, barrier, shared; /* barrier: 0 none; shared: address of the source there */
     bool more;                  /* the next one belongs to it */
     std::vector<char> read;     /* what somebody waited to be read, and is not written yet */
+    u32 arrives;                /* barrier at which it arrives, behind all that belongs to it; 0: none */
 };
 
 struct thread {
@@ -369,7 +370,10 @@ static void finish_phase(barrier &b)
 
 static void perform(const copy &c)
 {
-    if (!c.read.empty())
+    if (c.arrives) {
+        barrier_at(c.arrives).pending--;
+        finish_phase(barrier_at(c.arrives));
+    } else if (!c.read.empty())
         memcpy(c.to, c.read.data(), c.bytes);
     else if (c.from)
         memcpy(c.to, c.from, c.bytes);

@@ -9,6 +9,7 @@
 
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/launch_backward.h"
+#include "runtime/cuda/launch_draft.h"
 #include "machine/cuda_slices.h"
 #include "runtime/c/process.h"
 #include "../scratch.h"
@@ -239,6 +240,10 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
         if (cuda_resident_bytes(&cuda->geometry, blocks) <= cuda->geometry.decode_resident_most)
             cuda->room.decode_resident_clusters[blocks] = 1000;
     emulated->module.decodes_recent = cuda->geometry.kernel[CUDA_DECODE_RECENT].threads > 0;
+    if (cuda->geometry.kernel[CUDA_DECODE_DRAFT].threads) {
+        emulated->module.draft_workspace = cuda_draft_workspace;
+        emulated->module.draft = cuda_draft;
+    }
     for (int i = 0; i < FPA_CUDA_KERNELS; i++) {
         snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, cuda_kernel_names[i]);
         emulated->kernels[i] = (emulated_kernel){emulated, dlsym(emulated->library, symbol)};

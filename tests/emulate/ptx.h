@@ -255,12 +255,16 @@ static inline void ptx_cp_async_cg_shared_global(emulate::u32 to, const void *fr
                                                  emulate::u32 read = 16)
 {
     using namespace emulate;
-    if (bytes != 16 || (read != 0 && read != 16) || (uintptr_t)from % 16)
+    if (bytes != 16 || read > 16 || (uintptr_t)from % 16)
         stop("cp.async of %u bytes, %u read, from %p", bytes, read, from);
-    const copy c = {at(to, bytes), read ? from : NULL, bytes, 0, 0};
+    copy c = {at(to, bytes), read ? from : NULL, bytes, 0, 0};
+    if (read > 0 && read < bytes) {
+        c.read.assign((const char *)from, (const char *)from + read);
+        c.read.resize(bytes);
+    }
     note_write(to, bytes);
     if (late_copies)
-        threads[current].open.push_back(c);
+        threads[current].open.push_back(std::move(c));
     else
         perform(c);
 }
@@ -278,6 +282,26 @@ static inline void ptx_cp_async_wait_group(int pending)
 }
 
 /* ---- barriers in shared memory, bulk copies ---- */
+
+/* The thread arrives when what it has begun to copy is there: late, when nobody can do anything else. */
+static inline void ptx_cp_async_mbarrier_arrive_noinc_shared__cta_b64(emulate::u32 address)
+{
+    using namespace emulate;
+    thread &t = threads[current];
+    barrier_at(address);
+    if (!t.copies.empty())
+        stop("cp.async.mbarrier.arrive behind groups of copies that are on their way");
+    for (copy &c : t.open) {
+        c.more = true;
+        blocks[rank].on_their_way.push_back(std::move(c));
+    }
+    t.open.clear();
+    const copy last = {NULL, NULL, 0, 0, 0, false, {}, address};
+    if (late_copies)
+        blocks[rank].on_their_way.push_back(last);
+    else
+        perform(last);
+}
 
 static inline void ptx_mbarrier_init_shared__cta_b64(emulate::u32 address, int count)
 {

@@ -23,6 +23,7 @@ typedef struct emulated_call {
 /* Numbers of calls, from which on others of their kind follow. */
 enum {
     TOKEN_CALL = 1,
+    HEADS_CALL = 6, /* of several heads */
     LONG_CALL = 12, /* by segments; the next: by one */
     TOTALS_CALL = 16,
     THREADS_CALL = 18,
