@@ -77,7 +77,7 @@ static bool find_features(const fpa_plan *plan, fpa_fused_rows *rows)
 
 /* ---- warpgroups ---- */
 
-/* Of 512 registers for a thread of each of four warpgroups. */
+/* Of 512 registers for a thread of each of four warpgroups: who fetches has what sums of keys do not need. */
 static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const int tiles = (int)divide_up(in->plan->features, 64), sums = 4 * in->columns->all;
@@ -85,9 +85,10 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     rows->key_groups = one ? 1 : 2;
     rows->query_groups = 3 - rows->key_groups;
     rows->key_tiles = (tiles + rows->key_groups - 1) / rows->key_groups;
-    rows->fetch_registers = 56;
     rows->query_registers = one ? 136 : 120;
-    rows->key_registers = one ? 184 : 168;
+    rows->key_registers = one && sums * tiles > MOST_SUMS_OF_TWO ? 184 : 168;
+    rows->fetch_registers =
+        512 - rows->key_groups * rows->key_registers - rows->query_groups * rows->query_registers;
     rows->slots = 64 * rows->key_groups * rows->key_tiles;
     return one || sums * rows->key_tiles <= MOST_SUMS_OF_TWO;
 }

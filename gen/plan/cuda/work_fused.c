@@ -127,11 +127,12 @@ static int row_lanes(int words)
     return words > 16 ? 32 : words > 8 ? 16 : words > 4 ? 8 : 4;
 }
 
-/* Rows of so many operands that begin at any address, 16 tokens: words are copied by 10 instructions, read twice and stored by 45 more. */
+/* Rows of so many operands that begin at any address, 16 tokens: a word is copied by 10 instructions of a warp that has a row or more of them,
+ * and read and stored by 20 more of one that has one of each of 32 rows. */
 static void add_words(int operands, int words, struct fpa_cuda_work *step)
 {
-    step->shared += operands * 6 * words;
-    step->instructions += operands * 55 * row_lanes(words) / 2;
+    step->shared += operands * 4 * words;
+    step->instructions += operands * (5 * row_lanes(words) + 10 * words);
 }
 
 /* Rows as they lie, for 16 tokens and a block of columns. Shared memory: values of keys' products, keys' rows, copies that are
