@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 #include "command.h"
+#include "head/layer.h"
 
 static int find_index(const fpa_head_list *list, const fpa_head *head)
 {
@@ -39,8 +40,8 @@ static fpa_status find_range(const fpa_head_list *list, const char *name, const 
     return FPA_OK;
 }
 
-fpa_status select_heads(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
-                        int *first, int *end, fpa_error *error)
+static fpa_status select_range(const char *spec, const char *name, bool layers, const char *dtype,
+                               fpa_head_list *list, int *first, int *end, fpa_error *error)
 {
     fpa_dtype stored = FPA_F32;
     fpa_status status = dtype ? select_dtype(dtype, &stored, error) : FPA_OK;
@@ -50,10 +51,25 @@ fpa_status select_heads(const char *spec, const char *name, const char *dtype, f
         return status;
     if (dtype)
         store_heads_as(stored, list);
-    status = find_range(list, name, spec, first, end, error);
+    if (layers && name && layer_find(list, name))
+        *first = *end = 0;
+    else
+        status = find_range(list, name, spec, first, end, error);
     if (status)
         head_list_free(list);
     return status;
+}
+
+fpa_status select_heads(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
+                        int *first, int *end, fpa_error *error)
+{
+    return select_range(spec, name, false, dtype, list, first, end, error);
+}
+
+fpa_status select_with_layers(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
+                              int *first, int *end, fpa_error *error)
+{
+    return select_range(spec, name, true, dtype, list, first, end, error);
 }
 
 const char target_help[] = "c[:ISA] or cuda[:sm_NN] (fpac list); c, cuda: the best here";

@@ -63,6 +63,10 @@ void progress_end(void); /* wipe it */
 fpa_status select_heads(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
                         int *first, int *end, fpa_error *error);
 
+/* The same, where name may be a layer's, which is the caller's to find: *first and *end are equal then. */
+fpa_status select_with_layers(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
+                              int *first, int *end, fpa_error *error);
+
 /* The target by name, to write code for: NULL or "c": the best that this machine runs; "cuda": the
  * best for the GPU here, DEVICE without one. Unknown: INVALID with the list. */
 fpa_status select_target(const char *name, const fpa_target **target, fpa_error *error);

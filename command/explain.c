@@ -16,6 +16,7 @@
 #include "json.h"
 #include "options.h"
 #include "plain_text.h"
+#include "show_layer.h"
 
 typedef struct explain_options {
     const char *head, *target, *dtype, *mechanism, *dump;
@@ -393,20 +394,27 @@ static fpa_status explain_spec(const char *spec, explain_options *options, int *
     if (!status)
         status = select_gpu(options->call.gpu_name, target, &options->call.machine.gpu, error);
     if (!status)
-        status = select_heads(spec, options->head, options->dtype, &list, &first, &end, error);
+        status = select_with_layers(spec, options->head, options->dtype, &list, &first, &end, error);
     if (status)
         return status;
     if (options->json)
         json_array(&json, NULL);
-    for (int i = first; i < end && !status; i++) {
-        if (i > first && !options->json)
+    const bool whole = first == end; /* a layer is named: its heads are explained */
+    bool more = false;
+    for (int i = whole ? 0 : first; i < (whole ? list.count : end) && !status; i++) {
+        if (whole && !is_of_layer(&list, options->head, i))
+            continue;
+        if (more && !options->json)
             putchar('\n');
+        more = true;
         status = explain_head(list.heads[i], target, options, &json, error);
-        if (status == FPA_UNSUPPORTED && end - first > 1) {
+        if (status == FPA_UNSUPPORTED && end - first != 1) {
             *code = report(error);
             status = FPA_OK;
         }
     }
+    if (!status && !options->dump)
+        show_layers(&list, options->head, options->json ? &json : NULL);
     if (options->json)
         json_close(&json);
     head_list_free(&list);
@@ -417,7 +425,7 @@ int command_explain(int count, char **arguments)
 {
     explain_options options = {.call = {.form = "auto", .batch = 1, .heads = 1, .machine.threads = 1}};
     const fpa_option table[] = {
-        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of the file", 0, 0},
+        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head, or layer, of the file", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET",
          "plan for c[:ISA] or cuda:sm_NN (fpac list); c: the best here", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},

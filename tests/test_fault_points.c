@@ -162,7 +162,7 @@ static void a_fault_at_an_unknown_point_is_none(void **state)
 static void a_fault_that_changes_nothing_is_none(void **state)
 {
     (void)state;
-    refuse("key_head", "        u.h = u.query_head / group_of(a);", "c:sse2", "changes nothing");
+    refuse("key_head", "    u.h = u.query_head / group_of(a);", "c:sse2", "changes nothing");
     refuse("tile_suffix", NULL, "c:sse2", "changes nothing"); /* a point of CUDA kernels */
     refuse("token_decay", NULL, "c:sse2", "changes nothing"); /* of gates, which the head has not */
 }

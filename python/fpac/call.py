@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from . import abi
 from .errors import Code, InvalidError
 from .kinds import INDICES, Array, Kind, Layout, check_dtype, in_c_order
-from .library import Kernel, check, library
+from .library import Kernel, check
 
 # What becomes of the state.
 STATE_DROPPED = 0  # it is not wanted
@@ -41,7 +41,7 @@ _NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask", *INDICES)
 class Widths:
     """What results and checks need to know of a head."""
 
-    __slots__ = ("name", "dtype", "state_dtype", "dv", "state_elements", "normalized", "backward")
+    __slots__ = ("name", "dtype", "state_dtype", "dv", "state_elements", "normalized", "backward", "layer")
 
     def __init__(
         self,
@@ -52,10 +52,16 @@ class Widths:
         state_elements: int,
         normalized: bool = False,
         backward: bool = False,
+        layer: bool = False,
     ) -> None:
         self.name, self.dtype, self.state_dtype = name, dtype, state_dtype
         self.dv, self.state_elements = dv, state_elements
         self.normalized, self.backward = normalized, backward  # backward: it was opened with gradients
+        self.layer = layer  # of several heads: state_elements are of all of them
+
+    def state_axes(self, heads: int) -> tuple[int, ...]:
+        """Of one sequence's state."""
+        return (self.state_elements,) if self.layer else (heads, self.state_elements)
 
 
 class Operands(NamedTuple):
@@ -144,7 +150,7 @@ class Prepared:
     def __init__(self, kernel: Kernel, widths: Widths, kind: Kind, operands: Operands) -> None:
         self.kernel, self.widths, self.form = kernel, widths, operands.form
         self.tensors, self.error = abi.Tensors(recent=operands.recent, max_length=operands.max_length), abi.ErrorText()
-        self.forward, self.kernel_at = library().fpa_forward, kernel.address
+        self.forward, self.kernel_at = kernel.forward, kernel.address
         self.tensors_at, self.error_at = addressof(self.tensors), addressof(self.error)
         layouts = {name: kind.layout(name, array) for name, array in operands.arrays()}
         self._check_dtypes(layouts)
@@ -196,7 +202,7 @@ class Prepared:
         if with_state:
             given = layouts.get("state")
             sequences = layouts["cu_seqlens"].shape[0] - 1 if "cu_seqlens" in layouts else k.shape[0]
-            shape = (sequences, *(given.shape[1:] if given else (k.shape[2], widths.state_elements)))
+            shape = (sequences, *(given.shape[1:] if given else widths.state_axes(k.shape[2])))
             self.state_layout = in_c_order(k, widths.state_dtype, shape)
             self.state_out = make_tensor(self.state_layout)
         self._point()
@@ -206,9 +212,7 @@ class Prepared:
     def ask_size(self) -> None:
         """How large a workspace has to be, with as many threads as OpenMP would use now."""
         size = c_size_t()
-        status = library().fpa_workspace_size(
-            self.kernel_at, self.form, self.tensors_at, byref(size), byref(self.error)
-        )
+        status = self.kernel.size(self.kernel_at, self.form, self.tensors_at, byref(size), byref(self.error))
         check(status, self.error)
         self.size: int = size.value
 

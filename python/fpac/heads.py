@@ -35,6 +35,8 @@ class Head:
     but two, of weights all). Heads may be called from several threads at once.
     """
 
+    _about: Any
+
     def __init__(self, kernel: Kernel) -> None:
         about = explain(library().fpa_describe(kernel.address).contents)
         widths = Widths(
@@ -236,7 +238,7 @@ class Head:
         taken = kind.take("k", k)
         if len(taken.shape) != 4:
             raise InvalidError("k", f"has {len(taken.shape)} axes, but 4 are needed")
-        shape = (taken.shape[0], taken.shape[2], about.state_elements)
+        shape = (taken.shape[0], *self._calls.widths.state_axes(taken.shape[2]))
         return kind.give(kind.zeros(shape, about.state_dtype, taken), k)
 
     def _run_saving(
@@ -253,7 +255,7 @@ class Head:
     ) -> tuple[Any, ...]:
         if recent:
             raise InvalidError("recent", "is for decoding, which has no gradients")
-        if self._about.backward_verdict is None:
+        if not self._calls.widths.backward:
             raise UnsupportedError(self.name, "was opened without gradients: open it with backward=True")
         kind = kind_of("k", k)
         taken = self._take(kind, q, k, v, log_gate, weights, state, form, 0, STATE_DROPPED)
