@@ -704,7 +704,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 192, 4096 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_draft */
+        { { 0, 0, 0, 0 }, { 0, 0, 384, 4096 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
@@ -4884,6 +4884,7 @@ gated_linear_d32_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
                                                  accepted) : 1.0f;
     }
     __syncthreads();
+    step_ask_tables<0>(task);
     /* where nothing is accepted and the state stays where it is, it is read only */
     const state_element *from = states.in;
     state_element *to = draft.accepted > 0 || states.in != states.out ? states.out : nullptr;
@@ -4906,10 +4907,9 @@ gated_linear_d32_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
         draft_finish(call, task, draft);
         if (draft.first + draft.count >= queries)
             return;
-        if (to) { /* the next pass reads what this one wrote */
+        if (to) /* the next pass reads what this one wrote */
             from = to;
-            to = nullptr;
-        }
+        to = nullptr;
         __syncthreads();
         if (threadIdx.x == 0) {
             draft.accepted = draft.padded = 0;

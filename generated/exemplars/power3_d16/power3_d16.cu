@@ -694,7 +694,7 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 122880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 122880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 61440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_draft */
+        { { 0, 0, 0, 0 }, { 0, 0, 5760, 61440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
@@ -3193,6 +3193,7 @@ power3_d16_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
         draft = {accepted, (accepted + 3) / 4 * 4, 0, queries < DRAFT_QUERIES ? queries : (int)DRAFT_QUERIES};
     }
     __syncthreads();
+    step_ask_tables<0>(task);
     /* where nothing is accepted and the state stays where it is, it is read only */
     const state_element *from = states.in;
     state_element *to = draft.accepted > 0 || states.in != states.out ? states.out : nullptr;
@@ -3215,10 +3216,9 @@ power3_d16_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
         draft_finish(call, task, draft);
         if (draft.first + draft.count >= queries)
             return;
-        if (to) { /* the next pass reads what this one wrote */
+        if (to) /* the next pass reads what this one wrote */
             from = to;
-            to = nullptr;
-        }
+        to = nullptr;
         __syncthreads();
         if (threadIdx.x == 0) {
             draft.accepted = draft.padded = 0;
