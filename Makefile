@@ -97,9 +97,10 @@ helper_objects  := $(call objects,$(helper_sources) $(openmp_sources))
 experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover variance fourier)
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
-long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper cuda_compile cuda_emulated cuda_emulated_backward \
-                   cuda_faults_backward cuda_compile_backward shipped cuda_emulated_fused cuda_emulated_lift cuda_emulated_window cuda_emulated_sequences \
-                   emit parity cuda_accepted bundle_cuda random mutation command_cuda properties)
+long_tests      := $(patsubst %,tests/test_%.c,cuda_compile_hopper cuda_emulated cuda_compile cuda_emulated_backward \
+                   cuda_faults_backward cuda_emulated_sequences cuda_emulated_edge cuda_faults cuda_emulated_fused cuda_emulated_lift \
+                   emit cuda_compile_backward parity cuda_emulated_window shipped cuda_accepted bundle_cuda random mutation command_cuda \
+                   properties cuda_sources)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 # Python cannot load a library that wants a sanitizer of its program.
@@ -111,7 +112,7 @@ wrapped := malloc calloc realloc strdup strndup write fsync rename
 comma := ,
 $(BUILD)/tests/test_faults: ldflags += $(addprefix -Wl$(comma)--wrap=,$(wrapped))
 
-.PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack torch-test train \
+.PHONY: all demo demo-run test test-all check smoke smoke-run coverage format-check docs-check gpu-test gpu-pack peer-wheels torch-test train \
         gpu-bench gpu-table results gallery experiments asan ubsan tsan tsan-run fuzz fuzz-run torture torture-fuzzers bench \
         generated tidy format clean install uninstall install-check dist wheel wheel-check \
         fresh-check
@@ -252,6 +253,10 @@ gpu-test: $(BUILD)/fpac $(gpu_tests)
 
 gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open $(BUILD)/bench_draft $(BUILD)/bench_sequences $(BUILD)/wheel/libfpa.so
 	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open $(BUILD)/bench_draft $(BUILD)/bench_sequences
+
+# Packages that fpac is measured beside, for such a machine: they go with what is packed.
+peer-wheels:
+	@PYTHON=$(PYTHON) tools/peer-wheels.sh $(BUILD)
 
 # With torch from PyPI, in build/torch; skipped, and said so, where that cannot be had.
 torch-test: $(BUILD)/fpac $(BUILD)/libfpa.so

@@ -132,12 +132,14 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -149,7 +151,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 20
+#define FPA_CUDA_VERSION 21
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -280,6 +282,7 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
+    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -312,6 +315,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include "bench.h"
 #include "bench_backward.h"
 #include "bench_candidates.h"
+#include "bench_layer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -175,13 +176,42 @@ static fpa_status bench_all_gradients(const bench *b, fpa_head **heads, int coun
     return status;
 }
 
+/* Layers have one kind of line; what asks for others is of heads. */
+static bool is_of_heads(const bench_options *options)
+{
+    return options->backward || options->candidates || options->breakdown || options->recent || options->tsv;
+}
+
+static fpa_status bench_layers(const bench *b, const fpa_head_list *list, int *code, fpa_error *error)
+{
+    const bench_job job = {b->options, &b->open_options, b->target, &b->load, b->json, b->tsv};
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < list->layer_count && !status; i++) {
+        const fpa_layer_spec *layer = &list->layers[i];
+        const bool named = b->options->head && strcmp(b->options->head, layer->name) == 0;
+        if (named && is_of_heads(b->options))
+            return fail(error, FPA_INVALID, "--head",
+                        "%s is a layer, which has no --backward, --candidates, --breakdown, --recent, --tsv",
+                        layer->name);
+        if (named || (!b->options->head && !is_of_heads(b->options)))
+            status = pass_over(b, layer->name, bench_layer(&job, list, layer, error), error, code);
+    }
+    return status;
+}
+
 static fpa_status bench_spec(bench *b, const char *spec, int *code, fpa_error *error)
 {
     fpa_head_list list = {0};
     int first, end;
-    fpa_status status = select_heads(spec, b->options->head, b->options->dtype, &list, &first, &end, error);
+    fpa_status status =
+        select_with_layers(spec, b->options->head, b->options->dtype, &list, &first, &end, error);
     if (status)
         return status;
+    status = bench_layers(b, &list, code, error);
+    if (status || first == end) {
+        head_list_free(&list);
+        return status;
+    }
     if (b->options->backward)
         status = bench_all_gradients(b, list.heads + first, end - first, code, error);
     else
@@ -308,10 +338,11 @@ int command_bench(int count, char **arguments)
 {
     bench_options options = {.form = "auto", .length = 4096, .batch = 1, .heads = 1};
     const fpa_option table[] = {
-        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of the file", 0, 0},
+        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head, or layer, of the file", 0, 0},
         {"--length", OPTION_COUNT, &options.length, "N", "tokens a sequence (4096)", 1, (int64_t)1 << 32},
         {"--batch", OPTION_COUNT, &options.batch, "N", "sequences (1)", 1, 1 << 20},
-        {"--heads", OPTION_COUNT, &options.heads, "N", "heads of q, k, v and o (1)", 1, 1 << 16},
+        {"--heads", OPTION_COUNT, &options.heads, "N", "heads of q, k, v and o (1); a layer has its own", 1,
+         1 << 16},
         {"--form", OPTION_TEXT, &options.form, "FORM", "auto, parallel, chunked or recurrent", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--threads", OPTION_COUNT, &options.threads, "N", "OpenMP threads (OMP_NUM_THREADS, else all)", 1,

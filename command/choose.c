@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 #include "command.h"
+#include "head/layer.h"
 
 static int find_index(const fpa_head_list *list, const fpa_head *head)
 {
@@ -39,8 +40,8 @@ static fpa_status find_range(const fpa_head_list *list, const char *name, const 
     return FPA_OK;
 }
 
-fpa_status select_heads(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
-                        int *first, int *end, fpa_error *error)
+static fpa_status select_range(const char *spec, const char *name, bool layers, const char *dtype,
+                               fpa_head_list *list, int *first, int *end, fpa_error *error)
 {
     fpa_dtype stored = FPA_F32;
     fpa_status status = dtype ? select_dtype(dtype, &stored, error) : FPA_OK;
@@ -50,10 +51,25 @@ fpa_status select_heads(const char *spec, const char *name, const char *dtype, f
         return status;
     if (dtype)
         store_heads_as(stored, list);
-    status = find_range(list, name, spec, first, end, error);
+    if (layers && name && layer_find(list, name))
+        *first = *end = 0;
+    else
+        status = find_range(list, name, spec, first, end, error);
     if (status)
         head_list_free(list);
     return status;
+}
+
+fpa_status select_heads(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
+                        int *first, int *end, fpa_error *error)
+{
+    return select_range(spec, name, false, dtype, list, first, end, error);
+}
+
+fpa_status select_with_layers(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
+                              int *first, int *end, fpa_error *error)
+{
+    return select_range(spec, name, true, dtype, list, first, end, error);
 }
 
 const char target_help[] = "c[:ISA] or cuda[:sm_NN] (fpac list); c, cuda: the best here";
@@ -103,6 +119,21 @@ fpa_status select_target(const char *name, const fpa_target **target, fpa_error 
     else
         *target = target_find(name);
     return *target ? FPA_OK : unknown_target(name ? name : "c", error);
+}
+
+fpa_status select_gpu(const char *name, const fpa_target *target, const fpa_gpu **gpu, fpa_error *error)
+{
+    enum { MOST = 32 };
+    const char *names[MOST + 1] = {NULL};
+    *gpu = NULL;
+    if (!name)
+        return FPA_OK;
+    if (target->backend != BACKEND_CUDA)
+        return fail(error, FPA_INVALID, "--gpu", "names a GPU, but target %s runs on the CPU", target->name);
+    *gpu = gpu_find(name);
+    for (int i = 0; i < MOST && i < gpu_count(); i++)
+        names[i] = gpu_at(i)->name;
+    return *gpu ? FPA_OK : fail_unknown(error, "--gpu", name, "GPU of the table", names);
 }
 
 fpa_status select_backend(const char *name, const fpa_backend **backend, fpa_error *error)

@@ -3,7 +3,7 @@
 #define FPAC_COMMAND_H
 
 #include "gen/gen.h"
-#include "machine/target.h"
+#include "machine/gpu.h"
 #include "runtime/backend.h"
 
 /* Exit codes, part of the command's contract. */
@@ -63,9 +63,16 @@ void progress_end(void); /* wipe it */
 fpa_status select_heads(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
                         int *first, int *end, fpa_error *error);
 
+/* The same, where name may be a layer's, which is the caller's to find: *first and *end are equal then. */
+fpa_status select_with_layers(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
+                              int *first, int *end, fpa_error *error);
+
 /* The target by name, to write code for: NULL or "c": the best that this machine runs; "cuda": the
  * best for the GPU here, DEVICE without one. Unknown: INVALID with the list. */
 fpa_status select_target(const char *name, const fpa_target **target, fpa_error *error);
+
+/* A row of the table of GPUs by its name, for a target of theirs; name NULL: NULL, the target's usual one. */
+fpa_status select_gpu(const char *name, const fpa_target *target, const fpa_gpu **gpu, fpa_error *error);
 
 /* The back end of a target; NULL: "c". Unknown: INVALID with the list. */
 fpa_status select_backend(const char *name, const fpa_backend **backend, fpa_error *error);

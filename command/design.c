@@ -305,22 +305,12 @@ static fpa_status select_normalize(const char *name, fpa_normalize *kind, fpa_er
 }
 
 /* The GPU that is named, or the one that is measured; else the target's. */
-static fpa_status select_gpu(design_request *request, fpa_error *error)
+static fpa_status select_machine(design_request *request, fpa_error *error)
 {
-    enum { MOST = 32 };
-    const char *names[MOST + 1] = {NULL};
     request->machine.threads = (int)request->threads;
-    if (request->gpu_name && request->target->backend != BACKEND_CUDA)
-        return fail(error, FPA_INVALID, "--gpu", "names a GPU, but target %s runs on the CPU",
-                    request->target->name);
-    if (request->gpu_name && !(request->machine.gpu = gpu_find(request->gpu_name))) {
-        for (int i = 0; i < MOST && i < gpu_count(); i++)
-            names[i] = gpu_at(i)->name;
-        return fail_unknown(error, "--gpu", request->gpu_name, "GPU of the table", names);
-    }
     if (request->measured && !request->gpu_name && request->target->backend == BACKEND_CUDA)
         return device_row((int)request->device, &request->machine.gpu, error);
-    return FPA_OK;
+    return select_gpu(request->gpu_name, request->target, &request->machine.gpu, error);
 }
 
 static fpa_status complete(design_request *request, fpa_error *error)
@@ -336,7 +326,7 @@ static fpa_status complete(design_request *request, fpa_error *error)
         status = request->measured ? select_running(&options, &backend, &request->target, error)
                                    : select_target(request->target_name, &request->target, error);
     if (!status)
-        status = select_gpu(request, error);
+        status = select_machine(request, error);
     if (request->dv == 0)
         request->dv = request->d;
     return status;

@@ -16,6 +16,7 @@
 #include "json.h"
 #include "options.h"
 #include "plain_text.h"
+#include "show_layer.h"
 
 typedef struct explain_options {
     const char *head, *target, *dtype, *mechanism, *dump;
@@ -383,7 +384,7 @@ static fpa_status explain_head(const fpa_head *head, const fpa_target *target, c
 }
 
 /* A head that the target does not serve does not stop the others: *code tells. */
-static fpa_status explain_spec(const char *spec, const explain_options *options, int *code, fpa_error *error)
+static fpa_status explain_spec(const char *spec, explain_options *options, int *code, fpa_error *error)
 {
     fpa_head_list list = {0};
     const fpa_target *target;
@@ -391,20 +392,29 @@ static fpa_status explain_spec(const char *spec, const explain_options *options,
     fpa_json json = {.out = stdout};
     fpa_status status = select_target(options->target, &target, error);
     if (!status)
-        status = select_heads(spec, options->head, options->dtype, &list, &first, &end, error);
+        status = select_gpu(options->call.gpu_name, target, &options->call.machine.gpu, error);
+    if (!status)
+        status = select_with_layers(spec, options->head, options->dtype, &list, &first, &end, error);
     if (status)
         return status;
     if (options->json)
         json_array(&json, NULL);
-    for (int i = first; i < end && !status; i++) {
-        if (i > first && !options->json)
+    const bool whole = first == end; /* a layer is named: its heads are explained */
+    bool more = false;
+    for (int i = whole ? 0 : first; i < (whole ? list.count : end) && !status; i++) {
+        if (whole && !is_of_layer(&list, options->head, i))
+            continue;
+        if (more && !options->json)
             putchar('\n');
+        more = true;
         status = explain_head(list.heads[i], target, options, &json, error);
-        if (status == FPA_UNSUPPORTED && end - first > 1) {
+        if (status == FPA_UNSUPPORTED && end - first != 1) {
             *code = report(error);
             status = FPA_OK;
         }
     }
+    if (!status && !options->dump)
+        show_layers(&list, options->head, options->json ? &json : NULL);
     if (options->json)
         json_close(&json);
     head_list_free(&list);
@@ -413,9 +423,9 @@ static fpa_status explain_spec(const char *spec, const explain_options *options,
 
 int command_explain(int count, char **arguments)
 {
-    explain_options options = {.call = {.form = "auto", .batch = 1, .heads = 1}};
+    explain_options options = {.call = {.form = "auto", .batch = 1, .heads = 1, .machine.threads = 1}};
     const fpa_option table[] = {
-        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of the file", 0, 0},
+        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head, or layer, of the file", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET",
          "plan for c[:ISA] or cuda:sm_NN (fpac list); c: the best here", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
@@ -431,12 +441,15 @@ int command_explain(int count, char **arguments)
          1 << 16},
         {"--form", OPTION_TEXT, &options.call.form, "FORM",
          "--length: parallel, chunked or recurrent (auto: all)", 0, 0},
+        {"--gpu", OPTION_TEXT, &options.call.gpu_name, "GPU",
+         "--length: on h200, h100, a100 ... (the target's usual one)", 0, 0},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
-        "[--backward] [--length N] [--batch N] [--heads N] [--form FORM] [--json] [--verbose]",
+        "[--backward] [--length N] [--batch N] [--heads N] [--form FORM] [--gpu GPU] [--json] "
+        "[--verbose]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
         "features D beside the exact minimum and beside TPOW, the state's size, the rotations of q\n"
         "and k that leave it as it is, the cost of each form and the plan for a target. With --length: every "

@@ -71,13 +71,13 @@ static void write_alternative(fpa_json *json, const fpa_call_size *size, const f
 }
 
 static void show_alternatives(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
-                              const fpa_call_size *size, fpa_json *json)
+                              const fpa_call_size *size, fpa_machine machine, fpa_json *json)
 {
     fpa_alternative other;
     int next = 0;
     if (json)
         json_array(json, "not_chosen");
-    while (plan_alternative(plan, simple, written, size, &next, &other)) {
+    while (plan_alternative(plan, simple, written, size, machine, &next, &other)) {
         if (json)
             write_alternative(json, size, &other);
         else
@@ -121,11 +121,11 @@ fpa_status explain_candidates(const fpa_plan *plan, const fpa_simplified *simple
         if (!is_wanted(call, &plan->facts, form))
             continue;
         candidate_list_free(&list);
-        status = plan_candidates(plan, &size, (fpa_machine){.threads = 1}, &list, error);
+        status = plan_candidates(plan, &size, call->machine, &list, error);
         if (status)
             continue;
         show_form(&size, &list, json);
-        show_alternatives(plan, simple, written, &size, json);
+        show_alternatives(plan, simple, written, &size, call->machine, json);
         if (json)
             json_close(json); /* of the form */
     }

@@ -2,7 +2,7 @@
 #ifndef FPAC_COMMAND_EXPLAIN_CANDIDATES_H
 #define FPAC_COMMAND_EXPLAIN_CANDIDATES_H
 
-#include "gen/plan/plan.h"
+#include "gen/plan/candidates.h"
 #include "gen/simplify/simplify.h"
 #include "json.h"
 
@@ -10,6 +10,8 @@
 typedef struct explain_call {
     const char *form; /* as select_form knows it; auto: all that suit the length */
     int64_t length, batch, heads;
+    const char *gpu_name; /* a row of the table of GPUs; NULL: the target's usual one */
+    fpa_machine machine;  /* that it names */
 } explain_call;
 
 /* A table a form, mechanisms that the plan has not chosen, and the machine that it is of; json NULL: for people. */

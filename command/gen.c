@@ -6,6 +6,7 @@
 #include "bundle.h"
 #include "command.h"
 #include "options.h"
+#include "show_layer.h"
 
 enum { MANY_TARGETS = 16, TARGET_TEXT = 32 };
 
@@ -64,15 +65,21 @@ static fpa_status add_heads(const char *spec, const gen_options *wanted, fpa_hea
 {
     fpa_head_list list = {0};
     int first, end;
-    fpa_status status = select_heads(spec, wanted->head, wanted->dtype, &list, &first, &end, error);
+    fpa_status status = select_with_layers(spec, wanted->head, wanted->dtype, &list, &first, &end, error);
     if (status)
         return status;
-    fpa_head **heads = realloc(all->heads, (size_t)(all->count + end - first) * sizeof *heads + 1);
+    fpa_head **heads = realloc(all->heads, (size_t)(all->count + list.count) * sizeof *heads + 1);
     if (heads)
         all->heads = heads;
     else
         status = fail_memory(error);
-    for (int i = first; i < end && !status; i++) {
+    for (int i = 0; i < list.layer_count && !status; i++)
+        if (!wanted->head || strcmp(wanted->head, list.layers[i].name) == 0)
+            note("layer %s: its heads are written; fpa_join_layer makes a layer of their kernels",
+                 list.layers[i].name);
+    for (int i = 0; i < list.count && !status; i++) {
+        if (first == end ? !is_of_layer(&list, wanted->head, i) : i < first || i >= end)
+            continue;
         all->heads[all->count++] = list.heads[i];
         list.heads[i] = NULL;
     }
@@ -114,7 +121,8 @@ int command_gen(int count, char **arguments)
     gen_options options = {.target = "c"};
     const fpa_option table[] = {
         {"-o", OPTION_TEXT, &options.folder, "DIR", "write there; made when it is missing", 0, 0},
-        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of each file", 0, 0},
+        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head, or those of this layer, of each file",
+         0, 0},
         {"--target", OPTION_TEXT, &options.target, "NAME[,NAME...]",
          "c:avx2, sm_90 ... (fpac list); c: the best here", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},

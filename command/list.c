@@ -11,6 +11,7 @@
 #include "command.h"
 #include "json.h"
 #include "options.h"
+#include "show_layer.h"
 
 /* What this machine can do with a target. */
 typedef struct ability {
@@ -222,6 +223,12 @@ static fpa_status list_spec(const char *spec, fpa_json *json, fpa_error *error)
         else
             print_head(list.heads[i], &size);
     }
+    for (int i = 0; i < list.layer_count && !status; i++) {
+        if (json)
+            write_layer(json, spec, &list, &list.layers[i]);
+        else
+            print_layer(&list, &list.layers[i]);
+    }
     head_list_free(&list);
     return status;
 }
@@ -236,6 +243,7 @@ int command_list(int count, char **arguments)
     const fpa_syntax syntax = {
         "list [SPEC...] [--json] [--verbose]",
         "List the heads of specs: D as written and after simplification, the state of one (batch, head);\n"
+        "then their layers;\n"
         "without a spec, the targets that this build can emit code for, and what this machine can do with "
         "them.",
         OPTION_TABLE(table),

@@ -89,7 +89,8 @@ static void write_others(const page *p, const page_machine *machine)
     fpa_alternative other;
     char seconds[MARKUP_NUMBER];
     int next = 0, count = 0;
-    while (plan_alternative(&machine->plan, &machine->simple, machine->head, &size, &next, &other)) {
+    while (plan_alternative(&machine->plan, &machine->simple, machine->head, &size,
+                            (fpa_machine){.threads = 1}, &next, &other)) {
         if (count++ == 0)
             fputs("<details><summary>Mechanisms that were not chosen, chunked form, 4,096 "
                   "tokens</summary>\n<ul "

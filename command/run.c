@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/api/open.h"
 #include "command.h"
 #include "device.h"
 #include "notes.h"
 #include "operand.h"
+#include "run_kernel.h"
 #include "run_paths.h"
 
 /* Everything that one run holds. */
 typedef struct run_data {
-    fpa_kernel *kernel;
+    run_kernel opened;
     fpa_operand input[INPUTS], o, state_out;
     fpa_operand *weight;          /* [description->weight_count] */
     const DLTensor **weight_list; /* their tensors; NULL: not given */
@@ -54,7 +54,7 @@ static fpa_status read_inputs(const run_options *options, run_data *data, fpa_er
 
 static fpa_status bind_inputs(run_data *data, fpa_error *error)
 {
-    const fpa_description *about = fpa_describe(data->kernel);
+    const fpa_description *about = &data->opened.about;
     const fpa_dtype dtype = dtype_find(about->dtype);
     const fpa_dtype dtypes[INPUT_MASK] = {dtype,  dtype, dtype, FPA_F32, dtype_find(about->state_dtype),
                                           FPA_F32};
@@ -102,7 +102,7 @@ static fpa_status allocate_weights(run_data *data, int count, fpa_error *error)
 /* Before the library, which knows tensors, asks for one. */
 static fpa_status check_gate_given(const run_options *options, const run_data *data, fpa_error *error)
 {
-    const fpa_description *about = fpa_describe(data->kernel);
+    const fpa_description *about = &data->opened.about;
     const char *path = options->input[INPUT_GATE];
     if (about->gate && !path)
         return fail(error, FPA_INVALID, "--log-gate",
@@ -117,7 +117,7 @@ static fpa_status check_gate_given(const run_options *options, const run_data *d
 /* Positions and a mask, which heads take or not. */
 static fpa_status check_tokens_given(const run_options *options, const run_data *data, fpa_error *error)
 {
-    const fpa_description *about = fpa_describe(data->kernel);
+    const fpa_description *about = &data->opened.about;
     const bool positions = options->input[INPUT_POSITIONS], mask = options->input[INPUT_MASK];
     if (about->positions && !positions)
         return fail(error, FPA_INVALID, "--positions",
@@ -138,7 +138,7 @@ static fpa_status check_tokens_given(const run_options *options, const run_data 
 
 static fpa_status read_weights(const fpa_texts *texts, run_data *data, fpa_error *error)
 {
-    const fpa_description *about = fpa_describe(data->kernel);
+    const fpa_description *about = &data->opened.about;
     fpa_status status = allocate_weights(data, about->weight_count, error);
     for (int i = 0; i < texts->count && !status; i++) {
         const char *path = NULL;
@@ -166,7 +166,7 @@ static fpa_status read_weights(const fpa_texts *texts, run_data *data, fpa_error
 
 static fpa_status make_outputs(const run_options *options, run_data *data, fpa_error *error)
 {
-    const fpa_description *about = fpa_describe(data->kernel);
+    const fpa_description *about = &data->opened.about;
     const int64_t *q = data->input[INPUT_Q].array.shape, *k = data->input[INPUT_K].array.shape;
     const int64_t o[4] = {q[0], q[1], q[2], about->dv};
     const fpa_array *offsets = &data->input[INPUT_SEQUENCES].array;
@@ -174,15 +174,17 @@ static fpa_status make_outputs(const run_options *options, run_data *data, fpa_e
                               : offsets->count > 0             ? offsets->count - 1
                                                                : 0;
     const int64_t plain[4] = {sequences, k[2], about->features, about->dv};
-    const int64_t whole[3] = {sequences, k[2], about->state_elements};
+    const int64_t whole[3] = {sequences, k[2], about->state_elements},
+                  layer[2] = {sequences, about->state_elements};
     fpa_status status = operand_new(4, o, &data->o, error);
     data->o.array.item = data->input[INPUT_Q].array.item == 2 ? 2 : 4; /* float16 where q is */
     if (!status)
         status = operand_bind(&data->o, dtype_find(about->dtype), error);
     if (status || !options->state_output)
         return status;
-    status = about->normalized ? operand_new(3, whole, &data->state_out, error)
-                               : operand_new(4, plain, &data->state_out, error);
+    status = data->opened.layer  ? operand_new(2, layer, &data->state_out, error)
+             : about->normalized ? operand_new(3, whole, &data->state_out, error)
+                                 : operand_new(4, plain, &data->state_out, error);
     return status ? status : operand_bind(&data->state_out, dtype_find(about->state_dtype), error);
 }
 
@@ -190,7 +192,7 @@ static fpa_status make_outputs(const run_options *options, run_data *data, fpa_e
 static fpa_status set_recent(const run_options *options, run_data *data, fpa_error *error)
 {
     const int64_t more = data->input[INPUT_K].array.shape[1] - data->input[INPUT_Q].array.shape[1];
-    const int window = fpa_describe(data->kernel)->window;
+    const int window = data->opened.about.window;
     if (!window)
         return FPA_OK;
     if (options->input[INPUT_STATE] && window > 1 && more <= 0)
@@ -249,19 +251,19 @@ static fpa_status place_operands(const run_options *options, run_data *data, fpa
 {
     fpa_status status = FPA_OK;
     for (int i = 0; i < INPUTS && !status; i++)
-        status = options->input[i] ? operand_place(&data->input[i], data->kernel, error) : FPA_OK;
-    for (int i = 0; i < fpa_describe(data->kernel)->weight_count && !status; i++)
-        status = operand_place(&data->weight[i], data->kernel, error);
+        status = options->input[i] ? operand_place(&data->input[i], data->opened.kernel, error) : FPA_OK;
+    for (int i = 0; i < data->opened.about.weight_count && !status; i++)
+        status = operand_place(&data->weight[i], data->opened.kernel, error);
     if (!status)
-        status = operand_place(&data->o, data->kernel, error);
+        status = operand_place(&data->o, data->opened.kernel, error);
     if (!status && options->state_output)
-        status = operand_place(&data->state_out, data->kernel, error);
+        status = operand_place(&data->state_out, data->opened.kernel, error);
     return status;
 }
 
 static fpa_status fetch_outputs(run_data *data, fpa_error *error)
 {
-    fpa_status status = device_finish(data->kernel, error);
+    fpa_status status = device_finish(data->opened.kernel, error);
     if (!status)
         status = operand_fetch(&data->o, error);
     return status ? status : operand_fetch(&data->state_out, error);
@@ -269,13 +271,14 @@ static fpa_status fetch_outputs(run_data *data, fpa_error *error)
 
 static fpa_status forward(int form, const run_data *data, fpa_error *error)
 {
-    fpa_status status = device_enter(data->kernel, error);
+    fpa_status status = device_enter(data->opened.kernel, error);
     if (status)
         return status;
     progress("computing");
-    status = fpa_forward(data->kernel, form, &data->tensors, data->workspace, data->workspace_size, error);
+    status = run_forward(&data->opened, (fpa_form)form, &data->tensors, data->workspace, data->workspace_size,
+                         error);
     progress_end();
-    device_leave(data->kernel);
+    device_leave(data->opened.kernel);
     return status;
 }
 
@@ -286,10 +289,10 @@ static fpa_status compute(const run_options *options, int form, run_data *data, 
     if (!status)
         status = place_operands(options, data, error);
     if (!status)
-        status = workspace_new(data->kernel, NULL, form, &data->tensors, &data->workspace,
+        status = run_workspace(&data->opened, (fpa_form)form, &data->tensors, &data->workspace,
                                &data->workspace_size, error);
-    if (!status)
-        note_call(data->kernel, (fpa_form)form, &data->tensors);
+    if (!status && !data->opened.layer)
+        note_call(data->opened.kernel, (fpa_form)form, &data->tensors);
     if (!status)
         status = forward(form, data, error);
     if (status)
@@ -307,7 +310,7 @@ static bool is_positive_somewhere(const fpa_array *array)
 
 static fpa_status check_inputs_finite(const run_options *options, const run_data *data, fpa_error *error)
 {
-    const fpa_description *about = fpa_describe(data->kernel);
+    const fpa_description *about = &data->opened.about;
     fpa_status status = FPA_OK;
     for (int i = 0; i < INPUTS && !status && options->check_finite; i++)
         if (options->input[i])
@@ -342,7 +345,7 @@ static fpa_status write_outputs(const run_options *options, const run_data *data
 
 static void free_data(run_data *data)
 {
-    int weights = data->kernel ? fpa_describe(data->kernel)->weight_count : 0;
+    const int weights = data->opened.about.weight_count;
     for (int i = 0; data->weight && i < weights; i++)
         operand_free(&data->weight[i]);
     for (int i = 0; i < INPUTS; i++)
@@ -351,28 +354,8 @@ static void free_data(run_data *data)
     operand_free(&data->state_out);
     free(data->weight);
     free(data->weight_list);
-    device_release(data->kernel, data->workspace);
-    fpa_close(data->kernel);
-}
-
-/* As fpa_open does, but for --dtype. */
-static fpa_status open_spec(const char *spec, const run_options *options, const fpa_options *open_options,
-                            fpa_kernel **kernel, fpa_error *error)
-{
-    fpa_head_list list = {0};
-    int first, end;
-    fpa_status status = select_heads(spec, options->head, options->dtype, &list, &first, &end, error);
-    if (status)
-        return status;
-    const fpa_head *only; /* one, or none is opened */
-    status = head_list_find(&list, options->head, spec, &only, error);
-    if (!status) {
-        fpa_head *head = list.heads[first];
-        list.heads[first] = NULL;
-        status = open_parsed_head(head, open_options, kernel, error);
-    }
-    head_list_free(&list);
-    return status;
+    device_release(data->opened.kernel, data->workspace);
+    run_close(&data->opened);
 }
 
 static fpa_status run_head(const char *spec, const run_options *options, fpa_error *error)
@@ -391,7 +374,7 @@ static fpa_status run_head(const char *spec, const run_options *options, fpa_err
         status = read_inputs(options, &data, error);
     if (!status) {
         progress("opening %s", spec);
-        status = open_spec(spec, options, &open_options, &data.kernel, error);
+        status = run_open(spec, options->head, options->dtype, &open_options, &data.opened, error);
         progress_end();
     }
     if (!status)
@@ -431,7 +414,7 @@ int command_run(int count, char **arguments)
 {
     run_options options = {.form = "auto"};
     const fpa_option table[] = {
-        {"--head", OPTION_TEXT, &options.head, "NAME", "the head, when the file has several", 0, 0},
+        {"--head", OPTION_TEXT, &options.head, "NAME", "the head or layer, when the file has several", 0, 0},
         {"--q", OPTION_TEXT, &options.input[INPUT_Q], "FILE", "[B, L, Hq, d]", 0, 0},
         {"--k", OPTION_TEXT, &options.input[INPUT_K], "FILE", "[B, L, H, d]; Hq is a multiple of H", 0, 0},
         {"--v", OPTION_TEXT, &options.input[INPUT_V], "FILE", "[B, L, H, dv]", 0, 0},
@@ -443,7 +426,7 @@ int command_run(int count, char **arguments)
          "[B, L], bool or uint8; true: the key takes part", 0, 0},
         {"--weights", OPTION_MANY, &options.weights, "NAME=FILE", "a trainable matrix; once for each", 0, 0},
         {"--state-in", OPTION_TEXT, &options.input[INPUT_STATE], "FILE",
-         "[B, H, N], or [B, H, D, dv]; else zero", 0, 0},
+         "[B, H, N], or [B, H, D, dv]; of a layer [B, S]; else zero", 0, 0},
         {"--cu-seqlens", OPTION_TEXT, &options.input[INPUT_SEQUENCES], "FILE",
          "[S + 1], integers: S sequences in the tokens of one batch", 0, 0},
         {"--state-index", OPTION_TEXT, &options.input[INPUT_INDEX], "FILE",
@@ -466,7 +449,9 @@ int command_run(int count, char **arguments)
         1,
         1,
         "D is the head's number of features, N its elements of state: D * dv, then D more when\n"
-        "normalised. A state written is [B, H, D, dv] without a normaliser, else [B, H, N]."};
+        "normalised. A state written is [B, H, D, dv] without a normaliser, else [B, H, N]; of a layer [B, "
+        "S],\n"
+        "the states of all its heads. A layer's weights are named HEAD.NAME."};
     fpa_texts operands;
     fpa_error error;
     int code;

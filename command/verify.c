@@ -18,6 +18,7 @@
 #include "options.h"
 #include "timing.h"
 #include "verify_backward.h"
+#include "verify_layer.h"
 
 typedef struct verify_options {
     const char *head, *target, *dtype;
@@ -48,6 +49,7 @@ typedef struct verify_work {
     fpa_options backend_options;
     const fpa_backend *backend;
     const fpa_target *target;
+    const fpa_texts *specs;
     int count;
     verify_job *jobs;
     int code; /* of specs that could not be read */
@@ -313,6 +315,8 @@ static int show_jobs(verify_work *work)
         fflush(stdout);
         code = add_exit_code(code, job);
     }
+    code = verify_layers(work->specs, options->head, options->dtype, &work->backend_options,
+                         options->json ? &json : NULL, code);
     if (options->json)
         json_close(&json);
     else
@@ -354,6 +358,19 @@ static fpa_status add_jobs(verify_work *work, fpa_head_list *list, int first, in
     return FPA_OK;
 }
 
+/* Those of the layer that --head names, each once. */
+static fpa_status add_heads_of(verify_work *work, fpa_head_list *list, fpa_error *error)
+{
+    const fpa_layer_spec *layer = layer_find(list, work->options->head);
+    fpa_status status = FPA_OK;
+    for (int i = 0; layer && i < layer->part_count && !status; i++) {
+        const int head = layer->parts[i].head;
+        if (list->heads[head])
+            status = add_jobs(work, list, head, head + 1, error);
+    }
+    return status;
+}
+
 /* Progress has a line of its own here, by heads. */
 static void say_job(void *user, const char *line)
 {
@@ -367,14 +384,14 @@ static fpa_status collect_spec(verify_work *work, const char *spec, fpa_error *e
     fpa_head_list list = {0};
     int first, end;
     fpa_status status =
-        select_heads(spec, work->options->head, work->options->dtype, &list, &first, &end, error);
+        select_with_layers(spec, work->options->head, work->options->dtype, &list, &first, &end, error);
     if (status == FPA_NO_MEMORY)
         return status;
     if (status) {
         work->code = report(error);
         return FPA_OK;
     }
-    status = add_jobs(work, &list, first, end, error);
+    status = first == end ? add_heads_of(work, &list, error) : add_jobs(work, &list, first, end, error);
     head_list_free(&list);
     return status;
 }
@@ -403,7 +420,7 @@ int command_verify(int count, char **arguments)
 {
     verify_options options = {.jobs = sysconf(_SC_NPROCESSORS_ONLN)};
     const fpa_option table[] = {
-        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head of each file", 0, 0},
+        {"--head", OPTION_TEXT, &options.head, "NAME", "only this head, or layer, of each file", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
@@ -428,11 +445,12 @@ int command_verify(int count, char **arguments)
         -1,
         "Exit code 3 when a kernel is refused, 1 when one cannot be made or a spec is wrong; the others are\n"
         "verified all the same."};
+    fpa_texts operands;
     verify_work work = {.options = &options,
+                        .specs = &operands,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .changed = PTHREAD_COND_INITIALIZER,
                         .measuring = PTHREAD_MUTEX_INITIALIZER};
-    fpa_texts operands;
     fpa_error error;
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))

@@ -162,10 +162,12 @@ const char *normalize_name(fpa_normalize kind);   /* "none", "sum", "max", "one_
 const char *products_name(fpa_products products); /* "plain", "tf32x3" */
 const char *branch_kind_name(fpa_branch_kind kind);
 
-/* Several heads, as one spec file gives them, in the order written. */
+/* Several heads, as one spec file gives them, in the order written; and its layers of them (layer.h). */
 typedef struct fpa_head_list {
     int count;
     fpa_head **heads;
+    int layer_count;
+    struct fpa_layer_spec *layers; /* [layer_count] */
 } fpa_head_list;
 
 void head_list_free(fpa_head_list *list);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "head.h"
+#include "layer.h"
 
 enum { SHOWN_NAMES = 768 }; /* bytes of the list of names in a message */
 
@@ -11,7 +12,10 @@ void head_list_free(fpa_head_list *list)
 {
     for (int i = 0; i < list->count; i++)
         head_free(list->heads[i]);
+    for (int i = 0; i < list->layer_count; i++)
+        layer_free(&list->layers[i]);
     free(list->heads);
+    free(list->layers);
     *list = (fpa_head_list){0};
 }
 
@@ -53,5 +57,8 @@ fpa_status head_list_find(const fpa_head_list *list, const char *name, const cha
             *head = list->heads[i];
             return FPA_OK;
         }
+    if (name && layer_find(list, name))
+        return fail(error, FPA_INVALID, where, "%.80s is a layer of heads, and no head (there is: %s)", name,
+                    names);
     return fail(error, FPA_INVALID, where, "there is no head \"%.80s\" (there is: %s)", name, names);
 }

@@ -97,9 +97,10 @@ typedef struct fpa_memory {
 } fpa_memory;
 
 typedef struct fpa_backend {
-    const char *name;         /* "c", "cuda"; targets are "c", "c:<isa>", "cuda", "cuda:sm_<n>" */
-    int device_type;          /* kDLCPU, kDLCUDA: where operands must lie */
-    const fpa_memory *memory; /* NULL: the process's own */
+    const char *name;                    /* "c", "cuda"; targets are "c", "c:<isa>", "cuda", "cuda:sm_<n>" */
+    int device_type;                     /* kDLCPU, kDLCUDA: where operands must lie */
+    const fpa_memory *memory;            /* NULL: the process's own */
+    const struct fpa_together *together; /* of layers (together.h) */
     /* The target that a name stands for here: "c", "cuda" the best one, "c:avx2", "cuda:sm_80" that one.
      * UNSUPPORTED when this machine cannot run it, DEVICE when there is no GPU or driver. */
     fpa_status (*choose)(const fpa_options *options, const char *name, const fpa_target **target,

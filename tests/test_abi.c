@@ -130,6 +130,31 @@ static const place_of soversion_0[] = {
     AT(fpa_weight_shape, columns, 4),
     AT(fpa_weight_shape, per_head, 8),
     SIZE(fpa_weight_shape, 12),
+    AT(fpa_layer_part, head, 0),
+    AT(fpa_layer_part, first, 8),
+    AT(fpa_layer_part, heads, 12),
+    AT(fpa_layer_part, state_offset, 16),
+    AT(fpa_layer_part, first_weight, 24),
+    SIZE(fpa_layer_part, 32),           /* of an array */
+    AT(fpa_layer_description, name, 0), /* without a size: it may grow */
+    AT(fpa_layer_description, target, 8),
+    AT(fpa_layer_description, dtype, 16),
+    AT(fpa_layer_description, state_dtype, 24),
+    AT(fpa_layer_description, device, 32),
+    AT(fpa_layer_description, d, 36),
+    AT(fpa_layer_description, dv, 40),
+    AT(fpa_layer_description, heads, 44),
+    AT(fpa_layer_description, gate, 48),
+    AT(fpa_layer_description, normalized, 52),
+    AT(fpa_layer_description, key_mask, 56),
+    AT(fpa_layer_description, positions, 60),
+    AT(fpa_layer_description, window, 64),
+    AT(fpa_layer_description, backward, 68),
+    AT(fpa_layer_description, state_elements, 72),
+    AT(fpa_layer_description, weight_count, 80),
+    AT(fpa_layer_description, weight_names, 88),
+    AT(fpa_layer_description, part_count, 96),
+    AT(fpa_layer_description, parts, 104),
     NUMBER(FPA_FORM_AUTO, -1),
     NUMBER(FPA_FORM_PARALLEL, 0),
     NUMBER(FPA_FORM_CHUNKED, 1),
@@ -315,7 +340,8 @@ static void exported(const char *library, names *list)
 
 static bool generates(const char *name)
 {
-    return !strcmp(name, "fpa_open") || !strcmp(name, "fpa_open_text");
+    return !strcmp(name, "fpa_open") || !strcmp(name, "fpa_open_text") || !strcmp(name, "fpa_open_layer") ||
+           !strcmp(name, "fpa_open_layer_text");
 }
 
 /* without: leave out what only libfpa has. */

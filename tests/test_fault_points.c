@@ -41,7 +41,12 @@ static const struct table tables[] = {
     FAULTS_OF(cuda_faults),
     FAULTS_OF(backward_faults),
     FAULTS_OF(backward_matrix_faults),
-    HEADS_OF(emulated_faults),
+    HEADS_OF(split_faults),
+    HEADS_OF(fused_faults),
+    HEADS_OF(cluster_scan_faults),
+    HEADS_OF(decode_faults),
+    HEADS_OF(lift_faults_of_cuda),
+    HEADS_OF(window_faults_of_cuda),
     HEADS_OF(cuda_backward_faults),
     HEADS_OF(cuda_pass_faults),
     HEADS_OF(cuda_value_pass_faults),
@@ -162,7 +167,7 @@ static void a_fault_at_an_unknown_point_is_none(void **state)
 static void a_fault_that_changes_nothing_is_none(void **state)
 {
     (void)state;
-    refuse("key_head", "        u.h = u.query_head / group_of(a);", "c:sse2", "changes nothing");
+    refuse("key_head", "    u.h = u.query_head / group_of(a);", "c:sse2", "changes nothing");
     refuse("tile_suffix", NULL, "c:sse2", "changes nothing"); /* a point of CUDA kernels */
     refuse("token_decay", NULL, "c:sse2", "changes nothing"); /* of gates, which the head has not */
 }

@@ -1,6 +1,7 @@
 /* The likely mistakes of a spec: each gets one line, with its place, and what is allowed. */
 #include "gen/spec/spec.h"
 #include "gen/gen.h"
+#include "head/layer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,8 +36,9 @@ static void check(const mistake *cases, size_t count)
             strncmp(error.message, cases[i].message, strlen(cases[i].message)) != 0)
             fail_msg("%s\ngave   %s: %s\nwanted %s: %s", cases[i].text, error.where, error.message, where,
                      cases[i].message);
-        assert_int_equal(list.count, 0);
+        assert_int_equal(list.count + list.layer_count, 0);
         assert_null(list.heads);
+        assert_null(list.layers);
     }
 }
 #define CHECK(cases) check(cases, sizeof(cases) / sizeof *(cases))
@@ -400,9 +402,79 @@ static void a_file_that_is_no_spec_is_refused(void **state)
     CHECK(cases);
 }
 
+/* Two heads, then a layer of these parts. */
+#define LAYER4(parts)                                                                                        \
+    "local a = head { name = 'a', d = 4, terms = linear {} }\n"                                              \
+    "local b = head { name = 'b', d = 4, dv = 3, terms = linear {} }\n"                                      \
+    "return layer { name = 'l', heads = " parts " }"
+
+static void layers_are_of_heads_that_go_together(void **state)
+{
+    static const mistake cases[] = {
+        {LAYER4("{ { head = a, count = 1 }, { head = b, count = 1 } }"), 3,
+         "part 2 of the layer is b, whose dv is 3, but that of a is 4"},
+        {"return layer { name = 'l', heads = {\n"
+         "  { head = head { name = 'a', d = 4, terms = linear {} }, count = 1 },\n"
+         "  { head = head { name = 'b', d = 4, dtype = 'bf16', terms = linear {} }, count = 1 } } }",
+         1, "part 2 of the layer is b, whose dtype is bf16, but that of a is f32"},
+        {"local m = { { 1, 0, 0, 0 } }\n"
+         "local a = head { name = 'a', d = 4, terms = term { dense { heads = { m, m } } } }\n"
+         "return layer { name = 'l', heads = { { head = a, count = 3 } } }",
+         3, "part 1 of the layer has 3 heads, but the constants of a are for 2"},
+        {LAYER4("{ { head = a, count = 0 } }"), 3, "count of an entry of heads is 0"},
+        {LAYER4("{ { head = a } }"), 3, "an entry of heads needs count"},
+        {LAYER4("{ { count = 2 } }"), 3, "head of entry 1 of heads is nothing"},
+        {LAYER4("{ { head = 'a', count = 2 } }"), 3, "head of entry 1 of heads is 'a'"},
+        {LAYER4("{ a }"), 3,
+         "entry 1 of heads of layer is a head, but { head = ..., count = ... } is needed"},
+        {LAYER4("a"), 3, "heads of layer is a head, but a list"},
+        {LAYER4("{}"), 3, "heads of layer has 0 entries, but 1 to 64 are needed"},
+        {LAYER4("{ { head = a, count = 1, gate = true } }"), 3, "an entry of heads has no field 'gate'"},
+        {"return layer { heads = {} }", 1, "heads of layer has 0 entries"},
+        {"local a = head { name = 'a', d = 4, terms = linear {} }\n"
+         "return a, layer { name = 'a', heads = { { head = a, count = 1 } } }",
+         2, "the name 'a' is used twice (the first is at specs/mine.lua:1)"},
+        {"local a = head { name = 'a', d = 4, terms = linear {} }\n"
+         "return layer { name = 'b', heads = { { head = a, count = 1 } } },\n"
+         "       head { name = 'b', d = 4, terms = linear {} }",
+         3, "the name 'b' is used twice (the layer is at specs/mine.lua:2)"},
+    };
+    (void)state;
+    CHECK(cases);
+}
+
+/* Heads that only a layer returns, in its order, and one that the file returns as well, before or behind it. */
+static void a_layers_heads_are_the_files(void **state)
+{
+    static const char text[] =
+        "local function h(name) return head { name = name, d = 4, terms = linear {} } end\n"
+        "local a, b, c = h 'a', h 'b', h 'c'\n"
+        "return a, layer { name = 'l', heads = { { head = b, count = 2 }, { head = a, count = 1 } } },\n"
+        "       layer { name = 'm', heads = { { head = c, count = 3 }, { head = b, count = 4 } } }, b";
+    fpa_head_list list;
+    fpa_error error = {0};
+    (void)state;
+    assert_int_equal(spec_load_text("specs/mine.lua", NULL, text, strlen(text), &list, &error), FPA_OK);
+    assert_int_equal(list.count, 3);
+    assert_string_equal(list.heads[2]->name, "c");
+    assert_int_equal(list.layer_count, 2);
+    const fpa_layer_spec *m = layer_find(&list, "m");
+    assert_non_null(m);
+    assert_string_equal(m->origin, "specs/mine.lua:4");
+    assert_int_equal(m->part_count, 2);
+    assert_int_equal(m->parts[0].head, 2);
+    assert_int_equal(m->parts[1].head, 1);
+    assert_int_equal(m->parts[1].count, 4);
+    assert_null(layer_find(&list, "a"));
+    assert_null(layer_find(&list, NULL));
+    head_list_free(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_are_of_heads_that_go_together),
+        cmocka_unit_test(a_layers_heads_are_the_files),
         cmocka_unit_test(widths_and_indices_are_checked_against_d),
         cmocka_unit_test(matrices_are_checked),
         cmocka_unit_test(coordinates_are_checked),

@@ -148,42 +148,24 @@ design_of() { # length batch heads dtype
     echo
 }
 
-# A line a head and length: fpac beside every case of a package whose first word is the head's name.
-join_models() { # models.tsv
-    awk -F '\t' '
-    /^#/ || /^skipped/ || NF < 8 { next }
-    { split($3, of, " ") }
-    $1 == "fpac" { order[++count] = of[1] "\t" $4; ns[of[1], $4] = $7; next }
-    { at = of[1] SUBSEP $4; found[at]++; line[at, found[at]] = sprintf("%s %s\t%.3f", $1, substr($3, length(of[1]) + 2), $7) }
-    END {
-        printf "%-22s %7s %10s   %-44s %10s %7s\n", "head", "tokens", "fpac ns", "package", "ns", "ratio"
-        for (i = 1; i <= count; i++) {
-            split(order[i], key, "\t")
-            mine = ns[key[1], key[2]]
-            at = key[1] SUBSEP key[2]
-            for (j = 1; j <= found[at] || j == 1; j++) {
-                split(line[at, j], other, "\t")
-                printf "%-22s %7s %10s   %-44s %10s %7s\n", j == 1 ? key[1] : "", j == 1 ? key[2] : "",
-                    j == 1 ? sprintf("%.3f", mine) : "", other[1] == "" ? "none" : other[1], other[2],
-                    other[2] == "" ? "" : sprintf("%.2f", other[2] / mine)
-            }
-        }
-    }' "$1"
-    awk -F '\t' '/^skipped/ { printf "skipped: %s: %s: %s\n", $2, $3, $4 }' "$1"
-}
-
-# Heads that the target does not serve are told by fpac bench, and are no failure.
+# Heads that the target does not serve are told by fpac bench, and are no failure. They are compiled side by side first.
 run_models() {
-    local spec length
+    local spec length lengths="65536 4096" tokens=65536 heads=16
+    if [ "$(kind_of models)" = cpu ]; then lengths=256 tokens=256 heads=1; fi
     for spec in specs/models/*.lua; do
-        for length in 65536 4096; do
-            "$fpac" bench "$spec" --dtype bf16 --target "$target" --heads 16 --length $length --batch $((65536 / length)) \
+        "$fpac" bench "$spec" --dtype bf16 --target "$target" --length 64 --repeats 1 >"$work/${spec##*/}.open" 2>&1 &
+    done
+    wait
+    for spec in specs/models/*.lua; do
+        for length in $lengths; do
+            "$fpac" bench "$spec" --dtype bf16 --target "$target" --heads $heads --length "$length" --batch $((tokens / length)) \
                 --tsv "$made/models.tsv" >"$work/line" 2>"$work/errors" || sed 's/^fpac: //' "$work/errors"
         done
     done
-    "$python" bench/peers/models.py --lengths 65536,4096 --seconds 150 2>"$work/errors" |
+    # packages print more than lines
+    "$python" bench/peers/models.py --lengths "${lengths// /,}" --tokens $tokens --heads $heads --seconds 240 2>"$work/errors" |
         grep -a -E $'^(#|skipped\t|([^\t]*\t){7}[^\t]*$)' >>"$made/models.tsv" || tail -n 3 "$work/errors"
-    join_models "$made/models.tsv"
+    "$python" bench/models_table.py "$made/models.tsv"
 }
 
 run_python() {

@@ -27,8 +27,8 @@
 # what the folder had; each text and table says at its top when, of which commit and on which device. parts.tsv has
 # a line a part, what became of it; environment-cpu.txt and environment-gpu.txt the machine of the last run with
 # such a part. --commit names the commit where there is no git. Target: cuda, what the GPU is. Nothing is built:
-# BUILD is where make, or tools/gpu-pack.sh, put its programs. Status 1 when a part failed, or one that --only
-# names could not run.
+# BUILD is where make, or tools/gpu-pack.sh, put its programs; packages of BUILD/wheels (tools/peer-wheels.sh) go before those
+# that Python has. Status 1 when a part failed, or one that --only names could not run.
 set -eu
 
 usage() {
@@ -68,6 +68,13 @@ mkdir -p "$out"
 export FPA_CACHE_DIR=$work/cache
 mkdir -m 700 "$FPA_CACHE_DIR"
 
+# Wheels of Python alone are archives of what goes into a folder on the path.
+for wheel in "$build"/wheels/*.whl; do
+    [ -e "$wheel" ] || continue
+    "$python" -m zipfile -e "$wheel" "$work/wheels"
+    export PYTHONPATH="$work/wheels"
+done
+
 # ---- the machine ----
 
 name_commit() {
@@ -104,7 +111,7 @@ device() { # cpu or gpu
 
 python_versions() {
     command -v "$python" >/dev/null || return 0
-    "$python" - torch numpy fla-core flash-linear-attention retention vidrial einops <<'PY'
+    "$python" - torch triton numpy fla-core flash-linear-attention retention mamba-ssm performer-pytorch vidrial einops <<'PY'
 import sys
 from importlib import metadata
 print("python     ", sys.version.split()[0])

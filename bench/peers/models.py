@@ -3,8 +3,12 @@ performer-pytorch.
 
 bf16. A case begins with the name of fpac's head. Where a model maps q and k before linear attention (elu + 1,
 LoLCATs), torch makes the maps and the package the rest. fla's GLA has a gate for each coordinate of a key where fpac's
-head has one a token.
+head has one a token. Polysketches have no package on an index. tools/peer-wheels.sh fetches the packages for a machine
+that reaches none.
 """
+
+import sys
+import types
 
 from measure import Peer, Skip, forget_tuning, speed_up_tuning, version_of
 
@@ -62,6 +66,10 @@ def mamba(peer):
     """Its state space: a group of B and C for each head, as fpac's head has q and k."""
 
     def make(batch, length, heads):
+        try:
+            import selective_scan_cuda  # noqa: F401
+        except ImportError:  # Mamba-1's scan, an extension in CUDA: the package imports it, Mamba-2 does not call it
+            sys.modules["selective_scan_cuda"] = types.ModuleType("selective_scan_cuda")
         from mamba_ssm.ops.triton.ssd_combined import mamba_chunk_scan_combined
 
         torch = peer.torch
@@ -88,6 +96,8 @@ def power(peer, d, chunk):
 
 def performer(peer):
     def make(batch, length, heads):
+        # brings distutils, which Python has no longer and the package imports
+        import setuptools  # noqa: F401
         from performer_pytorch import FastAttention
 
         attention = FastAttention(dim_heads=64, nb_features=256, causal=True).cuda()

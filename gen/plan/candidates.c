@@ -66,14 +66,14 @@ void candidate_list_free(fpa_candidate_list *list)
 
 /* The plan by that mechanism alone, and the fastest of its candidates. */
 static void try_mechanism(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
-                          const fpa_call_size *size, fpa_alternative *alternative)
+                          const fpa_call_size *size, fpa_machine machine, fpa_alternative *alternative)
 {
     fpa_plan other;
     fpa_candidate_list list = {0};
     fpa_error error;
     fpa_status status = plan_choose_as(simple, written, plan->target, alternative->mechanism, &other, &error);
     if (!status) {
-        status = plan_candidates(&other, size, (fpa_machine){.threads = 1}, &list, &error);
+        status = plan_candidates(&other, size, machine, &list, &error);
         if (!status && list.fastest >= 0)
             alternative->fastest = list.list[list.fastest];
         plan_free(&other);
@@ -84,7 +84,7 @@ static void try_mechanism(const fpa_plan *plan, const fpa_simplified *simple, co
 }
 
 bool plan_alternative(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
-                      const fpa_call_size *size, int *next, fpa_alternative *alternative)
+                      const fpa_call_size *size, fpa_machine machine, int *next, fpa_alternative *alternative)
 {
     const fpa_generator *generator = generator_of(plan->target);
     while (generator->mechanism && generator->mechanism(*next)) {
@@ -93,7 +93,7 @@ bool plan_alternative(const fpa_plan *plan, const fpa_simplified *simple, const 
             continue;
         *alternative = (fpa_alternative){.mechanism = generator->mechanism(i),
                                          .fastest.refused = "carries out another form"};
-        try_mechanism(plan, simple, written, size, alternative);
+        try_mechanism(plan, simple, written, size, machine, alternative);
         return true;
     }
     return false;

@@ -36,6 +36,7 @@ typedef struct fpa_alternative {
 /* The next one behind mechanism number *next of the target, which goes on; false: there is no other. An error, as where
  * memory is short, is one that says nothing of the head. */
 bool plan_alternative(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
-                      const fpa_call_size *size, int *next, fpa_alternative *alternative);
+                      const fpa_call_size *size, fpa_machine machine, int *next,
+                      fpa_alternative *alternative);
 
 #endif

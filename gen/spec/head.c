@@ -217,11 +217,17 @@ void spec_set_file(lua_State *L, const char *file)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &file_key);
 }
 
+const char *spec_origin(lua_State *L, int line)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &file_key);
+    return lua_pushfstring(L, "%s:%d", lua_tostring(L, -1), line);
+}
+
 static void set_origin(builder *b, int line)
 {
-    lua_rawgetp(b->L, LUA_REGISTRYINDEX, &file_key);
-    b->head->origin = arena_format(&b->head->memory, "%s:%d", lua_tostring(b->L, -1), line);
-    lua_pop(b->L, 1);
+    const int top = lua_gettop(b->L);
+    b->head->origin = arena_format(&b->head->memory, "%s", spec_origin(b->L, line));
+    lua_settop(b->L, top);
     if (!b->head->origin)
         script_no_memory(b->L);
 }
@@ -338,40 +344,61 @@ void spec_head_open(lua_State *L)
 {
     luaL_newmetatable(L, SPEC_BRANCH);
     luaL_newmetatable(L, SPEC_TERM);
+    luaL_newmetatable(L, SPEC_LAYER);
     luaL_newmetatable(L, SPEC_HEAD);
     lua_pushcfunction(L, free_head);
     lua_setfield(L, -2, "__gc");
-    lua_pop(L, 3);
+    lua_pop(L, 4);
 }
 
 /* ---- what the file returns ---- */
 
 static void check_new_name(lua_State *L, const fpa_head_list *list, const spec_head *value)
 {
-    script_charge(L, list->count);
+    script_charge(L, list->count + list->layer_count);
     for (int h = 0; h < list->count; h++)
         if (strcmp(list->heads[h]->name, value->head->name) == 0)
             script_refuse(L, value->line, "the name '%s' is used twice (the first head is at %s)",
                           value->head->name, list->heads[h]->origin);
+    for (int i = 0; i < list->layer_count; i++)
+        if (strcmp(list->layers[i].name, value->head->name) == 0)
+            script_refuse(L, value->line, "the name '%s' is used twice (the layer is at %s)",
+                          value->head->name, list->layers[i].origin);
 }
 
-/* line is the one to blame when the file does not return what it should. */
-static void take_head(lua_State *L, int index, int line, fpa_head_list *list)
+int spec_take_head(lua_State *L, int index, fpa_head_list *list)
 {
-    spec_head *value = luaL_testudata(L, index, SPEC_HEAD);
+    spec_head *value = lua_touserdata(L, index);
 
-    if (!value)
-        script_refuse(L, line, "the file returns %s, but a spec returns head {...}, or several of them",
-                      spec_describe(L, index));
     if (!value->head)
-        script_refuse(L, value->line, "the same head is returned twice");
+        return value->place;
     check_new_name(L, list, value);
     fpa_head **more = realloc(list->heads, ((size_t)list->count + 1) * sizeof(fpa_head *));
     if (!more)
         script_no_memory(L);
     list->heads = more;
-    list->heads[list->count++] = value->head;
+    value->place = list->count++;
+    list->heads[value->place] = value->head;
     value->head = NULL;
+    return value->place;
+}
+
+/* line is the one to blame when the file does not return what it should. */
+static void take_value(lua_State *L, int index, int line, fpa_head_list *list)
+{
+    spec_head *value = luaL_testudata(L, index, SPEC_HEAD);
+
+    if (luaL_testudata(L, index, SPEC_LAYER)) {
+        spec_take_layer(L, index, list);
+        return;
+    }
+    if (!value)
+        script_refuse(L, line, "the file returns %s, but a spec returns head {...}, or several of them",
+                      spec_describe(L, index));
+    if (value->returned)
+        script_refuse(L, value->line, "the same head is returned twice");
+    value->returned = true;
+    spec_take_head(L, index, list);
 }
 
 /* A returned list has entries 1, 2, 3 ... and nothing else. */
@@ -391,13 +418,13 @@ void spec_take_heads(lua_State *L, int count, int line, fpa_head_list *list)
 
     for (int i = first; i < first + count; i++) {
         if (!lua_istable(L, i)) {
-            take_head(L, i, line, list);
+            take_value(L, i, line, list);
             continue;
         }
         check_list(L, i, line);
         for (lua_Integer entry = 1; entry <= (lua_Integer)lua_rawlen(L, i); entry++) {
             lua_rawgeti(L, i, entry);
-            take_head(L, lua_gettop(L), line, list);
+            take_value(L, lua_gettop(L), line, list);
             lua_pop(L, 1);
         }
     }

@@ -125,8 +125,9 @@ typedef struct load {
 static void open_vocabulary(lua_State *L)
 {
     static const luaL_Reg *const files[] = {
-        spec_number_functions, spec_field_functions, spec_branch_functions, spec_coordinates_functions,
-        spec_matrix_functions, spec_draw_functions,  spec_term_functions,   spec_head_functions};
+        spec_number_functions,      spec_field_functions,  spec_branch_functions,
+        spec_coordinates_functions, spec_matrix_functions, spec_draw_functions,
+        spec_term_functions,        spec_head_functions,   spec_layer_functions};
     luaL_Reg functions[64] = {{NULL, NULL}};
     size_t count = 0;
 

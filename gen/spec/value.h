@@ -8,7 +8,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 
-#include "head/head.h"
+#include "head/layer.h"
 #include "head/lift.h"
 
 /* An exact number: value, or the square root of value where that is no rational. What value needs
@@ -63,9 +63,19 @@ typedef struct spec_term {
 
 typedef struct spec_head {
     int line;
-    fpa_head *head; /* NULL once it was taken */
+    fpa_head *head; /* NULL once it was taken, */
+    int place;      /* when this is its index in the list */
+    bool returned;  /* by the file itself, and not in a layer alone */
     int64_t memory; /* bytes that are held for it */
 } spec_head;
+
+/* Its heads are its user values 1 .. part_count. */
+typedef struct spec_layer {
+    int line;
+    char name[HEAD_MAX_NAME + 1];
+    int part_count;
+    int counts[LAYER_MAX_PARTS];
+} spec_layer;
 
 /* The metatables' names, which are also what messages call these values. */
 #define SPEC_EXACT "exact number"
@@ -74,11 +84,12 @@ typedef struct spec_head {
 #define SPEC_MAP "map"
 #define SPEC_TERM "term"
 #define SPEC_HEAD "head"
+#define SPEC_LAYER "layer"
 
 /* The functions of each file, for script_vocabulary. */
 extern const luaL_Reg spec_number_functions[], spec_field_functions[], spec_branch_functions[],
     spec_coordinates_functions[], spec_matrix_functions[], spec_draw_functions[], spec_term_functions[],
-    spec_head_functions[];
+    spec_head_functions[], spec_layer_functions[];
 
 /* Create the metatables of this file's values. */
 void spec_number_open(lua_State *L);
@@ -155,5 +166,14 @@ int spec_make_identity(lua_State *L);
 void spec_take_heads(lua_State *L, int count, int line, fpa_head_list *list);
 /* Stands before the line in a head's origin. */
 void spec_set_file(lua_State *L, const char *file);
+/* "FILE:line", pushed. */
+const char *spec_origin(lua_State *L, int line);
+/* The head at index, in the list from now on; its place there. */
+int spec_take_head(lua_State *L, int index, fpa_head_list *list);
+
+/* ---- layer.c ---- */
+
+/* The layer at index, which the file returned, and those of its heads that are not in the list yet. */
+void spec_take_layer(lua_State *L, int index, fpa_head_list *list);
 
 #endif

@@ -21,8 +21,9 @@ from .errors import (
     RefusedError,
     UnsupportedError,
 )
-from .explanation import Explanation
+from .explanation import Explanation, LayerExplanation
 from .heads import Head
+from .layers import Layer, join
 from .library import VERSION as __version__
 from .library import library_version
 from .opening import Verdict, head, load, load_bundle, verify
@@ -38,6 +39,8 @@ __all__ = [
     "FileError",
     "Head",
     "InvalidError",
+    "Layer",
+    "LayerExplanation",
     "LibraryError",
     "LoadError",
     "OutOfMemoryError",
@@ -46,6 +49,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "head",
+    "join",
     "library_version",
     "load",
     "load_bundle",

@@ -165,6 +165,44 @@ class Description(Structure):
     ]
 
 
+class LayerPart(Structure):
+    """fpa_layer_part."""
+
+    _fields_ = [
+        ("head", POINTER(Description)),
+        ("first", c_int),
+        ("heads", c_int),
+        ("state_offset", c_int64),
+        ("first_weight", c_int),
+    ]
+
+
+class LayerDescription(Structure):
+    """fpa_layer_description."""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("target", c_char_p),
+        ("dtype", c_char_p),
+        ("state_dtype", c_char_p),
+        ("device", c_int),
+        ("d", c_int),
+        ("dv", c_int),
+        ("heads", c_int),
+        ("gate", c_int),
+        ("normalized", c_int),
+        ("key_mask", c_int),
+        ("positions", c_int),
+        ("window", c_int),
+        ("backward", c_int),
+        ("state_elements", c_int64),
+        ("weight_count", c_int),
+        ("weight_names", POINTER(c_char_p)),
+        ("part_count", c_int),
+        ("parts", POINTER(LayerPart)),
+    ]
+
+
 class ErrorText(Structure):
     """fpa_error."""
 

@@ -14,7 +14,7 @@ from . import abi
 from .call import Calls, Operands, make_tensor
 from .errors import InvalidError
 from .kinds import Array, Kind, Layout, check_dtype, in_c_order
-from .library import check, library
+from .library import check
 
 
 class Saved(NamedTuple):
@@ -56,8 +56,9 @@ class _Call:
         check(size(kernel, form, addressof(self.tensors), byref(bytes_), byref(error)), error)
         scratch = self.kind.scratch(bytes_.value, like)
         guard = None
-        if self.kind.layout("k", like).device_type != abi.CPU:
-            self.tensors.stream, guard = self.kind.stream(like), self.kind.guard(like)
+        layout = self.kind.layout("k", like)
+        if layout.device_type != abi.CPU:
+            self.tensors.stream, guard = self.kind.stream(layout.device_id), self.kind.guard(layout.device_id)
         with guard or nullcontext():
             status = compute(kernel, form, addressof(self.tensors), scratch[1], bytes_.value, addressof(error))
         check(status, error)
@@ -95,14 +96,14 @@ def run_saving(calls: Calls, kind: Kind, operands: Operands, with_state: bool) -
     state = None
     if with_state:
         given = operands.state
-        shape = (k_shape[0], k_shape[2], widths.state_elements)
+        shape = (k_shape[0], *widths.state_axes(k_shape[2]))
         state = _new(kind, k, widths.state_dtype, shape if given is None else kind.layout("state", given).shape)
     _give_operands(call, operands)
     call.give("o", o)
     call.give("den", den)
     call.give("state_out", state)
-    functions = library()
-    call.run(functions.fpa_workspace_size, functions.fpa_forward, calls.kernel().address, operands.form, k)
+    kernel = calls.kernel()
+    call.run(kernel.size, kernel.forward, kernel.address, operands.form, k)
     return Saved(operands, o, den), state
 
 
@@ -136,11 +137,12 @@ def run_backward(
         shape = None if array is None else kind.layout(name, array).shape
         if name == "state" and shape is None:
             axes = kind.layout("k", k).shape
-            shape = (axes[0], axes[2], widths.state_elements)
+            shape = (axes[0], *widths.state_axes(axes[2]))
         if shape is None:
             raise InvalidError("wanted", f"names {name}, which was not given")
         dtype = {"log_gate": "f32", "state": widths.state_dtype}.get(name, widths.dtype)
-        gradients[name] = _new(kind, k, dtype, shape)
+        some = name == "log_gate" and widths.layer  # of heads without a gate nothing is written: it is zero
+        gradients[name] = kind.zeros(shape, dtype, k) if some else _new(kind, k, dtype, shape)
         call.give("d_state_in" if name == "state" else f"d_{name}", gradients[name])
     matrices = [
         _new(kind, k, "f32", kind.layout("weights", array).shape) if want else None
@@ -148,6 +150,6 @@ def run_backward(
     ]
     if any(weights):
         call.give_list("d_weights", matrices)
-    functions = library()
-    call.run(functions.fpa_backward_workspace, functions.fpa_backward, calls.kernel().address, operands.form, k)
+    kernel = calls.kernel()
+    call.run(kernel.backward_size, kernel.backward, kernel.address, operands.form, k)
     return gradients, matrices

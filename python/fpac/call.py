@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import threading
 import weakref
 from collections.abc import Hashable
 from ctypes import addressof, byref, c_int64, c_size_t, c_void_p
@@ -13,15 +14,26 @@ from typing import Any, NamedTuple
 from . import abi
 from .errors import Code, InvalidError
 from .kinds import INDICES, Array, Kind, Layout, check_dtype, in_c_order
-from .library import Kernel, check, library
+from .library import Kernel, check
 
 # What becomes of the state.
 STATE_DROPPED = 0  # it is not wanted
 STATE_NEW = 1  # it is a result
 STATE_UPDATED = 2  # it is written where it was read
 
-_MOST_KEPT = 1 << 16  # bytes of a workspace on the CPU that a prepared call keeps; a larger one is allocated each time
+_MOST_KEPT = 1 << 22  # bytes of a workspace on the CPU that a thread keeps; a larger one is allocated each time
 _MOST_PREPARED = 128  # sets of layouts; a program with more of them begins anew
+
+
+class _Kept(threading.local):
+    """A thread's workspace on the CPU, for all its calls, which end before the next begins."""
+
+    memory: object = None
+    address = 0
+    size = 0
+
+
+_kept = _Kept()
 
 _NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask", *INDICES)
 
@@ -29,7 +41,7 @@ _NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask", *INDICES)
 class Widths:
     """What results and checks need to know of a head."""
 
-    __slots__ = ("name", "dtype", "state_dtype", "dv", "state_elements", "normalized", "backward")
+    __slots__ = ("name", "dtype", "state_dtype", "dv", "state_elements", "normalized", "backward", "layer")
 
     def __init__(
         self,
@@ -40,10 +52,16 @@ class Widths:
         state_elements: int,
         normalized: bool = False,
         backward: bool = False,
+        layer: bool = False,
     ) -> None:
         self.name, self.dtype, self.state_dtype = name, dtype, state_dtype
         self.dv, self.state_elements = dv, state_elements
         self.normalized, self.backward = normalized, backward  # backward: it was opened with gradients
+        self.layer = layer  # of several heads: state_elements are of all of them
+
+    def state_axes(self, heads: int) -> tuple[int, ...]:
+        """Of one sequence's state."""
+        return (self.state_elements,) if self.layer else (heads, self.state_elements)
 
 
 class Operands(NamedTuple):
@@ -122,9 +140,9 @@ class Prepared:
         "tensors_at",
         "error_at",
         "size",
-        "scratch",
         "forward",
         "kernel_at",
+        "device",
         "on_device",
         "twin",
     )
@@ -132,11 +150,11 @@ class Prepared:
     def __init__(self, kernel: Kernel, widths: Widths, kind: Kind, operands: Operands) -> None:
         self.kernel, self.widths, self.form = kernel, widths, operands.form
         self.tensors, self.error = abi.Tensors(recent=operands.recent, max_length=operands.max_length), abi.ErrorText()
-        self.forward, self.kernel_at = library().fpa_forward, kernel.address
+        self.forward, self.kernel_at = kernel.forward, kernel.address
         self.tensors_at, self.error_at = addressof(self.tensors), addressof(self.error)
         layouts = {name: kind.layout(name, array) for name, array in operands.arrays()}
         self._check_dtypes(layouts)
-        self.on_device = layouts["k"].device_type != abi.CPU
+        self.on_device, self.device = layouts["k"].device_type != abi.CPU, layouts["k"].device_id
         tensors = {name: make_tensor(layout) for name, layout in layouts.items()}
         # DLTensors; None: not given
         self.q: Any = tensors.get("q")
@@ -184,7 +202,7 @@ class Prepared:
         if with_state:
             given = layouts.get("state")
             sequences = layouts["cu_seqlens"].shape[0] - 1 if "cu_seqlens" in layouts else k.shape[0]
-            shape = (sequences, *(given.shape[1:] if given else (k.shape[2], widths.state_elements)))
+            shape = (sequences, *(given.shape[1:] if given else widths.state_axes(k.shape[2])))
             self.state_layout = in_c_order(k, widths.state_dtype, shape)
             self.state_out = make_tensor(self.state_layout)
         self._point()
@@ -194,12 +212,9 @@ class Prepared:
     def ask_size(self) -> None:
         """How large a workspace has to be, with as many threads as OpenMP would use now."""
         size = c_size_t()
-        status = library().fpa_workspace_size(
-            self.kernel_at, self.form, self.tensors_at, byref(size), byref(self.error)
-        )
+        status = self.kernel.size(self.kernel_at, self.form, self.tensors_at, byref(size), byref(self.error))
         check(status, self.error)
         self.size: int = size.value
-        self.scratch: tuple[object, int] | None = None
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """o and the new state, each None when it is not wanted."""
@@ -240,18 +255,23 @@ class Prepared:
 
     def launch(self, kind: Kind, like: Array) -> int:
         """Compute, or for a GPU begin to; gives a status."""
-        size, scratch = self.size, self.scratch
-        if size and scratch is None:
-            scratch = kind.scratch(size, like)
-            if size <= _MOST_KEPT and not self.on_device:
-                self.scratch = scratch
-        workspace = scratch[1] if scratch else None
+        size, workspace = self.size, None
         if self.on_device:
-            self.tensors.stream = kind.stream(like)
-            guard = kind.guard(like)
+            if size:
+                memory, workspace = kind.scratch(size, like)
+            self.tensors.stream = kind.stream(self.device)
+            guard = kind.guard(self.device)
             if guard is not None:
                 with guard:
                     return self.forward(self.kernel_at, self.form, self.tensors_at, workspace, size, self.error_at)
+        elif size:
+            kept = _kept
+            if size <= kept.size:
+                workspace = kept.address
+            else:
+                memory, workspace = kind.scratch(size, like)
+                if size <= _MOST_KEPT:
+                    kept.memory, kept.address, kept.size = memory, workspace, size
         return self.forward(self.kernel_at, self.form, self.tensors_at, workspace, size, self.error_at)
 
 

@@ -92,3 +92,64 @@ def explain(about: abi.Description) -> Explanation:
         window=about.window,
         weight_shapes=tuple(_shape(about.weight_shapes[i]) for i in range(about.weight_count)),
     )
+
+
+@dataclass(frozen=True)
+class LayerPart:
+    """Some key and value heads of a layer that are alike."""
+
+    head: Explanation
+    first: int  # which of the layer's heads they are: first .. first + heads - 1
+    heads: int
+    state_offset: int  # where their states begin in a sequence's: [heads, head.state_elements], in C order
+    first_weight: int  # number of their first matrix among the layer's
+
+
+@dataclass(frozen=True)
+class LayerExplanation:
+    """What a layer is, on one target."""
+
+    name: str
+    target: str
+    device: int
+    dtype: str
+    state_dtype: str
+    d: int
+    dv: int
+    heads: int  # key and value heads of all parts
+    gate: bool  # of some heads at least; so are the next two
+    normalized: bool
+    key_mask: bool
+    positions: int  # numbers of a token's position; 0: no head takes any
+    window: int  # the longest of its heads; 0: none has one
+    backward: bool  # opened with gradients
+    state_elements: int  # S, of one sequence: the states of all heads
+    weight_names: tuple[str, ...]  # "HEAD.NAME"; of the second part of a head "HEAD@2.NAME"
+    parts: tuple[LayerPart, ...]
+
+
+def explain_layer(about: abi.LayerDescription) -> LayerExplanation:
+    """Copy it, as explain does."""
+
+    def part(of: abi.LayerPart) -> LayerPart:
+        return LayerPart(explain(of.head.contents), of.first, of.heads, of.state_offset, of.first_weight)
+
+    return LayerExplanation(
+        name=about.name.decode(),
+        target=about.target.decode(),
+        device=about.device,
+        dtype=about.dtype.decode(),
+        state_dtype=about.state_dtype.decode(),
+        d=about.d,
+        dv=about.dv,
+        heads=about.heads,
+        gate=bool(about.gate),
+        normalized=bool(about.normalized),
+        key_mask=bool(about.key_mask),
+        positions=about.positions,
+        window=about.window,
+        backward=bool(about.backward),
+        state_elements=about.state_elements,
+        weight_names=tuple(about.weight_names[i].decode() for i in range(about.weight_count)),
+        parts=tuple(part(about.parts[i]) for i in range(about.part_count)),
+    )

@@ -36,6 +36,8 @@ class Head:
     but two, of weights all). Heads may be called from several threads at once.
     """
 
+    _about: Any
+
     def __init__(self, kernel: Kernel) -> None:
         about = explain(library().fpa_describe(kernel.address).contents)
         widths = Widths(
@@ -126,6 +128,16 @@ class Head:
         state_index [B] or [S] int32: state is a pool [slots, H, N], of which sequence s begins with slot
         state_index[s]; -1: with zero. The new states are [S, H, N] all the same.
         """
+        number = _FORMS.get(form)
+        # Most calls have nothing else: Python is half of the time that a small one takes.
+        if not (
+            log_gate is not None or weights is not None or state is not None or return_state or recent or return_saved
+            or positions is not None or key_mask is not None or cu_seqlens is not None or state_index is not None
+            or max_length or number is None
+        ):  # fmt: skip
+            o = kind_of("k", k).run_quick(self._calls, q, k, v, None, number)
+            if o is not None:
+                return o
         if return_saved and (cu_seqlens is not None or state_index is not None):
             raise UnsupportedError("return_saved", "with cu_seqlens or state_index: such calls have no gradients yet")
         if return_saved:
@@ -190,6 +202,13 @@ class Head:
         and is left in the other, as several do that begin alike; -1: with zero; nowhere."""
         _needs_state(state)
         into = state_index if state_out_index is None else state_out_index
+        if not (
+            log_gate is not None or weights is not None or recent or positions is not None or key_mask is not None
+            or cu_seqlens is not None or into is not None or max_length
+        ):  # fmt: skip
+            o = kind_of("k", k).run_quick(self._calls, q, k, v, state, abi.RECURRENT)
+            if o is not None:
+                return o
         tokens = (positions, key_mask, cu_seqlens, state_index, into, max_length)
         return self._run(q, k, v, log_gate, weights, state, abi.RECURRENT, recent, STATE_UPDATED, tokens)[0]
 
@@ -281,7 +300,7 @@ class Head:
         taken = kind.take("k", k)
         if len(taken.shape) != 4:
             raise InvalidError("k", f"has {len(taken.shape)} axes, but 4 are needed")
-        shape = (taken.shape[0], taken.shape[2], about.state_elements)
+        shape = (taken.shape[0], *self._calls.widths.state_axes(taken.shape[2]))
         return kind.give(kind.zeros(shape, about.state_dtype, taken), k)
 
     def _run_saving(
@@ -298,7 +317,7 @@ class Head:
     ) -> tuple[Any, ...]:
         if recent:
             raise InvalidError("recent", "is for decoding, which has no gradients")
-        if self._about.backward_verdict is None:
+        if not self._calls.widths.backward:
             raise UnsupportedError(self.name, "was opened without gradients: open it with backward=True")
         kind = kind_of("k", k)
         taken = self._take(kind, q, k, v, log_gate, weights, state, form, 0, STATE_DROPPED)
@@ -320,10 +339,6 @@ class Head:
         tokens: tuple[Any, ...],
     ) -> tuple[Any, Any]:
         kind = kind_of("k", k)
-        if log_gate is None and weights is None and not recent and _is_plain(state, keeps, *tokens):
-            o = kind.run_quick(self._calls, q, k, v, state, form)
-            if o is not None:
-                return o, None
         taken = self._take(kind, q, k, v, log_gate, weights, state, form, recent, keeps, tokens)
         o, new = kind.run(self._calls, taken)
         return o if o is None else kind.give(o, k), new if new is None else kind.give(new, k)
@@ -402,22 +417,6 @@ class Head:
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(names) if names else "none"
-
-
-def _is_plain(
-    state: object,
-    keeps: int,
-    positions: object,
-    key_mask: object,
-    lengths: object,
-    index: object,
-    into: object,
-    most: int,
-) -> bool:
-    """Nothing is said of tokens or pools, and a state that is given is updated."""
-    if keeps == STATE_NEW or (keeps == STATE_DROPPED and state is not None):
-        return False
-    return positions is None and key_mask is None and lengths is None and index is None and into is None and not most
 
 
 def _needs_state(state: Array | None) -> None:

@@ -56,6 +56,15 @@ def _prototype(library: ctypes.CDLL) -> None:
         "fpa_backward_workspace": (status, [c_void_p, c_int, c_void_p, POINTER(c_size_t), error]),
         "fpa_backward": (status, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p]),
         "fpa_close": (None, [c_void_p]),
+        "fpa_open_layer": (status, [c_char_p, c_char_p, options, kernel, error]),
+        "fpa_open_layer_text": (status, [c_char_p, c_char_p, c_char_p, options, kernel, error]),
+        "fpa_join_layer": (status, [c_char_p, kernel, POINTER(c_int), c_int, kernel, error]),
+        "fpa_describe_layer": (POINTER(abi.LayerDescription), [c_void_p]),
+        "fpa_layer_workspace_size": (status, [c_void_p, c_int, c_void_p, POINTER(c_size_t), error]),
+        "fpa_layer_forward": (status, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p]),
+        "fpa_layer_backward_workspace": (status, [c_void_p, c_int, c_void_p, POINTER(c_size_t), error]),
+        "fpa_layer_backward": (status, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p]),
+        "fpa_close_layer": (None, [c_void_p]),
     }
     for name, (result, arguments) in table.items():
         function = getattr(library, name)
@@ -118,11 +127,14 @@ class Kernel:
     """An open fpa_kernel. It is closed when nobody holds it any more: a call that is running holds it, so that it
     outlives a close() in another thread."""
 
-    __slots__ = ("address", "_close")
+    __slots__ = ("address", "size", "forward", "backward_size", "backward", "_close")
 
     def __init__(self, address: int) -> None:
+        functions = library()
         self.address = address
-        self._close = library().fpa_close
+        self.size, self.forward = functions.fpa_workspace_size, functions.fpa_forward
+        self.backward_size, self.backward = functions.fpa_backward_workspace, functions.fpa_backward
+        self._close = functions.fpa_close
 
     def __del__(self) -> None:
         if self.address:
@@ -130,10 +142,44 @@ class Kernel:
             self.address = 0
 
 
-def open_kernel(function: str, arguments: list[bytes | None], options: abi.Options) -> Kernel:
-    """Call fpa_open, fpa_open_text or fpa_open_bundle."""
+class LayerKernel(Kernel):
+    """An open fpa_layer. parts: kernels that it was joined of, which are held as long as it is."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, address: int, parts: tuple[Kernel, ...] = ()) -> None:
+        functions = library()
+        self.address, self.parts = address, parts
+        self.size, self.forward = functions.fpa_layer_workspace_size, functions.fpa_layer_forward
+        self.backward_size, self.backward = functions.fpa_layer_backward_workspace, functions.fpa_layer_backward
+        self._close = functions.fpa_close_layer
+
+
+def _open_address(function: str, arguments: list[bytes | None], options: abi.Options) -> int:
     address, error = c_void_p(), abi.ErrorText()
     status = getattr(library(), function)(*arguments, byref(options), byref(address), byref(error))
     check(status, error)
     assert address.value
-    return Kernel(address.value)
+    return address.value
+
+
+def open_kernel(function: str, arguments: list[bytes | None], options: abi.Options) -> Kernel:
+    """Call fpa_open, fpa_open_text or fpa_open_bundle."""
+    return Kernel(_open_address(function, arguments, options))
+
+
+def open_layer(function: str, arguments: list[bytes | None], options: abi.Options) -> LayerKernel:
+    """Call fpa_open_layer or fpa_open_layer_text."""
+    return LayerKernel(_open_address(function, arguments, options))
+
+
+def join_layer(name: bytes, kernels: tuple[Kernel, ...], heads: tuple[int, ...]) -> LayerKernel:
+    """Call fpa_join_layer."""
+    count, address, error = len(kernels), c_void_p(), abi.ErrorText()
+    places = (c_void_p * max(count, 1))(*[kernel.address for kernel in kernels])
+    status = library().fpa_join_layer(
+        name, places, (c_int * max(count, 1))(*heads), count, byref(address), byref(error)
+    )
+    check(status, error)
+    assert address.value
+    return LayerKernel(address.value, kernels)

@@ -12,7 +12,8 @@ from typing import Any
 from . import abi, nvrtc
 from .errors import InvalidError
 from .heads import Head
-from .library import open_kernel
+from .layers import Layer
+from .library import open_kernel, open_layer
 
 Path = str | os.PathLike[str]
 Log = Callable[[str], object]
@@ -32,6 +33,20 @@ def _log_function(log: Log | None) -> Any:
     if log is None:
         return cast(c_void_p(), abi.LogFunction)
     return abi.LogFunction(lambda user, line: log(line.decode("utf-8", "replace")) and None)
+
+
+# What the library says of a name that is a layer's; tests/python/test_layer.py holds it to that.
+_IS_LAYER = "is a layer of heads"
+_OF_LAYERS = {"fpa_open": "fpa_open_layer", "fpa_open_text": "fpa_open_layer_text"}
+
+
+def _open_head_or_layer(function: str, arguments: list[bytes | None], options: abi.Options) -> Head:
+    try:
+        return Head(open_kernel(function, arguments, options))
+    except InvalidError as reason:
+        if _IS_LAYER not in str(reason) or function not in _OF_LAYERS:
+            raise
+    return Layer(open_layer(_OF_LAYERS[function], arguments, options))
 
 
 def _open(
@@ -54,7 +69,7 @@ def _open(
     )
     if target is not None and target.startswith("cuda"):
         nvrtc.preload()
-    head = Head(open_kernel(function, arguments, options))
+    head = _open_head_or_layer(function, arguments, options)
     if "torch" in sys.modules:
         from . import torch  # noqa: F401  so that torch.compile finds the operators
     return head
@@ -73,7 +88,7 @@ def load(
 ) -> Head:
     """Open one head of a spec file: generate, compile (or take from the cache), load, verify.
 
-    name: which head; None: the file's only one. target: "c" (None) for the best that this machine runs, "cuda" for
+    name: which head, or which layer of heads, which is then a Layer; None: the file's only head. target: "c" (None) for the best that this machine runs, "cuda" for
     the best of GPU `device`, or one of `fpac list`. cache_dir: None for the usual place, "" for none. compiler: None
     for $FPA_CC, cc, gcc or clang. log: is called with lines about what is compiled and verified. backward: with
     gradients, a second module of the head (Head.backward).

@@ -43,7 +43,7 @@ def _like(key: str, operands: Operands) -> Results:
     """Tensors as o and the new state are, without computing."""
     q, k, state, w = operands.q, operands.k, operands.state, find_calls(key).widths
     sequences = k.shape[0] if operands.cu_seqlens is None else operands.cu_seqlens.shape[0] - 1
-    shape = (sequences, *((k.shape[2], w.state_elements) if state is None else state.shape[1:]))
+    shape = (sequences, *(w.state_axes(k.shape[2]) if state is None else state.shape[1:]))
     o = None if q is None else q.new_empty((*q.shape[:3], w.dv), dtype=DTYPES[w.dtype])
     return o, k.new_empty(shape, dtype=DTYPES[w.state_dtype])
 

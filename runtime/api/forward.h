@@ -2,8 +2,10 @@
 #ifndef FPAC_RUNTIME_API_FORWARD_H
 #define FPAC_RUNTIME_API_FORWARD_H
 
+#include "abi/launch.h"
 #include "fpa.h"
 #include "machine/candidate.h"
+#include "tensors.h"
 
 /* fpa_workspace_size and fpa_forward; candidate: of the kernel's module, or NULL: the fastest. INVALID: it
  * cannot carry this call out. */
@@ -11,5 +13,14 @@ fpa_status workspace_size_by(const fpa_kernel *kernel, const fpa_candidate *cand
                              const fpa_tensors *tensors, size_t *bytes, fpa_error *error);
 fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
                       const fpa_tensors *tensors, void *workspace, size_t workspace_size, fpa_error *error);
+
+/* The tensors of a call, checked, as its launch without a workspace; *form becomes the one that AUTO stands for. weights has
+ * room for the kernel's pointers. *empty: there is nothing to compute. */
+fpa_status forward_prepare(const fpa_kernel *kernel, tensors_mode mode, const fpa_tensors *tensors,
+                           fpa_form *form, const float **weights, struct fpa_launch *launch, bool *empty,
+                           fpa_error *error);
+
+/* Where the tensors of a call have to lie. */
+DLDevice forward_device(const fpa_kernel *kernel);
 
 #endif

@@ -92,11 +92,22 @@ static bool is_empty(const struct fpa_launch *launch)
     return launch->batch == 0 || launch->heads == 0 || (launch->length == 0 && !launch->state_out);
 }
 
-/* Where the tensors of a call have to lie. */
-static DLDevice device_of(const fpa_kernel *kernel)
+DLDevice forward_device(const fpa_kernel *kernel)
 {
     const fpa_module *module = &kernel->module;
     return (DLDevice){(DLDeviceType)module->backend->device_type, module->device};
+}
+
+fpa_status forward_prepare(const fpa_kernel *kernel, tensors_mode mode, const fpa_tensors *tensors,
+                           fpa_form *form, const float **weights, struct fpa_launch *launch, bool *empty,
+                           fpa_error *error)
+{
+    fpa_status status = tensors_check(kernel->head, &kernel->facts, forward_device(kernel), mode, tensors,
+                                      weights, launch, error);
+    if (!status)
+        status = resolve_form(kernel, tensors, launch, form, error);
+    *empty = !status && is_empty(launch);
+    return status;
 }
 
 fpa_status workspace_size_by(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
@@ -106,12 +117,11 @@ fpa_status workspace_size_by(const fpa_kernel *kernel, const fpa_candidate *cand
         return fail(error, FPA_INVALID, kernel ? "bytes" : "kernel", "is NULL");
     const float *weights[kernel->description.weight_count + 1];
     struct fpa_launch launch;
+    bool empty;
     *bytes = 0;
-    fpa_status status = tensors_check(kernel->head, &kernel->facts, device_of(kernel), TENSORS_SHAPES,
-                                      tensors, weights, &launch, error);
-    if (!status)
-        status = resolve_form(kernel, tensors, &launch, &form, error);
-    if (!status && !is_empty(&launch))
+    fpa_status status =
+        forward_prepare(kernel, TENSORS_SHAPES, tensors, &form, weights, &launch, &empty, error);
+    if (!status && !empty)
         *bytes = kernel->module.workspace(&kernel->module, form, &launch, candidate);
     return status;
 }
@@ -144,11 +154,10 @@ fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, 
         return fail(error, FPA_INVALID, "kernel", "is NULL");
     const float *weights[kernel->description.weight_count + 1]; /* no allocation: at most 32 KiB */
     struct fpa_launch launch;
-    fpa_status status = tensors_check(kernel->head, &kernel->facts, device_of(kernel), TENSORS_DATA, tensors,
-                                      weights, &launch, error);
-    if (!status)
-        status = resolve_form(kernel, tensors, &launch, &form, error);
-    if (status || is_empty(&launch))
+    bool empty;
+    fpa_status status =
+        forward_prepare(kernel, TENSORS_DATA, tensors, &form, weights, &launch, &empty, error);
+    if (status || empty)
         return status;
     launch.workspace = workspace;
     launch.workspace_size = workspace_size;

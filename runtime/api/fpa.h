@@ -287,6 +287,86 @@ FPA_API fpa_status fpa_accept(const fpa_kernel *kernel, const fpa_tensors *tenso
 /* Unload. NULL is fine. No call on the kernel may be running. */
 FPA_API void fpa_close(fpa_kernel *kernel);
 
+/* Layers: heads that need not be alike, side by side along one axis, and computed by one call. On the CPU the threads of
+ * one team share the work of all heads; on a GPU the heads of each kind have a stream of their own, which forks from the
+ * caller's and joins it again. Results are, bit for bit, those of calls of the heads by themselves. */
+typedef struct fpa_layer fpa_layer;
+
+/* Some key/value heads of a layer that are alike. */
+typedef struct fpa_layer_part {
+    const fpa_description *head; /* of their kernel */
+    int first, heads;     /* which of the layer's key/value heads they are: first .. first + heads - 1 */
+    int64_t state_offset; /* element of a sequence's state at which theirs begin: [heads, state_elements] in
+                                    C order, with the state_elements of `head` */
+    int first_weight;     /* number of their first run-time matrix among the layer's */
+} fpa_layer_part;
+
+/* What a layer is; valid until fpa_close_layer. */
+typedef struct fpa_layer_description {
+    const char *name, *target, *dtype, *state_dtype; /* as in fpa_description, of all heads */
+    int device, d, dv;
+    int heads;                       /* H, key/value heads of all parts */
+    int gate, normalized, key_mask;  /* 1: of some heads at least */
+    int positions;                   /* numbers of a token's position; 0: no head takes any */
+    int window;                      /* the longest of its heads; 0: none has one */
+    int backward;                    /* 1: opened with gradients */
+    int64_t state_elements;          /* S, of one sequence: the states of all heads */
+    int weight_count;                /* run-time matrices of all parts, one part's behind the other's */
+    const char *const *weight_names; /* "HEAD.NAME"; of the second part of a head "HEAD@2.NAME" and so on */
+    int part_count;
+    const fpa_layer_part *parts; /* [part_count], in the order of the heads' axis */
+} fpa_layer_description;
+
+/* Open a layer of a Lua spec file with the kernels of its heads, each as fpa_open does: equal heads once. layer NULL: the
+ * file's only one. Not in libfpa-run. Errors: those of fpa_open. */
+FPA_API fpa_status fpa_open_layer(const char *spec, const char *layer, const fpa_options *options,
+                                  fpa_layer **opened, fpa_error *error);
+/* The same from spec text in memory, as fpa_open_text. Not in libfpa-run. */
+FPA_API fpa_status fpa_open_layer_text(const char *name, const char *text, const char *layer,
+                                       const fpa_options *options, fpa_layer **opened, fpa_error *error);
+
+/* A layer of kernels that are open already, of a bundle say: heads[i] key/value heads of kernels[i], `count` parts, at most
+ * 64. The kernels stay the caller's, and open while the layer is. INVALID: widths, dtypes, numbers of positions, targets or
+ * devices that differ, numbers of heads that are not 1 to 65536 or not those of a head's constants; LOAD: a module of an
+ * older version of fpac. */
+FPA_API fpa_status fpa_join_layer(const char *name, const fpa_kernel *const *kernels, const int *heads,
+                                  int count, fpa_layer **joined, fpa_error *error);
+
+/* Of no layer (NULL): NULL. */
+FPA_API const fpa_layer_description *fpa_describe_layer(const fpa_layer *layer);
+
+/* fpa_workspace_size, fpa_forward and fpa_step of a layer, with the same guarantees. Tensors are those of one head, where
+ * the axes Hq and H are all heads: H as described, Hq a multiple of it, so that each head has equally many query heads.
+ * What differs:
+ *     state_in, state_out  [B, S]; pools [slots, S]: the last axis contiguous, the other as it may be
+ *     log_gate, positions, key_mask  needed where some head takes them; those that do not leave them alone
+ *     den                  written for heads with a normaliser; what belongs to others stays as it is
+ *     weights              those of the parts, one behind the other; one a head: a leading axis of the part's heads
+ *     recent               without windows: of all heads. Of a layer in which some heads have one: tokens before q's first
+ *                          that k, v and all others with tokens have. Each head takes the newest of them that its own window
+ *                          may reach, w - 1; those without a window have them in their state, and take none
+ * A form other than AUTO is every head's (UNSUPPORTED where one lacks it); with AUTO each takes its own. On a GPU calls on one
+ * layer from several threads put their launches in one after the other; while its streams belong to a capture that has not
+ * ended, calls on other streams compute the parts one behind the other in their own. */
+FPA_API fpa_status fpa_layer_workspace_size(const fpa_layer *layer, fpa_form form, const fpa_tensors *tensors,
+                                            size_t *bytes, fpa_error *error);
+FPA_API fpa_status fpa_layer_forward(const fpa_layer *layer, fpa_form form, const fpa_tensors *tensors,
+                                     void *workspace, size_t workspace_size, fpa_error *error);
+FPA_API fpa_status fpa_layer_step(const fpa_layer *layer, const fpa_tensors *tensors, void *workspace,
+                                  size_t workspace_size, fpa_error *error);
+
+/* Gradients of a layer that was opened with options.backward, as fpa_backward with tensors as above; parts are computed one
+ * behind the other. What d_log_gate has of heads without a gate stays as it is. UNSUPPORTED: a head of it was opened without gradients. */
+FPA_API fpa_status fpa_layer_backward_workspace(const fpa_layer *layer, fpa_form form,
+                                                const fpa_gradient_tensors *tensors, size_t *bytes,
+                                                fpa_error *error);
+FPA_API fpa_status fpa_layer_backward(const fpa_layer *layer, fpa_form form,
+                                      const fpa_gradient_tensors *tensors, void *workspace,
+                                      size_t workspace_size, fpa_error *error);
+
+/* Unload, with the kernels that it opened. NULL is fine. No call on the layer may be running. */
+FPA_API void fpa_close_layer(fpa_layer *layer);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,6 +2,7 @@
 #include "open.h"
 #include "base/clock.h"
 #include "base/plain_locale.h"
+#include "layer.h"
 #include "gen/gen.h"
 #include "runtime/builder.h"
 #include "runtime/store/cache.h"
@@ -368,7 +369,7 @@ static fpa_status open_head(fpa_head_list *list, const char *where, const char *
 fpa_status fpa_open(const char *spec, const char *head, const fpa_options *options, fpa_kernel **kernel,
                     fpa_error *error)
 {
-    fpa_head_list list = {0, NULL};
+    fpa_head_list list = {0};
     if (kernel)
         *kernel = NULL;
     if (!kernel || !spec)
@@ -383,7 +384,7 @@ fpa_status fpa_open(const char *spec, const char *head, const fpa_options *optio
 fpa_status fpa_open_text(const char *name, const char *text, const char *head, const fpa_options *options,
                          fpa_kernel **kernel, fpa_error *error)
 {
-    fpa_head_list list = {0, NULL};
+    fpa_head_list list = {0};
     if (kernel)
         *kernel = NULL;
     if (!kernel || !name || !text)
@@ -391,6 +392,97 @@ fpa_status fpa_open_text(const char *name, const char *text, const char *head, c
     fpa_status status = spec_load_text(name, ".", text, strlen(text), &list, error);
     if (!status)
         status = open_head(&list, name, head, options, kernel, error);
+    head_list_free(&list);
+    return status;
+}
+
+/* ---- layers ---- */
+
+/* A head that stays in the list: its canonical text is all of it. */
+static fpa_status copy_head(const fpa_head *head, fpa_head **copy, fpa_error *error)
+{
+    char *text = head_print(head);
+    if (!text)
+        return fail_memory(error);
+    fpa_status status = head_parse(text, strlen(text), copy, error);
+    free(text);
+    return status;
+}
+
+static fpa_status open_part(const fpa_head_list *list, int head, const fpa_options *options,
+                            fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_head *copy = NULL;
+    fpa_status status = copy_head(list->heads[head], &copy, error);
+    return status ? status : open_parsed_head(copy, options, kernel, error);
+}
+
+/* Each head's kernel once, whatever parts it is of. */
+fpa_status open_layer_of(const fpa_head_list *list, const fpa_layer_spec *layer, const fpa_options *options,
+                         fpa_layer **opened, fpa_error *error)
+{
+    fpa_kernel *kernels[LAYER_MAX_PARTS], *owned[LAYER_MAX_PARTS];
+    int heads[LAYER_MAX_PARTS], owned_count = 0;
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < layer->part_count && !status; i++) {
+        kernels[i] = NULL;
+        heads[i] = layer->parts[i].count;
+        for (int j = 0; j < i; j++)
+            if (layer->parts[j].head == layer->parts[i].head)
+                kernels[i] = kernels[j];
+        if (kernels[i])
+            continue;
+        status = open_part(list, layer->parts[i].head, options, &kernels[i], error);
+        if (!status)
+            owned[owned_count++] = kernels[i];
+    }
+    if (!status)
+        status = layer_join(layer->name, (const fpa_kernel *const *)kernels, heads, layer->part_count, owned,
+                            owned_count, opened, error);
+    for (int i = 0; i < owned_count && status; i++)
+        fpa_close(owned[i]);
+    return status;
+}
+
+static fpa_status open_named_layer(const fpa_head_list *list, const char *where, const char *name,
+                                   const fpa_options *options, fpa_layer **opened, fpa_error *error)
+{
+    const fpa_layer_spec *layer = layer_find(list, name);
+    if (layer)
+        return open_layer_of(list, layer, options, opened, error);
+    if (name)
+        return fail(error, FPA_INVALID, where, "there is no layer \"%.80s\"", name);
+    return fail(error, FPA_INVALID, where,
+                list->layer_count ? "there are %d layers, so name one" : "there is no layer here",
+                list->layer_count);
+}
+
+fpa_status fpa_open_layer(const char *spec, const char *layer, const fpa_options *options, fpa_layer **opened,
+                          fpa_error *error)
+{
+    fpa_head_list list = {0};
+    if (opened)
+        *opened = NULL;
+    if (!opened || !spec)
+        return fail(error, FPA_INVALID, opened ? "spec" : "opened", "is NULL");
+    fpa_status status = spec_load(spec, &list, error);
+    if (!status)
+        status = open_named_layer(&list, spec, layer, options, opened, error);
+    head_list_free(&list);
+    return status;
+}
+
+fpa_status fpa_open_layer_text(const char *name, const char *text, const char *layer,
+                               const fpa_options *options, fpa_layer **opened, fpa_error *error)
+{
+    fpa_head_list list = {0};
+    if (opened)
+        *opened = NULL;
+    if (!opened || !name || !text)
+        return fail(error, FPA_INVALID, !opened ? "opened" : name ? "text" : "name", "is NULL");
+    fpa_status status = spec_load_text(name, ".", text, strlen(text), &list, error);
+    if (!status)
+        status = open_named_layer(&list, name, layer, options, opened, error);
     head_list_free(&list);
     return status;
 }

@@ -3,7 +3,7 @@
 #define FPAC_RUNTIME_API_OPEN_H
 
 #include "abi/source.h"
-#include "head/head.h"
+#include "head/layer.h"
 #include "runtime/backend.h"
 #include "fpa.h"
 
@@ -30,5 +30,9 @@ fpa_status open_remember(const fpa_head *head, const fpa_options *options, const
 fpa_status open_remember_backward(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
                                   const fpa_object *object, const char *verdict, char **folder,
                                   fpa_error *error);
+
+/* A layer of a list, with a kernel for each of its heads; the list stays as it is. */
+fpa_status open_layer_of(const fpa_head_list *list, const fpa_layer_spec *layer, const fpa_options *options,
+                         fpa_layer **opened, fpa_error *error);
 
 #endif

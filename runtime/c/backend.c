@@ -2,6 +2,7 @@
 #include "backend.h"
 #include "base/text.h"
 #include "module.h"
+#include "together.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -96,6 +97,7 @@ static fpa_status c_device(const fpa_options *options, char **device, fpa_error 
 const fpa_backend backend_c = {
     .name = "c",
     .device_type = kDLCPU,
+    .together = &together_c,
     .choose = c_choose,
     .load = c_load,
     .unload = module_unload,

@@ -20,7 +20,14 @@ typedef struct loaded {
     int (*forward)(int form, const struct fpa_launch *launch); /* 0; 1: the workspace is too small */
     size_t (*backward_workspace)(int form, const struct fpa_backward_launch *launch);
     int (*backward)(int form, const struct fpa_backward_launch *launch);
+    c_pieces pieces;
 } loaded;
+
+const c_pieces *module_pieces(const fpa_module *module)
+{
+    const loaded *l = module->handle;
+    return &l->pieces;
+}
 
 static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *launch,
                            const fpa_candidate *candidate)
@@ -194,6 +201,18 @@ static bool bind_backward(const char *name, fpa_module *module)
     return true;
 }
 
+/* Modules that are no layer's do without. */
+static void bind_pieces(const char *name, loaded *l)
+{
+    void *share = find_symbol(l, name, "_share"), *piece = find_symbol(l, name, "_piece"),
+         *together = find_symbol(l, name, "_together");
+    if (!share || !piece || !together)
+        return;
+    memcpy(&l->pieces.share, &share, sizeof share);
+    memcpy(&l->pieces.piece, &piece, sizeof piece);
+    memcpy(&l->pieces.together, &together, sizeof together);
+}
+
 static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
 {
     loaded *l = module->handle;
@@ -210,6 +229,7 @@ static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
     /* POSIX lets dlsym's pointer be a function's; ISO C has no cast for it */
     memcpy(&l->workspace, &workspace, sizeof workspace);
     memcpy(&l->forward, &compute, sizeof compute);
+    bind_pieces(name, l);
     module->workspace = workspace_of;
     module->forward = forward;
     module->draft_workspace = draft_workspace;

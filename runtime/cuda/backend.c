@@ -2,6 +2,7 @@
 #include "backend.h"
 #include "driver.h"
 #include "module.h"
+#include "together.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,6 +99,7 @@ const fpa_backend backend_cuda = {
     .name = "cuda",
     .device_type = kDLCUDA,
     .memory = &cuda_memory,
+    .together = &together_cuda,
     .choose = cuda_choose,
     .load = load,
     .unload = cuda_module_unload,

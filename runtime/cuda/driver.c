@@ -54,6 +54,8 @@ static const struct {
     FUNCTION(cuStreamSynchronize, ""),
     FUNCTION(cuStreamBeginCapture, "_v2"),
     FUNCTION(cuStreamEndCapture, ""),
+    FUNCTION(cuStreamGetCaptureInfo, ""),
+    FUNCTION(cuStreamWaitEvent, ""),
     FUNCTION(cuGraphInstantiate, "WithFlags"),
     FUNCTION(cuGraphLaunch, ""),
     FUNCTION(cuGraphExecDestroy, ""),

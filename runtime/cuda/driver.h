@@ -76,7 +76,7 @@ typedef struct CUlaunchConfig_st {
 
 enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_STREAM_CAPTURE_MODE_GLOBAL = 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
-enum { CU_EVENT_DEFAULT = 0 };
+enum { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
 
 /* The driver's functions. A name without its version is the newest that drivers from CUDA 11 on have
  * (cuMemAlloc is cuMemAlloc_v2). */
@@ -123,6 +123,9 @@ typedef struct fpa_driver {
     CUresult (*cuStreamSynchronize)(CUstream stream);
     CUresult (*cuStreamBeginCapture)(CUstream stream, int mode);
     CUresult (*cuStreamEndCapture)(CUstream stream, CUgraph *graph);
+    /* *captured: 0: it is in no capture; number: of the capture */
+    CUresult (*cuStreamGetCaptureInfo)(CUstream stream, int *captured, unsigned long long *number);
+    CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);
     CUresult (*cuGraphInstantiate)(CUgraphExec *executable, CUgraph graph, unsigned long long flags);
     CUresult (*cuGraphLaunch)(CUgraphExec executable, CUstream stream);
     CUresult (*cuGraphExecDestroy)(CUgraphExec executable);

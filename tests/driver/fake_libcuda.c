@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +216,97 @@ int cuCtxGetCurrent(void **context)
     return call();
 }
 
+/* ---- streams and events, by their numbers ---- */
+
+static const char *name_of(char text[24], const char *kind, const void *made, unsigned long most)
+{
+    const unsigned long number = (unsigned long)(uintptr_t)made;
+    if (number == 0 || number > most)
+        return "c";
+    snprintf(text, 24, "%s%lu", kind, number);
+    return text;
+}
+
+static void note(const char *verb, const void *stream, const char *with, const void *event)
+{
+    char s[24], e[24];
+    const size_t used = strlen(fake_state.trace), room = sizeof fake_state.trace - used;
+    const char *its = name_of(s, "s", stream, fake_state.made_streams);
+    if (!event)
+        snprintf(fake_state.trace + used, room, "%s on %s;", verb, its);
+    else
+        snprintf(fake_state.trace + used, room, "%s %s %s %s;", verb,
+                 strcmp(verb, "wait") ? name_of(e, "e", event, fake_state.made_events) : its, with,
+                 strcmp(verb, "wait") ? its : name_of(e, "e", event, fake_state.made_events));
+}
+
+int cuStreamCreate(void **stream, unsigned flags)
+{
+    (void)flags;
+    int result = call();
+    if (result)
+        return result;
+    fake_state.streams++;
+    *stream = (void *)(uintptr_t)++fake_state.made_streams;
+    return 0;
+}
+
+int cuStreamDestroy_v2(void *stream)
+{
+    (void)stream;
+    fake_state.streams--;
+    return 0;
+}
+
+int cuEventCreate(void **event, unsigned flags)
+{
+    (void)flags;
+    int result = call();
+    if (result)
+        return result;
+    fake_state.events++;
+    *event = (void *)(uintptr_t)++fake_state.made_events;
+    return 0;
+}
+
+int cuEventDestroy_v2(void *event)
+{
+    (void)event;
+    fake_state.events--;
+    return 0;
+}
+
+int cuEventRecord(void *event, void *stream)
+{
+    note("record", stream, "on", event);
+    return call();
+}
+
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+    (void)flags;
+    note("wait", stream, "for", event);
+    return call();
+}
+
+int cuStreamGetCaptureInfo(void *stream, int *captured, unsigned long long *number)
+{
+    const unsigned long made = (unsigned long)(uintptr_t)stream;
+    *number = made > 0 && made <= fake_state.made_streams ? fake_state.capture : fake_state.callers_capture;
+    *captured = *number > 0;
+    return call();
+}
+
+int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                   unsigned block_y, unsigned block_z, unsigned bytes, void *stream, void **parameters,
+                   void **extra)
+{
+    (void)function, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z,
+        (void)bytes, (void)parameters, (void)extra;
+    note("launch", stream, NULL, NULL);
+    return call();
+}
+
 /* Nothing to do, or nothing that these tests ask for. */
 #define CALL(name)                                                                                           \
     int name(void)                                                                                           \
@@ -223,13 +315,10 @@ int cuCtxGetCurrent(void **context)
     }
 CALL(cuCtxSynchronize)
 CALL(cuFuncSetAttribute)
-CALL(cuLaunchKernel)
 CALL(cuMemGetInfo_v2)
 CALL(cuMemcpyDtoDAsync_v2)
 CALL(cuMemsetD8_v2)
 CALL(cuMemsetD8Async)
-CALL(cuStreamCreate)
-CALL(cuStreamDestroy_v2)
 CALL(cuStreamSynchronize)
 CALL(cuStreamBeginCapture_v2)
 CALL(cuStreamEndCapture)
@@ -237,6 +326,3 @@ CALL(cuGraphInstantiateWithFlags)
 CALL(cuGraphLaunch)
 CALL(cuGraphExecDestroy)
 CALL(cuGraphDestroy)
-CALL(cuEventCreate)
-CALL(cuEventRecord)
-CALL(cuEventDestroy_v2)

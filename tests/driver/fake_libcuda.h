@@ -22,6 +22,12 @@ struct fake_state {
     int calls;
     int loads, strangers;                      /* images that were loaded; of these not among the object's */
     int contexts, depth, modules, allocations; /* retained, pushed, loaded, not freed */
+    int streams, events;                       /* created, not destroyed */
+    /* streams and events are "streams made so far" and "events made so far" as addresses; others: the caller's, "c" */
+    unsigned long made_streams, made_events;
+    unsigned long capture;         /* number of the capture that all made streams are in; 0: none */
+    unsigned long callers_capture; /* the same of other streams */
+    char trace[4096];              /* "record e1 on c;", "wait s1 for e1;", "launch on s1;" in turn */
 };
 
 #endif

@@ -122,6 +122,8 @@ class Header(unittest.TestCase):
             (abi.Options, "fpa_options", {}),
             (abi.Description, "fpa_description", {}),
             (abi.WeightShape, "fpa_weight_shape", {}),
+            (abi.LayerPart, "fpa_layer_part", {}),
+            (abi.LayerDescription, "fpa_layer_description", {}),
             (abi.ErrorText, "fpa_error", {}),
         ):
             fields = [field for field, _ in structure._fields_]

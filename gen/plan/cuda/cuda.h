@@ -101,6 +101,7 @@ typedef enum fpa_cuda_mechanism {
     FUSED_COORDINATES,
     SPLIT_OUTER,
     FUSED_PACKED,
+    FUSED_ROWS,
     CLUSTER_SCAN,
     DECODE,
     CUDA_MECHANISMS
@@ -136,6 +137,7 @@ typedef struct fpa_cuda_plan {
     const struct fpa_split_outer *split_outer;
     const struct fpa_fused_pass *fused_panel, *fused_coordinates;
     const struct fpa_fused_packed *fused_packed;
+    const struct fpa_fused_rows *fused_rows;
     const struct fpa_cluster_scan *cluster_scan;
     const struct fpa_decode *decode;
     const struct fpa_cuda_backward_plan

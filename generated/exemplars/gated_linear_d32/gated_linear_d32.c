@@ -144,6 +144,24 @@ struct fpa_launch {
     int64_t state_in_slots, state_out_slots; /* states that there are, of a (slot, head) each */
 };
 
+/* A call as pieces of work, for threads that have other calls to carry out beside it: those of a layer's heads.
+ * They are two rounds, numbered through: any order within one, all of the first before the second. */
+struct fpa_share {
+    int64_t pieces[2]; /* of each round */
+    int threads;       /* that OpenMP would use now */
+    int most;          /* threads that can share a piece; of the parallel form one that is no state */
+    size_t room;       /* bytes of workspace of each thread, 64-byte aligned */
+};
+
+/* A thread with a piece of work, which `team` of them share. */
+struct fpa_member {
+    int rank, team;      /* number `rank` of them; 0 and 1: alone */
+    void *mine, *shared; /* `room` bytes of this thread, and of number 0 */
+    void *meeting; /* where the team waits for each other: two ints, at first 0, then as they were left */
+};
+
+typedef void fpa_member_work(void *user, int thread, int threads);
+
 /* The arguments of a backward pass. What is NULL is not wanted, and not computed. */
 struct fpa_backward_launch {
     struct fpa_launch
@@ -1409,31 +1427,42 @@ static void parallel_unit(const struct fpa_launch *a, const struct unit *u, cons
         store_panel(a, u->b, u->first + i * T, u->query_head, block_tokens(u->tokens, i), w->o + i * OUT);
 }
 
-/* Units are dealt out from the last tokens, which see the most keys. */
+/* Units by number: from the last tokens, which see the most keys. */
+static int64_t count_units(const struct fpa_launch *a)
+{
+    return count_spans(a, QUERY_BLOCKS * T) * a->query_heads;
+}
+
+static void unit_at(const struct fpa_launch *a, int64_t number, const struct work *w)
+{
+    const int64_t tokens = QUERY_BLOCKS * T;
+    struct fpa_launch own;
+    const struct span at = span_at(a, tokens, count_spans(a, tokens) - 1 - number / a->query_heads);
+    const struct fpa_launch *s = sequence_of(a, at.b, &own);
+    struct unit u = {.b = s == a ? at.b : 0, .query_head = number % a->query_heads, .first = at.first};
+    if (u.first >= s->length)
+        return;
+    u.h = u.query_head / group_of(a);
+    u.tokens = (int)(s->length - u.first < tokens ? s->length - u.first : tokens);
+    u.blocks = (u.tokens + T - 1) / T;
+    parallel_unit(s, &u, w);
+}
+
 static void parallel_units(const struct fpa_launch *a, int threads)
 {
-    const int64_t span = QUERY_BLOCKS * T, spans = count_spans(a, span), units = spans * a->query_heads;
+    const int64_t units = count_units(a);
 #ifdef _OPENMP
     const int workers = units < threads ? (int)larger(units, 1) : threads;
 #pragma omp parallel for num_threads(workers) schedule(dynamic)
 #endif
     for (int64_t i = 0; i < units; i++) {
         struct work w;
-        struct fpa_launch own;
-        const struct span at = span_at(a, span, spans - 1 - i / a->query_heads);
-        const struct fpa_launch *s = sequence_of(a, at.b, &own);
-        struct unit u = {.b = s == a ? at.b : 0, .query_head = i % a->query_heads, .first = at.first};
 #ifdef _OPENMP
         work_at(a, threads, omp_get_thread_num(), &w);
 #else
         work_at(a, threads, 0, &w);
 #endif
-        if (u.first >= s->length)
-            continue;
-        u.h = u.query_head / group_of(a);
-        u.tokens = (int)(s->length - u.first < span ? s->length - u.first : span);
-        u.blocks = (u.tokens + T - 1) / T;
-        parallel_unit(s, &u, &w);
+        unit_at(a, i, &w);
     }
 }
 
@@ -1860,4 +1889,86 @@ EXPORT int gated_linear_d32_forward(int form, const struct fpa_launch *a)
         return run_after_fork(form, a, threads);
 #endif
     return run(form, a, threads);
+}
+
+/* ---- a call whose threads have others to carry out as well ---- */
+
+/* Pieces that do not wait for each other: units of the parallel form, whose final states are a second round, since
+ * units may read what they overwrite; heads of sequences in the other forms. */
+EXPORT void gated_linear_d32_share(int form, const struct fpa_launch *a, struct fpa_share *s);
+EXPORT void gated_linear_d32_piece(int form, const struct fpa_launch *a, int64_t piece, const struct fpa_member *m);
+EXPORT void gated_linear_d32_together(int threads, fpa_member_work *work, void *user);
+
+EXPORT void gated_linear_d32_share(int form, const struct fpa_launch *a, struct fpa_share *s)
+{
+    const int64_t heads = a->batch * a->heads;
+    const int by_team = form == 2 ? TEAM_BY_TOKEN : TEAM_BY_CHUNK;
+    struct work w;
+    *s = (struct fpa_share){.pieces = {heads, 0}, .threads = max_threads()};
+    if (form == 0) {
+        s->pieces[0] = count_units(a);
+        s->pieces[1] = a->state_out ? heads : 0;
+    }
+    s->most = by_team && !a->cu_seqlens ? SLICES : 1;
+    s->room = (size_t)(work_layout(&w, (char *)64, group_of(a), SLICES) - (char *)64);
+}
+
+/* `memory` of a member and of the first one of its team, which meets at `meeting`. */
+static void member_works(const struct fpa_launch *a, const struct fpa_member *m, struct work *shared, struct work *mine)
+{
+    work_layout(mine, m->mine, group_of(a), SLICES);
+    work_layout(shared, m->shared, group_of(a), SLICES);
+    shared->meeting = m->meeting;
+}
+
+EXPORT void gated_linear_d32_piece(int form, const struct fpa_launch *a, int64_t piece, const struct fpa_member *m)
+{
+    const int64_t units = form == 0 ? count_units(a) : 0;
+    struct fpa_launch keys = *a;
+    struct work shared, mine;
+    member_works(a, m, &shared, &mine);
+    keys.query_heads = 0;
+    if (piece < units)
+        unit_at(a, piece, &mine);
+    else if (form == 0)
+        run_head(chunked_head, &keys, piece - units, &shared, &mine, m->rank, m->team);
+    else if (form == 2)
+        run_head(recurrent_head, a, piece, &shared, &mine, m->rank, m->team);
+    else
+        run_head(chunked_head, a, piece, &shared, &mine, m->rank, m->team);
+}
+
+#ifdef _OPENMP
+struct gathering {
+    int threads;
+    fpa_member_work *work;
+    void *user;
+};
+
+static void *gather(void *argument)
+{
+    const struct gathering *g = argument;
+#pragma omp parallel num_threads(g->threads)
+    g->work(g->user, omp_get_thread_num(), omp_get_num_threads());
+    return NULL;
+}
+#endif
+
+/* One region of so many threads, each of which does the work of its number. */
+EXPORT void gated_linear_d32_together(int threads, fpa_member_work *work, void *user)
+{
+#ifdef _OPENMP
+    struct gathering g = {threads, work, user};
+    pthread_t thread;
+    if (threads > 1 && has_lost_threads() && !pthread_create(&thread, NULL, gather, &g)) {
+        pthread_join(thread, NULL);
+        return;
+    }
+    if (threads > 1 && !has_lost_threads()) {
+        gather(&g);
+        return;
+    }
+#endif
+    (void)threads;
+    work(user, 0, 1);
 }

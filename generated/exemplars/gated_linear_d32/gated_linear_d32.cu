@@ -203,12 +203,14 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -220,7 +222,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 20
+#define FPA_CUDA_VERSION 21
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -352,6 +354,7 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
+    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -384,6 +387,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -566,7 +570,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -612,7 +616,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    20, /* version */
+    21, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -676,12 +680,14 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* fused_total */
     32, /* fused_vector */
     32, /* fused_value */
+    0, /* fused_unpadded */
     32, /* decode_features */
     8, /* decode_cluster */
     35072, /* decode_resident_least */
     128, /* decode_resident_row */
     231424, /* decode_resident_most */
     0, /* backward_tokens */
+    0, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -702,7 +708,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 56, 150, 1084, 4096 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 72, 146, 718, 4096 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* cluster_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 192, 4096 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 384, 4096 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
@@ -2441,12 +2447,12 @@ enum {
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers. */
-template <int blocks>
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
-    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
         fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
                     first + token < limit ? width - block * 8 : 0, false);

@@ -253,12 +253,14 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -270,7 +272,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 20
+#define FPA_CUDA_VERSION 21
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -402,6 +404,7 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
+    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -434,6 +437,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -577,7 +581,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -602,7 +606,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
-    20, /* version */
+    21, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -666,12 +670,14 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
     0, /* fused_total */
     0, /* fused_vector */
     0, /* fused_value */
+    0, /* fused_unpadded */
     64, /* decode_features */
     1, /* decode_cluster */
     33408, /* decode_resident_least */
     64, /* decode_resident_row */
     231424, /* decode_resident_most */
     0, /* backward_tokens */
+    0, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -692,7 +698,7 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 122880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 2880, 122880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0 }, { 0, 0, 2880, 122880 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 61440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 5760, 61440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */

@@ -191,12 +191,14 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -208,7 +210,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 20
+#define FPA_CUDA_VERSION 21
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -340,6 +342,7 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
+    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -372,6 +375,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -545,7 +549,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -584,7 +588,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    20, /* version */
+    21, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -593,7 +597,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 384, 143528, 1 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
-        { 512, 188864, 1 }, /* chunk_output */
+        { 512, 188848, 1 }, /* chunk_output */
         { 512, 190016, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 256, 72064, 3 }, /* decode */
@@ -648,12 +652,14 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     4608, /* fused_total */
     24, /* fused_vector */
     24, /* fused_value */
+    0, /* fused_unpadded */
     42, /* decode_features */
     8, /* decode_cluster */
     35200, /* decode_resident_least */
     96, /* decode_resident_row */
     231424, /* decode_resident_most */
     0, /* backward_tokens */
+    0, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -673,10 +679,10 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 45, 530, 2048 }, { 36, 46, 240, 0 }, { 36, 27, 194, 341 }, 1, 3 }, /* chunk_output */
         { { 126, 537, 1833, 3072 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
+        { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 5 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
-        { { 0, 0, 0, 0 }, { 0, 0, 864, 18432 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
-        { { 0, 0, 0, 0 }, { 0, 0, 1728, 18432 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
+        { { 0, 0, 0, 0 }, { 0, 0, 864, 18432 }, { 0, 0, 0, 0 }, 0, 25 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 1728, 18432 }, { 0, 0, 0, 0 }, 0, 25 }, /* decode_draft */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
@@ -2538,9 +2544,8 @@ enum {
     QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
     ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
-    /* of each stage of keys and warpgroup, two bytes: not zero, some value of a tile that has the edge is not finite */
-    KEY_EDGES = ITEM_RING + 4 * ITEM_STAGES,
-    LEAKS = KEY_EDGES + 8 * KEY_STAGES,      /* of each warpgroup, not zero: zeros went in the place of such values */
+    /* of each warp that multiplies, not zero: zeros went in the place of values that are not finite */
+    LEAKS = ITEM_RING + 4 * ITEM_STAGES,
     CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
 };
 
@@ -2926,88 +2931,6 @@ __device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
     }
 }
 
-/* ---- the causal edge: tiles of 64 values, in slabs ---- */
-
-/* A name of the warpgroup's own for its barrier. */
-__device__ __forceinline__ int edge_barrier(void)
-{
-    return 8 + anew(threadIdx.x) / 128;
-}
-
-/* Number of the thread in its warpgroup. */
-__device__ __forceinline__ int edge_thread(void)
-{
-    return anew(threadIdx.x) % 128;
-}
-
-/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
- * products behind a branch on it. */
-__device__ __forceinline__ u32 warp_word(u32 address)
-{
-    return from_lane(get_word(address), 0);
-}
-
-/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
- * loads on their way. */
-template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
-{
-    enum { PIECES = 64 * COLUMN_TILES };
-    u32 noted = 0;
-#pragma unroll together
-    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
-        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
-        if (PIECES % threads && piece >= PIECES)
-            break;
-        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
-        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
-    }
-    return noted;
-}
-
-/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
- * words: sums need the registers. */
-template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
-{
-#pragma unroll 1
-    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
-        const int block = word / 4 % blocks;
-        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
-        put_word(to + block / 8 * (tokens * 128) + place,
-                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
-    }
-    fence_shared();
-}
-
-/* A tile's products of scores and values, 16 tokens at a time, with zero for values that are not finite. place: 2048
- * bytes a slab that nobody else uses; multiply_step(step, place) begins the products of 16 tokens. blocks: of 8 columns
- * that an operand has, of z too. */
-template <int blocks, class product>
-__device__ __forceinline__ void multiply_finite(u32 values, u32 place, const product &multiply_step)
-{
-    warpgroup_sync(edge_barrier()); /* who needed the place is through */
-#pragma unroll
-    for (int step = 0; step < 4; step++) {
-        copy_finite<blocks, 16>(place, values + step * 2048);
-        warpgroup_sync(edge_barrier());
-        multiply_begin();
-        multiply_step(step, place);
-        multiply_commit();
-        multiply_wait<0>();
-        warpgroup_sync(edge_barrier());
-    }
-}
-
-/* Whether some value of the tile is not finite: the warpgroup's threads look at a part each. word: its own, of two
- * bytes, zero; nobody else's before the tile's stage is free again. */
-__device__ __forceinline__ bool tile_leaks(u32 values, u32 word)
-{
-    const u32 noted = note_values<128, 1>(values, edge_thread());
-    if (__any_sync(0xffffffffu, noted) && is_first_lane())
-        put_element(word, 1);
-    warpgroup_sync(edge_barrier());
-    return from_lane(get_element(word), 0);
-}
-
 /* c += s v for 64 keys. */
 __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values)
 {
@@ -3016,6 +2939,54 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
     for (int step = 0; step < 4; step++)
         add_values(c, a[step], values + step * 2048);
     multiply_commit();
+}
+
+/* Of 16 keys two blocks of 8 columns, or the last one, as operand b. */
+__device__ __forceinline__ void load_own_values(u32 *b, u32 slab, int row, int block, int left)
+{
+    if (left > 1)
+        load_transposed(b, slab + slab_place(row, block));
+    else
+        load_transposed2(b, slab + slab_place(row, block)); /* of lanes 0 to 15 */
+}
+
+/* Of the warp, not zero: zeros went in the place of values. */
+__device__ __forceinline__ u32 leaks_place(void)
+{
+    return shared_address() + LEAKS + (anew(threadIdx.x) >> 5) * 2;
+}
+
+/* c += s v for the tile of keys that lies beside the queries' own: each warp multiplies by itself, up to its own 16
+ * keys, so that later values enter no product. Of its own values those that are not finite become zero, and a word
+ * tells. Scores are lost: they move up, step by step, since registers have no index. */
+__device__ __forceinline__ void read_own_values(float *c, u32 (*a)[4], u32 values)
+{
+    /* one number for all lanes, so that branches are the warp's */
+    const int thread = anew(threadIdx.x), own = from_lane(thread >> 5 & 3, 0);
+    const u32 place = leaks_place();
+#pragma unroll 1
+    for (int step = 0; step <= own; step++) {
+        u32 noted = 0;
+#pragma unroll
+        for (int block = 0; block < COLUMN_TILES; block += 2) {
+            u32 b[4] = {};
+            load_own_values(b, values + block / 8 * SLAB64, step * 16 + (thread & 15), block % 8 + (thread >> 4 & 1),
+                            COLUMN_TILES - block);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                noted = note_nonfinite(noted, b[i]);
+                b[i] = step < own ? b[i] : finite_pair(b[i]);
+            }
+            multiply(c + 4 * block, a[0], b[0], b[1]);
+            if (block + 1 < COLUMN_TILES)
+                multiply(c + 4 * block + 4, a[0], b[2], b[3]);
+        }
+        if (step == own && noted)
+            put_element(place, 1);
+#pragma unroll
+        for (int i = 0; i < 12; i++)
+            a[i / 4][i % 4] = a[i / 4 + 1][i % 4];
+    }
 }
 
 /* A warpgroup's way through the tiles of keys of an item. */
@@ -3047,17 +3018,30 @@ __device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, in
 /* Places for scores: with two, some are formed while others multiply. */
 enum { SCORE_PLACES = 2 };
 
-/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
- * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
- * the first tile sees; masked: not all queries of that tile see all keys. edge: a word of the tile and the warpgroup,
- * zero; leaks: hears that some value of such a tile is not finite. */
-template <int first, int end>
-__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
-                                              u32 edge, u32 leaks)
+/* c += scores times values of the tile of keys that lies beside a warpgroup's tile `m` of queries. last_key: the last
+ * one that the lane's first query sees. */
+template <int m> __device__ __forceinline__ void read_own_tile(float *c, u32 queries, u32 stage, int last_key)
+{
+    float d[2][32];
+    u32 a[4][4];
+    multiply_rows(d, queries + m * NEXT_TILE, stage);
+    multiply_wait<0>();
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        make_opaque<32>(d[i]);
+    form_scores(a, d);
+    mask_scores(a, last_key);
+    make_opaque<N / 2>(c);
+    read_own_values(c, a, stage + KEY_VALUES);
+    make_opaque<N / 2>(c);
+}
+
+/* c += scores times values of one tile of keys, for tiles of queries first.. to end, which see all of it. While one
+ * tile's scores multiply the values, those of the next are formed, if there is a place. */
+template <int first, int end> __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage)
 {
     float d[2][32];
     u32 a[SCORE_PLACES][4][4];
-    const bool leaked = masked && tile_leaks(stage + KEY_VALUES, edge);
     multiply_rows(d, queries + first * NEXT_TILE, stage);
     multiply_wait<0>();
 #pragma unroll
@@ -3066,22 +3050,9 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u3
         for (int i = 0; i < 2; i++)
             make_opaque<32>(d[i]);
         form_scores(a[m % SCORE_PLACES], d);
-        if (m == first && masked)
-            mask_scores(a[m % SCORE_PLACES], last_key);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
-        if (m == first && leaked) {
-            warpgroup_sync(edge_barrier()); /* all are through with the item before, and have read the word */
-            if (threadIdx.x % 128 == 0)
-                put_element(edge, 0), put_element(leaks, 1);
-            /* nobody needs these queries any more */
-            const u32 place = queries - own_warp() * 2048 + m * NEXT_TILE;
-            multiply_finite<COLUMN_TILES>(stage + KEY_VALUES, place, [&](int step, u32 from) {
-                add_values(c[m], a[m % SCORE_PLACES][step], from, 2048);
-            });
-        } else {
-            read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES);
-        }
+        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_wait<1>();
         if (SCORE_PLACES == 1 && m + 1 < end) {
@@ -3100,40 +3071,41 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
 #pragma unroll 1
     for (int tile = 0; tile < walk.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
-        const int first = first_query_tile(walk, tile);
-        const bool masked = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
-        const int last_key = own_warp() * 16 + lane_row();
+        int first = first_query_tile(walk, tile);
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
+        /* of the first tile of queries that sees any of it */
+        const bool own = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
+        first += own;
         if (first == 0 && walk.tiles == 1)
-            read_key_tile<0, 1>(c, queries, stage, masked, last_key,
-                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
-                                shared + LEAKS + (threadIdx.x >> 7) * 2);
+            read_key_tile<0, 1>(c, queries, stage);
         if (first == 0 && walk.tiles == 2)
-            read_key_tile<0, 2>(c, queries, stage, masked, last_key,
-                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
-                                shared + LEAKS + (threadIdx.x >> 7) * 2);
+            read_key_tile<0, 2>(c, queries, stage);
         if (first == 1 && walk.tiles == 2)
-            read_key_tile<1, 2>(c, queries, stage, masked, last_key,
-                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
-                                shared + LEAKS + (threadIdx.x >> 7) * 2);
+            read_key_tile<1, 2>(c, queries, stage);
+        if (own) {
+            if (first == 1 && walk.tiles > 0)
+                read_own_tile<0>(c[0], queries, stage, own_warp() * 16 + lane_row());
+            if (first == 2 && walk.tiles > 1)
+                read_own_tile<1>(c[1], queries, stage, own_warp() * 16 + lane_row());
+        }
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
-    if (get_element(shared + LEAKS + (threadIdx.x >> 7) * 2)) {
+    __syncwarp();
+    if (get_element(leaks_place())) {
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++) {
-            const int query = item.first + ((threadIdx.x >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64;
+            const int query = item.first + ((anew(threadIdx.x) >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64
+                + (anew(threadIdx.x) >> 5 & 3) * 16;
             const int column = item.block * COLUMN_TILES * 8;
             spoil_queries(c[m], values_of(call, item.b, item.head) + column + query * call.v_stride[1],
-                          call.v_stride[1], item.length - query,
-                          DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
+                          call.v_stride[1], item.length - query, DV - column, 0);
         }
-        warpgroup_sync(edge_barrier());
-        if (threadIdx.x % 128 == 0)
-            put_element(shared + LEAKS + (threadIdx.x >> 7) * 2, 0);
-        warpgroup_sync(edge_barrier()); /* an item without keys has nothing to wait for */
+        __syncwarp();
+        if (is_first_lane())
+            put_element(leaks_place(), 0);
     }
 }
 
@@ -3265,8 +3237,8 @@ trainable_diagonal_chunk_output(const __grid_constant__ struct fpa_cuda_call cal
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
-        for (int i = 0; i < 2 * (KEY_STAGES + 1); i++)
-            put_word(shared + KEY_EDGES + i * 4, 0);
+        for (int i = 0; i < CHUNK_OUTPUT_GROUPS; i++)
+            put_word(shared + LEAKS + i * 8, 0), put_word(shared + LEAKS + i * 8 + 4, 0);
     }
     __syncthreads();
     if (threadIdx.x >= CHUNK_OUTPUT_THREADS - 128) {
@@ -3281,18 +3253,71 @@ trainable_diagonal_chunk_output(const __grid_constant__ struct fpa_cuda_call cal
     }
 }
 #endif
+
+/* ---- the causal edge: tiles of 64 values, in slabs ---- */
+
+/* A name of the warpgroup's own for its barrier. */
+__device__ __forceinline__ int edge_barrier(void)
+{
+    return 8 + anew(threadIdx.x) / 128;
+}
+
+/* Number of the thread in its warpgroup. */
+__device__ __forceinline__ int edge_thread(void)
+{
+    return anew(threadIdx.x) % 128;
+}
+
+/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
+ * products behind a branch on it. */
+__device__ __forceinline__ u32 warp_word(u32 address)
+{
+    return from_lane(get_word(address), 0);
+}
+
+/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
+ * loads on their way. */
+template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
+{
+    enum { PIECES = 64 * COLUMN_TILES };
+    u32 noted = 0;
+#pragma unroll together
+    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
+        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
+        if (PIECES % threads && piece >= PIECES)
+            break;
+        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
+        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    }
+    return noted;
+}
+
+/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
+ * words: sums need the registers. */
+template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
+{
+#pragma unroll 1
+    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
+        const int block = word / 4 % blocks;
+        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
+        put_word(to + block / 8 * (tokens * 128) + place,
+                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
+    }
+    fence_shared();
+}
+
 enum {
     FUSED_PANEL = 64,         /* tokens of a panel */
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers. */
-template <int blocks>
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
-    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
         fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
                     first + token < limit ? width - block * 8 : 0, false);
@@ -3682,21 +3707,6 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
 
 /* ---- fused_chunk: keys ---- */
 
-/* Features in the order of the sums, -1: none. */
-static __device__ const short slot_feature[FUSED_TILES * 64] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
-    24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
-    48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71,
-    72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95,
-    96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119,
-    120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142,
-        143,
-    144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166,
-        167,
-    168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
-        191,
-};
-
 /* Packed rows of their factors, from ROW_BASE on; of none the row of zeros. */
 static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
     {
@@ -3721,6 +3731,21 @@ static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
         0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7,
         0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7,
     },
+};
+
+/* Features in the order of the sums, -1: none. */
+static __device__ const short slot_feature[FUSED_TILES * 64] = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+    24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+    48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71,
+    72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95,
+    96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119,
+    120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142,
+        143,
+    144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166,
+        167,
+    168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
+        191,
 };
 
 /* A lane has two slots of a tile's 64, g and g + 8 of its warp's 16; sums c[tile][4n + 2i], c[tile][4n + 2i + 1] are
@@ -3795,22 +3820,6 @@ __device__ __forceinline__ void begin_sums(float (*c)[4 * ALL_TILES], const stru
     }
 }
 
-/* The second part of a total is left where copies are else, and added to the first. */
-__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
-{
-    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
-    if (own == 0)
-        barrier_wait(shared + COPY_BARRIERS, 0);
-#pragma unroll
-    for (int m = 0; m < GROUP_TILES; m++)
-        if (own > 0)
-            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
-        else
-            add_sums(c[m], place + m * ALL_TILES * 128);
-    if (own > 0)
-        barrier_arrive(shared + COPY_BARRIERS);
-}
-
 /* The final state goes to the caller, or to a launch that comes later: other blocks may still have to read
  * the initial state, which may lie where the final one goes. */
 __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const struct fpa_cuda_call &call,
@@ -3860,6 +3869,22 @@ __device__ __forceinline__ u64 value_operand(u32 values)
 }
 
 enum { NEXT_VALUES = 2048 / 16 };
+
+/* The second part of a total is left where copies are else, and added to the first. */
+__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
+{
+    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
+    if (own == 0)
+        barrier_wait(shared + COPY_BARRIERS, 0);
+#pragma unroll
+    for (int m = 0; m < GROUP_TILES; m++)
+        if (own > 0)
+            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
+        else
+            add_sums(c[m], place + m * ALL_TILES * 128);
+    if (own > 0)
+        barrier_arrive(shared + COPY_BARRIERS);
+}
 
 /* What a lane of a warpgroup of keys knows of its features: rows. */
 struct fused_lane {

@@ -232,12 +232,14 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -249,7 +251,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 20
+#define FPA_CUDA_VERSION 21
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -381,6 +383,7 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
+    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -413,6 +416,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -542,14 +546,6 @@ __device__ __forceinline__ void put_word(u32 address, u32 a)
     asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(a) : "memory");
 }
 
-__device__ __forceinline__ uint4 get_words(u32 address)
-{
-    uint4 a;
-    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(a.x), "=r"(a.y), "=r"(a.z), "=r"(a.w) : "r"(address) : "memory");
-    return a;
-}
-
 /* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
 __device__ __forceinline__ void store_words(void *to, uint4 a)
 {
@@ -569,7 +565,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -608,7 +604,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    20, /* version */
+    21, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -617,7 +613,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { 512, 190136, 1 }, /* chunk_state */
         { 384, 171176, 1 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
-        { 512, 230832, 1 }, /* chunk_output */
+        { 512, 230816, 1 }, /* chunk_output */
         { 0, 0, 0 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 256, 73216, 3 }, /* decode */
@@ -672,12 +668,14 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* fused_total */
     0, /* fused_vector */
     0, /* fused_value */
+    0, /* fused_unpadded */
     16, /* decode_features */
     8, /* decode_cluster */
     36352, /* decode_resident_least */
     256, /* decode_resident_row */
     231424, /* decode_resident_most */
     0, /* backward_tokens */
+    0, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -698,7 +696,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 6624, 282880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 6624, 282880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0 }, { 0, 0, 6624, 282880 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 6624, 141440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
         { { 0, 0, 0, 0 }, { 0, 0, 13248, 141440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
@@ -1333,12 +1331,6 @@ __device__ __forceinline__ void bulk_wait_read(void)
 __device__ __forceinline__ void bulk_wait(void)
 {
     asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
-}
-
-/* All 128 threads of a warpgroup. */
-__device__ __forceinline__ void warpgroup_sync(int name)
-{
-    asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
 }
 
 /* A slot of a ring, and how often the ring was gone round. */
@@ -2747,9 +2739,8 @@ enum {
     QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
     ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
-    /* of each stage of keys and warpgroup, two bytes: not zero, some value of a tile that has the edge is not finite */
-    KEY_EDGES = ITEM_RING + 4 * ITEM_STAGES,
-    LEAKS = KEY_EDGES + 8 * KEY_STAGES,      /* of each warpgroup, not zero: zeros went in the place of such values */
+    /* of each warp that multiplies, not zero: zeros went in the place of values that are not finite */
+    LEAKS = ITEM_RING + 4 * ITEM_STAGES,
     CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
 };
 
@@ -3199,81 +3190,6 @@ __device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
     }
 }
 
-/* ---- the causal edge: tiles of 64 values, in slabs ---- */
-
-/* A name of the warpgroup's own for its barrier. */
-__device__ __forceinline__ int edge_barrier(void)
-{
-    return 8 + anew(threadIdx.x) / 128;
-}
-
-/* Number of the thread in its warpgroup. */
-__device__ __forceinline__ int edge_thread(void)
-{
-    return anew(threadIdx.x) % 128;
-}
-
-/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
- * loads on their way. */
-template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
-{
-    enum { PIECES = 64 * COLUMN_TILES };
-    u32 noted = 0;
-#pragma unroll together
-    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
-        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
-        if (PIECES % threads && piece >= PIECES)
-            break;
-        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
-        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
-    }
-    return noted;
-}
-
-/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
- * words: sums need the registers. */
-template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
-{
-#pragma unroll 1
-    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
-        const int block = word / 4 % blocks;
-        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
-        put_word(to + block / 8 * (tokens * 128) + place,
-                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
-    }
-    fence_shared();
-}
-
-/* A tile's products of scores and values, 16 tokens at a time, with zero for values that are not finite. place: 2048
- * bytes a slab that nobody else uses; multiply_step(step, place) begins the products of 16 tokens. blocks: of 8 columns
- * that an operand has, of z too. */
-template <int blocks, class product>
-__device__ __forceinline__ void multiply_finite(u32 values, u32 place, const product &multiply_step)
-{
-    warpgroup_sync(edge_barrier()); /* who needed the place is through */
-#pragma unroll
-    for (int step = 0; step < 4; step++) {
-        copy_finite<blocks, 16>(place, values + step * 2048);
-        warpgroup_sync(edge_barrier());
-        multiply_begin();
-        multiply_step(step, place);
-        multiply_commit();
-        multiply_wait<0>();
-        warpgroup_sync(edge_barrier());
-    }
-}
-
-/* Whether some value of the tile is not finite: the warpgroup's threads look at a part each. word: its own, of two
- * bytes, zero; nobody else's before the tile's stage is free again. */
-__device__ __forceinline__ bool tile_leaks(u32 values, u32 word)
-{
-    const u32 noted = note_values<128, 1>(values, edge_thread());
-    if (__any_sync(0xffffffffu, noted) && is_first_lane())
-        put_element(word, 1);
-    warpgroup_sync(edge_barrier());
-    return from_lane(get_element(word), 0);
-}
-
 /* c += s v for 64 keys. */
 __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values, u32 ones)
 {
@@ -3282,6 +3198,56 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
     for (int step = 0; step < 4; step++)
         add_values(c, a[step], values + step * 2048, ones);
     multiply_commit();
+}
+
+/* Of 16 keys two blocks of 8 columns, or the last one, as operand b. */
+__device__ __forceinline__ void load_own_values(u32 *b, u32 slab, int row, int block, int left)
+{
+    if (left > 1)
+        load_transposed(b, slab + slab_place(row, block));
+    else
+        load_transposed2(b, slab + slab_place(row, block)); /* of lanes 0 to 15 */
+}
+
+/* Of the warp, not zero: zeros went in the place of values. */
+__device__ __forceinline__ u32 leaks_place(void)
+{
+    return shared_address() + LEAKS + (anew(threadIdx.x) >> 5) * 2;
+}
+
+/* c += s v, and z, for the tile of keys that lies beside the queries' own: each warp multiplies by itself, up to its
+ * own 16 keys, so that later values enter no product. Of its own values those that are not finite become zero, and a
+ * word tells. Scores are lost: they move up, step by step, since registers have no index. */
+__device__ __forceinline__ void read_own_values(float *c, u32 (*a)[4], u32 values)
+{
+    /* one number for all lanes, so that branches are the warp's */
+    const int thread = anew(threadIdx.x), own = from_lane(thread >> 5 & 3, 0);
+    const u32 place = leaks_place();
+    const u32 one = lane_row() ? 0 : 0x3f803f80u; /* of 16 rows, as operand b, the first column */
+#pragma unroll 1
+    for (int step = 0; step <= own; step++) {
+        u32 noted = 0;
+#pragma unroll
+        for (int block = 0; block < COLUMN_TILES; block += 2) {
+            u32 b[4] = {};
+            load_own_values(b, values + block / 8 * SLAB64, step * 16 + (thread & 15), block % 8 + (thread >> 4 & 1),
+                            COLUMN_TILES - block);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                noted = note_nonfinite(noted, b[i]);
+                b[i] = step < own ? b[i] : finite_pair(b[i]);
+            }
+            multiply(c + 4 * block, a[0], b[0], b[1]);
+            if (block + 1 < COLUMN_TILES)
+                multiply(c + 4 * block + 4, a[0], b[2], b[3]);
+        }
+        if (step == own && noted)
+            put_element(place, 1);
+        multiply(c + 4 * COLUMN_TILES, a[0], one, one);
+#pragma unroll
+        for (int i = 0; i < 12; i++)
+            a[i / 4][i % 4] = a[i / 4 + 1][i % 4];
+    }
 }
 
 /* A warpgroup's way through the tiles of keys of an item. */
@@ -3313,17 +3279,31 @@ __device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, in
 /* Places for scores: with two, some are formed while others multiply. */
 enum { SCORE_PLACES = 1 };
 
-/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
- * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
- * the first tile sees; masked: not all queries of that tile see all keys. edge: a word of the tile and the warpgroup,
- * zero; leaks: hears that some value of such a tile is not finite. */
+/* c += scores times values of the tile of keys that lies beside a warpgroup's tile `m` of queries. last_key: the last
+ * one that the lane's first query sees. */
+template <int m> __device__ __forceinline__ void read_own_tile(float *c, u32 queries, u32 stage, int last_key)
+{
+    float d[1][32];
+    u32 a[4][4];
+    multiply_rows(d, queries + m * NEXT_TILE, stage);
+    multiply_wait<0>();
+#pragma unroll
+    for (int i = 0; i < 1; i++)
+        make_opaque<32>(d[i]);
+    form_scores(a, d);
+    mask_scores(a, last_key);
+    make_opaque<N / 2>(c);
+    read_own_values(c, a, stage + KEY_VALUES);
+    make_opaque<N / 2>(c);
+}
+
+/* c += scores times values of one tile of keys, for tiles of queries first.. to end, which see all of it. While one
+ * tile's scores multiply the values, those of the next are formed, if there is a place. */
 template <int first, int end>
-__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
-                                              u32 edge, u32 leaks, u32 ones)
+__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, u32 ones)
 {
     float d[1][32];
     u32 a[SCORE_PLACES][4][4];
-    const bool leaked = masked && tile_leaks(stage + KEY_VALUES, edge);
     multiply_rows(d, queries + first * NEXT_TILE, stage);
     multiply_wait<0>();
 #pragma unroll
@@ -3332,22 +3312,9 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u3
         for (int i = 0; i < 1; i++)
             make_opaque<32>(d[i]);
         form_scores(a[m % SCORE_PLACES], d);
-        if (m == first && masked)
-            mask_scores(a[m % SCORE_PLACES], last_key);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
-        if (m == first && leaked) {
-            warpgroup_sync(edge_barrier()); /* all are through with the item before, and have read the word */
-            if (threadIdx.x % 128 == 0)
-                put_element(edge, 0), put_element(leaks, 1);
-            /* nobody needs these queries any more */
-            const u32 place = queries - own_warp() * 2048 + m * NEXT_TILE;
-            multiply_finite<COLUMN_TILES>(stage + KEY_VALUES, place, [&](int step, u32 from) {
-                add_values(c[m], a[m % SCORE_PLACES][step], from, ones);
-            });
-        } else {
-            read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
-        }
+        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_wait<1>();
         if (SCORE_PLACES == 1 && m + 1 < end) {
@@ -3366,40 +3333,41 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
 #pragma unroll 1
     for (int tile = 0; tile < walk.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
-        const int first = first_query_tile(walk, tile);
-        const bool masked = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
-        const int last_key = own_warp() * 16 + lane_row();
+        int first = first_query_tile(walk, tile);
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
+        /* of the first tile of queries that sees any of it */
+        const bool own = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
+        first += own;
         if (first == 0 && walk.tiles == 1)
-            read_key_tile<0, 1>(c, queries, stage, masked, last_key,
-                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
-                                shared + LEAKS + (threadIdx.x >> 7) * 2, shared + KEY_ONES);
+            read_key_tile<0, 1>(c, queries, stage, shared + KEY_ONES);
         if (first == 0 && walk.tiles == 2)
-            read_key_tile<0, 2>(c, queries, stage, masked, last_key,
-                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
-                                shared + LEAKS + (threadIdx.x >> 7) * 2, shared + KEY_ONES);
+            read_key_tile<0, 2>(c, queries, stage, shared + KEY_ONES);
         if (first == 1 && walk.tiles == 2)
-            read_key_tile<1, 2>(c, queries, stage, masked, last_key,
-                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
-                                shared + LEAKS + (threadIdx.x >> 7) * 2, shared + KEY_ONES);
+            read_key_tile<1, 2>(c, queries, stage, shared + KEY_ONES);
+        if (own) {
+            if (first == 1 && walk.tiles > 0)
+                read_own_tile<0>(c[0], queries, stage, own_warp() * 16 + lane_row());
+            if (first == 2 && walk.tiles > 1)
+                read_own_tile<1>(c[1], queries, stage, own_warp() * 16 + lane_row());
+        }
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
-    if (get_element(shared + LEAKS + (threadIdx.x >> 7) * 2)) {
+    __syncwarp();
+    if (get_element(leaks_place())) {
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++) {
-            const int query = item.first + ((threadIdx.x >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64;
+            const int query = item.first + ((anew(threadIdx.x) >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64
+                + (anew(threadIdx.x) >> 5 & 3) * 16;
             const int column = item.block * COLUMN_TILES * 8;
             spoil_queries(c[m], values_of(call, item.b, item.head) + column + query * call.v_stride[1],
-                          call.v_stride[1], item.length - query,
-                          DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
+                          call.v_stride[1], item.length - query, DV - column, 0);
         }
-        warpgroup_sync(edge_barrier());
-        if (threadIdx.x % 128 == 0)
-            put_element(shared + LEAKS + (threadIdx.x >> 7) * 2, 0);
-        warpgroup_sync(edge_barrier()); /* an item without keys has nothing to wait for */
+        __syncwarp();
+        if (is_first_lane())
+            put_element(leaks_place(), 0);
     }
 }
 
@@ -3545,8 +3513,8 @@ tspow2_d32_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
-        for (int i = 0; i < 2 * (KEY_STAGES + 1); i++)
-            put_word(shared + KEY_EDGES + i * 4, 0);
+        for (int i = 0; i < CHUNK_OUTPUT_GROUPS; i++)
+            put_word(shared + LEAKS + i * 8, 0), put_word(shared + LEAKS + i * 8 + 4, 0);
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();

@@ -55,6 +55,24 @@ struct fpa_launch {
     int64_t state_in_slots, state_out_slots; /* states that there are, of a (slot, head) each */
 };
 
+/* A call as pieces of work, for threads that have other calls to carry out beside it: those of a layer's heads.
+ * They are two rounds, numbered through: any order within one, all of the first before the second. */
+struct fpa_share {
+    int64_t pieces[2]; /* of each round */
+    int threads;       /* that OpenMP would use now */
+    int most;          /* threads that can share a piece; of the parallel form one that is no state */
+    size_t room;       /* bytes of workspace of each thread, 64-byte aligned */
+};
+
+/* A thread with a piece of work, which `team` of them share. */
+struct fpa_member {
+    int rank, team;      /* number `rank` of them; 0 and 1: alone */
+    void *mine, *shared; /* `room` bytes of this thread, and of number 0 */
+    void *meeting; /* where the team waits for each other: two ints, at first 0, then as they were left */
+};
+
+typedef void fpa_member_work(void *user, int thread, int threads);
+
 /* The arguments of a backward pass. What is NULL is not wanted, and not computed. */
 struct fpa_backward_launch {
     struct fpa_launch

@@ -1,0 +1,92 @@
+#include "run_kernel.h"
+
+#include <string.h>
+
+#include "command.h"
+#include "device.h"
+#include "head/layer.h"
+#include "operand.h"
+#include "runtime/api/open.h"
+
+/* State elements are those of a sequence, all heads together. */
+static void describe_layer(run_kernel *opened)
+{
+    const fpa_layer_description *layer = fpa_describe_layer(opened->layer);
+    opened->kernel = (fpa_kernel *)(uintptr_t)opened->layer->kernels[0];
+    opened->about = (fpa_description){.name = layer->name,
+                                      .target = layer->target,
+                                      .dtype = layer->dtype,
+                                      .state_dtype = layer->state_dtype,
+                                      .d = layer->d,
+                                      .dv = layer->dv,
+                                      .gate = layer->gate,
+                                      .normalized = layer->normalized,
+                                      .key_mask = layer->key_mask,
+                                      .positions = layer->positions,
+                                      .window = layer->window,
+                                      .heads = layer->heads,
+                                      .state_elements = layer->state_elements,
+                                      .weight_count = layer->weight_count,
+                                      .weight_names = layer->weight_names};
+}
+
+/* The file's only layer, when it has nothing else than that layer and its heads and no name is given, is meant. */
+static const fpa_layer_spec *find_layer(const fpa_head_list *list, const char *name)
+{
+    return name || list->count > 1 ? layer_find(list, name) : NULL;
+}
+
+fpa_status run_open(const char *spec, const char *name, const char *dtype, const fpa_options *options,
+                    run_kernel *opened, fpa_error *error)
+{
+    fpa_head_list list = {0};
+    const fpa_head *only; /* one, or none is opened */
+    int first, end;
+    *opened = (run_kernel){.kernel = NULL};
+    fpa_status status = select_with_layers(spec, name, dtype, &list, &first, &end, error);
+    if (status)
+        return status;
+    const fpa_layer_spec *layer = find_layer(&list, name);
+    if (layer) {
+        status = open_layer_of(&list, layer, options, &opened->layer, error);
+        if (!status)
+            describe_layer(opened);
+        head_list_free(&list);
+        return status;
+    }
+    status = head_list_find(&list, name, spec, &only, error);
+    if (!status) {
+        fpa_head *head = list.heads[first];
+        list.heads[first] = NULL;
+        status = open_parsed_head(head, options, &opened->kernel, error);
+    }
+    if (!status)
+        opened->about = *fpa_describe(opened->kernel);
+    head_list_free(&list);
+    return status;
+}
+
+void run_close(run_kernel *opened)
+{
+    if (opened->layer)
+        fpa_close_layer(opened->layer);
+    else
+        fpa_close(opened->kernel);
+}
+
+fpa_status run_workspace(const run_kernel *opened, fpa_form form, const fpa_tensors *tensors,
+                         void **workspace, size_t *size, fpa_error *error)
+{
+    if (!opened->layer)
+        return workspace_new(opened->kernel, NULL, form, tensors, workspace, size, error);
+    *workspace = NULL;
+    fpa_status status = fpa_layer_workspace_size(opened->layer, form, tensors, size, error);
+    return status ? status : device_allocate(opened->kernel, *size, workspace, error);
+}
+
+fpa_status run_forward(const run_kernel *opened, fpa_form form, const fpa_tensors *tensors, void *workspace,
+                       size_t size, fpa_error *error)
+{
+    return opened->layer ? fpa_layer_forward(opened->layer, form, tensors, workspace, size, error)
+                         : fpa_forward(opened->kernel, form, tensors, workspace, size, error);
+}

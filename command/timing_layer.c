@@ -1,0 +1,189 @@
+#include "timing_layer.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "device.h"
+#include "layer_operands.h"
+#include "median.h"
+
+enum { CACHE_FACTOR = 4, MANY_SETS = 1024, MANY_REPEATS = 1024 };
+
+/* All sets, and the call that is made on them. */
+typedef struct stage {
+    const fpa_layer *layer;
+    fpa_device *device; /* NULL: on the CPU */
+    fpa_form form;
+    layer_operands operands;
+    void *workspace;
+    size_t workspace_size;
+    int64_t layers;     /* calls in a graph; 0: there is none */
+    CUgraphExec *graph; /* [sets]; NULL: calls are made */
+} stage;
+
+/* A token that is decoded has its whole window, and on a GPU a state, which is updated in place. */
+static fpa_status prepare(stage *s, const fpa_load *load, fpa_error *error)
+{
+    const bool decodes = s->form == FPA_FORM_RECURRENT || (s->form == FPA_FORM_AUTO && load->length == 1);
+    const layer_size size = {.batch = load->batch,
+                             .length = load->length,
+                             .group = 1,
+                             .in = s->device && decodes,
+                             .in_place = s->device && decodes,
+                             .before_window = load->length == 1};
+    layer_operands *x = &s->operands;
+    fpa_status status = layer_operands_describe(x, s->layer, &size, error);
+    if (status)
+        return status;
+    const int64_t sets = s->device ? (int64_t)(CACHE_FACTOR * s->device->cache_bytes / x->set_bytes + 1) : 1;
+    x->tensors.stream = s->device ? s->device->stream : NULL;
+    status = layer_operands_make(x, sets < MANY_SETS ? sets : MANY_SETS, error);
+    if (!status)
+        status = fpa_layer_workspace_size(s->layer, s->form, &x->tensors, &s->workspace_size, error);
+    return status ? status : device_allocate(x->kernel, s->workspace_size, &s->workspace, error);
+}
+
+/* ---- calls ---- */
+
+static fpa_status call(void *user, int64_t number, CUstream stream, fpa_error *error)
+{
+    stage *s = user;
+    (void)stream; /* that of the tensors */
+    layer_operands_turn_to(&s->operands, number % s->operands.sets);
+    return fpa_layer_forward(s->layer, s->form, &s->operands.tensors, s->workspace, s->workspace_size, error);
+}
+
+static fpa_status launch_graph(void *user, int64_t number, CUstream stream, fpa_error *error)
+{
+    stage *s = user;
+    return device_check(s->device,
+                        s->device->driver->cuGraphLaunch(s->graph[number % s->operands.sets], stream),
+                        "launching a graph", error);
+}
+
+/* The capture is ended whatever happens in it. */
+static fpa_status make_graph(stage *s, int64_t set, fpa_error *error)
+{
+    const fpa_driver *driver = s->device->driver;
+    CUgraph graph = NULL;
+    fpa_error ending;
+    fpa_status status = device_check(
+        s->device, driver->cuStreamBeginCapture(s->device->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+        "beginning a graph", error);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < s->layers && !status; i++)
+        status = call(s, set + i, s->device->stream, error);
+    const fpa_status ended = device_check(s->device, driver->cuStreamEndCapture(s->device->stream, &graph),
+                                          "capturing a layer in a graph", &ending);
+    if (!status && ended)
+        *error = ending;
+    status = status ? status : ended;
+    if (!status)
+        status = device_check(s->device, driver->cuGraphInstantiate(&s->graph[set], graph, 0),
+                              "instantiating a graph", error);
+    if (graph)
+        driver->cuGraphDestroy(graph);
+    return status;
+}
+
+/* A call outside a graph comes first: it may load code, which a capture cannot. */
+static fpa_status make_graphs(stage *s, fpa_error *error)
+{
+    s->graph = calloc((size_t)s->operands.sets, sizeof *s->graph);
+    fpa_status status = s->graph ? call(s, 0, s->device->stream, error) : fail_memory(error);
+    if (!status)
+        status = device_check(s->device, s->device->driver->cuStreamSynchronize(s->device->stream),
+                              "the first call", error);
+    for (int64_t set = 0; set < s->operands.sets && !status; set++)
+        status = make_graph(s, set, error);
+    return status;
+}
+
+static fpa_status time_on_gpu(stage *s, const fpa_load *load, fpa_layer_timing *timing, fpa_error *error)
+{
+    fpa_sample sample;
+    fpa_status status = s->layers ? make_graphs(s, error) : FPA_OK;
+    const fpa_work work = {s->layers ? launch_graph : call, s};
+    if (!status)
+        status = device_measure(s->device, &work, load->repeats, load->seconds, &sample, error);
+    if (status)
+        return status;
+    const double calls = s->layers ? (double)s->layers : 1;
+    timing->seconds = sample.median / calls;
+    timing->least = sample.least / calls;
+    timing->most = sample.most / calls;
+    timing->repeats = sample.repeats;
+    return FPA_OK;
+}
+
+static fpa_status time_here(stage *s, const fpa_load *load, fpa_layer_timing *timing, fpa_error *error)
+{
+    double taken[MANY_REPEATS];
+    const int most = load->repeats < MANY_REPEATS ? load->repeats : MANY_REPEATS;
+    int repeats = 0;
+    fpa_status status = call(s, 0, NULL, error);
+    for (const double start = clock_seconds(); !status && repeats < most; repeats++) {
+        const double begin = clock_seconds();
+        if (repeats > 0 && begin - start > load->seconds)
+            break;
+        status = call(s, 0, NULL, error);
+        taken[repeats] = clock_seconds() - begin;
+    }
+    if (status)
+        return status;
+    timing->seconds = median_of(taken, repeats);
+    timing->least = taken[0];
+    timing->most = taken[repeats - 1];
+    timing->repeats = repeats;
+    return FPA_OK;
+}
+
+static void free_stage(stage *s)
+{
+    if (s->device)
+        s->device->driver->cuCtxSynchronize(); /* after an error some launches may still run */
+    for (int64_t set = 0; s->graph && set < s->operands.sets; set++)
+        if (s->graph[set])
+            s->device->driver->cuGraphExecDestroy(s->graph[set]);
+    free(s->graph);
+    device_release(s->layer->kernels[0], s->workspace);
+    layer_operands_free(&s->operands);
+}
+
+static fpa_status time_whole(const fpa_layer *layer, const fpa_load *load, fpa_layer_timing *timing,
+                             fpa_error *error)
+{
+    fpa_device device;
+    stage s = {.layer = layer, .form = load->form, .layers = load->layers};
+    const fpa_kernel *kernel = layer->kernels[0];
+    const bool remote = device_is_remote(kernel);
+    s.operands.kernel = kernel;
+    fpa_status status = remote ? device_open(device_of(kernel).device_id, &device, error) : FPA_OK;
+    s.device = remote ? &device : NULL;
+    if (!status) {
+        status = prepare(&s, load, error);
+        if (!status)
+            status = remote ? time_on_gpu(&s, load, timing, error) : time_here(&s, load, timing, error);
+        free_stage(&s);
+    }
+    if (remote)
+        device_close(&device);
+    return status;
+}
+
+fpa_status time_layer(const fpa_layer *layer, const fpa_load *load, fpa_layer_timing *timing,
+                      fpa_error *error)
+{
+    *timing = (fpa_layer_timing){.seconds = 0};
+    fpa_status status = time_whole(layer, load, timing, error);
+    for (int i = 0; i < fpa_describe_layer(layer)->part_count && !status; i++) {
+        fpa_load its = *load;
+        fpa_timing part;
+        its.heads = layer->parts[i].heads;
+        status = time_forward(layer->kernels[i], layer->kernels[i]->head, &its, &part, error);
+        timing->part[i] = part.seconds;
+        timing->sum += part.seconds;
+    }
+    return status;
+}

@@ -1,0 +1,83 @@
+/* layer: kernels side by side, and the tensors of a call on all of them as those of each. */
+#ifndef FPAC_RUNTIME_API_LAYER_H
+#define FPAC_RUNTIME_API_LAYER_H
+
+#include "fpa.h"
+#include "runtime/kernel.h"
+#include "runtime/together.h"
+#include "view.h"
+
+struct fpa_layer {
+    char *name;
+    const fpa_kernel **kernels; /* [part_count]; the same one for equal heads */
+    fpa_kernel **owned;         /* [owned_count]: those that are closed with the layer */
+    int owned_count;
+    const fpa_backend *backend;
+    void *handle; /* of the back end's together */
+    fpa_layer_part *parts;
+    char **weight_names; /* [description.weight_count] */
+    fpa_layer_description description;
+};
+
+/* As fpa_join_layer; the kernels in `owned` are the layer's on success. */
+fpa_status layer_join(const char *name, const fpa_kernel *const *kernels, const int *heads, int count,
+                      fpa_kernel *const *owned, int owned_count, fpa_layer **joined, fpa_error *error);
+
+/* ---- layer_tensors.c ---- */
+
+enum { LAYER_TENSORS = 16 /* the most that a call has, beside matrices */ };
+
+/* What the axes of a tensor are, and so how a part of the heads is a part of it. */
+typedef enum layer_axes {
+    AXES_QUERIES,       /* batch, token, query head, width */
+    AXES_KEYS,          /* batch, token, key/value head, width */
+    AXES_VALUES,        /* the same of dv */
+    AXES_OUTPUTS,       /* batch, token, query head, dv */
+    AXES_QUERY_NUMBERS, /* batch, token, query head */
+    AXES_KEY_NUMBERS,   /* batch, token, key/value head */
+    AXES_POSITIONS,     /* batch, token, number of the position */
+    AXES_MASK,          /* batch, token */
+    AXES_STATES,        /* batch or slot, element */
+    AXES_INDEX,         /* sequence */
+} layer_axes;
+
+/* A field of the caller's struct. */
+typedef struct layer_row {
+    const char *name;
+    size_t offset;
+    layer_axes axes;
+    bool written;
+} layer_row;
+
+/* One call's tensors as a whole. */
+typedef struct layer_call {
+    const fpa_layer *layer;
+    const layer_row *rows;
+    int count;
+    const void *tensors;                               /* the caller's struct, of the rows' fields */
+    const DLTensor *const *weights, *const *d_weights; /* NULL: none are given */
+    int64_t recent;
+    bool with_data;
+    int64_t group; /* query heads a key/value head; 0: no queries */
+    fpa_view view[LAYER_TENSORS];
+} layer_call;
+
+/* Check each tensor as a whole: its axes, the heads' and the states' lengths, and that no output shares memory with another
+ * tensor. rows, tensors, weights and with_data are given. What a head by itself asks for is checked with its part. */
+fpa_status layer_look(layer_call *call, fpa_error *error);
+
+/* The same of the workspace, which is written. */
+fpa_status layer_check_workspace(const layer_call *call, void *workspace, size_t bytes, fpa_error *error);
+
+/* A tensor of one part. */
+typedef struct layer_slice {
+    DLTensor tensor;
+    int64_t shape[VIEW_MAX_AXES], stride[VIEW_MAX_AXES];
+} layer_slice;
+
+/* Part number `part` of each row's tensor, into the same fields of a struct like the caller's. recent: how many of the tokens
+ * before the queries the part takes; NULL: the fields are the caller's. */
+void layer_cut(const layer_call *call, int part, int64_t recent, layer_slice slices[LAYER_TENSORS],
+               void *tensors);
+
+#endif

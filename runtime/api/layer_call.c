@@ -1,0 +1,261 @@
+/* What a caller does with a layer: its tensors as those of its parts, which the back end computes together. */
+#include "forward.h"
+#include "layer.h"
+
+#include <stddef.h>
+
+/* ---- forward ---- */
+
+#define ROW(name, axes, written)                                                                             \
+    {                                                                                                        \
+#name, offsetof(fpa_tensors, name), axes, written                                                    \
+    }
+static const layer_row forward_rows[] = {
+    ROW(q, AXES_QUERIES, false),
+    ROW(k, AXES_KEYS, false),
+    ROW(v, AXES_VALUES, false),
+    ROW(o, AXES_OUTPUTS, true),
+    ROW(log_gate, AXES_KEY_NUMBERS, false),
+    ROW(den, AXES_QUERY_NUMBERS, true),
+    ROW(positions, AXES_POSITIONS, false),
+    ROW(key_mask, AXES_MASK, false),
+    ROW(state_in, AXES_STATES, false),
+    ROW(state_out, AXES_STATES, true),
+    ROW(cu_seqlens, AXES_INDEX, false),
+    ROW(state_index, AXES_INDEX, false),
+    ROW(state_out_index, AXES_INDEX, false),
+};
+#undef ROW
+
+enum { FORWARD_ROWS = sizeof forward_rows / sizeof *forward_rows };
+
+_Static_assert((int)FORWARD_ROWS <= (int)LAYER_TENSORS, "layer.h counts them");
+
+/* Tokens before the queries that a part takes. Beside windows the others have them in their states. */
+static int64_t recent_of(const fpa_layer *layer, int part, int64_t recent)
+{
+    const int window = layer->parts[part].head->window;
+    if (!layer->description.window)
+        return recent;
+    if (!window)
+        return 0;
+    return recent < window - 1 ? recent : window - 1;
+}
+
+/* Operations of one head over a sequence. */
+static double work_of(const fpa_kernel *kernel, int form, const struct fpa_launch *launch)
+{
+    const double length = (double)launch->length;
+    return kernel->facts.flop[form] * (form == FORM_PARALLEL ? length * (length + 1) / 2 : length);
+}
+
+static fpa_status prepare_part(const layer_call *c, int number, const fpa_tensors *whole, fpa_form form,
+                               const float **weights, fpa_part *part, bool *empty, fpa_error *error)
+{
+    const fpa_layer *layer = c->layer;
+    const fpa_kernel *kernel = layer->kernels[number];
+    layer_slice slices[LAYER_TENSORS];
+    fpa_tensors tensors = *whole;
+    tensors.recent = recent_of(layer, number, whole->recent);
+    tensors.weights = whole->weights ? whole->weights + layer->parts[number].first_weight : NULL;
+    layer_cut(c, number, tensors.recent, slices, &tensors);
+    fpa_status status = forward_prepare(kernel, c->with_data ? TENSORS_DATA : TENSORS_SHAPES, &tensors, &form,
+                                        weights, &part->launch, empty, error);
+    if (status)
+        return status;
+    part->module = &kernel->module;
+    part->form = form;
+    part->work = work_of(kernel, form, &part->launch);
+    return FPA_OK;
+}
+
+/* The parts that have something to compute, *count of them. weights: room for the layer's pointers. */
+static fpa_status prepare(layer_call *c, const fpa_tensors *tensors, fpa_form form, const float **weights,
+                          fpa_part *parts, int *count, fpa_error *error)
+{
+    const fpa_layer *layer = c->layer;
+    *count = 0;
+    if (!tensors)
+        return fail(error, FPA_INVALID, "tensors", "is NULL");
+    c->rows = forward_rows;
+    c->count = FORWARD_ROWS;
+    c->tensors = tensors;
+    c->weights = tensors->weights;
+    c->recent = tensors->recent;
+    fpa_status status = layer_look(c, error);
+    for (int i = 0; i < layer->description.part_count && !status; i++) {
+        bool empty = false;
+        status = prepare_part(c, i, tensors, form, weights + layer->parts[i].first_weight, &parts[*count],
+                              &empty, error);
+        *count += !status && !empty;
+    }
+    return status;
+}
+
+fpa_status fpa_layer_workspace_size(const fpa_layer *layer, fpa_form form, const fpa_tensors *tensors,
+                                    size_t *bytes, fpa_error *error)
+{
+    if (!layer || !bytes)
+        return fail(error, FPA_INVALID, layer ? "bytes" : "layer", "is NULL");
+    const float *weights[layer->description.weight_count + 1];
+    fpa_part parts[layer->description.part_count];
+    layer_call c = {.layer = layer};
+    int count;
+    *bytes = 0;
+    fpa_status status = prepare(&c, tensors, form, weights, parts, &count, error);
+    if (!status)
+        *bytes = layer->backend->together->workspace(parts, count);
+    return status;
+}
+
+static fpa_status check_workspace(const layer_call *c, const fpa_part *parts, int count, void *workspace,
+                                  size_t size, fpa_error *error)
+{
+    const size_t needed = c->layer->backend->together->workspace(parts, count);
+    const size_t alignment = c->layer->backend->memory ? 256 : 64; /* as device memory is allocated */
+    if (size < needed || (needed && !workspace))
+        return fail(error, FPA_INVALID, "workspace",
+                    "has %zu bytes, but this call needs %zu (fpa_layer_workspace_size)", workspace ? size : 0,
+                    needed);
+    if (needed && (uintptr_t)workspace % alignment)
+        return fail(error, FPA_INVALID, "workspace", "is not aligned to %zu bytes", alignment);
+    return needed ? layer_check_workspace(c, workspace, needed, error) : FPA_OK;
+}
+
+fpa_status fpa_layer_forward(const fpa_layer *layer, fpa_form form, const fpa_tensors *tensors,
+                             void *workspace, size_t workspace_size, fpa_error *error)
+{
+    if (!layer)
+        return fail(error, FPA_INVALID, "layer", "is NULL");
+    const float *weights[layer->description.weight_count + 1];
+    fpa_part parts[layer->description.part_count];
+    layer_call c = {.layer = layer, .with_data = true};
+    int count;
+    fpa_status status = prepare(&c, tensors, form, weights, parts, &count, error);
+    if (!status)
+        status = check_workspace(&c, parts, count, workspace, workspace_size, error);
+    if (status || !count)
+        return status;
+    void *stream = tensors->stream; /* NOLINT(clang-analyzer-core.NullDereference): they were checked */
+    return layer->backend->together->forward(layer->handle, parts, count, workspace, workspace_size, stream,
+                                             error);
+}
+
+fpa_status fpa_layer_step(const fpa_layer *layer, const fpa_tensors *tensors, void *workspace,
+                          size_t workspace_size, fpa_error *error)
+{
+    if (tensors && (!tensors->state_in || !tensors->state_out))
+        return fail(
+            error, FPA_INVALID, tensors->state_in ? "state_out" : "state_in",
+            "is NULL, but a step carries the state on (give the same tensor twice to update it in place)");
+    return fpa_layer_forward(layer, FPA_FORM_RECURRENT, tensors, workspace, workspace_size, error);
+}
+
+/* ---- backward: one part behind the other ---- */
+
+#define ROW(name, axes, written)                                                                             \
+    {                                                                                                        \
+#name, offsetof(fpa_gradient_tensors, name), axes, written                                           \
+    }
+static const layer_row backward_rows[] = {
+    ROW(q, AXES_QUERIES, false),
+    ROW(k, AXES_KEYS, false),
+    ROW(v, AXES_VALUES, false),
+    ROW(o, AXES_OUTPUTS, false),
+    ROW(den, AXES_QUERY_NUMBERS, false),
+    ROW(log_gate, AXES_KEY_NUMBERS, false),
+    ROW(state_in, AXES_STATES, false),
+    ROW(d_o, AXES_OUTPUTS, false),
+    ROW(d_state_out, AXES_STATES, false),
+    ROW(d_q, AXES_QUERIES, true),
+    ROW(d_k, AXES_KEYS, true),
+    ROW(d_v, AXES_VALUES, true),
+    ROW(d_log_gate, AXES_KEY_NUMBERS, true),
+    ROW(d_state_in, AXES_STATES, true),
+};
+#undef ROW
+
+enum { BACKWARD_ROWS = sizeof backward_rows / sizeof *backward_rows };
+
+_Static_assert((int)BACKWARD_ROWS <= (int)LAYER_TENSORS, "layer.h counts them");
+
+static fpa_status look_backward(layer_call *c, const fpa_gradient_tensors *tensors, fpa_error *error)
+{
+    const fpa_layer *layer = c->layer;
+    if (!tensors)
+        return fail(error, FPA_INVALID, "tensors", "is NULL");
+    for (int i = 0; i < layer->description.part_count; i++)
+        if (!layer->kernels[i]->backward.backward)
+            return fail(error, FPA_UNSUPPORTED, layer->name,
+                        "its head %s was opened without gradients: open the layer with backward = 1 in the "
+                        "options",
+                        layer->parts[i].head->name);
+    c->rows = backward_rows;
+    c->count = BACKWARD_ROWS;
+    c->tensors = tensors;
+    c->weights = tensors->weights;
+    c->d_weights = (const DLTensor *const *)tensors->d_weights;
+    return layer_look(c, error);
+}
+
+static fpa_gradient_tensors cut_backward(const layer_call *c, const fpa_gradient_tensors *whole, int part,
+                                         layer_slice slices[LAYER_TENSORS])
+{
+    const int first = c->layer->parts[part].first_weight;
+    fpa_gradient_tensors tensors = *whole;
+    tensors.weights = whole->weights ? whole->weights + first : NULL;
+    tensors.d_weights = whole->d_weights ? whole->d_weights + first : NULL;
+    layer_cut(c, part, 0, slices, &tensors);
+    return tensors;
+}
+
+/* The most that a part needs. */
+static fpa_status backward_bytes(const layer_call *c, fpa_form form, const fpa_gradient_tensors *whole,
+                                 size_t *bytes, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    *bytes = 0;
+    for (int i = 0; i < c->layer->description.part_count && !status; i++) {
+        layer_slice slices[LAYER_TENSORS];
+        const fpa_gradient_tensors tensors = cut_backward(c, whole, i, slices);
+        size_t its;
+        status = fpa_backward_workspace(c->layer->kernels[i], form, &tensors, &its, error);
+        *bytes = !status && its > *bytes ? its : *bytes;
+    }
+    return status;
+}
+
+fpa_status fpa_layer_backward_workspace(const fpa_layer *layer, fpa_form form,
+                                        const fpa_gradient_tensors *tensors, size_t *bytes, fpa_error *error)
+{
+    if (!layer || !bytes)
+        return fail(error, FPA_INVALID, layer ? "bytes" : "layer", "is NULL");
+    layer_call c = {.layer = layer};
+    *bytes = 0;
+    fpa_status status = look_backward(&c, tensors, error);
+    return status ? status : backward_bytes(&c, form, tensors, bytes, error);
+}
+
+fpa_status fpa_layer_backward(const fpa_layer *layer, fpa_form form, const fpa_gradient_tensors *tensors,
+                              void *workspace, size_t workspace_size, fpa_error *error)
+{
+    size_t needed;
+    if (!layer)
+        return fail(error, FPA_INVALID, "layer", "is NULL");
+    layer_call c = {.layer = layer, .with_data = true};
+    fpa_status status = look_backward(&c, tensors, error);
+    if (!status) /* every part is checked before the first one writes */
+        status = backward_bytes(&c, form, tensors, &needed, error);
+    if (!status && (workspace_size < needed || (needed && !workspace)))
+        status = fail(error, FPA_INVALID, "workspace",
+                      "has %zu bytes, but this call needs %zu (fpa_layer_backward_workspace)",
+                      workspace ? workspace_size : 0, needed);
+    if (!status && needed)
+        status = layer_check_workspace(&c, workspace, needed, error);
+    for (int i = 0; !status && i < layer->description.part_count; i++) {
+        layer_slice slices[LAYER_TENSORS];
+        const fpa_gradient_tensors part = cut_backward(&c, tensors, i, slices);
+        status = fpa_backward(layer->kernels[i], form, &part, workspace, workspace_size, error);
+    }
+    return status;
+}
