@@ -442,6 +442,7 @@ int main(int count, char **arguments)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < world.pieces; i++)
         most = fmax(most, distance(&world.piece[i], o));
+    free(o);
     printf("%s on %s: %lld tokens, %d heads, %d pieces, %s\n", world.head->name, world.head->target,
            (long long)world.tokens, world.heads, world.pieces,
            world.uses_nccl ? "joined by NCCL" : "joined by copies");

@@ -100,6 +100,15 @@ run_sequences() {
     return $status
 }
 
+run_drafts() {
+    local status=0 batch
+    for batch in 1 16 128; do
+        "$build/bench_draft" specs/tspow.lua tspow2_d64_b8 $batch 16 || status=1
+    done
+    "$build/bench_draft" specs/storage.lua tspow2_d64_bf16_state 128 16 || status=1
+    return $status
+}
+
 # Lines after the command that measured them, as bench/predict_cuda.py reads them.
 run_model() {
     local status=0 spec length head heads

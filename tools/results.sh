@@ -12,6 +12,7 @@
 #   backward   gradients beside the forward pass: backward.txt, backward.tsv
 #   random     the heads of bench/random.lua, each with its share of the bound: random.txt, random.tsv
 #   sequences  sequences of different lengths in one call, prompts in pieces: sequences.txt
+#   drafts     several tokens a step and what is accepted of them, against a step: drafts.txt
 #   design     what fpac design predicts of 20 heads, beside what it measures: design.txt
 #   models     the heads of specs/models beside the packages that their models use: models.txt, models.tsv
 #   python     what a call from Python takes beyond the C call: python.txt
@@ -35,7 +36,7 @@ usage() {
     exit 2
 }
 
-all_parts="cpu table open shapes family backward random sequences design models python model portable suite sanitizer compare"
+all_parts="cpu table open shapes family backward random sequences drafts design models python model portable suite sanitizer compare"
 [ $# -ge 2 ] || usage
 build=$1 out=$2
 shift 2
@@ -171,6 +172,7 @@ lacks() { # part
     table | shapes | family | random | design | models) lack_target ;;
     backward) lack_gpu; lack_target ;;
     sequences) lack_gpu; lack_file "$build/bench_sequences" ;;
+    drafts) lack_gpu; lack_file "$build/bench_draft" ;;
     model) lack_gpu; command -v "$python" >/dev/null || echo "there is no $python" ;;
     python)
         lack_target

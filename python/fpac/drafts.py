@@ -15,8 +15,8 @@ from .library import library
 
 
 class Accepted(NamedTuple):
-    """Tokens of a draft that may stay: its keys and values, [B, T, H, d] and [B, T, H, dv], and how many of each sequence do,
-    from the first on."""
+    """Tokens of a draft that may stay: its keys and values, [B, T, H, d] and [B, T, H, dv], and how many of each
+    sequence do, from the first on."""
 
     k: Array
     v: Array

@@ -248,8 +248,8 @@ class Head:
         state_index: Array | None = None,
         state_out_index: Array | None = None,
     ) -> Any:
-        """o of up to 16 tokens that may not all stay: their queries see the state and, causally, the tokens' own keys. The state
-        stays as it is; `accept` then puts the first ones into it.
+        """o of up to 16 tokens that may not all stay: their queries see the state and, causally, the tokens' own keys.
+        The state stays as it is; `accept` then puts the first ones into it.
 
         accepted: tokens of the draft before, which go into the state in the same pass, before the queries read it. The
         state is then updated in place. Indices as in a step.
@@ -271,8 +271,8 @@ class Head:
         state_index: Array | None = None,
         state_out_index: Array | None = None,
     ) -> None:
-        """Put the first count[b] tokens of a draft of sequence b into the state, in place. count [B] int32, where k is: on a
-        GPU nobody looks at it before it is used."""
+        """Put the first count[b] tokens of a draft of sequence b into the state, in place. count [B] int32, where k is:
+        on a GPU nobody looks at it before it is used."""
         accepted = Accepted(k, v, count, log_gate, positions, key_mask)
         self._run_draft({}, state, accepted, weights, state_index, state_out_index)
 

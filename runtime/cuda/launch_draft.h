@@ -7,6 +7,7 @@
 
 /* An fpa_module's; module->handle is a struct fpa_cuda_module, whose context is current. */
 size_t cuda_draft_workspace(const fpa_module *module, const fpa_draft_launch *draft);
-fpa_status cuda_draft(const fpa_module *module, const fpa_draft_launch *draft, void *stream, fpa_error *error);
+fpa_status cuda_draft(const fpa_module *module, const fpa_draft_launch *draft, void *stream,
+                      fpa_error *error);
 
 #endif

@@ -118,6 +118,7 @@ class Header(unittest.TestCase):
         for structure, name, other in (
             (abi.DLTensor, "DLTensor", written_out),
             (abi.Tensors, "fpa_tensors", {}),
+            (abi.Accepted, "fpa_accepted", {}),
             (abi.Options, "fpa_options", {}),
             (abi.Description, "fpa_description", {}),
             (abi.WeightShape, "fpa_weight_shape", {}),

@@ -4890,6 +4890,7 @@ gated_linear_d32_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
                                                  accepted) : 1.0f;
     }
     __syncthreads();
+    step_ask_tables<0>(task);
     /* where nothing is accepted and the state stays where it is, it is read only */
     const state_element *from = states.in;
     state_element *to = draft.accepted > 0 || states.in != states.out ? states.out : nullptr;

@@ -3488,6 +3488,7 @@ linear_d64_bf16_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
         draft = {accepted, (accepted + 3) / 4 * 4, 0, queries < DRAFT_QUERIES ? queries : (int)DRAFT_QUERIES};
     }
     __syncthreads();
+    step_ask_tables<0>(task);
     /* where nothing is accepted and the state stays where it is, it is read only */
     const state_element *from = states.in;
     state_element *to = draft.accepted > 0 || states.in != states.out ? states.out : nullptr;
