@@ -97,9 +97,10 @@ helper_objects  := $(call objects,$(helper_sources) $(openmp_sources))
 experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover variance fourier)
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
-long_tests      := $(patsubst %,tests/test_%.c,cuda_faults cuda_compile_hopper cuda_compile cuda_emulated cuda_emulated_backward \
-                   cuda_faults_backward cuda_compile_backward shipped cuda_emulated_fused cuda_emulated_lift cuda_emulated_window cuda_emulated_sequences \
-                   emit parity cuda_accepted bundle_cuda random mutation command_cuda properties)
+long_tests      := $(patsubst %,tests/test_%.c,cuda_compile_hopper cuda_emulated cuda_compile cuda_emulated_backward \
+                   cuda_faults_backward cuda_emulated_sequences cuda_emulated_edge cuda_faults cuda_emulated_fused cuda_emulated_lift \
+                   emit cuda_compile_backward parity cuda_emulated_window shipped cuda_accepted bundle_cuda random mutation command_cuda \
+                   properties cuda_sources)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 # Python cannot load a library that wants a sanitizer of its program.
@@ -250,8 +251,8 @@ gpu_tests := $(filter-out $(without_gpu),$(filter $(BUILD)/tests/test_cuda%,$(te
 gpu-test: $(BUILD)/fpac $(gpu_tests)
 	@FPAC=$(BUILD)/fpac tools/gpu-test.sh $(BUILD) $(gpu_tests)
 
-gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open $(BUILD)/bench_sequences $(BUILD)/wheel/libfpa.so
-	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open $(BUILD)/bench_sequences
+gpu-pack: all $(gpu_tests) $(BUILD)/bench_cuda_open $(BUILD)/bench_draft $(BUILD)/bench_sequences $(BUILD)/wheel/libfpa.so
+	@tools/gpu-pack.sh $(BUILD) $(gpu_tests) $(example_programs) $(BUILD)/bench_cuda_open $(BUILD)/bench_draft $(BUILD)/bench_sequences
 
 # Packages that fpac is measured beside, for such a machine: they go with what is packed.
 peer-wheels:
@@ -340,6 +341,9 @@ results: $(BUILD)/fpac $(if $(filter open,$(results_parts)),$(BUILD)/bench_cuda_
 		$(if $(OLD),--old $(OLD)) $(if $(TARGET),--target $(TARGET))
 
 $(BUILD)/bench_cuda_open: $(BUILD)/obj/bench/bench_cuda_open.o $(BUILD)/internal.a
+	$(call say,link)
+	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
+$(BUILD)/bench_draft: $(BUILD)/obj/bench/bench_draft.o $(BUILD)/internal.a
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)
 $(BUILD)/bench_sequences: $(BUILD)/obj/bench/bench_sequences.o $(BUILD)/internal.a

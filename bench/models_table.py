@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The table of docs/performance.md from the lines of results' part `models`: python3 bench/models_table.py LINES.tsv
 
-A row a head and length: what fpac takes, beside every case of a package whose name begins with the head's. ns per token and
-head. What no package has, or what could not be measured, is told below the table.
+A row a head and length: what fpac takes, beside every case of a package whose name begins with the head's. ns per
+token and head. What could not be measured is told below the table.
 """
 
 import argparse

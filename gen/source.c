@@ -154,10 +154,10 @@ fpa_status source_generate_faulty(const fpa_head *head, const char *target_name,
     *source = (fpa_source){0};
     if (!is_point(fault->point))
         return fail(error, FPA_INVALID, fault->point, "no line of the templates is a point of that name");
-    fpa_status status = generate(head, wanted, NULL, &right, error);
+    fpa_status status = fault->right ? FPA_OK : generate(head, wanted, NULL, &right, error);
     if (!status)
         status = generate(head, wanted, fault, source, error);
-    if (!status && !strcmp(right.code, source->code)) {
+    if (!status && !strcmp(fault->right ? fault->right : right.code, source->code)) {
         source_free(source);
         status = fail(error, FPA_INVALID, fault->point,
                       "the fault changes nothing in what is emitted of %s for %s", head->name, target_name);

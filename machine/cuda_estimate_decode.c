@@ -28,6 +28,15 @@ static double parts_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_roo
     return slices == 1 ? 0 : cuda_joins(room, size, slices) ? 4 * GPU_HANDOVER : GPU_LAUNCH;
 }
 
+/* Blocks that are one cluster ask for their rows while the call before streams its own (templates/cuda/decode.cu.in:
+ * step_bring_near). What the second-level cache does not keep so long is read twice. */
+static double again_seconds(const fpa_gpu_room *room, const fpa_call_size *size,
+                            const struct fpa_cuda_kernel_work *work)
+{
+    const double rows = (double)(size->batch * size->heads) * work->copy.bytes / 2;
+    return fmax(0, rows - GPU_KEPT * room->gpu->cache_size) / room->gpu->memory;
+}
+
 /* Coordinates, and values of masked keys, are made first. */
 static fpa_cost behind_others(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                               const fpa_call_size *size, const fpa_candidate *candidate, fpa_cost cost)
@@ -37,8 +46,9 @@ static fpa_cost behind_others(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     return before.seconds > 0 ? cost_then(before, cost) : cost;
 }
 
-/* Blocks on a multiprocessor share its part of the memory's bandwidth; one by itself waits for memory. Where they come in
- * several waves, the last one is half full. */
+/* Blocks on a multiprocessor share its part of the memory's bandwidth. Those that are there at a time begin together, and
+ * wait for the first bytes together. Where they come in several waves, later ones wait while others stream; the last wave
+ * is half full. */
 fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                               const fpa_call_size *size, const fpa_candidate *candidate)
 {
@@ -50,8 +60,11 @@ fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     const double mine = (double)work->copy.bytes / (double)candidate->segments / bandwidth;
     const double start = work->trips * GPU_TRIP;
     const double alone = start + mine, shared = busy > 1 ? busy * mine + BETWEEN * start : 0;
-    const double waves = blocks > busy ? blocks / busy + 0.5 : 1;
-    const double step = waves * fmax(alone, shared) + parts_seconds(g, room, size, candidate->segments);
+    const double wave = fmax(alone, shared);
+    const double pass = blocks <= busy ? start + busy * mine : blocks / busy * wave + fmax(wave / 2, start);
+    const double again =
+        !g->window && cuda_joins(room, size, candidate->segments) ? again_seconds(room, size, work) : 0;
+    const double step = pass + again + parts_seconds(g, room, size, candidate->segments);
     const fpa_cost cost = {step * (double)(size->length > 1 ? size->length : 1),
                            shared > alone || mine > start ? "device memory" : "round trips to memory"};
     return behind_others(g, room, size, candidate, cost);
@@ -65,7 +78,8 @@ fpa_cost cuda_estimate_decode_resident(const struct fpa_cuda_geometry *g, const 
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_DECODE_RESIDENT];
     const double bytes = (double)(size->batch * size->heads) * work->copy.bytes;
     const double one_way = bytes / 2 / room->gpu->memory, start = work->trips * GPU_TRIP;
-    const fpa_cost cost = {fmax(start, one_way) + one_way + parts_seconds(g, room, size, candidate->segments),
-                           one_way > start ? "device memory" : "round trips to memory"};
+    const double again = again_seconds(room, size, work);
+    const fpa_cost cost = {start + 2 * one_way + again + parts_seconds(g, room, size, candidate->segments),
+                           2 * one_way > start ? "device memory" : "round trips to memory"};
     return behind_others(g, room, size, candidate, cost);
 }

@@ -6,8 +6,9 @@ cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *g, cuda_mechanism m
 {
     const bool packs = mechanism == MECHANISM_SPLIT && g->kernel[CUDA_PACK_ROWS].threads;
     const bool decodes = mechanism >= MECHANISM_DECODE;
-    return (cuda_padding){packs || decodes ? 0 : g->padded_vector,
-                          decodes && !g->key_mask ? 0 : g->padded_value};
+    const bool unpadded = decodes || (mechanism == MECHANISM_FUSED_CHUNK && g->fused_unpadded);
+    return (cuda_padding){packs || unpadded ? 0 : g->padded_vector,
+                          unpadded && !g->key_mask ? 0 : g->padded_value};
 }
 
 int64_t cuda_lift_blocks(const struct fpa_cuda_geometry *g, const fpa_call_size *size)

@@ -15,6 +15,7 @@
  * clock of the H200: of kernels that are not held back by power, by ncu (bench/results/current/counts.txt).
  * cache: measured on Hopper (docs/decisions/0004-segments-and-longer-chunks.md), else scaled by clock and
  *   multiprocessors.
+ * cache_size: the datasheet's.
  * shared_memory, threads: NVIDIA's CUDA programming guide, compute capabilities.
  * clusters: as an H200's driver counts them for blocks that fill a multiprocessor
  *   (docs/decisions/0015-cluster-scan.md); its 8 parts have 16 to 18 multiprocessors. */
@@ -29,7 +30,8 @@ static const fpa_gpu gpus[] = {
      .shared_memory = 164 << 10,
      .threads = 2048,
      .memory = 0.89 * 2039e9,
-     .cache = 3.7e12},
+     .cache = 3.7e12,
+     .cache_size = 40 << 20},
     {.name = "a10",
      .device = "A10",
      .capability = 86,
@@ -40,7 +42,8 @@ static const fpa_gpu gpus[] = {
      .shared_memory = 100 << 10,
      .threads = 1536,
      .memory = 0.89 * 600e9,
-     .cache = 2.9e12},
+     .cache = 2.9e12,
+     .cache_size = 6 << 20},
     {.name = "l40s",
      .device = "L40S",
      .capability = 89,
@@ -51,7 +54,8 @@ static const fpa_gpu gpus[] = {
      .shared_memory = 100 << 10,
      .threads = 1536,
      .memory = 0.89 * 864e9,
-     .cache = 8.2e12},
+     .cache = 8.2e12,
+     .cache_size = 96 << 20},
     {.name = "h200",
      .device = "H200",
      .capability = 90,
@@ -64,6 +68,7 @@ static const fpa_gpu gpus[] = {
      .threads = 2048,
      .memory = 4257e9,
      .cache = 5.3e12,
+     .cache_size = 50 << 20,
      .clusters = {0, 132, 66, 39, 30, 22, 17, 15, 15}},
     {.name = "h100",
      .device = "H100",
@@ -77,6 +82,7 @@ static const fpa_gpu gpus[] = {
      .threads = 2048,
      .memory = 0.89 * 3352e9,
      .cache = 5.3e12,
+     .cache_size = 50 << 20,
      .clusters = {0, 132, 66, 39, 30, 22, 17, 15, 15}},
     {.name = "b200",
      .device = "B200",
@@ -88,7 +94,8 @@ static const fpa_gpu gpus[] = {
      .shared_memory = 228 << 10,
      .threads = 2048,
      .memory = 0.89 * 8000e9,
-     .cache = 6.2e12},
+     .cache = 6.2e12,
+     .cache_size = 126 << 20},
     {.name = "b300",
      .device = "B300",
      .capability = 103,
@@ -99,7 +106,8 @@ static const fpa_gpu gpus[] = {
      .shared_memory = 228 << 10,
      .threads = 2048,
      .memory = 0.89 * 8000e9,
-     .cache = 6.2e12},
+     .cache = 6.2e12,
+     .cache_size = 126 << 20},
     {.name = "rtx-pro-6000",
      .device = "RTX PRO 6000",
      .capability = 120,
@@ -110,7 +118,8 @@ static const fpa_gpu gpus[] = {
      .shared_memory = 100 << 10,
      .threads = 1536,
      .memory = 0.89 * 1792e9,
-     .cache = 10e12},
+     .cache = 10e12,
+     .cache_size = 128 << 20},
 };
 
 enum { GPUS = sizeof gpus / sizeof *gpus };

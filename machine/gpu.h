@@ -17,6 +17,10 @@ enum { GPU_ISSUE = 4, GPU_LATENCY = 4, GPU_BLOCK_OWN = 1024, GPU_MOST_BLOCKS = 3
 #define GPU_LAUNCH 2.1e-6
 #define GPU_HANDOVER 0.12e-6
 
+/* Of the second-level cache, what keeps rows of states that a call asks for while the one before it streams its own
+ * (docs/decisions/0017-decode.md). */
+#define GPU_KEPT 0.1
+
 typedef struct fpa_gpu {
     const char *name;          /* "h200": as `fpac explain --length` says it */
     const char *device;        /* what the driver's name of the device has in it: "H200" */
@@ -30,6 +34,7 @@ typedef struct fpa_gpu {
     int threads;       /* of a multiprocessor, at a time */
     double memory;     /* bytes a second, of a large copy: read plus written */
     double cache;      /* bytes a second of the second-level cache */
+    double cache_size; /* its bytes */
     int clusters[9]; /* of so many blocks that have a multiprocessor each: at a time; 0: unknown */
 } fpa_gpu;
 

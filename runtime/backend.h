@@ -19,6 +19,17 @@ typedef struct fpa_object {
     size_t size;
 } fpa_object;
 
+/* A draft, and what the state takes in before (fpa_draft). */
+typedef struct fpa_draft_launch {
+    const struct fpa_launch
+        *queries; /* of the draft, no state goes out; NULL: none, the state is brought up to date */
+    const struct fpa_launch *keys; /* of tokens that may be accepted, of the same sequences; NULL: none */
+    const int32_t *counts;         /* [batch]: so many of them are, from the first on */
+    size_t element, state_element; /* bytes of a number of q, k, v and o; of a state */
+    void *workspace;
+    size_t workspace_size;
+} fpa_draft_launch;
+
 typedef struct fpa_module {
     const struct fpa_backend *backend;
     void *handle;         /* the back end's own */
@@ -37,6 +48,10 @@ typedef struct fpa_module {
      * workspace is too small, or the candidate cannot carry the call out. DEVICE: the driver refused. */
     fpa_status (*forward)(const struct fpa_module *module, int form, const struct fpa_launch *launch,
                           const fpa_candidate *candidate, void *stream, fpa_error *error);
+    /* NULL: it takes no drafts. */
+    size_t (*draft_workspace)(const struct fpa_module *module, const fpa_draft_launch *draft);
+    fpa_status (*draft)(const struct fpa_module *module, const fpa_draft_launch *draft, void *stream,
+                        fpa_error *error);
     /* Gradients, of a module that was made for them; NULL: it has none. Such a module has no forward. */
     size_t (*backward_workspace)(const struct fpa_module *module, int form,
                                  const struct fpa_backward_launch *launch);

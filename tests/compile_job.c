@@ -10,6 +10,13 @@
 
 #include "runtime/cuda/build.h"
 #include "cubin.h"
+#include "kernels.h"
+
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Warps that only fetch, in blocks of warpgroups, have too few registers to keep all in them. */
 enum { REGISTERS = 65536, FETCHING_FRAME = 320 };
@@ -101,6 +108,27 @@ static void check_object(compile_job *job, const fpa_facts *facts, const fpa_obj
     check_geometry(job, facts, object, &module);
 }
 
+static fpa_status generate(const compile_job *job, fpa_source *source, fpa_error *error)
+{
+    return job->backward ? source_generate_backward(job->head, job->target->name, source, error)
+                         : source_generate(job->head, job->target->name, source, error);
+}
+
+void compile_job_choose(compile_job *job, function_set *reached)
+{
+    fpa_source source;
+    fpa_error error;
+    const fpa_status status = generate(job, &source, &error);
+    if (compile_too_large(job->target, status, &error))
+        return;
+    if (status)
+        fail_msg("%s: %s", error.where, error.message);
+    job->code = kernels_new(source.code, job->head->name, reached);
+    if (!job->code)
+        fail_msg("%s: its kernels cannot be told apart", job->head->name);
+    source_free(&source);
+}
+
 void compile_job_run(int index, void *argument)
 {
     compile_job *job = &((compile_job *)argument)[index];
@@ -109,8 +137,12 @@ void compile_job_run(int index, void *argument)
     nvrtc_report report;
     fpa_error error = {0};
     const double start = clock_seconds();
-    job->status = job->backward ? source_generate_backward(job->head, job->target->name, &source, &error)
-                                : source_generate(job->head, job->target->name, &source, &error);
+    job->status = generate(job, &source, &error);
+    if (!job->status && job->code) {
+        free(source.code);
+        source.code = job->code;
+        job->code = NULL;
+    }
     if (!job->status) {
         job->status = cuda_compile(NULL, &source, false, &object, &report, &error);
         if (!job->status)

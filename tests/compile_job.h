@@ -2,14 +2,16 @@
 #ifndef FPAC_TESTS_COMPILE_JOB_H
 #define FPAC_TESTS_COMPILE_JOB_H
 
+#include "dear.h"
 #include "gen/gen.h"
 
 /* One head for one target, and what became of it. */
 typedef struct compile_job {
     const fpa_head *head;
     const fpa_target *target;
-    bool backward;   /* its gradients */
-    int group;       /* of the caller's */
+    bool backward; /* its gradients */
+    char *code;    /* NULL, or its text with some of the kernels alone; malloc'ed, given away when it runs */
+    int group;     /* of the caller's */
     fpa_dtype dtype; /* of the head when it was given */
     fpa_status status;
     double seconds;     /* that it took, on a busy machine more */
@@ -24,5 +26,9 @@ bool compile_too_large(const fpa_target *target, fpa_status status, const fpa_er
 /* Generate, compile, and check names, bounds, registers, spills, shared memory and the geometry. As
  * parallel_run calls it: jobs[index]. */
 void compile_job_run(int index, void *jobs);
+
+/* Of its kernels those alone that reach a function which is not in the set yet (kernels.h); stops the test where its text
+ * cannot be generated, unless it is too large. */
+void compile_job_choose(compile_job *job, function_set *reached);
 
 #endif

@@ -9,7 +9,7 @@
 #include "compile_job.h"
 #include "shipped_heads.h"
 
-enum { MOST_MODULES = 1024, MODULE_KINDS = 10, MODULE_FIXED = 28 };
+enum { MOST_MODULES = 1024, MODULE_KINDS = 10, MODULE_FIXED = 29 };
 
 extern const char *const module_kinds[MODULE_KINDS];
 
@@ -47,6 +47,10 @@ int modules_teardown(void **state);
 
 /* The test is skipped where there is no NVRTC. */
 void modules_need_nvrtc(const compile_fixture *f);
+
+/* In make test, of the modules of the table those kernels alone that reach functions which none before them in it
+ * reaches; for targets with kernels of warpgroups or for the others. */
+void modules_choose_kernels(compile_fixture *f, bool warpgroups);
 
 /* Compile those that are to run, for targets with kernels of warpgroups or for the others; all at once. */
 void modules_compile(compile_fixture *f, bool warpgroups);

@@ -11,7 +11,7 @@
 
 static char *make(const struct fault *fault, const fpa_head *head, const char *target, fpa_fault how)
 {
-    const fpa_fault made = {fault->point, fault->wrong, how.backward, how.mechanism};
+    const fpa_fault made = {fault->point, fault->wrong, how.backward, how.mechanism, how.right};
     fpa_source source;
     fpa_error error;
     if (source_generate_faulty(head, target, &made, &source, &error))
@@ -23,6 +23,11 @@ static char *make(const struct fault *fault, const fpa_head *head, const char *t
 char *fault_make(const struct fault *fault, const fpa_head *head, const char *target)
 {
     return make(fault, head, target, (fpa_fault){0});
+}
+
+char *fault_make_in(const struct fault *fault, const fpa_head *head, const char *target, const char *right)
+{
+    return make(fault, head, target, (fpa_fault){.right = right});
 }
 
 char *fault_make_as(const struct fault *fault, const fpa_head *head, const char *target,

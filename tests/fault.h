@@ -16,6 +16,8 @@ struct fault {
 
 /* The head's code with the fault; stops the test where it cannot be made. */
 char *fault_make(const struct fault *fault, const fpa_head *head, const char *target);
+/* The same; right: its text without the fault. */
+char *fault_make_in(const struct fault *fault, const fpa_head *head, const char *target, const char *right);
 /* The same by one mechanism; NULL: what is fastest. */
 char *fault_make_as(const struct fault *fault, const fpa_head *head, const char *target,
                     const char *mechanism);

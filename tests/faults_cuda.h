@@ -5,6 +5,8 @@
 
 #include "fault.h"
 
+#define SAYS_DRAFT "recurrent form ... drafts behind token ... but the formula gives"
+
 static const struct fault cuda_faults[] = {
     {"one wrong weight", SAYS_WRONG, "feature_weights",
      "$ for f, w in ipairs(plan.feature_weights) do texts[f] = flt(f == 2 and 1 or w) end"},
@@ -57,6 +59,19 @@ static const struct fault cuda_faults[] = {
      "const float decay = 1.0f;"},
     {"a sum of weights without recent tokens",
      "recurrent form ... with recent tokens ... but the formula gives", "decode_recent_sum", ";"},
+    {"a draft of which all is accepted", SAYS_DRAFT, "draft_count",
+     "const int n = (int)call.accepted, most = n;"},
+    {"accepted tokens that do not fade", SAYS_DRAFT, "draft_key_decay",
+     "draft_decays()[threadIdx.x] = (int)threadIdx.x >= draft.accepted ? 0.0f : 1.0f;"},
+    {"a draft's query that sees a later key", SAYS_DRAFT, "draft_causal", "if (key <= token + 1) {"},
+    {"a draft's keys that do not fade", SAYS_DRAFT, "draft_weight_decay", ";"},
+    {"a state that does not fade before a draft", SAYS_DRAFT, "draft_query_decay",
+     "draft_decays()[DRAFT_TOKENS + g] = 1.0f;"},
+    {"a state that does not fade behind accepted tokens", SAYS_DRAFT, "draft_state_decay",
+     "sum[j] = s.get(j);"},
+    {"accepted tokens that are forgotten", SAYS_DRAFT, "draft_add", ";"},
+    {"a sum of weights without accepted tokens", SAYS_DRAFT, "draft_add_sum", ";"},
+    {"later queries of a draft that see the state before", SAYS_DRAFT, "draft_turn", ";"},
 };
 
 #endif

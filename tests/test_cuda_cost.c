@@ -37,7 +37,7 @@ static void every_row_is_complete_and_found_by_its_name(void **state)
         assert_ptr_equal(gpu_find(gpu->name), gpu);
         assert_true(gpu->multiprocessors > 0 && gpu->threads > 0 && gpu->shared_memory > 0);
         assert_true(gpu->clock > 0 && gpu->products > 0 && gpu->sustained > 0);
-        assert_true(gpu->memory > 0 && gpu->cache > gpu->memory / 2);
+        assert_true(gpu->memory > 0 && gpu->cache > gpu->memory / 2 && gpu->cache_size > 0);
     }
 }
 

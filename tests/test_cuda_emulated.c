@@ -2,7 +2,8 @@
  * they end.
  *
  * make test: the heads of emulated_fixed (emulate/heads.h), which have every function that is emitted for any
- * head, each in every second call, together in all, with every kernel and form; make test-all: all heads in all calls. Those with fused_chunk run in
+ * head, each in every second call with late products or late copies, together in all, with every kernel and form; make
+ * test-all: all heads in all calls. Those with fused_chunk run in
  * test_cuda_emulated_fused.c. */
 #include "dear.h"
 #include "emulate/parts.h"
@@ -28,9 +29,10 @@ static void the_fixed_part_has_every_function_that_is_emitted_for_any_head(void 
         emulated_head_named(f, emulated_fixed[i]);
     for (int i = 0; i < f->list.count; i++) {
         const fpa_head *head = f->list.heads[i];
-        function_set_add(&all, f->source[i].code, head->name);
+        const char *code = emulated_source(f, i)->code;
+        function_set_add(&all, code, head->name);
         if (emulated_is_fixed(head))
-            function_set_add(&fixed, f->source[i].code, head->name);
+            function_set_add(&fixed, code, head->name);
     }
     const char *lacks = function_set_lacks(&fixed, &all);
     if (lacks)

@@ -15,9 +15,9 @@
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
-/* What make test runs: each type, gates, normalisers, sums of terms, matrices, several blocks of columns. */
-static const char *const fixed[] = {"gated",   "gatednorm", "half",  "odd",
-                                    "learned", "shared",    "wider", "tf32"};
+/* What make test runs: each type, gates, normalisers, sums of terms, matrices, several blocks of columns, coordinates as features. */
+static const char *const fixed[] = {"gated",  "gatednorm", "half", "odd",        "learned",
+                                    "shared", "wider",     "tf32", "coordinates"};
 
 static bool is_run(const fpa_head *head)
 {
@@ -54,7 +54,7 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
 /* On a GPU that few sequences do not fill each is walked in several segments at once. */
 static void segments_of_a_walk_are_one_walk(void **state)
 {
-    static const char *const walked[] = {"gated", "learned", "fp32", "gatednorm"};
+    static const char *const walked[] = {"gated", "learned", "fp32", "gatednorm", "coordinates"};
     enum { HEADS = sizeof walked / sizeof *walked, MANY = 132, FIXED = 2, LONGER = 1400 };
     static backward_job jobs[HEADS];
     const backward_fixture *f = *state;
@@ -95,7 +95,7 @@ static void of_no_tokens_the_state_gets_its_gradient(void **state)
         skip();
     snprintf(folder, sizeof folder, "%s/none", f->folder);
     mkdir(folder, 0700);
-    if (emulated_open(&emulated, f->source[head].code, facts->name, folder, f->folder, true, &error))
+    if (emulated_open(&emulated, f->source[head].code, NULL, facts->name, folder, &error))
         fail_msg("%s: %s", error.where, error.message);
     float *given = calloc((size_t)(HEADS * size), sizeof *given),
           *got = calloc((size_t)(HEADS * size), sizeof *got);

@@ -1,7 +1,7 @@
 /* Sequences of different lengths and states in pools on the CPU, against the formula: emitted kernels of sm_90a, then
  * portable ones.
  *
- * make test: a head of each kind; make test-all: all of them. FPA_TEST_HEAD: one alone, by its name. */
+ * make test: a head of each kind, each in every second shape; make test-all: all of them. FPA_TEST_HEAD: one alone, by its name. */
 #include "dear.h"
 #include "emulate/parts.h"
 #include "emulate/trials.h"
@@ -104,10 +104,10 @@ static void run_job(int index, void *argument)
     char folder[128];
     snprintf(folder, sizeof folder, "%s/sequences%d", j->fixture->folder, j->number);
     mkdir(folder, 0700);
-    j->status = emulated_open(&emulated, j->source.code, j->source.facts.name, folder, j->fixture->folder,
-                              true, &j->error);
+    j->status = emulated_open(&emulated, j->source.code, NULL, j->source.facts.name, folder, &j->error);
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && !j->status; i++)
-        j->status = check_shape(&emulated, j, i, &j->error);
+        if (dear_tests() || (i + j->number) % 2 == 0)
+            j->status = check_shape(&emulated, j, i, &j->error);
     emulated_close(&emulated);
 }
 

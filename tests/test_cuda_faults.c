@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { FAULTS = sizeof emulated_faults / sizeof *emulated_faults };
+enum { FAULTS = EMULATED_FAULTS };
 
 /* Where each place is, and the calls that go by there: a call does all of it when it is long. */
 static const struct {
@@ -30,6 +30,8 @@ static const struct {
     [IN_FUSED_BY_THREADS] = {"fewgated", THREADS_CALL, 2},
     [IN_TOTALS] = {"few", LONG_CALL, 5},
     [IN_COORDINATES] = {"linear", LONG_CALL, 5},
+    [IN_ROWS] = {"anyrows", HEADS_CALL, 8},
+    [IN_BOXED_ROWS] = {"anyrowsfirst", HEADS_CALL, 8},
     [IN_CLUSTER_SCAN] = {"clustered", CLUSTER_CALL, 5},
     [IN_WIDE_CLUSTER_SCAN] = {"clustereddeep", CLUSTER_CALL, 5},
     [IN_MAPPED_CLUSTER_SCAN] = {"clusteredmaps", CLUSTER_CALL, 5},
@@ -50,8 +52,8 @@ static bool is_fixed(int index)
 {
     bool place = false, kind = false; /* seen before */
     for (int i = 0; i < index; i++) {
-        place = place || emulated_faults[i].place == emulated_faults[index].place;
-        kind = kind || emulated_faults[i].kind == emulated_faults[index].kind;
+        place = place || emulated_fault_at(i)->place == emulated_fault_at(index)->place;
+        kind = kind || emulated_fault_at(i)->kind == emulated_fault_at(index)->kind;
     }
     return !place || !kind;
 }
@@ -64,7 +66,7 @@ static void the_fixed_part_has_every_place_and_every_kind(void **state)
     (void)state;
     for (int i = 0; i < FAULTS; i++)
         if (is_fixed(i))
-            at[emulated_faults[i].place]++, of[emulated_faults[i].kind]++;
+            at[emulated_fault_at(i)->place]++, of[emulated_fault_at(i)->kind]++;
     for (int i = 0; i < PLACES; i++) {
         assert_non_null(places[i].head);
         if (at[i] == 0)
@@ -77,16 +79,18 @@ static void the_fixed_part_has_every_place_and_every_kind(void **state)
 
 /* ---- the faults ---- */
 
-static const fpa_head *head_of(const emulated_fixture *f, int fault)
+static char *make(const emulated_fixture *f, int fault)
 {
-    return f->list.heads[emulated_head_named(f, places[emulated_faults[fault].place].head)];
+    const int head = emulated_head_named(f, places[emulated_fault_at(fault)->place].head);
+    return fault_make_in(&emulated_fault_at(fault)->fault, f->list.heads[head], "cuda:sm_90a",
+                         emulated_source(f, head)->code);
 }
 
 static void every_fault_can_be_made_in_the_emitted_code(void **state)
 {
     const emulated_fixture *f = *state;
     for (int i = 0; i < FAULTS; i++)
-        free(fault_make(&emulated_faults[i].fault, head_of(f, i), "cuda:sm_90a"));
+        free(make(f, i));
 }
 
 /* What the compiler refuses was no fault. */
@@ -98,23 +102,22 @@ static void faults_in_emitted_kernels_are_found(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i++) {
-        const int head = emulated_head_named(f, places[emulated_faults[i].place].head),
-                  first = places[emulated_faults[i].place].first;
+        const int head = emulated_head_named(f, places[emulated_fault_at(i)->place].head),
+                  first = places[emulated_fault_at(i)->place].first;
         if (!dear_tests() && !is_fixed(i))
             continue;
-        jobs[count++] =
-            (emulated_job){.fixture = f,
-                           .head = head,
-                           .code = fault_make(&emulated_faults[i].fault, head_of(f, i), "cuda:sm_90a"),
-                           .number = i,
-                           .brief = true,
-                           .first = first,
-                           .end = first + places[emulated_faults[i].place].calls};
+        jobs[count++] = (emulated_job){.fixture = f,
+                                       .head = head,
+                                       .code = make(f, i),
+                                       .base = emulated_source(f, head)->code,
+                                       .number = i,
+                                       .first = first,
+                                       .end = first + places[emulated_fault_at(i)->place].calls};
     }
     dear_report("faults", count, FAULTS);
     emulated_run(count, jobs);
     for (int i = 0; i < count; i++) {
-        wrong += !fault_refused(&emulated_faults[jobs[i].number].fault, f->list.heads[jobs[i].head]->name,
+        wrong += !fault_refused(&emulated_fault_at(jobs[i].number)->fault, f->list.heads[jobs[i].head]->name,
                                 jobs[i].status, jobs[i].error.message);
         free((char *)(uintptr_t)jobs[i].code);
     }

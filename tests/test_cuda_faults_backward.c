@@ -65,11 +65,11 @@ static void every_fault_is_refused_in_its_words(void **state)
         jobs[count++] = (backward_job){.fixture = f,
                                        .head = head,
                                        .number = i,
-                                       .brief = true,
                                        .passes = i >= OWN,
                                        .multiprocessors = is_of_segments(i) ? MANY : 0,
                                        .longest = is_of_segments(i) ? LONGER : 0,
                                        .code = forward ? f->source[head].code : code,
+                                       .base = forward ? NULL : f->source[head].code,
                                        .values = forward ? code : NULL};
     }
     dear_report("faults", count, FAULTS);

@@ -84,7 +84,7 @@ static int setup(void **state)
     f.in = calloc(INSTRUCTION_WORDS, 4), f.emulated = calloc(OUT_WORDS, 4), f.other = calloc(OUT_WORDS, 4);
     scratch_make(f.folder);
     emulated_copies_boxes(&f.described, true);
-    f.emulates = emulated_possible();
+    f.emulates = compiled_possible();
     if (!f.emulates)
         print_message("g++ or tests/emulate is not here: nothing is emulated\n");
     f.has_gpu = gpu_open(&f.gpu, 0);
@@ -94,12 +94,11 @@ static int setup(void **state)
         gpu_close(&f.gpu);
         f.has_gpu = false;
     }
-    if (f.emulates && emulated_prepare(f.folder, &error))
+    if (f.emulates && compiled_prepare(f.folder, &error))
         return print_error("%s: %s\n", error.where, error.message), -1;
     for (int i = 0; i < KINDS; i++) {
         f.code[i] = instructions_code(kinds[i]);
-        if (f.emulates &&
-            emulated_load(f.code[i], kinds[i], f.folder, f.folder, true, &f.library[i], &f.launch[i], &error))
+        if (f.emulates && emulated_load(f.code[i], kinds[i], f.folder, &f.library[i], &f.launch[i], &error))
             return print_error("%s: %s\n", error.where, error.message), -1;
     }
     return 0;

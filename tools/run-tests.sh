@@ -15,6 +15,10 @@ mkdir -p "$build/tests/cache"
 chmod 700 "$build/tests/cache"
 FPA_CACHE_DIR=$(realpath "$build/tests/cache")
 export FPA_CACHE_DIR
+# What they compile of emitted kernels that run on the CPU: by its text, those of the last days alone.
+FPA_TEST_COMPILED=$(dirname "$FPA_CACHE_DIR")/compiled
+export FPA_TEST_COMPILED
+if [ -d "$FPA_TEST_COMPILED" ]; then find "$FPA_TEST_COMPILED" -type f -mtime +3 -delete; fi
 # Test programs share the cores: threads that wait should sleep, not spin.
 export OMP_WAIT_POLICY=passive
 export CMOCKA_MESSAGE_OUTPUT=STDOUT

@@ -3,8 +3,8 @@ performer-pytorch.
 
 bf16. A case begins with the name of fpac's head. Where a model maps q and k before linear attention (elu + 1,
 LoLCATs), torch makes the maps and the package the rest. fla's GLA has a gate for each coordinate of a key where fpac's
-head has one a token. Polysketches have no package of Python on an index. tools/peer-wheels.sh fetches the packages for a
-machine that reaches none.
+head has one a token. Polysketches have no package on an index. tools/peer-wheels.sh fetches the packages for a machine
+that reaches none.
 """
 
 import sys
@@ -96,7 +96,8 @@ def power(peer, d, chunk):
 
 def performer(peer):
     def make(batch, length, heads):
-        import setuptools  # noqa: F401: it brings distutils, which Python has no longer and the package imports
+        # brings distutils, which Python has no longer and the package imports
+        import setuptools  # noqa: F401
         from performer_pytorch import FastAttention
 
         attention = FastAttention(dim_heads=64, nb_features=256, causal=True).cuda()

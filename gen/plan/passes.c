@@ -57,6 +57,21 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
     return (fpa_pass_rows){first, first + values, has_slope(&simple->score) ? 0 : first};
 }
 
+bool coordinates_fit(const fpa_head *head)
+{
+    enum { STEP = 16, MOST = 128 };
+    return head->d % STEP == 0 && head->dv % STEP == 0 && head->d <= MOST && head->dv <= MOST;
+}
+
+/* Linear attention with a gate: every operand of passes would be a copy. */
+static bool copies_all(const fpa_simplified *simple)
+{
+    const fpa_head *head = simple->head;
+    const fpa_score *score = &simple->score;
+    return head->gate && score->monomial_count == 1 && power_of(score, 0) == 1 &&
+           number_is_one(score->monomials[0].weight) && coordinates_fit(head);
+}
+
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)
 {
     const fpa_head *head = simple->head;
@@ -64,6 +79,8 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
     if (!target->warpgroups || head->dtype != FPA_BF16 || !head->causal || written->lift || written->window)
         return false;
     if (score->dot_count != 1 || !is_whole(&score->dots[0], head->d))
+        return false;
+    if (copies_all(simple))
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
     return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 && work(simple) <= most_work;

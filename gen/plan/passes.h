@@ -26,6 +26,10 @@ typedef struct fpa_pass_rows {
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
 fpa_pass_rows passes_rows(const fpa_simplified *simple);
 
+/* Whether the sums of gradients of 16 tokens have registers where features are coordinates (templates/cuda/
+ * backward_coordinates.cu.in). */
+bool coordinates_fit(const fpa_head *head);
+
 /* The heads, the caller's (head_free). head[PASS_VALUES] NULL: the forward pass of the head itself. With a gate it is not, and
  * has columns of h, too: its outputs' dots and its states' products are what the gate's gradient is made of. */
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_head *head[PASSES],

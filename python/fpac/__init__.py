@@ -6,6 +6,7 @@
 docs/python.md is the manual.
 """
 
+from .drafts import Accepted
 from .errors import (
     ArgumentTypeError,
     Code,
@@ -28,6 +29,7 @@ from .library import library_version
 from .opening import Verdict, head, load, load_bundle, verify
 
 __all__ = [
+    "Accepted",
     "ArgumentTypeError",
     "Code",
     "CompileError",

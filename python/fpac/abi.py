@@ -74,6 +74,19 @@ class Tensors(Structure):
     ]
 
 
+class Accepted(Structure):
+    """fpa_accepted."""
+
+    _fields_ = [
+        ("count", c_void_p),
+        ("k", c_void_p),
+        ("v", c_void_p),
+        ("log_gate", c_void_p),
+        ("positions", c_void_p),
+        ("key_mask", c_void_p),
+    ]
+
+
 class GradientTensors(Structure):
     """fpa_gradient_tensors."""
 

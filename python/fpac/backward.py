@@ -56,8 +56,9 @@ class _Call:
         check(size(kernel, form, addressof(self.tensors), byref(bytes_), byref(error)), error)
         scratch = self.kind.scratch(bytes_.value, like)
         guard = None
-        if self.kind.layout("k", like).device_type != abi.CPU:
-            self.tensors.stream, guard = self.kind.stream(like), self.kind.guard(like)
+        layout = self.kind.layout("k", like)
+        if layout.device_type != abi.CPU:
+            self.tensors.stream, guard = self.kind.stream(layout.device_id), self.kind.guard(layout.device_id)
         with guard or nullcontext():
             status = compute(kernel, form, addressof(self.tensors), scratch[1], bytes_.value, addressof(error))
         check(status, error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import threading
 import weakref
 from collections.abc import Hashable
 from ctypes import addressof, byref, c_int64, c_size_t, c_void_p
@@ -20,8 +21,19 @@ STATE_DROPPED = 0  # it is not wanted
 STATE_NEW = 1  # it is a result
 STATE_UPDATED = 2  # it is written where it was read
 
-_MOST_KEPT = 1 << 16  # bytes of a workspace on the CPU that a prepared call keeps; a larger one is allocated each time
+_MOST_KEPT = 1 << 22  # bytes of a workspace on the CPU that a thread keeps; a larger one is allocated each time
 _MOST_PREPARED = 128  # sets of layouts; a program with more of them begins anew
+
+
+class _Kept(threading.local):
+    """A thread's workspace on the CPU, for all its calls, which end before the next begins."""
+
+    memory: object = None
+    address = 0
+    size = 0
+
+
+_kept = _Kept()
 
 _NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask", *INDICES)
 
@@ -128,9 +140,9 @@ class Prepared:
         "tensors_at",
         "error_at",
         "size",
-        "scratch",
         "forward",
         "kernel_at",
+        "device",
         "on_device",
         "twin",
     )
@@ -142,7 +154,7 @@ class Prepared:
         self.tensors_at, self.error_at = addressof(self.tensors), addressof(self.error)
         layouts = {name: kind.layout(name, array) for name, array in operands.arrays()}
         self._check_dtypes(layouts)
-        self.on_device = layouts["k"].device_type != abi.CPU
+        self.on_device, self.device = layouts["k"].device_type != abi.CPU, layouts["k"].device_id
         tensors = {name: make_tensor(layout) for name, layout in layouts.items()}
         # DLTensors; None: not given
         self.q: Any = tensors.get("q")
@@ -203,7 +215,6 @@ class Prepared:
         status = self.kernel.size(self.kernel_at, self.form, self.tensors_at, byref(size), byref(self.error))
         check(status, self.error)
         self.size: int = size.value
-        self.scratch: tuple[object, int] | None = None
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """o and the new state, each None when it is not wanted."""
@@ -244,18 +255,23 @@ class Prepared:
 
     def launch(self, kind: Kind, like: Array) -> int:
         """Compute, or for a GPU begin to; gives a status."""
-        size, scratch = self.size, self.scratch
-        if size and scratch is None:
-            scratch = kind.scratch(size, like)
-            if size <= _MOST_KEPT and not self.on_device:
-                self.scratch = scratch
-        workspace = scratch[1] if scratch else None
+        size, workspace = self.size, None
         if self.on_device:
-            self.tensors.stream = kind.stream(like)
-            guard = kind.guard(like)
+            if size:
+                memory, workspace = kind.scratch(size, like)
+            self.tensors.stream = kind.stream(self.device)
+            guard = kind.guard(self.device)
             if guard is not None:
                 with guard:
                     return self.forward(self.kernel_at, self.form, self.tensors_at, workspace, size, self.error_at)
+        elif size:
+            kept = _kept
+            if size <= kept.size:
+                workspace = kept.address
+            else:
+                memory, workspace = kind.scratch(size, like)
+                if size <= _MOST_KEPT:
+                    kept.memory, kept.address, kept.size = memory, workspace, size
         return self.forward(self.kernel_at, self.form, self.tensors_at, workspace, size, self.error_at)
 
 

@@ -71,11 +71,11 @@ class Cupy:
             memory = cupy.cuda.alloc(size)  # aligned to 512 bytes
         return memory, memory.ptr
 
-    def stream(self, like: Array) -> int:
-        return cupy.cuda.get_current_stream(like.device.id).ptr
+    def stream(self, device: int) -> int:
+        return cupy.cuda.get_current_stream(device).ptr
 
-    def guard(self, like: Array) -> AbstractContextManager[Any]:
-        return like.device
+    def guard(self, device: int) -> AbstractContextManager[Any]:
+        return cupy.cuda.Device(device)
 
 
 CUPY = Cupy()

@@ -8,6 +8,7 @@ from typing import Any
 from . import abi
 from .backward import NAMES, Saved, run_backward, run_saving
 from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Calls, Operands, Widths
+from .drafts import Accepted, run_draft
 from .errors import InvalidError, UnsupportedError
 from .explanation import Explanation, explain
 from .kinds import INDICES, Array, Kind, kind_of
@@ -127,6 +128,16 @@ class Head:
         state_index [B] or [S] int32: state is a pool [slots, H, N], of which sequence s begins with slot
         state_index[s]; -1: with zero. The new states are [S, H, N] all the same.
         """
+        number = _FORMS.get(form)
+        # Most calls have nothing else: Python is half of the time that a small one takes.
+        if not (
+            log_gate is not None or weights is not None or state is not None or return_state or recent or return_saved
+            or positions is not None or key_mask is not None or cu_seqlens is not None or state_index is not None
+            or max_length or number is None
+        ):  # fmt: skip
+            o = kind_of("k", k).run_quick(self._calls, q, k, v, None, number)
+            if o is not None:
+                return o
         if return_saved and (cu_seqlens is not None or state_index is not None):
             raise UnsupportedError("return_saved", "with cu_seqlens or state_index: such calls have no gradients yet")
         if return_saved:
@@ -191,6 +202,13 @@ class Head:
         and is left in the other, as several do that begin alike; -1: with zero; nowhere."""
         _needs_state(state)
         into = state_index if state_out_index is None else state_out_index
+        if not (
+            log_gate is not None or weights is not None or recent or positions is not None or key_mask is not None
+            or cu_seqlens is not None or into is not None or max_length
+        ):  # fmt: skip
+            o = kind_of("k", k).run_quick(self._calls, q, k, v, state, abi.RECURRENT)
+            if o is not None:
+                return o
         tokens = (positions, key_mask, cu_seqlens, state_index, into, max_length)
         return self._run(q, k, v, log_gate, weights, state, abi.RECURRENT, recent, STATE_UPDATED, tokens)[0]
 
@@ -214,6 +232,67 @@ class Head:
         into = state_index if state_out_index is None else state_out_index
         tokens = (positions, key_mask, cu_seqlens, state_index, into, max_length)
         self._run(None, k, v, log_gate, weights, state, abi.AUTO, 0, STATE_UPDATED, tokens)
+
+    def draft(
+        self,
+        q: Array,
+        k: Array,
+        v: Array,
+        state: Array,
+        log_gate: Array | None = None,
+        weights: Weights = None,
+        *,
+        positions: Array | None = None,
+        key_mask: Array | None = None,
+        accepted: Accepted | None = None,
+        state_index: Array | None = None,
+        state_out_index: Array | None = None,
+    ) -> Any:
+        """o of up to 16 tokens that may not all stay: their queries see the state and, causally, the tokens' own keys. The state
+        stays as it is; `accept` then puts the first ones into it.
+
+        accepted: tokens of the draft before, which go into the state in the same pass, before the queries read it. The
+        state is then updated in place. Indices as in a step.
+        """
+        queries = {"q": q, "k": k, "v": v, "log_gate": log_gate, "positions": positions, "key_mask": key_mask}
+        return self._run_draft(queries, state, accepted, weights, state_index, state_out_index)
+
+    def accept(
+        self,
+        k: Array,
+        v: Array,
+        state: Array,
+        count: Array,
+        log_gate: Array | None = None,
+        weights: Weights = None,
+        *,
+        positions: Array | None = None,
+        key_mask: Array | None = None,
+        state_index: Array | None = None,
+        state_out_index: Array | None = None,
+    ) -> None:
+        """Put the first count[b] tokens of a draft of sequence b into the state, in place. count [B] int32, where k is: on a
+        GPU nobody looks at it before it is used."""
+        accepted = Accepted(k, v, count, log_gate, positions, key_mask)
+        self._run_draft({}, state, accepted, weights, state_index, state_out_index)
+
+    def _run_draft(
+        self,
+        queries: dict[str, Any],
+        state: Array,
+        accepted: Accepted | None,
+        weights: Weights,
+        state_index: Array | None,
+        state_out_index: Array | None,
+    ) -> Any:
+        _needs_state(state)
+        like = queries["k"] if queries else accepted.k if accepted is not None else None
+        kind = kind_of("k", like)
+        into = state_index if state_out_index is None else state_out_index
+        indices = {"state_index": state_index, "state_out_index": None if accepted is None else into}
+        taken = () if weights is None else self._take_weights(kind, weights)
+        o = run_draft(self._calls, kind, queries, state, accepted, taken, indices)
+        return o if o is None else kind.give(o, like)
 
     def new_state(self, k: Array) -> Any:
         """The state before the first token, zeros [B, H, N], for keys [B, L, H, d]: of their kind, where they lie."""
@@ -260,10 +339,6 @@ class Head:
         tokens: tuple[Any, ...],
     ) -> tuple[Any, Any]:
         kind = kind_of("k", k)
-        if log_gate is None and weights is None and not recent and _is_plain(state, keeps, *tokens):
-            o = kind.run_quick(self._calls, q, k, v, state, form)
-            if o is not None:
-                return o, None
         taken = self._take(kind, q, k, v, log_gate, weights, state, form, recent, keeps, tokens)
         o, new = kind.run(self._calls, taken)
         return o if o is None else kind.give(o, k), new if new is None else kind.give(new, k)
@@ -342,22 +417,6 @@ class Head:
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(names) if names else "none"
-
-
-def _is_plain(
-    state: object,
-    keeps: int,
-    positions: object,
-    key_mask: object,
-    lengths: object,
-    index: object,
-    into: object,
-    most: int,
-) -> bool:
-    """Nothing is said of tokens or pools, and a state that is given is updated."""
-    if keeps == STATE_NEW or (keeps == STATE_DROPPED and state is not None):
-        return False
-    return positions is None and key_mask is None and lengths is None and index is None and into is None and not most
 
 
 def _needs_state(state: Array | None) -> None:

@@ -30,6 +30,7 @@ def mask_name(dtype: object) -> str:
 
 
 INDICES = ("cu_seqlens", "state_index", "state_out_index")  # arguments of whole numbers
+WHOLE = (*INDICES, "count")  # and how many tokens of a draft are accepted
 
 
 def index_name(name: str, dtype: object) -> str:
@@ -87,11 +88,11 @@ class Kind(Protocol):
     def scratch(self, size: int, like: Array) -> tuple[object, int]:
         """What holds `size` bytes, and their address: a multiple of 64, on a GPU of 256."""
 
-    def stream(self, like: Array) -> int:
-        """The CUstream to compute in; not asked for arrays on a CPU."""
+    def stream(self, device: int) -> int:
+        """The CUstream to compute in on that GPU."""
 
-    def guard(self, like: Array) -> AbstractContextManager[Any] | None:
-        """What makes the device of `like` the current one, None where it is; not asked for arrays on a CPU."""
+    def guard(self, device: int) -> AbstractContextManager[Any] | None:
+        """What makes that GPU the current one, None where it is."""
 
 
 _found: dict[type, Kind] = {}

@@ -12,7 +12,7 @@ import torch
 from . import abi
 from .call import STATE_DROPPED, STATE_UPDATED, Operands
 from .errors import ArgumentTypeError, UnsupportedError
-from .kinds import INDICES, MASK, Layout, index_name, mask_name, refuse_kind
+from .kinds import MASK, WHOLE, Layout, index_name, mask_name, refuse_kind
 
 if TYPE_CHECKING:
     from .call import Calls
@@ -29,19 +29,25 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
 )
 
 _empty_like = torch.empty_like
+_is_compiling = torch.compiler.is_compiling
 _grad_enabled = torch.is_grad_enabled
 _modes = torch._C._len_torch_dispatch_stack
 
 # torch.cuda.current_device without a look whether CUDA was initialised, which a tensor on a GPU has seen to.
 _current_device = getattr(torch._C, "_cuda_getDevice", None) or torch.cuda.current_device
 
-_entered = threading.local()
+
+class _Entered(threading.local):
+    devices: frozenset[int] = frozenset()
+
+
+_entered = _Entered()
 
 
 def _enter(index: int) -> None:
     """A thread has no current context until it launches something: launch something small, once a thread."""
     torch.zeros(1, device=torch.device("cuda", index))
-    _entered.devices = getattr(_entered, "devices", frozenset()) | {index}
+    _entered.devices |= {index}
 
 
 def wants_gradients(operands: Operands) -> bool:
@@ -110,7 +116,7 @@ class Torch:
             return None
         if state is not None and type(state) not in _PLAIN:
             return None
-        if torch.compiler.is_compiling() or _modes():
+        if _is_compiling() or _modes():  # in this order: compilers cannot trace the second
             return None
         if _grad_enabled() and (
             q.requires_grad or k.requires_grad or v.requires_grad or (state is not None and state.requires_grad)
@@ -152,14 +158,16 @@ class Torch:
                 prepared.compute(self, k)  # again, to tell why or with a larger workspace
             return o
         finally:
-            calls.give_back(free, prepared)
+            free.append(prepared)  # as give_back
+            if calls._kernel is None:
+                calls.free = {}
 
     def signature(self, array: torch.Tensor) -> Hashable:
         return array.shape, array.stride(), array.dtype, array.device
 
     def layout(self, name: str, array: torch.Tensor) -> Layout:
         dtype = _NAMES.get(array.dtype)
-        if name == MASK or name in INDICES:
+        if name == MASK or name in WHOLE:
             dtype = mask_name(array.dtype) if name == MASK else index_name(name, array.dtype)
         device = _DEVICES.get(array.device.type)
         if dtype is None:
@@ -186,14 +194,12 @@ class Torch:
         memory = torch.empty_strided((size + _ALIGNMENT,), (1,), dtype=torch.uint8, device=like.device)
         return memory, -(-memory.data_ptr() // _ALIGNMENT) * _ALIGNMENT
 
-    def stream(self, like: torch.Tensor) -> int:
-        return int(_raw_stream(like.get_device()))
+    stream = staticmethod(_raw_stream)
 
-    def guard(self, like: torch.Tensor) -> AbstractContextManager[Any] | None:
-        index = like.get_device()
-        if index not in getattr(_entered, "devices", ()):
-            _enter(index)
-        return None if _current_device() == index else torch.cuda.device(index)
+    def guard(self, device: int) -> AbstractContextManager[Any] | None:
+        if device not in _entered.devices:
+            _enter(device)
+        return None if _current_device() == device else torch.cuda.device(device)
 
 
 TORCH = Torch()

@@ -142,6 +142,16 @@ typedef struct fpa_tensors {
                                         pool up to date in place give pool and index twice */
 } fpa_tensors;
 
+/* Tokens of a draft at most, and of one that is accepted. */
+#define FPA_DRAFT_TOKENS 16
+
+/* What a state takes in of a draft: of sequence b its first count[b] tokens, none or all of T. */
+typedef struct fpa_accepted {
+    const DLTensor *count; /* [B], int32, where the others lie: 0 .. T */
+    const DLTensor *k, *v; /* [B, T, H, d], [B, T, H, dv]; T: 1 .. FPA_DRAFT_TOKENS */
+    const DLTensor *log_gate, *positions, *key_mask; /* of these tokens, as in fpa_tensors */
+} fpa_accepted;
+
 /* Operands of one backward pass, for a loss whose gradient in o is d_o: axes as in fpa_tensors, each gradient in shape and
  * type as its operand. Gradients that are NULL are not wanted, and not computed. */
 typedef struct fpa_gradient_tensors {
@@ -248,6 +258,31 @@ FPA_API fpa_status fpa_backward(const fpa_kernel *kernel, fpa_form form, const f
  * tensor twice to update it in place. */
 FPA_API fpa_status fpa_step(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,
                             size_t workspace_size, fpa_error *error);
+
+/* Speculative decoding: several tokens a step, of which not all may stay. The queries of a draft see the state and, causally,
+ * the draft's own keys; the state stays as it is. Then the state takes in the first n tokens, n a number of each sequence that
+ * lies where the tensors do:
+ *
+ *     fpa_draft(q, k, v, o of T tokens; state_in)                     accepted NULL: the state is read only
+ *     fpa_accept(state_in, state_out; accepted: k, v of these, count) no q, k, v, o: the state is brought up to date
+ *
+ * Or both in one pass over the state, the acceptance of the draft before and then a draft that sees it:
+ *
+ *     fpa_draft(q, k, v, o; state_in, state_out; accepted: k, v of the draft before, count)
+ *
+ * with the same results. state_in NULL: zero. States may be in pools; a sequence whose state_out_index is -1 accepts nothing. On a
+ * GPU nobody looks at counts before the stream gets there: a captured graph is launched again with others; what is
+ * outside of 0 .. T is taken as the nearest of the two. On the CPU it is INVALID. Heads without a mask or with a window, and
+ * kernels of CUDA for heads that map q and k first, are UNSUPPORTED. tensors have no recent and no cu_seqlens; without accepted no
+ * state_out. The workspace: fpa_draft_workspace's, of either call. */
+FPA_API fpa_status fpa_draft_workspace(const fpa_kernel *kernel, const fpa_tensors *tensors,
+                                       const fpa_accepted *accepted, size_t *bytes, fpa_error *error);
+FPA_API fpa_status fpa_draft(const fpa_kernel *kernel, const fpa_tensors *tensors,
+                             const fpa_accepted *accepted, void *workspace, size_t workspace_size,
+                             fpa_error *error);
+FPA_API fpa_status fpa_accept(const fpa_kernel *kernel, const fpa_tensors *tensors,
+                              const fpa_accepted *accepted, void *workspace, size_t workspace_size,
+                              fpa_error *error);
 
 /* Unload. NULL is fine. No call on the kernel may be running. */
 FPA_API void fpa_close(fpa_kernel *kernel);

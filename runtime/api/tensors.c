@@ -418,10 +418,10 @@ static fpa_status check_stream(const operands *all, fpa_error *error)
     return FPA_OK;
 }
 
-fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, void *workspace, size_t size,
-                             fpa_error *error)
+/* Memory that a call writes and tensors that it reads, which were checked. */
+static fpa_status keep_from(const fpa_head *head, const fpa_view *written, const fpa_tensors *tensors,
+                            fpa_error *error)
 {
-    const fpa_view written = {.name = "workspace", .data = workspace, .high = (int64_t)size};
     const fpa_dtype dtype = head->dtype, state = head->state_dtype;
     const struct {
         const char *name;
@@ -458,7 +458,41 @@ fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, v
         view.axes = tensor->ndim;
         status = view_check(&view, error);
         if (!status)
-            status = view_apart(&written, &view, error);
+            status = view_apart(written, &view, error);
+    }
+    return status;
+}
+
+fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, void *workspace, size_t size,
+                             fpa_error *error)
+{
+    const fpa_view written = {.name = "workspace", .data = workspace, .high = (int64_t)size};
+    return keep_from(head, &written, tensors, error);
+}
+
+fpa_status tensors_apart(const fpa_head *head, const fpa_tensors *tensors, const fpa_tensors *others,
+                         fpa_error *error)
+{
+    const struct {
+        const char *name;
+        const DLTensor *tensor;
+        fpa_dtype dtype;
+    } outputs[] = {{"o", tensors->o, head->dtype},
+                   {"den", tensors->den, FPA_F32},
+                   {"state_out", tensors->state_out, head->state_dtype}};
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < 3 && !status; i++) {
+        fpa_view view = {.name = outputs[i].name,
+                         .tensor = outputs[i].tensor,
+                         .dtype = outputs[i].dtype,
+                         .with_data = true};
+        if (!view.tensor)
+            continue;
+        view.device = view.tensor->device;
+        view.axes = view.tensor->ndim;
+        status = view_check(&view, error);
+        if (!status)
+            status = keep_from(head, &view, others, error);
     }
     return status;
 }

@@ -23,6 +23,10 @@ fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, DLDevice 
 fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, void *workspace, size_t size,
                              fpa_error *error);
 
+/* What a call that takes `tensors` writes shares no memory with what another part of it takes. */
+fpa_status tensors_apart(const fpa_head *head, const fpa_tensors *tensors, const fpa_tensors *others,
+                         fpa_error *error);
+
 /* Number of matrices of the head that are given at run time. */
 int tensors_weights(const fpa_head *head);
 

@@ -1,5 +1,6 @@
 #include "module.h"
 #include "base/file.h"
+#include "draft.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -231,6 +232,8 @@ static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
     bind_pieces(name, l);
     module->workspace = workspace_of;
     module->forward = forward;
+    module->draft_workspace = draft_workspace;
+    module->draft = draft_forward;
     module->decodes_recent = true;
     module->saves_den = true;
     module->takes_sequences = true;

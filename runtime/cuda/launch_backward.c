@@ -72,6 +72,12 @@ static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
     return most < 1 ? 1 : most < sequences ? most : sequences;
 }
 
+/* As many pieces of at most so many sequences, of like size. */
+static int64_t alike(int64_t sequences, int64_t most)
+{
+    return sequences > 0 ? divide_up(sequences, divide_up(sequences, most)) : most;
+}
+
 /* Walks of states in flight fill the GPU twice over, or as many segments as that takes; whichever gradients are wanted, so
  * that they have the same bits. One, where the state behind the whole walk is wanted: segments leave copies. */
 static void choose_segments(pass *p)
@@ -158,9 +164,11 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     choose_chunk(p, form);
     p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
+    p->at_once = alike(p->sequences, p->at_once);
     choose_segments(p);
     set_operands(p);
     place(p, base);
+    p->back.both_sides = cuda->geometry.backward_both && p->gates;
 }
 
 size_t cuda_backward_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
@@ -238,12 +246,13 @@ static fpa_status launch_queries(pass *p, CUstream stream, fpa_error *error)
     fpa_status status = FPA_OK;
     if (p->call.chunks > 1 || a->forward.state_in || last)
         status = launch_states(p, false, last, stream, error);
-    if (!status)
+    if (!status && !p->back.both_sides)
         status =
             launch_own(p, CUDA_BACKWARD_QUERIES, p->back.sequences * p->group * p->blocks, stream, error);
     return status ? status : launch_parts(p, p->group * p->blocks, false, stream, error);
 }
 
+/* With both sides operands that one has read are in the cache for the other. */
 static fpa_status launch_keys(pass *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
@@ -252,7 +261,9 @@ static fpa_status launch_keys(pass *p, CUstream stream, fpa_error *error)
         status = launch_states(p, true, false, stream, error);
     if (!status && p->keys)
         status = launch_own(p, CUDA_BACKWARD_KEYS,
-                            p->back.sequences * p->blocks * p->cuda->geometry.column_blocks, stream, error);
+                            p->back.sequences * p->blocks * p->cuda->geometry.column_blocks *
+                                (p->back.both_sides ? p->group + 1 : 1),
+                            stream, error);
     return status || !p->keys ? status : launch_parts(p, p->blocks, true, stream, error);
 }
 

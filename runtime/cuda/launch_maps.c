@@ -93,6 +93,8 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
     if (status)
         return status;
     maps->queries = there[0];
+    maps->keys_alone = there[1];
+    maps->values_alone = there[2];
     maps->keys = there[1] && there[2];
     return FPA_OK;
 }

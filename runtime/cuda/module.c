@@ -2,6 +2,7 @@
 #include "image.h"
 #include "launch.h"
 #include "launch_backward.h"
+#include "launch_draft.h"
 #include "machine/cuda_slices.h"
 
 #include <stdbool.h>
@@ -267,6 +268,10 @@ static void offer(fpa_module *module, const struct fpa_cuda_geometry *geometry)
     module->workspace = cuda_workspace;
     module->forward = cuda_forward;
     module->candidates = cuda_module_candidates;
+    if (geometry->kernel[CUDA_DECODE_DRAFT].threads) {
+        module->draft_workspace = cuda_draft_workspace;
+        module->draft = cuda_draft;
+    }
     module->takes_sequences = true;
     module->saves_den = !geometry->window; /* its weights are multiplied by what their sum shrinks by */
     module->decodes_recent = geometry->kernel[CUDA_DECODE_RECENT].threads || geometry->window;

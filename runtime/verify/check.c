@@ -6,6 +6,7 @@
 
 #include "base/dtype.h"
 #include "bound.h"
+#include "draft.h"
 #include "handover.h"
 #include "ragged.h"
 #include "recent.h"
@@ -314,6 +315,9 @@ fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index fo
     for (int producer = 0; producer < FORMS && status == FPA_OK; producer++)
         if (form == FORM_RECURRENT && module->decodes_recent && is_followed_by_recent(t, producer))
             status = check_recent(t, module, (fpa_form_index)producer, m, error);
+    if (status == FPA_OK && form == FORM_RECURRENT && module->draft &&
+        t->shape.checks & (CHECK_RECENT | CHECK_RAGGED))
+        status = check_draft(t, module, m, error);
     if (status == FPA_OK && t->shape.checks & CHECK_RAGGED && module->takes_sequences)
         status = check_ragged(t, module, form, m, error);
     m->trials++;

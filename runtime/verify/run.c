@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "place.h"
 #include "tokens.h"
 
@@ -21,8 +22,10 @@ typedef struct run {
     int64_t first;                             /* token of q and o, up to `to`; without o none is asked */
     const fpa_field *o, *state_in, *state_out; /* NULL when there is none */
     const fpa_field *den;
-    const fpa_sequence_list *list; /* NULL: sequences of one length, with states of their own */
-    struct fpa_launch launch;
+    const fpa_sequence_list *list;  /* NULL: sequences of one length, with states of their own */
+    const fpa_draft_trial *draft;   /* NULL: a forward */
+    struct fpa_launch launch, keys; /* keys: of a draft, that may be accepted */
+    fpa_draft_launch halves;
     fpa_candidate candidate;  /* that was chosen, */
     bool forced;              /* if one was */
     const float **weights;    /* [matrix_count]: where the module finds them */
@@ -127,12 +130,18 @@ static void choose_candidate(run *r)
     const fpa_trial *t = r->trial;
     const fpa_call_size size = call_size(r->form, &r->launch);
 
-    r->forced = t->choose && t->choose(t->choice, r->module, &size, &r->candidate);
+    r->forced = t->choose && !r->draft && t->choose(t->choice, r->module, &size, &r->candidate);
+}
+
+static size_t workspace_size(const run *r, fpa_form_index form)
+{
+    return r->draft ? r->module->draft_workspace(r->module, &r->halves)
+                    : r->module->workspace(r->module, form, &r->launch, candidate_of(r));
 }
 
 static fpa_status make_workspace(run *r, fpa_form_index form, fpa_error *error)
 {
-    size_t size = r->module->workspace(r->module, form, &r->launch, candidate_of(r));
+    size_t size = workspace_size(r, form);
     size_t all = size > SIZE_MAX / 2 ? 0 : (size + 2 * GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     char text[TRIAL_TEXT];
 
@@ -189,10 +198,27 @@ static void take_sequences(run *r, fpa_error *error)
     a->state_out_index = take_numbers(r, a->state_out_index, a->batch, error);
 }
 
+/* Keys that may be accepted are of the same fields, elsewhere. */
+static void take_accepted(run *r, fpa_error *error)
+{
+    const fpa_trial *t = r->trial;
+    struct fpa_launch *a = &r->keys;
+
+    a->k = take_field(r, &t->k_field, false, a->k, error);
+    a->v = take_field(r, &t->v_field, false, a->v, error);
+    a->log_gate = take_field(r, &t->gate_field, false, a->log_gate, error);
+    a->positions = take_field(r, &t->position_field, false, a->positions, error);
+    a->key_mask = place_take(&r->place, t->mask.bytes, t->mask.size, false, a->key_mask, error);
+    a->state_in = take_field(r, r->state_in, false, a->state_in, error);
+    a->state_out = take_field(r, r->state_out, true, a->state_out, error);
+    a->weights = r->launch.weights;
+    r->halves.counts = take_numbers(r, r->halves.counts, a->batch, error);
+}
+
 /* Outputs go to the device as they are, so that what the module leaves alone comes back unchanged. */
 static fpa_status take_operands(run *r, fpa_error *error)
 {
-    enum { OTHERS = 14 }; /* operands that are no weights */
+    enum { OTHERS = 15 }; /* operands that are no weights */
     const fpa_trial *t = r->trial;
     struct fpa_launch *a = &r->launch;
     fpa_status status = place_make(&r->place, r->module, t->spares, OTHERS + t->head->matrix_count, error);
@@ -214,6 +240,8 @@ static fpa_status take_operands(run *r, fpa_error *error)
                                       first + a->workspace_size, error);
     take_weights(r, error);
     take_sequences(r, error);
+    if (r->draft)
+        take_accepted(r, error);
     return r->place.status;
 }
 
@@ -226,7 +254,8 @@ static fpa_status forward(const run *r, fpa_form_index form, fpa_error *error)
 
     if (status != FPA_OK)
         return status;
-    status = module->forward(module, form, &r->launch, candidate_of(r), NULL, error);
+    status = r->draft ? module->draft(module, &r->halves, NULL, error)
+                      : module->forward(module, form, &r->launch, candidate_of(r), NULL, error);
     if (!memory)
         return status;
     memory->leave(module);
@@ -266,6 +295,40 @@ static fpa_status check_workspace(const run *r, fpa_form_index form, fpa_error *
                 "%s: the module wrote outside its workspace of %zu bytes", text, size);
 }
 
+/* Sequence b is `more` tokens further on: its place on the batch's axis. */
+static void shift_sequences(struct fpa_launch *a, int64_t more)
+{
+    int64_t *strides[] = {a->q_stride,    a->k_stride,        a->v_stride,       a->o_stride,
+                          a->gate_stride, a->position_stride, a->key_mask_stride};
+
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
+        strides[i][0] += more * strides[i][1];
+}
+
+/* A draft's halves: keys that may be accepted, and queries with theirs. */
+static void set_halves(run *r)
+{
+    const fpa_draft_trial *draft = r->draft;
+    run keys = *r;
+
+    r->halves = (fpa_draft_launch){.element = dtype_size(r->trial->head->dtype),
+                                   .state_element = dtype_size(r->trial->head->state_dtype)};
+    keys.from = draft->accepted_from;
+    keys.to = draft->accepted_from + draft->accepted;
+    keys.o = NULL;
+    r->keys = launch_of(&keys);
+    shift_sequences(&r->keys, draft->accepted_apart);
+    r->launch.state_out = NULL;
+    if (r->o) {
+        shift_sequences(&r->launch, draft->apart);
+        r->halves.queries = &r->launch;
+    }
+    if (draft->counts) {
+        r->halves.keys = &r->keys;
+        r->halves.counts = draft->counts;
+    }
+}
+
 static fpa_status compute(run *r, fpa_error *error)
 {
     fpa_error reason = {0};
@@ -273,11 +336,15 @@ static fpa_status compute(run *r, fpa_error *error)
 
     r->launch = launch_of(r);
     set_sequences(r, &r->launch);
+    if (r->draft)
+        set_halves(r);
     choose_candidate(r);
     r->weights = calloc((size_t)r->trial->head->matrix_count + 1, sizeof *r->weights);
     status = r->weights ? make_workspace(r, r->form, error) : fail_memory(error);
     if (status == FPA_OK)
         status = take_operands(r, error);
+    r->halves.workspace = r->launch.workspace;
+    r->halves.workspace_size = r->launch.workspace_size;
     if (status == FPA_OK && (status = forward(r, r->form, &reason)) != FPA_OK)
         status = tell_failure(r, r->form, status, &reason, error);
     if (status == FPA_OK)
@@ -347,5 +414,18 @@ fpa_status trial_decode_recent(const fpa_trial *t, const fpa_module *module, int
     r.to = token + 1;
     r.o = o;
     r.state_in = state;
+    return compute(&r, error);
+}
+
+fpa_status trial_run_draft(const fpa_trial *t, const fpa_module *module, const fpa_draft_trial *draft,
+                           fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
+{
+    run r = {.trial = t, .module = module, .form = FORM_RECURRENT, .draft = draft};
+
+    r.from = r.first = draft->from;
+    r.to = draft->from + draft->length;
+    r.o = o;
+    r.state_in = state_in;
+    r.state_out = state_out;
     return compute(&r, error);
 }

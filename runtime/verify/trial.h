@@ -111,6 +111,18 @@ fpa_status trial_run_pooled(const fpa_trial *trial, const fpa_module *module, fp
 fpa_status trial_decode_recent(const fpa_trial *trial, const fpa_module *module, int64_t from, int64_t token,
                                fpa_field *o, fpa_field *state, fpa_error *error);
 
+/* A draft of `length` tokens, of sequence b from token `from` + b * apart on, and before it tokens that may be accepted,
+ * `accepted` of them, likewise. */
+typedef struct fpa_draft_trial {
+    int64_t from, length, apart;
+    int64_t accepted_from, accepted, accepted_apart;
+    const int32_t *counts; /* [batch]; NULL: nothing is accepted */
+} fpa_draft_trial;
+
+/* o NULL: no queries. state_out NULL: nothing is accepted. */
+fpa_status trial_run_draft(const fpa_trial *trial, const fpa_module *module, const fpa_draft_trial *draft,
+                           fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error);
+
 /* "chunked form, 2 x 129 tokens, 3 heads, 3 query heads, padded strides, dense inputs" */
 enum { TRIAL_TEXT = 192 };
 void trial_describe(const fpa_trial *trial, fpa_form_index form, char text[TRIAL_TEXT]);

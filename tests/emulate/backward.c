@@ -29,7 +29,10 @@ static const char heads[] =
     "  h('gated', { gate = true, scale = 1 / 4 }),\n"
     "  h('gatednorm', { gate = true, normalize = 'one_plus_sum', scale = 1 / 4, state_dtype = 'bf16' }),\n"
     "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max', dv = 20 }),\n"
-    "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
+    "  h('linear', { dv = 24, terms = linear {}, gate = true, normalize = 'sum' }),\n"
+    "  h('coordinates', { dv = 32, chunk = 128, scale = 1 / 5, normalize = 'max', gate = true, terms = "
+    "linear "
+    "{} }),\n"
     "  h('cubic', { d = 8, dv = 8, scale = 1 / 2, terms = tspow { d = 8, degree = 3, block = 4 } }),\n"
     "  h('odd', { d = 21, dv = 13, terms = { term { some(9, 21, 1), select(range(3, 10)) }, term { weight = "
     "3 }, "
@@ -51,7 +54,7 @@ static const char heads[] =
     "  h('fp32learned', { dtype = 'f32', dv = 12, terms = { term { trainable { name = 'a', rows = 10 }, "
     "identity() } "
     "} }),\n"
-    "  h('line', { d = 64, dv = 64, scale = 1 / 8, terms = linear {} }),\n"
+    "  h('line', { d = 64, dv = 64, chunk = 128, scale = 1 / 8, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
     "  h('taylor', { d = 20, dv = 14, scale = 1 / 4, normalize = 'one_plus_sum', terms = { term {}, "
@@ -80,51 +83,53 @@ static fpa_status load_forward(backward_fixture *f, int i, fpa_error *error)
     return status;
 }
 
+static backward_fixture fixture;
+
 typedef struct loading {
-    backward_fixture *fixture;
-    fpa_status status[BACKWARD_MOST_HEADS];
+    int count, head[BACKWARD_MOST_HEADS];
     fpa_error error[BACKWARD_MOST_HEADS];
 } loading;
 
 static void load_one(int index, void *user)
 {
     loading *l = user;
-    l->status[index] = load_forward(l->fixture, index, &l->error[index]);
+    load_forward(&fixture, l->head[index], &l->error[index]);
 }
 
-static fpa_status load_all(backward_fixture *f, fpa_error *error)
+/* The forward passes of the heads that jobs have, unless they are here. */
+static void load_heads(int count, const backward_job *jobs)
 {
-    static loading l;
-    fpa_status status = FPA_OK;
-    l.fixture = f;
-    parallel_run(f->list.count, load_one, &l);
-    for (int i = 0; i < f->list.count && !status; i++)
-        if (l.status[i]) {
-            status = l.status[i];
-            *error = l.error[i];
-        }
-    return status;
+    backward_fixture *f = &fixture;
+    loading l = {0};
+    bool wanted[BACKWARD_MOST_HEADS] = {false};
+    for (int i = 0; i < count; i++)
+        wanted[jobs[i].head] = true;
+    for (int i = 0; i < f->list.count; i++)
+        if (wanted[i] && !f->forward[i].backend)
+            l.head[l.count++] = i;
+    parallel_run(l.count, load_one, &l);
+    for (int i = 0; i < l.count; i++)
+        if (!f->forward[l.head[i]].backend)
+            fail_msg("%s: %s", l.error[i].where, l.error[i].message);
 }
 
 int backward_setup(void **state)
 {
-    static backward_fixture f;
+    backward_fixture *f = &fixture;
     fpa_error error;
     fpa_status status = FPA_OK;
-    *state = &f;
-    f.ready = emulated_possible();
-    if (!f.ready)
+    *state = f;
+    f->ready = compiled_possible();
+    if (!f->ready)
         print_message("g++ or tests/emulate is not here: the emitted kernels are not run\n");
     setenv("FPA_CFLAGS", "-O1", 0);
-    scratch_make(f.folder);
-    if (f.ready)
-        status = emulated_prepare(f.folder, &error);
+    scratch_make(f->folder);
+    if (f->ready)
+        status = compiled_prepare(f->folder, &error);
     if (!status)
-        status = spec_load_text("backward.lua", NULL, heads, sizeof heads - 1, &f.list, &error);
-    for (int i = 0; i < f.list.count && !status; i++)
-        status = source_generate_backward(f.list.heads[i], "cuda:sm_90a", &f.source[i], &error);
-    if (!status && f.ready)
-        status = load_all(&f, &error);
+        status = spec_load_text("backward.lua", NULL, heads, sizeof heads - 1, &f->list, &error);
+    for (int i = 0; i < f->list.count && !status; i++)
+        status = source_generate_backward(f->list.heads[i], "cuda:sm_90a", &f->source[i], &error);
     if (status)
         print_error("%s: %s\n", error.where, error.message);
     return status ? -1 : 0;
@@ -163,7 +168,7 @@ typedef struct emulated_passes {
 
 /* code: NULL: the head's own. */
 static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, const char *code,
-                            const backward_job *j, const char *folder, fpa_error *error)
+                            const char *folder, fpa_error *error)
 {
     char own[160];
     struct fpa_cuda_module *cuda = &p->module[i].cuda;
@@ -172,8 +177,8 @@ static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, con
     fpa_status status = source_generate_as(head, "cuda:sm_90a", source_pass_mechanism(head, (fpa_pass)i),
                                            &p->source[i], error);
     if (!status)
-        status = emulated_open(&p->module[i], code ? code : p->source[i].code, p->source[i].facts.name, own,
-                               j->fixture->folder, false, error);
+        status = emulated_open(&p->module[i], code ? code : p->source[i].code,
+                               code ? p->source[i].code : NULL, p->source[i].facts.name, own, error);
     cuda->room.cluster_counts[2] = cuda->room.cluster_counts[3] = 8;
     return status;
 }
@@ -188,8 +193,8 @@ static fpa_status open_passes(emulated_passes *p, const backward_job *j, fpa_mod
         if (!its[PASS_ROWS])
             status = (fail)(error, FPA_INVALID, head->name, "no gradient of it is a forward pass");
         else
-            status = open_pass(p, i, its[i] ? its[i] : head, i == PASS_VALUES ? j->values : NULL, j, folder,
-                               error);
+            status =
+                open_pass(p, i, its[i] ? its[i] : head, i == PASS_VALUES ? j->values : NULL, folder, error);
         module->passes[i] = &p->module[i].module;
     }
     for (int i = 0; i < PASSES; i++)
@@ -217,7 +222,7 @@ static void run_job(int index, void *argument)
     const double begin = clock_seconds();
     snprintf(folder, sizeof folder, "%s/%d", f->folder, j->number);
     mkdir(folder, 0700);
-    j->status = emulated_open(&emulated, j->code, facts->name, folder, f->folder, j->brief, &j->error);
+    j->status = emulated_open(&emulated, j->code, j->base, facts->name, folder, &j->error);
     emulated.late = j->number % 2 ? LATE_COPIES : LATE_PRODUCTS;
     if (j->multiprocessors)
         emulated.cuda.room.multiprocessors = j->multiprocessors;
@@ -237,6 +242,7 @@ static void run_job(int index, void *argument)
 
 void backward_run(int count, backward_job *jobs)
 {
+    load_heads(count, jobs);
     parallel_run(count, run_job, jobs);
 }
 

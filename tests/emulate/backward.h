@@ -12,9 +12,9 @@ typedef struct backward_fixture {
     bool ready; /* there is what it takes */
     char folder[64];
     fpa_head_list list;
-    fpa_source source[BACKWARD_MOST_HEADS]; /* gradients, of CUDA */
-    fpa_source plain[BACKWARD_MOST_HEADS];  /* the forward pass, of C: states are its */
-    fpa_module forward[BACKWARD_MOST_HEADS];
+    fpa_source source[BACKWARD_MOST_HEADS];  /* gradients, of CUDA */
+    fpa_source plain[BACKWARD_MOST_HEADS];   /* the forward pass, of C: states are its */
+    fpa_module forward[BACKWARD_MOST_HEADS]; /* of heads that jobs have had */
 } backward_fixture;
 
 /* For cmocka: *state becomes the fixture. */
@@ -25,9 +25,9 @@ int backward_head_named(const backward_fixture *f, const char *name);
 typedef struct backward_job {
     const backward_fixture *fixture;
     int head;
-    const char *code;    /* of the head, or a fault in it */
+    const char *code;    /* of the head, or a fault in it; */
+    const char *base;    /* then the head's */
     int number;          /* of its own */
-    bool brief;          /* a fault is found soon */
     bool passes;         /* gradients are forward passes of other heads, where a call allows it, */
     const char *values;  /* text of the pass of values, with a fault; NULL: as it is */
     size_t pass_limit;   /* of so many bytes of workspace; 0: as many as they need */

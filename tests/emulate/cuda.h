@@ -6,19 +6,19 @@
 
 #define shared_memory emulate::memory
 
-static inline unsigned __cvta_generic_to_shared(const void *place)
+RUNTIME unsigned __cvta_generic_to_shared(const void *place)
 {
     return (unsigned)((const unsigned char *)place - emulate::memory) + emulate::BASE;
 }
 
-static inline float __uint_as_float(unsigned a)
+RUNTIME float __uint_as_float(unsigned a)
 {
     float b;
     memcpy(&b, &a, sizeof b);
     return b;
 }
 
-static inline unsigned __float_as_uint(float a)
+RUNTIME unsigned __float_as_uint(float a)
 {
     unsigned b;
     memcpy(&b, &a, sizeof b);
@@ -26,12 +26,12 @@ static inline unsigned __float_as_uint(float a)
 }
 
 /* A product that is no part of a fused one: the emulation is compiled without these. */
-static inline float __fmul_rn(float a, float b)
+RUNTIME float __fmul_rn(float a, float b)
 {
     return a * b;
 }
 
-static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector)
+RUNTIME unsigned __byte_perm(unsigned low, unsigned high, unsigned selector)
 {
     const unsigned long long bytes = low | (unsigned long long)high << 32;
     unsigned result = 0;
@@ -40,12 +40,12 @@ static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selecto
     return result;
 }
 
-static inline void __syncwarp(void)
+RUNTIME void __syncwarp(void)
 {
     emulate::meet_warp("__syncwarp");
 }
 
-static inline void __syncthreads(void)
+RUNTIME void __syncthreads(void)
 {
     emulate::meet(emulate::named[0], "__syncthreads", emulate::current, NULL, [] {});
 }
@@ -88,7 +88,7 @@ template <typename number> static number __shfl_xor_sync(unsigned, number a, int
     return emulate::shuffle("__shfl_xor_sync", a, (threadIdx.x & 31) ^ mask);
 }
 
-static inline int __any_sync(unsigned all, int a)
+RUNTIME int __any_sync(unsigned all, int a)
 {
     for (int distance = 16; distance > 0; distance /= 2)
         a |= __shfl_xor_sync(all, a, distance);

@@ -33,6 +33,16 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ static __attribute__((section("block_shared"))) /* a block's: see enter() */
 
+/* What all emitted files share is compiled once (runtime.cpp), with optimisation: they find it when they are linked, and
+ * its text serves to put it into their own functions alone. */
+#ifdef EMULATE_RUNTIME
+#define RUNTIME __attribute__((visibility("hidden")))
+#define STATE __attribute__((visibility("hidden")))
+#else
+#define RUNTIME inline __attribute__((gnu_inline, visibility("hidden")))
+#define STATE extern __attribute__((visibility("hidden")))
+#endif
+
 struct uint3 {
     unsigned x, y, z;
 };
@@ -52,7 +62,9 @@ struct __align__(16) uint4
     unsigned x, y, z, w;
 };
 
-static uint3 threadIdx, blockIdx, blockDim, gridDim;
+struct fpa_cuda_call;
+
+STATE uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulate
 {
@@ -75,8 +87,8 @@ enum {
 
 /* ---- shared memory ---- */
 
-static unsigned char *memory; /* the block's; so are all pointers below that enter() sets */
-static u32 memory_bytes;      /* of this launch */
+RUNTIME unsigned char *memory; /* the block's; so are all pointers below that enter() sets */
+STATE u32 memory_bytes;        /* of this launch */
 
 /* Who wrote each 16 bytes last as threads do, and how many fences that thread had passed then: until the next
  * one, matrix instructions and bulk copies need not see it. */
@@ -84,7 +96,7 @@ struct written {
     int thread; /* -1: nobody */
     unsigned fences;
 };
-static written *writer;
+STATE written *writer;
 
 /* ---- what threads wait for ---- */
 
@@ -103,7 +115,7 @@ struct barrier {
     long long bytes;    /* that are still to come */
     u32 phase;
 };
-static barrier *barriers; /* by address / 8 */
+STATE barrier *barriers; /* by address / 8 */
 
 /* Bytes on their way. */
 struct copy {
@@ -112,6 +124,7 @@ struct copy {
     u32 bytes, barrier, shared; /* barrier: 0 none; shared: address of the source there */
     bool more;                  /* the next one belongs to it */
     std::vector<char> read;     /* what somebody waited to be read, and is not written yet */
+    u32 arrives;                /* barrier at which it arrives, behind all that belongs to it; 0: none */
 };
 
 struct thread {
@@ -156,23 +169,32 @@ struct warp {
     u64 issued;  /* digest of what was: equal in a warpgroup */
 };
 
-static thread *threads;
-static warp *warps;
-static group *warpgroups, *named;
-static bool late_products, late_copies;
-static bool overlapping; /* the kernel runs beside the one before it */
+STATE thread *threads;
+STATE warp *warps;
+STATE group *warpgroups, *named;
+STATE bool late_products, late_copies;
+STATE bool overlapping; /* the kernel runs beside the one before it */
 /* sums of gates, of a kernel that was through before the one beside this one began; else none */
-static const void *gates, *gates_end;
+STATE const void *gates, *gates_end;
 /* What the kernel before is leaving: a thread that has not waited for it finds what is no number instead. */
-static struct {
+STATE struct awaited {
     unsigned char *at;
     std::vector<unsigned char> left;
     bool shown;
 } unfinished;
-static unsigned char *stacks;
-static int current, count; /* number of the thread that runs; threads of the block */
-static fiber scheduler;
-static char message[2048];
+STATE unsigned char *stacks;
+STATE int current, count; /* number of the thread that runs; threads of the block */
+STATE fiber scheduler;
+STATE char message[2048];
+
+/* ---- the launch ---- */
+
+STATE void *kernel;
+STATE const struct fpa_cuda_call *parameters;
+STATE const void *maps, *weights; /* NULL: the kernel takes none */
+
+/* A thread's fiber: the kernel, as the emitted file has it (kernel_thread.h). */
+__attribute__((visibility("hidden"))) void run_thread(void);
 
 /* ---- blocks ---- */
 
@@ -187,15 +209,15 @@ struct block {
     std::vector<char> own;         /* __shared__ variables while another block runs */
     uint3 place;                   /* blockIdx */
 };
-static block *blocks;   /* [MOST_BLOCKS] of the cluster */
-static int rank, ranks; /* number of the block that runs; blocks of the cluster */
-static group cluster;   /* its barrier, at which threads arrive before they wait */
+STATE block *blocks;   /* [MOST_BLOCKS] of the cluster */
+STATE int rank, ranks; /* number of the block that runs; blocks of the cluster */
+STATE group cluster;   /* its barrier, at which threads arrive before they wait */
 
 /* Where the linker put __shared__ variables; NULL: there are none. */
 extern "C" __attribute__((weak, visibility("hidden"))) char __start_block_shared[], __stop_block_shared[];
 
 /* Another block runs: its memory and threads are those that all that follows means. */
-static void enter(int next)
+RUNTIME void enter(int next)
 {
     const size_t size = __stop_block_shared - __start_block_shared;
     if (size > 0 && next != rank) {
@@ -218,7 +240,7 @@ static void enter(int next)
 /* ---- fibers ---- */
 
 /* Back to the scheduler, for good. */
-[[noreturn]] static void stop(const char *format, ...)
+[[noreturn]] RUNTIME void stop(const char *format, ...)
 {
     char where[128];
     va_list arguments;
@@ -231,7 +253,7 @@ static void enter(int next)
     __builtin_unreachable();
 }
 
-static void show_unfinished(bool shown)
+RUNTIME void show_unfinished(bool shown)
 {
     if (shown == unfinished.shown)
         return;
@@ -242,7 +264,7 @@ static void show_unfinished(bool shown)
         memset(unfinished.at, 0xff, unfinished.left.size());
 }
 
-static bool is_ready(thread &t)
+RUNTIME bool is_ready(thread &t)
 {
     if (t.patient || (t.meets && t.meets->generation == t.generation) ||
         (t.waits && t.waits->phase == t.parity))
@@ -253,7 +275,7 @@ static bool is_ready(thread &t)
 }
 
 /* Thread `next` is the one that runs. */
-static void enter_thread(int next)
+RUNTIME void enter_thread(int next)
 {
     show_unfinished(unfinished.left.empty() || threads[next].beside == thread::SEEN);
     current = next;
@@ -261,14 +283,14 @@ static void enter_thread(int next)
 }
 
 /* It runs, and those of its warp behind it, until none of them can go on: `current` is the last. */
-static void resume(int next)
+RUNTIME void resume(int next)
 {
     enter_thread(next);
     change_fiber(&scheduler, &threads[next].here);
 }
 
 /* The next lane that can go on has its turn, without the scheduler; behind the last one, the scheduler. */
-__attribute__((noinline)) static void leave(void)
+__attribute__((noinline)) RUNTIME void leave(void)
 {
     thread &left = threads[current];
     const int end = std::min((current / WARP + 1) * WARP, count);
@@ -301,19 +323,19 @@ template <typename action> static void meet(group &g, const char *what, int plac
     leave();
 }
 
-static warp &own_warp(void)
+RUNTIME warp &own_warp(void)
 {
     return warps[current / WARP];
 }
 
-static void meet_warp(const char *what)
+RUNTIME void meet_warp(const char *what)
 {
     meet(own_warp().lanes, what, current % WARP, NULL, [] {});
 }
 
 /* ---- places ---- */
 
-static unsigned char *at(u32 address, u32 bytes)
+RUNTIME unsigned char *at(u32 address, u32 bytes)
 {
     if (address < BASE || address - BASE + bytes > memory_bytes || address % bytes)
         stop("%u bytes at address %u of shared memory, of which there are %u from %u on", bytes, address,
@@ -321,14 +343,14 @@ static unsigned char *at(u32 address, u32 bytes)
     return memory + (address - BASE);
 }
 
-static void note_write(u32 address, u32 bytes)
+RUNTIME void note_write(u32 address, u32 bytes)
 {
     for (u32 i = (address - BASE) / 16; i <= (address - BASE + bytes - 1) / 16; i++)
         writer[i] = {current, threads[current].fences};
 }
 
 /* What matrix instructions and bulk copies read. */
-static void check_fence(u32 address)
+RUNTIME void check_fence(u32 address)
 {
     const written &w = writer[(address - BASE) / 16];
     if (w.thread >= 0 && threads[w.thread].fences == w.fences)
@@ -337,7 +359,7 @@ static void check_fence(u32 address)
              address, w.thread);
 }
 
-static barrier &barrier_at(u32 address)
+RUNTIME barrier &barrier_at(u32 address)
 {
     at(address, 8);
     barrier &b = barriers[(address - BASE) / 8];
@@ -347,7 +369,7 @@ static barrier &barrier_at(u32 address)
 }
 
 /* The lanes of a warp that arrive together are counted at once: a phase may not end between them. */
-static void arrive_with_warp(const barrier &b, u32 address)
+RUNTIME void arrive_with_warp(const barrier &b, u32 address)
 {
     arrival &a = own_warp().arrivals[address];
     if (a.parity != b.phase)
@@ -357,7 +379,7 @@ static void arrive_with_warp(const barrier &b, u32 address)
         stop("a phase of barrier %u, of %d threads, ends amid a warp's arrival", address, b.count);
 }
 
-static void finish_phase(barrier &b)
+RUNTIME void finish_phase(barrier &b)
 {
     if (b.pending > 0 || b.bytes != 0)
         return;
@@ -367,9 +389,12 @@ static void finish_phase(barrier &b)
 
 /* ---- copies ---- */
 
-static void perform(const copy &c)
+RUNTIME void perform(const copy &c)
 {
-    if (!c.read.empty())
+    if (c.arrives) {
+        barrier_at(c.arrives).pending--;
+        finish_phase(barrier_at(c.arrives));
+    } else if (!c.read.empty())
         memcpy(c.to, c.read.data(), c.bytes);
     else if (c.from)
         memcpy(c.to, c.from, c.bytes);
@@ -382,7 +407,7 @@ static void perform(const copy &c)
     finish_phase(b);
 }
 
-static void perform_until(std::deque<std::vector<copy>> &groups, size_t pending)
+RUNTIME void perform_until(std::deque<std::vector<copy>> &groups, size_t pending)
 {
     for (; groups.size() > pending; groups.pop_front())
         for (const copy &c : groups.front())
@@ -390,7 +415,7 @@ static void perform_until(std::deque<std::vector<copy>> &groups, size_t pending)
 }
 
 /* Copies out of shared memory are written later than they are read. */
-static void read_until(std::deque<std::vector<copy>> &groups, size_t pending)
+RUNTIME void read_until(std::deque<std::vector<copy>> &groups, size_t pending)
 {
     for (size_t i = 0; i + pending < groups.size(); i++)
         for (copy &c : groups[i])
@@ -400,7 +425,7 @@ static void read_until(std::deque<std::vector<copy>> &groups, size_t pending)
 
 /* ---- deadlocks ---- */
 
-static void describe(const thread &t, char *text, size_t size)
+RUNTIME void describe(const thread &t, char *text, size_t size)
 {
     if (t.done)
         snprintf(text, size, "done");
@@ -411,7 +436,7 @@ static void describe(const thread &t, char *text, size_t size)
                  t.waits->pending, t.waits->bytes);
 }
 
-static void tell_deadlock(void)
+RUNTIME void tell_deadlock(void)
 {
     std::string text = "no thread of block " + std::to_string(blockIdx.x) + " can go on:";
     for (int w = 0; w < count / WARP; w++) {

@@ -2,11 +2,13 @@
 #ifndef FPAC_TESTS_EMULATE_FAULT_PLACES_H
 #define FPAC_TESTS_EMULATE_FAULT_PLACES_H
 
+#include "../fault.h"
+
 /* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same, where keys
- * of a total are shared out, and of coordinates as they lie; of clusters, also where o has no place of its own, and
- * where coordinates are made; of one token; of tiles, and of panels, where queries read the state of all keys; of
- * coordinates, by tensor cores, with sums of them, with run-time matrices, and by plain sums; of windows, and where keys
- * in them are masked; of tiles, where lengths of sequences differ. */
+ * of a total are shared out, of coordinates as they lie, and of rows as they lie, by words and by boxes; of clusters, also where o has no place
+ * of its own, and where coordinates are made; of one token; of tiles, and of panels, where queries read the state of all
+ * keys; of coordinates, by tensor cores, with sums of them, with run-time matrices, and by plain sums; of windows, and
+ * where keys in them are masked; of tiles, where lengths of sequences differ. */
 enum fault_place {
     BY_BOXES,
     BY_THREADS,
@@ -14,6 +16,8 @@ enum fault_place {
     IN_FUSED_BY_THREADS,
     IN_TOTALS,
     IN_COORDINATES,
+    IN_ROWS,
+    IN_BOXED_ROWS,
     IN_CLUSTER_SCAN,
     IN_WIDE_CLUSTER_SCAN,
     IN_MAPPED_CLUSTER_SCAN,
@@ -42,6 +46,12 @@ enum fault_kind {
     TOO_EARLY,   /* a place is written again while it is read */
     NEVER_FREE,  /* a place is never given back */
     KINDS
+};
+
+struct emulated_fault {
+    enum fault_place place;
+    enum fault_kind kind;
+    struct fault fault;
 };
 
 #endif

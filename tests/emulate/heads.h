@@ -72,7 +72,7 @@ static const char emulated_heads[] =
     "  h('manypowers', { dtype = 'f16', terms = { term { some(8, 32, 1), some(12, 32, 2), some(8, 32, 3), "
     "some(3, 32, 4), some(2, 32, 5) } } }),\n"
     "  h('sparse', { d = 21, dv = 24, terms = power { degree = 3, weight = 1 } }),\n"
-    "  h('fewpadded', { d = 21, dv = 27, gate = true, terms = term { some(12, 21, 1), some(16, 21, 2) } }),\n"
+    "  h('fewpadded', { d = 20, dv = 28, gate = true, terms = term { some(12, 20, 1), some(16, 20, 2) } }),\n"
     "  h('rows', { d = 152, dv = 150, terms = linear {}, gate = true, scale = 1 / 16, normalize = 'sum' }),\n"
     "  h('rowshalf', { d = 72, dv = 136, dtype = 'f16', terms = { term { some(60, 72, 1) }, term { "
     "identity(), "
@@ -84,6 +84,15 @@ static const char emulated_heads[] =
     "  h('scaled', { d = 77, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(77, 70) } }),\n"
     "  h('shifted', { d = 29, dv = 40, dtype = 'f16', scale = 1 / 8, normalize = 'sum',\n"
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
+    "  h('anyrows', { d = 77, dv = 83, terms = linear {}, scale = 1 / 8 }),\n"
+    "  h('anyrowsgated', { d = 139, dv = 131, dtype = 'f16', state_dtype = 'f16', gate = true, normalize = "
+    "'sum', scale = 1 / 8,\n"
+    "    terms = linear { weight = 3 } }),\n"
+    "  h('anyrowsnarrow', { d = 24, dv = 84, terms = linear {}, scale = 1 / 4 }),\n"
+    "  h('anyrowstails', { d = 63, dv = 127, gate = true, terms = linear {}, scale = 1 / 8 }),\n"
+    "  h('anyrowsfirst', { d = 80, dv = 72, normalize = 'sum', terms = term { select(range(1, 75)) }, scale "
+    "= 1 / 8 }),\n"
+    "  h('anyrowsfull', { d = 256, dv = 256, gate = true, terms = linear {}, scale = 1 / 16 }),\n"
     "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('double', { dv = 128 }),\n"
     "  h('float', { dtype = 'f32', gate = true, normalize = 'sum', terms = linear {} }),\n"
@@ -171,6 +180,8 @@ static const char *const emulated_fixed[] = {
     "waves",         /* rows that are turned, not projected */
     "chosen",        /* rows as dots have them */
     "turned",        /* a matrix that a block has no room for */
+    "anyrows",       /* heads that begin at any column; */
+    "anyrowsgated",  /* f16, weighted, two warpgroups of keys, blocks of more than 64 columns */
     "scaled",        /* rows from coordinates as they lie, weighted */
     "shifted",       /* and not weighted, among them ones */
     "placed",        /* coordinates that are functions of a position, masks */

@@ -1,5 +1,4 @@
-/* launch: a grid of an emitted kernel, block after block or cluster after cluster; included behind an emitted
- * file (C++17). */
+/* launch: a grid of an emitted kernel, block after block or cluster after cluster; a part of runtime.cpp. */
 #ifndef FPAC_TESTS_EMULATE_LAUNCH_H
 #define FPAC_TESTS_EMULATE_LAUNCH_H
 
@@ -7,36 +6,6 @@
 
 namespace emulate
 {
-
-static void *kernel;
-static const struct fpa_cuda_call *parameters;
-static const void *maps, *weights; /* NULL: the kernel takes none */
-
-typedef struct fpa_cuda_call call_type;
-#ifdef EMULATED_BACKWARD
-typedef struct fpa_cuda_backward maps_type;
-#else
-typedef struct fpa_cuda_maps maps_type;
-#endif
-
-static void run_thread(void)
-{
-#ifdef EMULATED_WEIGHTS
-    const struct run_time_weights *w = (const struct run_time_weights *)weights;
-    if (maps && w)
-        ((void (*)(call_type, maps_type, struct run_time_weights))kernel)(*parameters,
-                                                                          *(const maps_type *)maps, *w);
-    else if (w)
-        ((void (*)(call_type, struct run_time_weights))kernel)(*parameters, *w);
-    else
-#endif
-        if (maps)
-        ((void (*)(call_type, maps_type))kernel)(*parameters, *(const maps_type *)maps);
-    else
-        ((void (*)(call_type))kernel)(*parameters);
-    threads[current].done = true;
-    leave();
-}
 
 static void clear(group &g, int size)
 {
@@ -112,7 +81,7 @@ static bool run_warp(int warp, bool *unfinished)
 }
 
 /* The same numbers in every launch. */
-static unsigned drawn;
+STATE unsigned drawn;
 
 static unsigned draw(void)
 {
@@ -121,7 +90,7 @@ static unsigned draw(void)
 
 /* Beside late copies warps in turn. Else they begin at either end, and each goes one step, or until it has to
  * wait for another one: who reads what others leave may come first, so that a wait that is missing shows. */
-static bool run_threads(bool *unfinished)
+RUNTIME bool run_threads(bool *unfinished)
 {
     const int warps = (count + WARP - 1) / WARP;
     const bool down = !late_copies && draw() % 2;

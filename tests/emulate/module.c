@@ -9,13 +9,14 @@
 
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/launch_backward.h"
+#include "runtime/cuda/launch_draft.h"
 #include "machine/cuda_slices.h"
-#include "runtime/c/process.h"
-#include "../scratch.h"
+#include "compiled.h"
 #include "tensor_map.h"
 #include "translate.h"
+#include "../kernels.h"
 
-enum { LAUNCH_FAILED = 719, SECONDS = 120 };
+enum { LAUNCH_FAILED = 719 };
 
 /* ---- the driver ---- */
 
@@ -119,7 +120,7 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
         failure = "a grid of an impossible shape";
     else {
         const bool maps = takes_maps(kernel);
-        failure = kernel->owner->launch(
+        failure = kernel->launch(
             kernel->address, config->grid_x, config->grid_y, config->block_x, config->shared_bytes,
             neighbours, parameters[0], maps ? parameters[1] : NULL,
             takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late, overlaps,
@@ -155,83 +156,33 @@ static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned gri
 
 /* ---- opening ---- */
 
-static bool find_folder(char path[PATH_MAX])
-{
-    return realpath("tests/emulate", path) != NULL;
-}
-
-bool emulated_possible(void)
-{
-    static const char *const arguments[] = {"/usr/bin/env", "g++", "--version", NULL};
-    const fpa_process process = {arguments, "/tmp", SECONDS};
-    fpa_outcome outcome;
-    char path[PATH_MAX];
-    return find_folder(path) && process_run(&process, &outcome, NULL) == FPA_OK && outcome.exit_code == 0;
-}
-
-/* Not -O2: compiling is half of what these tests cost. */
-#define COMPILER(brief)                                                                                      \
-    "/usr/bin/env", "g++", "-std=c++17", (brief) ? "-O0" : "-O1", "-w", "-fPIC", "-fno-strict-aliasing",     \
-        "-fno-gnu-unique", "-ffp-contract=off", "-U_FORTIFY_SOURCE"
-
-static fpa_status run_compiler(const char *const *arguments, const char *folder, const char *source,
+/* Those of a library, in the place of others of their name. */
+static fpa_status find_kernels(emulated_module *emulated, void *library, emulated_launch *launch,
                                fpa_error *error)
 {
-    const fpa_process process = {arguments, folder, SECONDS};
-    fpa_outcome outcome;
-    fpa_status status = process_run(&process, &outcome, error);
-    if (!status && (outcome.exit_code || outcome.timed_out))
-        status = fail(error, FPA_COMPILE, source, "%.900s", outcome.output);
-    return status;
-}
-
-/* The compiled ptx.h of that folder, which the compiler prefers to the text when it lies in a place of
- * headers that comes first. */
-static void compiled_header(const char *folder, bool brief, char place[PATH_MAX])
-{
-    snprintf(place, PATH_MAX, "%s/headers-%s", folder, brief ? "O0" : "O1");
-}
-
-fpa_status emulated_prepare(const char *folder, fpa_error *error)
-{
-    char here[PATH_MAX], place[PATH_MAX], source[PATH_MAX + 8], compiled[PATH_MAX + 16];
-    fpa_status status = FPA_OK;
-    if (!find_folder(here))
-        return fail(error, FPA_IO, "tests/emulate", "is not in the working folder");
-    snprintf(source, sizeof source, "%s/ptx.h", here);
-    for (int brief = 0; brief < 2 && !status; brief++) {
-        const char *const arguments[] = {COMPILER(brief), "-x", "c++-header", "-o", compiled, source, NULL};
-        compiled_header(folder, brief, place);
-        snprintf(compiled, sizeof compiled, "%s/ptx.h.gch", place);
-        if (mkdir(place, 0700))
-            return fail(error, FPA_IO, place, "cannot be made");
-        status = run_compiler(arguments, folder, source, error);
-    }
-    return status;
-}
-
-static fpa_status compile(const char *source, const char *library, const char *folder, const char *headers,
-                          bool brief, fpa_error *error)
-{
-    char here[PATH_MAX], place[PATH_MAX];
-    compiled_header(headers, brief, place);
-    if (!find_folder(here))
-        return fail(error, FPA_IO, "tests/emulate", "is not in the working folder");
-    const char *const arguments[] = {
-        COMPILER(brief),      "-shared", "-I",    place,  "-I",  here, "-Wl,-Bsymbolic",
-        "-Wl,--no-undefined", "-o",      library, source, "-lm", NULL};
-    return run_compiler(arguments, folder, source, error);
-}
-
-static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
-{
     struct fpa_cuda_module *cuda = &emulated->cuda;
-    char symbol[HEAD_MAX_NAME + 16];
+    char symbol[HEAD_MAX_NAME + 32];
     snprintf(symbol, sizeof symbol, "%s_geometry", cuda->name);
-    const void *geometry = dlsym(emulated->library, symbol);
+    const void *geometry = dlsym(library, symbol);
     if (!geometry)
         return fail(error, FPA_LOAD, cuda->name, "the library lacks %s", symbol);
     memcpy(&cuda->geometry, geometry, sizeof cuda->geometry);
+    for (int i = 0; i < FPA_CUDA_KERNELS; i++) {
+        snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, cuda_kernel_names[i]);
+        void *address = dlsym(library, symbol);
+        if (!address)
+            continue;
+        emulated->kernels[i] = (emulated_kernel){emulated, address, launch};
+        cuda->kernel[i] = (CUfunction)(void *)&emulated->kernels[i];
+        cuda->room.occupancy[i] = 1;
+    }
+    return FPA_OK;
+}
+
+/* What a GPU would say that has room for all. */
+static void make_room(emulated_module *emulated)
+{
+    struct fpa_cuda_module *cuda = &emulated->cuda;
     cuda->room.decode_cluster = cuda->geometry.decode_cluster;
     cuda->room.overlaps = cuda->room.decode_cluster > 1 || cuda->geometry.persistent;
     for (int blocks = 1;
@@ -239,37 +190,30 @@ static fpa_status find_kernels(emulated_module *emulated, fpa_error *error)
         if (cuda_resident_bytes(&cuda->geometry, blocks) <= cuda->geometry.decode_resident_most)
             cuda->room.decode_resident_clusters[blocks] = 1000;
     emulated->module.decodes_recent = cuda->geometry.kernel[CUDA_DECODE_RECENT].threads > 0;
-    for (int i = 0; i < FPA_CUDA_KERNELS; i++) {
-        snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, cuda_kernel_names[i]);
-        emulated->kernels[i] = (emulated_kernel){emulated, dlsym(emulated->library, symbol)};
-        if (!emulated->kernels[i].address)
-            continue;
-        cuda->kernel[i] = (CUfunction)(void *)&emulated->kernels[i];
-        cuda->room.occupancy[i] = 1;
+    if (cuda->geometry.kernel[CUDA_DECODE_DRAFT].threads) {
+        emulated->module.draft_workspace = cuda_draft_workspace;
+        emulated->module.draft = cuda_draft;
     }
-    return FPA_OK;
 }
 
-static fpa_status build(const char *code, const char *name, const char *folder, const char *headers,
-                        bool brief, char library[PATH_MAX], fpa_error *error)
+static fpa_status build(const char *code, const char *name, const char *folder, char library[PATH_MAX],
+                        fpa_error *error)
 {
-    char source[PATH_MAX];
     const char *reason;
     char *text = emulate_translate(code, &reason);
     if (!text)
         return fail(error, FPA_COMPILE, name, "%s", reason);
-    snprintf(source, sizeof source, "%s/%s.cpp", folder, name);
     snprintf(library, PATH_MAX, "%s/%s.so", folder, name);
-    scratch_write(source, text, strlen(text));
+    fpa_status status = compiled_library(text, library, error);
     free(text);
-    return compile(source, library, folder, headers, brief, error);
+    return status;
 }
 
-fpa_status emulated_load(const char *code, const char *name, const char *folder, const char *headers,
-                         bool brief, void **library, emulated_launch **launch, fpa_error *error)
+fpa_status emulated_load(const char *code, const char *name, const char *folder, void **library,
+                         emulated_launch **launch, fpa_error *error)
 {
     char path[PATH_MAX];
-    fpa_status status = build(code, name, folder, headers, brief, path, error);
+    fpa_status status = build(code, name, folder, path, error);
     *library = NULL;
     if (status)
         return status;
@@ -281,8 +225,21 @@ fpa_status emulated_load(const char *code, const char *name, const char *folder,
     return FPA_OK;
 }
 
-fpa_status emulated_open(emulated_module *emulated, const char *code, const char *name, const char *folder,
-                         const char *headers, bool brief, fpa_error *error)
+static fpa_status open_library(emulated_module *emulated, int number, const char *code, const char *folder,
+                               fpa_error *error)
+{
+    static const char *const parts[] = {"base", "own"};
+    char own[PATH_MAX];
+    emulated_launch *launch;
+    snprintf(own, sizeof own, "%.3000s/%s", folder, parts[number]);
+    mkdir(own, 0700);
+    fpa_status status =
+        emulated_load(code, emulated->cuda.name, own, &emulated->library[number], &launch, error);
+    return status ? status : find_kernels(emulated, emulated->library[number], launch, error);
+}
+
+fpa_status emulated_open(emulated_module *emulated, const char *code, const char *base, const char *name,
+                         const char *folder, fpa_error *error)
 {
     static const fpa_backend backend = {.name = "emulated"}; /* memory is the process's own */
     memset(emulated, 0, sizeof *emulated);
@@ -310,16 +267,24 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
         .backward_workspace = cuda_backward_workspace,
         .backward = cuda_backward,
     };
-    fpa_status status =
-        emulated_load(code, name, folder, headers, brief, &emulated->library, &emulated->launch, error);
-    return status ? status : find_kernels(emulated, error);
+    char *changed = base ? kernels_changed(base, code) : NULL;
+    fpa_status status = FPA_OK;
+    if (changed)
+        status = open_library(emulated, 0, base, folder, error);
+    if (!status)
+        status = open_library(emulated, 1, changed ? changed : code, folder, error);
+    free(changed);
+    make_room(emulated);
+    return status;
 }
 
 void emulated_close(emulated_module *emulated)
 {
-    if (emulated->library)
-        dlclose(emulated->library);
-    emulated->library = NULL;
+    for (int i = 0; i < 2; i++) {
+        if (emulated->library[i])
+            dlclose(emulated->library[i]);
+        emulated->library[i] = NULL;
+    }
 }
 
 void emulated_copies_boxes(emulated_module *emulated, bool can)

@@ -79,10 +79,10 @@ unsigned emulated_part_calls(emulated_part part)
  * calls, every call on half of the heads. */
 static emulated_job job_of(const emulated_fixture *f, emulated_part part, int head, int before)
 {
-    const bool large = f->source[head].facts.features > LARGE;
+    const bool large = emulated_source(f, head)->facts.features > LARGE;
     const bool wide = !dear_tests() && f->list.heads[head]->d > WIDE;
     const bool half = !dear_tests() && !large && !wide && (part == PART_FUSED || part == PART_OTHERS);
-    emulated_job job = {.fixture = f, .head = head, .code = f->source[head].code, .number = head};
+    emulated_job job = {.fixture = f, .head = head, .code = emulated_source(f, head)->code, .number = head};
     job.first = large ? LONG_CALL : half ? before % 2 : 0;
     job.step = half ? 2 : 1;
     job.end = part == PART_LIFT ? calls_of(part) : SEQUENCES_CALL;
@@ -93,17 +93,15 @@ static emulated_job job_of(const emulated_fixture *f, emulated_part part, int he
 
 static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_job *jobs)
 {
-    int count = 0, all = 0;
-    for (int i = 0; i < f->list.count; i++) {
-        if (part_of(&f->source[i]) != part)
-            continue;
-        all++;
-        if (dear_tests() || emulated_is_fixed(f->list.heads[i])) {
+    int count = 0;
+    for (int i = 0; i < f->list.count; i++)
+        if ((dear_tests() || emulated_is_fixed(f->list.heads[i])) && part_of(emulated_source(f, i)) == part) {
             jobs[count] = job_of(f, part, i, count);
             count++;
         }
-    }
-    dear_report("heads", count, all);
+    print_message(
+        "%d heads of %d in all parts%s\n", count, f->list.count,
+        dear_tests() ? "" : ", in each call with late products or with late copies; make test-all runs all");
     return count;
 }
 

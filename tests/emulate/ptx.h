@@ -30,12 +30,12 @@ template <size_t size> using floats = std::array<float *, size>;
 
 /* ---- numbers ---- */
 
-static float from_bf16(u16 a)
+RUNTIME float from_bf16(u16 a)
 {
     return __uint_as_float((u32)a << 16);
 }
 
-static u16 to_bf16(float a)
+RUNTIME u16 to_bf16(float a)
 {
     const u32 bits = __float_as_uint(a);
     if (std::isnan(a))
@@ -44,7 +44,7 @@ static u16 to_bf16(float a)
 }
 
 /* The exponent's bits are moved to where a float has them, and its range is corrected by a product. */
-static float from_f16(u16 a)
+RUNTIME float from_f16(u16 a)
 {
     const bool finite = (a & 0x7c00) != 0x7c00;
     const float b =
@@ -53,7 +53,7 @@ static float from_f16(u16 a)
 }
 
 /* To nearest, ties to even, as nearbyint rounds. */
-static u16 to_f16(float a)
+RUNTIME u16 to_f16(float a)
 {
     const u16 sign = std::signbit(a) ? 0x8000 : 0;
     int exponent;
@@ -68,72 +68,72 @@ static u16 to_f16(float a)
     return sign | (u16)((exponent + 13) * 1024 + units);
 }
 
-static float to_float(u16 a, bool half)
+RUNTIME float to_float(u16 a, bool half)
 {
     return half ? from_f16(a) : from_bf16(a);
 }
 
-static u32 both(u16 low, u16 high)
+RUNTIME u32 both(u16 low, u16 high)
 {
     return low | (u32)high << 16;
 }
 
 } // namespace emulate
 
-static inline void ptx_cvt_f32_f16(float &d, emulate::u16 a)
+RUNTIME void ptx_cvt_f32_f16(float &d, emulate::u16 a)
 {
     d = emulate::from_f16(a);
 }
 
-static inline void ptx_cvt_rn_f16_f32(emulate::u16 &d, float a)
+RUNTIME void ptx_cvt_rn_f16_f32(emulate::u16 &d, float a)
 {
     d = emulate::to_f16(a);
 }
 
 /* To nearest, ties away from zero: 13 bits fewer. */
-static inline void ptx_cvt_rna_tf32_f32(emulate::u32 &d, float a)
+RUNTIME void ptx_cvt_rna_tf32_f32(emulate::u32 &d, float a)
 {
     d = __float_as_uint(a);
     if (!std::isnan(a) && !std::isinf(a))
         d = (d + 0x1000) & ~0x1fffu;
 }
 
-static inline void ptx_cvt_rn_bf16_f32(emulate::u16 &d, float a)
+RUNTIME void ptx_cvt_rn_bf16_f32(emulate::u16 &d, float a)
 {
     d = emulate::to_bf16(a);
 }
 
-static inline void ptx_cvt_rn_bf16x2_f32(emulate::u32 &d, float high, float low)
+RUNTIME void ptx_cvt_rn_bf16x2_f32(emulate::u32 &d, float high, float low)
 {
     d = emulate::both(emulate::to_bf16(low), emulate::to_bf16(high));
 }
 
-static inline void ptx_cvt_rn_f16x2_f32(emulate::u32 &d, float high, float low)
+RUNTIME void ptx_cvt_rn_f16x2_f32(emulate::u32 &d, float high, float low)
 {
     d = emulate::both(emulate::to_f16(low), emulate::to_f16(high));
 }
 
-static inline void ptx_mul_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
+RUNTIME void ptx_mul_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
 {
     using namespace emulate;
     d = both(to_bf16(from_bf16(a) * from_bf16(b)), to_bf16(from_bf16(a >> 16) * from_bf16(b >> 16)));
 }
 
 /* Emitted code adds -0, zero, or what is no number, in which sums in float are exact. */
-static inline void ptx_fma_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b, emulate::u32 c)
+RUNTIME void ptx_fma_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b, emulate::u32 c)
 {
     using namespace emulate;
     d = both(to_bf16(from_bf16(a) * from_bf16(b) + from_bf16(c)),
              to_bf16(from_bf16(a >> 16) * from_bf16(b >> 16) + from_bf16(c >> 16)));
 }
 
-static inline void ptx_mul_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
+RUNTIME void ptx_mul_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
 {
     using namespace emulate;
     d = both(to_f16(from_f16(a) * from_f16(b)), to_f16(from_f16(a >> 16) * from_f16(b >> 16)));
 }
 
-static inline void ptx_fma_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b, emulate::u32 c)
+RUNTIME void ptx_fma_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b, emulate::u32 c)
 {
     using namespace emulate;
     d = both(to_f16(from_f16(a) * from_f16(b) + from_f16(c)),
@@ -142,17 +142,17 @@ static inline void ptx_fma_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u3
 
 #include "ptx_functions.h"
 
-static inline void ptx_add_s32(int &d, int a, int b)
+RUNTIME void ptx_add_s32(int &d, int a, int b)
 {
     d = a + b;
 }
 
-static inline void ptx_mov_f32(float &d, float a)
+RUNTIME void ptx_mov_f32(float &d, float a)
 {
     d = a;
 }
 
-static inline void ptx_setp_ne_b32(bool &d, int a, int b)
+RUNTIME void ptx_setp_ne_b32(bool &d, int a, int b)
 {
     d = a != b;
 }
@@ -177,116 +177,140 @@ template <typename number> static void put(u32 address, number a)
 
 } // namespace emulate
 
-static inline void ptx_ld_shared_u16(emulate::u16 &d, emulate::u32 address)
+RUNTIME void ptx_ld_shared_u16(emulate::u16 &d, emulate::u32 address)
 {
     d = emulate::get<emulate::u16>(address);
 }
 
-static inline void ptx_ld_shared_u32(emulate::u32 &d, emulate::u32 address)
+RUNTIME void ptx_ld_shared_u32(emulate::u32 &d, emulate::u32 address)
 {
     d = emulate::get<emulate::u32>(address);
 }
 
-static inline void ptx_ld_shared_v2_f32(emulate::floats<2> d, emulate::u32 address)
+RUNTIME void ptx_ld_shared_v2_f32(emulate::floats<2> d, emulate::u32 address)
 {
     const float2 a = emulate::get<float2>(address);
     *d[0] = a.x, *d[1] = a.y;
 }
 
-static inline void ptx_ld_shared_v4_f32(emulate::floats<4> d, emulate::u32 address)
+RUNTIME void ptx_ld_shared_v4_f32(emulate::floats<4> d, emulate::u32 address)
 {
     const float4 a = emulate::get<float4>(address);
     *d[0] = a.x, *d[1] = a.y, *d[2] = a.z, *d[3] = a.w;
 }
 
-static inline void ptx_ld_shared_v4_u32(emulate::words<4> d, emulate::u32 address)
+RUNTIME void ptx_ld_shared_v4_u32(emulate::words<4> d, emulate::u32 address)
 {
     const uint4 a = emulate::get<uint4>(address);
     *d[0] = a.x, *d[1] = a.y, *d[2] = a.z, *d[3] = a.w;
 }
 
-static inline void ptx_st_shared_u16(emulate::u32 address, emulate::u16 a)
+RUNTIME void ptx_st_shared_u16(emulate::u32 address, emulate::u16 a)
 {
     emulate::put(address, a);
 }
 
-static inline void ptx_st_shared_u32(emulate::u32 address, emulate::u32 a)
+RUNTIME void ptx_st_shared_u32(emulate::u32 address, emulate::u32 a)
 {
     emulate::put(address, a);
 }
 
-static inline void ptx_st_shared_v2_f32(emulate::u32 address, std::array<const float *, 2> a)
+RUNTIME void ptx_st_shared_v2_f32(emulate::u32 address, std::array<const float *, 2> a)
 {
     emulate::put(address, float2{*a[0], *a[1]});
 }
 
-static inline void ptx_st_shared_v2_f32(emulate::u32 address, emulate::floats<2> a)
+RUNTIME void ptx_st_shared_v2_f32(emulate::u32 address, emulate::floats<2> a)
 {
     emulate::put(address, float2{*a[0], *a[1]});
 }
 
-static inline void ptx_st_shared_v4_u32(emulate::u32 address, emulate::words<4> a)
+RUNTIME void ptx_st_shared_v4_u32(emulate::u32 address, emulate::words<4> a)
 {
     emulate::put(address, uint4{*a[0], *a[1], *a[2], *a[3]});
 }
 
-static inline void ptx_st_global_v4_u32(void *to, emulate::words<4> a)
+RUNTIME void ptx_st_global_v4_u32(void *to, emulate::words<4> a)
 {
     if ((uintptr_t)to % 16)
         emulate::stop("16 bytes are stored at %p", to);
     *(uint4 *)to = uint4{*a[0], *a[1], *a[2], *a[3]};
 }
 
-static inline void ptx_mov_b32(emulate::u32 &to, std::array<emulate::u16 *, 2> halves)
+RUNTIME void ptx_mov_b32(emulate::u32 &to, std::array<emulate::u16 *, 2> halves)
 {
     to = *halves[0] | (emulate::u32)*halves[1] << 16;
 }
 
 #include "ptx_matrices.h"
 
-static inline void ptx_shfl_sync_idx_b32(emulate::u32 &d, emulate::u32 a, int lane, int, unsigned)
+RUNTIME void ptx_shfl_sync_idx_b32(emulate::u32 &d, emulate::u32 a, int lane, int, unsigned)
 {
     d = emulate::shuffle("shfl.sync.idx", a, lane);
 }
 
 /* ---- asynchronous copies of threads ---- */
 
-static inline void ptx_cp_async_cg_shared_global(emulate::u32 to, const void *from, emulate::u32 bytes,
-                                                 emulate::u32 read = 16)
+RUNTIME void ptx_cp_async_cg_shared_global(emulate::u32 to, const void *from, emulate::u32 bytes,
+                                           emulate::u32 read = 16)
 {
     using namespace emulate;
-    if (bytes != 16 || (read != 0 && read != 16) || (uintptr_t)from % 16)
+    if (bytes != 16 || read > 16 || (uintptr_t)from % 16)
         stop("cp.async of %u bytes, %u read, from %p", bytes, read, from);
-    const copy c = {at(to, bytes), read ? from : NULL, bytes, 0, 0};
+    copy c = {at(to, bytes), read ? from : NULL, bytes, 0, 0};
+    if (read > 0 && read < bytes) {
+        c.read.assign((const char *)from, (const char *)from + read);
+        c.read.resize(bytes);
+    }
     note_write(to, bytes);
     if (late_copies)
-        threads[current].open.push_back(c);
+        threads[current].open.push_back(std::move(c));
     else
         perform(c);
 }
 
-static inline void ptx_cp_async_commit_group(void)
+RUNTIME void ptx_cp_async_commit_group(void)
 {
     emulate::thread &t = emulate::threads[emulate::current];
     t.copies.push_back(std::move(t.open));
     t.open.clear();
 }
 
-static inline void ptx_cp_async_wait_group(int pending)
+RUNTIME void ptx_cp_async_wait_group(int pending)
 {
     emulate::perform_until(emulate::threads[emulate::current].copies, pending);
 }
 
 /* ---- barriers in shared memory, bulk copies ---- */
 
-static inline void ptx_mbarrier_init_shared__cta_b64(emulate::u32 address, int count)
+/* The thread arrives when what it has begun to copy is there: late, when nobody can do anything else. */
+RUNTIME void ptx_cp_async_mbarrier_arrive_noinc_shared__cta_b64(emulate::u32 address)
+{
+    using namespace emulate;
+    thread &t = threads[current];
+    barrier_at(address);
+    if (!t.copies.empty())
+        stop("cp.async.mbarrier.arrive behind groups of copies that are on their way");
+    for (copy &c : t.open) {
+        c.more = true;
+        blocks[rank].on_their_way.push_back(std::move(c));
+    }
+    t.open.clear();
+    const copy last = {NULL, NULL, 0, 0, 0, false, {}, address};
+    if (late_copies)
+        blocks[rank].on_their_way.push_back(last);
+    else
+        perform(last);
+}
+
+RUNTIME void ptx_mbarrier_init_shared__cta_b64(emulate::u32 address, int count)
 {
     emulate::at(address, 8);
     emulate::barriers[(address - emulate::BASE) / 8] = {true, count, count, 0, 0};
 }
 
-static inline void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(emulate::nothing, emulate::u32 address,
-                                                                 emulate::u32 bytes)
+RUNTIME void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(emulate::nothing, emulate::u32 address,
+                                                           emulate::u32 bytes)
 {
     emulate::barrier &b = emulate::barrier_at(address);
     if (b.pending == 0)
@@ -297,20 +321,19 @@ static inline void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(emulate::nothin
     emulate::finish_phase(b);
 }
 
-static inline void ptx_mbarrier_expect_tx_relaxed_cta_shared__cta_b64(emulate::u32 address,
-                                                                      emulate::u32 bytes)
+RUNTIME void ptx_mbarrier_expect_tx_relaxed_cta_shared__cta_b64(emulate::u32 address, emulate::u32 bytes)
 {
     emulate::barrier_at(address).bytes += bytes;
 }
 
-static inline void ptx_mbarrier_arrive_shared__cta_b64(emulate::nothing none, emulate::u32 address)
+RUNTIME void ptx_mbarrier_arrive_shared__cta_b64(emulate::nothing none, emulate::u32 address)
 {
     ptx_mbarrier_arrive_expect_tx_shared__cta_b64(none, address, 0);
 }
 
 /* Comes back when the phase of that parity is over. */
-static inline void ptx_mbarrier_try_wait_parity_shared__cta_b64(bool &done, emulate::u32 address,
-                                                                emulate::u32 parity)
+RUNTIME void ptx_mbarrier_try_wait_parity_shared__cta_b64(bool &done, emulate::u32 address,
+                                                          emulate::u32 parity)
 {
     using namespace emulate;
     thread &t = threads[current];
@@ -324,10 +347,10 @@ static inline void ptx_mbarrier_try_wait_parity_shared__cta_b64(bool &done, emul
     leave();
 }
 
-static inline void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes(emulate::u32 to,
-                                                                                         const void *from,
-                                                                                         emulate::u32 bytes,
-                                                                                         emulate::u32 barrier)
+RUNTIME void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes(emulate::u32 to,
+                                                                                   const void *from,
+                                                                                   emulate::u32 bytes,
+                                                                                   emulate::u32 barrier)
 {
     using namespace emulate;
     if (bytes % 16 || (uintptr_t)from % 16)
@@ -349,8 +372,8 @@ namespace emulate
 {
 
 /* 8 numbers of a token, or NULL: zeros. Tensors here end with whole runs of 8, or a copy of what is left. */
-static const void *tensor_part(const tensor_map &t, int64_t number, int64_t head, int64_t token,
-                               int64_t batch)
+RUNTIME const void *tensor_part(const tensor_map &t, int64_t number, int64_t head, int64_t token,
+                                int64_t batch)
 {
     if (token < 0 || (uint64_t)number >= t.size[0] || (uint64_t)head >= t.size[1] ||
         (uint64_t)token >= t.size[2] || (uint64_t)batch >= t.size[3])
@@ -401,8 +424,7 @@ static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
         }
 }
 
-static inline void ptx_cp_async_bulk_global_shared__cta_bulk_group(void *to, emulate::u32 from,
-                                                                   emulate::u32 bytes)
+RUNTIME void ptx_cp_async_bulk_global_shared__cta_bulk_group(void *to, emulate::u32 from, emulate::u32 bytes)
 {
     using namespace emulate;
     if (bytes % 16 || (uintptr_t)to % 16)
@@ -438,7 +460,7 @@ static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(const
         }
 }
 
-static inline void ptx_cp_async_bulk_commit_group(void)
+RUNTIME void ptx_cp_async_bulk_commit_group(void)
 {
     emulate::thread &t = emulate::threads[emulate::current];
     if (t.out.empty())
@@ -450,7 +472,7 @@ static inline void ptx_cp_async_bulk_commit_group(void)
 }
 
 /* Late: not before all others have gone on as far as they can. */
-static inline void ptx_cp_async_bulk_wait_group(int pending)
+RUNTIME void ptx_cp_async_bulk_wait_group(int pending)
 {
     if (emulate::late_copies) {
         emulate::threads[emulate::current].patient = true;
@@ -459,12 +481,12 @@ static inline void ptx_cp_async_bulk_wait_group(int pending)
     emulate::perform_until(emulate::threads[emulate::current].out, pending);
 }
 
-static inline void ptx_cp_async_bulk_wait_group_read(int pending)
+RUNTIME void ptx_cp_async_bulk_wait_group_read(int pending)
 {
     emulate::read_until(emulate::threads[emulate::current].out, pending);
 }
 
-static inline void ptx_bar_sync(int name, int size)
+RUNTIME void ptx_bar_sync(int name, int size)
 {
     using namespace emulate;
     group &g = named[name];
@@ -473,22 +495,22 @@ static inline void ptx_bar_sync(int name, int size)
     meet(g, "bar.sync", g.arrived, NULL, [] {});
 }
 
-static inline void ptx_fence_proxy_async_shared__cta(void)
+RUNTIME void ptx_fence_proxy_async_shared__cta(void)
 {
     emulate::threads[emulate::current].fences++;
 }
 
-static inline void ptx_setmaxnreg_inc_sync_aligned_u32(int)
+RUNTIME void ptx_setmaxnreg_inc_sync_aligned_u32(int)
 {
     emulate::meet_warp("setmaxnreg");
 }
 
-static inline void ptx_setmaxnreg_dec_sync_aligned_u32(int)
+RUNTIME void ptx_setmaxnreg_dec_sync_aligned_u32(int)
 {
     emulate::meet_warp("setmaxnreg");
 }
 
-static inline void ptx_fence_mbarrier_init_release_cluster(void)
+RUNTIME void ptx_fence_mbarrier_init_release_cluster(void)
 {
 }
 

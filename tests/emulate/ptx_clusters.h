@@ -2,10 +2,10 @@
 #ifndef FPAC_TESTS_PTX_CLUSTERS_H
 #define FPAC_TESTS_PTX_CLUSTERS_H
 
-static inline void ptx_griddepcontrol_launch_dependents(void)
+RUNTIME void ptx_griddepcontrol_launch_dependents(void)
 {
 }
-static inline void ptx_griddepcontrol_wait(void)
+RUNTIME void ptx_griddepcontrol_wait(void)
 {
     emulate::threads[emulate::current].beside = emulate::thread::SEEN;
     emulate::show_unfinished(true);
@@ -14,7 +14,7 @@ static inline void ptx_griddepcontrol_wait(void)
 /* ---- words in device memory by which kernels beside each other speak ---- */
 
 /* What the warp has sent before it met is there. */
-static inline void ptx_red_release_gpu_global_add_u32(unsigned *to, int a)
+RUNTIME void ptx_red_release_gpu_global_add_u32(unsigned *to, int a)
 {
     using namespace emulate;
     for (int i = current / WARP * WARP; i < current / WARP * WARP + WARP; i++)
@@ -23,19 +23,19 @@ static inline void ptx_red_release_gpu_global_add_u32(unsigned *to, int a)
     *to += a;
 }
 
-static inline void ptx_ld_acquire_gpu_global_u32(emulate::u32 &d, const unsigned *from)
+RUNTIME void ptx_ld_acquire_gpu_global_u32(emulate::u32 &d, const unsigned *from)
 {
     d = *from;
     emulate::threads[emulate::current].beside = emulate::thread::HEARD;
 }
 
 /* Kernels run one after the other here: what is not there yet will never be. */
-static inline void ptx_nanosleep_u32(int)
+RUNTIME void ptx_nanosleep_u32(int)
 {
     emulate::stop("a thread waits for a kernel that is through");
 }
 
-static inline void ptx_fence_proxy_async_global(void)
+RUNTIME void ptx_fence_proxy_async_global(void)
 {
     emulate::thread &t = emulate::threads[emulate::current];
     if (t.beside == emulate::thread::HEARD)
@@ -43,21 +43,21 @@ static inline void ptx_fence_proxy_async_global(void)
 }
 
 /* Work is taken: of it nothing has been heard. */
-static inline void ptx_atom_relaxed_gpu_global_add_u32(emulate::u32 &d, unsigned *at, int a)
+RUNTIME void ptx_atom_relaxed_gpu_global_add_u32(emulate::u32 &d, unsigned *at, int a)
 {
     d = *at;
     *at += a;
     emulate::threads[emulate::current].beside = emulate::thread::NOTHING;
 }
 
-static inline void ptx_cp_async_bulk_prefetch_L2_global(const void *, int)
+RUNTIME void ptx_cp_async_bulk_prefetch_L2_global(const void *, int)
 {
 }
-static inline void ptx_prefetch_global_L2(const void *)
+RUNTIME void ptx_prefetch_global_L2(const void *)
 {
 }
 
-static inline void ptx_barrier_cluster_arrive_relaxed_aligned(void)
+RUNTIME void ptx_barrier_cluster_arrive_relaxed_aligned(void)
 {
     using namespace emulate;
     thread &t = threads[current];
@@ -71,12 +71,12 @@ static inline void ptx_barrier_cluster_arrive_relaxed_aligned(void)
     cluster.generation++;
 }
 
-static inline void ptx_barrier_cluster_arrive_release_aligned(void)
+RUNTIME void ptx_barrier_cluster_arrive_release_aligned(void)
 {
     ptx_barrier_cluster_arrive_relaxed_aligned();
 }
 
-static inline void ptx_barrier_cluster_wait_acquire_aligned(void)
+RUNTIME void ptx_barrier_cluster_wait_acquire_aligned(void)
 {
     using namespace emulate;
     thread &t = threads[current];
@@ -96,7 +96,7 @@ namespace emulate
 enum { IN_CLUSTER = 1 << 30, RANK = 1 << 20 }; /* an address in the cluster's window */
 }
 
-static inline void ptx_mapa_shared__cluster_u32(emulate::u32 &address, emulate::u32 own, int rank)
+RUNTIME void ptx_mapa_shared__cluster_u32(emulate::u32 &address, emulate::u32 own, int rank)
 {
     emulate::at(own, 4);
     if (rank < 0 || rank >= emulate::ranks)
@@ -107,7 +107,7 @@ static inline void ptx_mapa_shared__cluster_u32(emulate::u32 &address, emulate::
 namespace emulate
 {
 /* To another block of the cluster, whose barrier hears of it. */
-static void send(u32 to, const float *a, u32 bytes, u32 barrier)
+RUNTIME void send(u32 to, const float *a, u32 bytes, u32 barrier)
 {
     const int mine = rank, other = (to & ~IN_CLUSTER) / RANK;
     if (!(to & IN_CLUSTER) || !(barrier & IN_CLUSTER) || (barrier & ~IN_CLUSTER) / RANK != (u32)other)
@@ -133,14 +133,15 @@ static void send(u32 to, const float *a, u32 bytes, u32 barrier)
 }
 } // namespace emulate
 
-static inline void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_f32(emulate::u32 to, float a,
-                                                                                 emulate::u32 barrier)
+RUNTIME void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_f32(emulate::u32 to, float a,
+                                                                           emulate::u32 barrier)
 {
     emulate::send(to, &a, 4, barrier);
 }
 
-static inline void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_v4_f32(
-    emulate::u32 to, std::array<const float *, 4> a, emulate::u32 barrier)
+RUNTIME void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_v4_f32(emulate::u32 to,
+                                                                              std::array<const float *, 4> a,
+                                                                              emulate::u32 barrier)
 {
     const float four[4] = {*a[0], *a[1], *a[2], *a[3]};
     emulate::send(to, four, 16, barrier);

@@ -3,29 +3,29 @@
 #define FPAC_TESTS_EMULATE_PTX_FUNCTIONS_H
 
 /* Subnormal numbers are zero. */
-static inline void ptx_ex2_approx_ftz_f32(float &d, float a)
+RUNTIME void ptx_ex2_approx_ftz_f32(float &d, float a)
 {
     const float power = exp2f(a);
     d = power < 0x1p-126f ? 0 : power;
 }
 
 /* In one step each, as the GPU's special function units have them. */
-static inline void ptx_lg2_approx_ftz_f32(float &d, float a)
+RUNTIME void ptx_lg2_approx_ftz_f32(float &d, float a)
 {
     d = log2f(a);
 }
 
-static inline void ptx_rcp_approx_ftz_f32(float &d, float a)
+RUNTIME void ptx_rcp_approx_ftz_f32(float &d, float a)
 {
     d = 1.0f / a;
 }
 
-static inline void ptx_cos_approx_ftz_f32(float &d, float a)
+RUNTIME void ptx_cos_approx_ftz_f32(float &d, float a)
 {
     d = cosf(a);
 }
 
-static inline void ptx_sin_approx_ftz_f32(float &d, float a)
+RUNTIME void ptx_sin_approx_ftz_f32(float &d, float a)
 {
     d = sinf(a);
 }

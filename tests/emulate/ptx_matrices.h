@@ -57,53 +57,49 @@ static void store_matrices(const char *what, u32 address, given_words<size> a, b
 
 } // namespace emulate
 
-static inline void ptx_stmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::u32 address,
-                                                                emulate::given_words<4> a)
+RUNTIME void ptx_stmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::u32 address, emulate::given_words<4> a)
 {
     emulate::store_matrices("stmatrix.x4", address, a, false);
 }
 
-static inline void ptx_stmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::u32 address,
-                                                                emulate::given_words<2> a)
+RUNTIME void ptx_stmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::u32 address, emulate::given_words<2> a)
 {
     emulate::store_matrices("stmatrix.x2", address, a, false);
 }
 
-static inline void ptx_stmatrix_sync_aligned_m8n8_x4_trans_shared_b16(emulate::u32 address,
-                                                                      emulate::given_words<4> a)
+RUNTIME void ptx_stmatrix_sync_aligned_m8n8_x4_trans_shared_b16(emulate::u32 address,
+                                                                emulate::given_words<4> a)
 {
     emulate::store_matrices("stmatrix.x4.trans", address, a, true);
 }
 
-static inline void ptx_stmatrix_sync_aligned_m8n8_x2_trans_shared_b16(emulate::u32 address,
-                                                                      emulate::given_words<2> a)
+RUNTIME void ptx_stmatrix_sync_aligned_m8n8_x2_trans_shared_b16(emulate::u32 address,
+                                                                emulate::given_words<2> a)
 {
     emulate::store_matrices("stmatrix.x2.trans", address, a, true);
 }
 
-static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::words<4> d, emulate::u32 address)
+RUNTIME void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(emulate::words<4> d, emulate::u32 address)
 {
     emulate::load_matrices("ldmatrix.x4", d, address, false);
 }
 
-static inline void ptx_ldmatrix_sync_aligned_m8n8_x1_shared_b16(emulate::words<1> d, emulate::u32 address)
+RUNTIME void ptx_ldmatrix_sync_aligned_m8n8_x1_shared_b16(emulate::words<1> d, emulate::u32 address)
 {
     emulate::load_matrices("ldmatrix.x1", d, address, false);
 }
 
-static inline void ptx_ldmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::words<2> d, emulate::u32 address)
+RUNTIME void ptx_ldmatrix_sync_aligned_m8n8_x2_shared_b16(emulate::words<2> d, emulate::u32 address)
 {
     emulate::load_matrices("ldmatrix.x2", d, address, false);
 }
 
-static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(emulate::words<4> d,
-                                                                      emulate::u32 address)
+RUNTIME void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(emulate::words<4> d, emulate::u32 address)
 {
     emulate::load_matrices("ldmatrix.x4.trans", d, address, true);
 }
 
-static inline void ptx_ldmatrix_sync_aligned_m8n8_x2_trans_shared_b16(emulate::words<2> d,
-                                                                      emulate::u32 address)
+RUNTIME void ptx_ldmatrix_sync_aligned_m8n8_x2_trans_shared_b16(emulate::words<2> d, emulate::u32 address)
 {
     emulate::load_matrices("ldmatrix.x2.trans", d, address, true);
 }

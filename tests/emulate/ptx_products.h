@@ -13,8 +13,8 @@ enum { MOST_COLUMNS = 256 };
 
 /* c[16][columns] of a warp, as its lanes have it, += or = a[16][16] b[16][columns]. Most of the time goes by
  * here. */
-__attribute__((optimize("O3"))) static void multiply_parts(float *const *c, const float (*a)[16],
-                                                           const float *b, int columns, bool add)
+__attribute__((optimize("O3"))) RUNTIME void multiply_parts(float *const *c, const float (*a)[16],
+                                                            const float *b, int columns, bool add)
 {
     float sum[16][MOST_COLUMNS];
     for (int row = 0; row < 16; row++) {
@@ -32,7 +32,7 @@ __attribute__((optimize("O3"))) static void multiply_parts(float *const *c, cons
 }
 
 /* a[16][16] from what lanes have: words of rows g and g + 8, columns 2t.. and 2t + 8... */
-static void spread(float (*a)[16], const u32 (*word)[4], bool half)
+RUNTIME void spread(float (*a)[16], const u32 (*word)[4], bool half)
 {
     for (int lane = 0; lane < WARP; lane++)
         for (int i = 0; i < 4; i++)
@@ -43,7 +43,7 @@ static void spread(float (*a)[16], const u32 (*word)[4], bool half)
 
 /* Address of number k of row r (of a column of b) of an operand in shared memory; along: 16 bytes run along
  * r. */
-static u32 place_of(u64 operand, int r, int k, bool along)
+RUNTIME u32 place_of(u64 operand, int r, int k, bool along)
 {
     const u32 start = (operand & 0x3fff) << 4, lead = (operand >> 16 & 0x3fff) << 4,
               stride = (operand >> 32 & 0x3fff) << 4;
@@ -59,7 +59,7 @@ static u32 place_of(u64 operand, int r, int k, bool along)
 }
 
 /* x[r * row + k * deep] = number k of row r of an operand in shared memory, 16 bytes at a time. */
-static void fetch(float *x, int row, int deep, u64 operand, int first, int rows, bool along, bool half)
+RUNTIME void fetch(float *x, int row, int deep, u64 operand, int first, int rows, bool along, bool half)
 {
     for (int part = 0; part < rows * 2; part++) {
         const int r = along ? part / 16 * 8 : part / 2, k = along ? part % 16 : part % 2 * 8,
@@ -73,7 +73,7 @@ static void fetch(float *x, int row, int deep, u64 operand, int first, int rows,
     }
 }
 
-static void perform(const product &p, int warp)
+RUNTIME void perform(const product &p, int warp)
 {
     float a[16][16], b[16 * MOST_COLUMNS];
     if (p.a_place)
@@ -86,7 +86,7 @@ static void perform(const product &p, int warp)
 
 /* ---- late ones ---- */
 
-static std::vector<float> sums_of(const product &p)
+RUNTIME std::vector<float> sums_of(const product &p)
 {
     std::vector<float> sums;
     for (int lane = 0; lane < WARP; lane++)
@@ -94,7 +94,7 @@ static std::vector<float> sums_of(const product &p)
     return sums;
 }
 
-static bool sums_differ(const product &p)
+RUNTIME bool sums_differ(const product &p)
 {
     for (int lane = 0; lane < WARP; lane++)
         if (memcmp(&p.before[lane * p.columns / 2], p.c[lane], p.columns / 2 * sizeof(float)) != 0)
@@ -102,7 +102,7 @@ static bool sums_differ(const product &p)
     return false;
 }
 
-static product *find_sums(std::vector<product> &group, size_t from, const float *c)
+RUNTIME product *find_sums(std::vector<product> &group, size_t from, const float *c)
 {
     for (size_t i = from; i < group.size(); i++)
         if (group[i].c[0] == c)
@@ -111,7 +111,7 @@ static product *find_sums(std::vector<product> &group, size_t from, const float 
 }
 
 /* The first one on its way that has the same sums, or NULL. */
-static product *find_late(warp &own, const float *c)
+RUNTIME product *find_late(warp &own, const float *c)
 {
     product *late = NULL;
     for (size_t i = 0; i < own.products.size() && !late; i++)
@@ -119,7 +119,7 @@ static product *find_late(warp &own, const float *c)
     return late ? late : find_sums(own.open, 0, c);
 }
 
-static void begin_late(warp &own, product &p)
+RUNTIME void begin_late(warp &own, product &p)
 {
     if (!find_late(own, p.c[0]))
         p.before = sums_of(p);
@@ -128,7 +128,7 @@ static void begin_late(warp &own, product &p)
 
 /* The first group. Until somebody waits for it nobody writes its sums; nor may they be variables of a function that has
  * returned, in whose place there are others. */
-static void end_late(warp &own, int number)
+RUNTIME void end_late(warp &own, int number)
 {
     std::vector<product> group = std::move(own.products.front());
     own.products.pop_front();
@@ -153,7 +153,7 @@ struct part {
     float *c;
 };
 
-static void issue(const product &form, group &g, int lanes, int first_warp)
+RUNTIME void issue(const product &form, group &g, int lanes, int first_warp)
 {
     for (int w = 0; w < lanes / WARP; w++) {
         product p = form;
@@ -176,7 +176,7 @@ static void issue(const product &form, group &g, int lanes, int first_warp)
 }
 
 /* All warps of a warpgroup together, or (late) each for itself, and not before somebody waits for it. */
-static void multiply(product form, part mine)
+RUNTIME void multiply(product form, part mine)
 {
     const int lanes = late_products ? WARP : WARPGROUP, first = current / lanes * lanes;
     group &g = late_products ? own_warp().lanes : warpgroups[current / WARPGROUP];
@@ -272,13 +272,13 @@ static void multiply_warp_tf32(floats<4> c, a_words a, b_words b)
 
 } // namespace emulate
 
-static inline void ptx_wgmma_fence_sync_aligned(void)
+RUNTIME void ptx_wgmma_fence_sync_aligned(void)
 {
     emulate::meet_warp("wgmma.fence");
     emulate::own_warp().fenced = true;
 }
 
-static inline void ptx_wgmma_commit_group_sync_aligned(void)
+RUNTIME void ptx_wgmma_commit_group_sync_aligned(void)
 {
     using namespace emulate;
     warp &own = own_warp();
@@ -289,7 +289,7 @@ static inline void ptx_wgmma_commit_group_sync_aligned(void)
     });
 }
 
-static inline void ptx_wgmma_wait_group_sync_aligned(int pending)
+RUNTIME void ptx_wgmma_wait_group_sync_aligned(int pending)
 {
     using namespace emulate;
     warp &own = own_warp();

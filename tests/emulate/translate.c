@@ -202,7 +202,7 @@ char *emulate_translate(const char *code, const char **reason)
         return NULL;
     fputs("#include <ptx.h>\n#line 1 \"emitted.cu\"\n", out); /* first: it may have been compiled */
     *reason = translate_code(out, code);
-    fprintf(out, "\n%s%s#include <launch.h>\n",
+    fprintf(out, "\n%s%s#include <kernel_thread.h>\n",
             strstr(code, "struct run_time_weights {") ? "#define EMULATED_WEIGHTS\n" : "",
             strstr(code, "struct fpa_cuda_backward back") ? "#define EMULATED_BACKWARD\n" : "");
     if (fclose(out) || *reason) {

@@ -1,5 +1,6 @@
 #include "trials.h"
 
+#include "../dear.h"
 #include "base/parallel.h"
 #include "head/lift.h"
 #include "machine/cuda_mechanism.h"
@@ -139,9 +140,9 @@ void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_tria
         trial->choose = c->multiprocessors == 1 ? choose_crowded : choose_spread;
 }
 
-/* In every form: matrix instructions, then copies are as late as they may be. */
+/* In every form: matrix instructions, then copies are as late as they may be; one of both alone where `only` is it. */
 static fpa_status check_call(emulated_module *emulated, const fpa_head *head, const fpa_facts *facts,
-                             const emulated_call *c, unsigned *forms, fpa_error *error)
+                             const emulated_call *c, int only, unsigned *forms, fpa_error *error)
 {
     static const int late[] = {LATE_PRODUCTS, LATE_COPIES};
     fpa_trial trial = {0};
@@ -151,7 +152,7 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
         for (int form = 0; form < FORMS && !status; form++) {
             fpa_measure measure = {0};
             emulated->late = late[i];
-            if (!is_wanted(facts, form, trial.shape.length))
+            if (!is_wanted(facts, form, trial.shape.length) || (only && only != late[i]))
                 continue;
             *forms |= 1u << form;
             status = check_trial(&trial, &emulated->module, (fpa_form_index)form, &measure, error);
@@ -161,6 +162,8 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
 }
 
 /* ---- jobs ---- */
+
+static emulated_fixture fixture;
 
 static double now(void)
 {
@@ -177,6 +180,14 @@ static bool concerns(const struct fpa_cuda_module *cuda, int index)
                                 : !calls[index].cluster || cuda->kernel[CUDA_CLUSTER_SCAN];
 }
 
+/* What is late in a call of a head that has no fault: in make test by turns, so that each is in half of the calls. */
+static int late_of(const emulated_job *j, int call)
+{
+    static const int late[] = {LATE_PRODUCTS, LATE_COPIES};
+    const int step = j->step ? j->step : 1;
+    return j->base || dear_tests() ? 0 : late[(call / step + j->head) % 2];
+}
+
 static void run_job(int index, void *argument)
 {
     emulated_job *j = &((emulated_job *)argument)[index];
@@ -186,22 +197,32 @@ static void run_job(int index, void *argument)
     snprintf(folder, sizeof folder, "%s/%d", j->fixture->folder, j->number);
     mkdir(folder, 0700);
     const double start = now();
-    j->status =
-        emulated_open(&emulated, j->code, facts->name, folder, j->fixture->folder, j->brief, &j->error);
+    j->status = emulated_open(&emulated, j->code, j->base, facts->name, folder, &j->error);
     j->seconds[0] = now() - start;
     for (int i = j->first; i < j->end && !j->status; i += j->step ? j->step : 1)
         if (concerns(&emulated.cuda, i)) {
             j->called |= 1u << i;
-            j->status = check_call(&emulated, j->fixture->list.heads[j->head], facts, &calls[i], &j->forms,
-                                   &j->error);
+            j->status = check_call(&emulated, j->fixture->list.heads[j->head], facts, &calls[i],
+                                   late_of(j, i), &j->forms, &j->error);
         }
     j->seconds[1] = now() - start - j->seconds[0];
     j->launched = emulated.launched;
     emulated_close(&emulated);
 }
 
+const fpa_source *emulated_source(const emulated_fixture *f, int head)
+{
+    fpa_source *source = &fixture.source[head];
+    fpa_error error;
+    if (!source->code && source_generate(f->list.heads[head], "cuda:sm_90a", source, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    return source;
+}
+
 void emulated_run(int count, emulated_job *jobs)
 {
+    for (int i = 0; i < count; i++)
+        emulated_source(jobs[i].fixture, jobs[i].head); /* its facts */
     parallel_run(count, run_job, jobs);
 }
 
@@ -215,22 +236,20 @@ void emulated_report(const emulated_job *j, const char *what)
 
 int emulated_setup(void **state)
 {
-    static emulated_fixture f;
+    emulated_fixture *f = &fixture;
     fpa_error error;
     fpa_status status = FPA_OK;
-    *state = &f;
-    f.ready = emulated_possible();
+    *state = f;
+    f->ready = compiled_possible();
     print_message("seed %d\n", SEED);
-    if (!f.ready)
+    if (!f->ready)
         print_message("g++ or tests/emulate is not here: the emitted kernels are not run\n");
-    scratch_make(f.folder);
-    if (f.ready)
-        status = emulated_prepare(f.folder, &error);
+    scratch_make(f->folder);
+    if (f->ready)
+        status = compiled_prepare(f->folder, &error);
     if (!status)
         status =
-            spec_load_text("emulated.lua", NULL, emulated_heads, sizeof emulated_heads - 1, &f.list, &error);
-    for (int i = 0; i < f.list.count && !status; i++)
-        status = source_generate(f.list.heads[i], "cuda:sm_90a", &f.source[i], &error);
+            spec_load_text("emulated.lua", NULL, emulated_heads, sizeof emulated_heads - 1, &f->list, &error);
     if (status)
         print_error("%s: %s\n", error.where, error.message);
     return status ? -1 : 0;

@@ -23,6 +23,7 @@ typedef struct emulated_call {
 /* Numbers of calls, from which on others of their kind follow. */
 enum {
     TOKEN_CALL = 1,
+    HEADS_CALL = 6, /* of several heads */
     LONG_CALL = 12, /* by segments; the next: by one */
     TOTALS_CALL = 16,
     THREADS_CALL = 18,
@@ -35,13 +36,15 @@ enum {
 typedef struct emulated_fixture {
     bool ready; /* there is what it takes */
     char folder[64];
-    fpa_head_list list; /* emulated_heads */
-    fpa_source source[EMULATED_MOST_HEADS];
+    fpa_head_list list;                     /* emulated_heads */
+    fpa_source source[EMULATED_MOST_HEADS]; /* see emulated_source */
 } emulated_fixture;
 
 /* For cmocka: *state becomes the fixture. */
 int emulated_setup(void **state);
 int emulated_teardown(void **state);
+/* Its text for sm_90a, generated when it is asked for first; of one thread. */
+const fpa_source *emulated_source(const emulated_fixture *f, int head);
 int emulated_head_named(const emulated_fixture *f, const char *name);
 
 /* The call's device, and by which candidates the trial's forms are carried out. */
@@ -50,11 +53,11 @@ void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_tria
 typedef struct emulated_job {
     const emulated_fixture *fixture;
     int head;
-    const char *code; /* of the head, or a fault in it */
+    const char *code; /* of the head, or a fault in it; */
+    const char *base; /* then the head's */
     int first, end;   /* calls */
     int step;         /* to the next; 0 is 1 */
     int number;       /* of its own */
-    bool brief;       /* a fault is found in the first calls */
     /* what became of it */
     fpa_status status;
     fpa_error error;

@@ -190,9 +190,20 @@ class Life(unittest.TestCase):
         expected = mine(*arrays, form="chunked")
         (prepared,) = next(free for key, free in mine._calls.free.items() if key[0] == 1)
         self.assertGreater(prepared.size, 0)
-        prepared.size, prepared.scratch = 1, None
+        prepared.size = 1
         self.assertTrue(same_bits(mine(*arrays, form="chunked"), expected))
         self.assertGreater(prepared.size, 1)
+
+    def test_a_thread_keeps_one_workspace_and_no_large_one(self):
+        from fpac import call
+
+        mine, kept = fpac.head(SPEC, "mean"), []
+        for length, batch in ((300, 1), (2000, 1), (300, 1), (4000, 8)):
+            arrays = operands(mine.explain(), length, batch)
+            self.assertTrue(same_bits(mine(*arrays, form="chunked"), mine(*arrays, form="chunked")))
+            kept.append(call._kept.size)
+        self.assertEqual(kept, sorted(kept), "another call's is not given up for a smaller one")
+        self.assertTrue(0 < kept[-1] <= call._MOST_KEPT)
 
 
 if __name__ == "__main__":

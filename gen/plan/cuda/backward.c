@@ -1,6 +1,7 @@
 /* plan_cuda_backward: blocks, pitches and shared memory of the kernels of gradients. */
 #include "backward.h"
 
+#include "gen/plan/passes.h"
 #include "parts.h"
 
 /* ---- shared memory ---- */
@@ -19,6 +20,30 @@ static void choose_pitches(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->key_pitch = odd_pitch(back->panel * element);
     back->raw_pitch = odd_pitch(plan->head->d * element);
     back->value_pitch = back->tile_pitch = odd_pitch(8 * back->value_tiles * element);
+}
+
+/* Keys and values, or queries and gradients of outputs, of two panels as they lie, so that loads run ahead. */
+static void place_coordinates_state(fpa_cuda_backward_plan *back)
+{
+    fpa_cuda_memory *state = &back->state;
+    state->raw = 0;
+    state->values = 2 * back->panel * back->raw_pitch;
+    state->gates = state->values + 2 * back->panel * back->value_pitch;
+    state->size = round_up(state->gates + back->panel * 2, 16);
+}
+
+/* A block's own tokens; behind them a copy of the state, in the place of every second panel of others, and the panels between. */
+static void place_coordinates(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    fpa_cuda_memory *own = &back->own;
+    const int panel = back->panel * (back->raw_pitch + back->value_pitch);
+    own->raw = 0;
+    own->values = back->query_tokens * back->raw_pitch;
+    own->gates = own->values + back->query_tokens * back->value_pitch;
+    own->output = own->gates + 8 * (back->query_tokens + back->panel);
+    own->tiles = own->output + 8 * (back->query_tokens + back->panel);
+    own->keys = own->tiles + largest(panel, plan->head->d * back->tile_pitch);
+    own->size = own->keys + panel;
 }
 
 /* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */
@@ -75,6 +100,19 @@ static int count_entries(const fpa_plan *plan)
     return entries;
 }
 
+/* Linear attention whose sums of d_k and d_v, or of d_q, have registers, by products of bf16: of narrower floats, what queries'
+ * gradients are divided by could leave the range. */
+static bool suits_coordinates(const fpa_plan *plan)
+{
+    const fpa_head *head = plan->head;
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    for (int f = 0; f < plan->features; f++)
+        if (rows->weight[f] != 1)
+            return false;
+    return rows->coordinates && head->dtype == FPA_BF16 && !cuda_count_weights(plan->written) &&
+           coordinates_fit(head);
+}
+
 static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum {
@@ -88,6 +126,9 @@ static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     columns->tiles = columns->all = (tiles + columns->blocks - 1) / columns->blocks;
     /* the last block of an odd number reads one more */
     back->value_tiles = round_up(columns->blocks * columns->tiles + columns->tiles % 2, 2);
+    back->coordinates = suits_coordinates(plan) && columns->blocks == 1;
+    if (back->coordinates)
+        back->value_tiles = columns->tiles;
 }
 
 /* ---- blocks ---- */
@@ -105,8 +146,13 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     back->stages = 2;
     back->pairs = plan->score->dot_count > 1 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
     choose_pitches(plan, back);
-    place_state(plan, back);
-    place_own(plan, back);
+    if (back->coordinates) {
+        place_coordinates_state(back);
+        place_coordinates(plan, back);
+    } else {
+        place_state(plan, back);
+        place_own(plan, back);
+    }
     return largest(back->own.size, back->state.size) <= bytes;
 }
 
@@ -115,11 +161,13 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     static const shape shapes[] = {{2, 64, 4}, {2, 64, 2}, {2, 32, 2}, {1, 64, 4},
                                    {1, 64, 2}, {1, 32, 2}, {1, 32, 1}, {1, 16, 1}};
+    enum { SHAPES = sizeof shapes / sizeof *shapes, COORDINATES = 3 };
     const int limit = plan->target->shared_memory;
     const int most =
         plan->cuda.rows->element == 4 || back->columns.tiles > 9 || plan->cuda.rows->factors > 3 ? 1 : 2;
     for (int blocks = 2; blocks >= 1; blocks--)
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int i = back->coordinates ? COORDINATES : 0; i < (back->coordinates ? COORDINATES + 1 : SHAPES);
+             i++)
             if (shapes[i].tiles <= most &&
                 fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
                 back->own_blocks = back->state_blocks = blocks;
@@ -181,6 +229,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .query_tokens = back->query_tokens,
         .chunk_state_slices = plan->cuda.rows->slices,
         .backward_tokens = back->query_tokens,
+        .backward_both = back->coordinates,
         .backward_entries = back->entries,
         .backward_shared = count_numbers(plan->written, false),
         .backward_per_head = count_numbers(plan->written, true),
@@ -243,6 +292,7 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "all_tiles", columns.all),
     BACKWARD(value_tiles),
     BACK(query_tiles),
+    BACKWARD(coordinates),
     BACK(query_tokens),
     BACK(panel),
     BACKWARD(pairs),

@@ -15,6 +15,7 @@ typedef struct fpa_cuda_backward_plan {
     int group;           /* units in a tile of a state */
     int stages;          /* tiles on their way */
     int sum_blocks;      /* of 8 rows whose gradients are added up */
+    bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
     int entries;         /* of run-time matrices of a head */
     /* bytes from a row of a panel, a token's raw vector, a token's values, a feature of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;

@@ -13,15 +13,23 @@ static bool has_role(int mechanism, fpa_role role)
     return mechanism != NONE && cuda_mechanisms[mechanism].role == role;
 }
 
-/* Coordinates as they lie take less than packed rows for warpgroups, and these less than portable kernels, whose
- * passes have the columns of the portable split. A split that is forced has the chunked form. */
+/* Coordinates as they lie take less than packed rows for warpgroups, and these less than portable kernels. Passes have the
+ * columns of the split: rows as they lie those of warpgroups, where these suit, packed rows either's. A split that is forced has the
+ * chunked form. */
+static bool goes_with(const fpa_cuda_plan *cuda, int fused, fpa_cuda_mechanism split)
+{
+    if (fused == FUSED_ROWS)
+        return split == (cuda->suited[SPLIT_OUTER].plan ? SPLIT_OUTER : SPLIT_PANEL);
+    return fused == FUSED_PACKED || split == SPLIT_PANEL;
+}
+
 static int choose_fused(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int forced)
 {
-    static const int best[] = {FUSED_COORDINATES, FUSED_PACKED, FUSED_PANEL};
+    static const int best[] = {FUSED_COORDINATES, FUSED_ROWS, FUSED_PACKED, FUSED_PANEL};
     if (has_role(forced, ROLE_FUSED))
         return forced;
-    for (int i = 0; i < 3 && !has_role(forced, ROLE_SPLIT); i++)
-        if (cuda->suited[best[i]].plan && (split == SPLIT_PANEL || best[i] == FUSED_PACKED))
+    for (int i = 0; i < 4 && !has_role(forced, ROLE_SPLIT); i++)
+        if (cuda->suited[best[i]].plan && goes_with(cuda, best[i], split))
             return best[i];
     return NONE;
 }
@@ -73,10 +81,9 @@ static fpa_status plan_beside(const fpa_cuda_inputs *in, fpa_cuda_mechanism spli
 
 static bool is_possible(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int forced)
 {
-    const bool portable_pass = has_role(forced, ROLE_FUSED) && forced != FUSED_PACKED;
     if (has_role(forced, ROLE_SPLIT))
         return split == (fpa_cuda_mechanism)forced && cuda->suited[split].plan;
-    return cuda->suited[split].plan && !(split == SPLIT_OUTER && portable_pass);
+    return cuda->suited[split].plan && (!has_role(forced, ROLE_FUSED) || goes_with(cuda, forced, split));
 }
 
 /* The order that measurements gave; what comes later has to be faster by more than the model errs by. */
@@ -93,7 +100,8 @@ static const double clearly_of_few = 0.6;
 
 static double margin(const fpa_cuda_plan *cuda, const combination *tried)
 {
-    return tried->split == SPLIT_OUTER && cuda->suited[FUSED_COORDINATES].plan ? clearly_of_few : clearly;
+    const bool splits = tried->split == SPLIT_OUTER && !(cuda->suited[FUSED_ROWS].plan && !tried->alone);
+    return splits && cuda->suited[FUSED_COORDINATES].plan ? clearly_of_few : clearly;
 }
 
 static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBINATIONS])

@@ -3,6 +3,7 @@
 #include "decode.h"
 #include "fused_packed.h"
 #include "fused_pass.h"
+#include "fused_rows.h"
 #include "head/lift.h"
 #include "lift_rows.h"
 #include "parts.h"
@@ -30,6 +31,7 @@ static void name_chosen(fpa_cuda_plan *cuda)
     cuda->fused_panel = cuda_chosen(cuda, FUSED_PANEL);
     cuda->fused_coordinates = cuda_chosen(cuda, FUSED_COORDINATES);
     cuda->fused_packed = cuda_chosen(cuda, FUSED_PACKED);
+    cuda->fused_rows = cuda_chosen(cuda, FUSED_ROWS);
     cuda->cluster_scan = cuda_chosen(cuda, CLUSTER_SCAN);
     cuda->decode = cuda_chosen(cuda, DECODE);
 }
@@ -38,7 +40,7 @@ static void name_chosen(fpa_cuda_plan *cuda)
 static void describe_chunk_state(fpa_cuda_plan *cuda)
 {
     const fpa_fused_pass *pass = cuda->fused_panel ? cuda->fused_panel : cuda->fused_coordinates;
-    cuda->fused = pass || cuda->fused_packed;
+    cuda->fused = pass || cuda->fused_packed || cuda->fused_rows;
     cuda->coordinates = pass && pass->coordinates;
     if (cuda->split_panel) {
         cuda->chunk_state = pass ? pass->chunk_state : cuda->split_panel->chunk_state;

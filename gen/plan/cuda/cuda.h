@@ -28,6 +28,8 @@ enum {
         226 << 10, /* bytes of shared memory that a launch asks for, whose block holds a state's rows */
     CUDA_DECODE_CLUSTER = 8, /* blocks of a head, at most, that add their sums up themselves */
     CUDA_DECODE_QUERIES = 4, /* query heads that one pass over the state serves */
+    CUDA_DRAFT_TOKENS = 16,  /* of a draft, at most: FPA_DRAFT_TOKENS */
+    CUDA_DRAFT_QUERIES = 8,  /* of a draft that one pass over the state serves */
     CUDA_SPLIT_REDUCTION_THREADS = 64,
     CUDA_DECODE_WINDOW_THREADS = 128,
     CUDA_PAD_THREADS = 256,
@@ -99,6 +101,7 @@ typedef enum fpa_cuda_mechanism {
     FUSED_COORDINATES,
     SPLIT_OUTER,
     FUSED_PACKED,
+    FUSED_ROWS,
     CLUSTER_SCAN,
     DECODE,
     CUDA_MECHANISMS
@@ -134,6 +137,7 @@ typedef struct fpa_cuda_plan {
     const struct fpa_split_outer *split_outer;
     const struct fpa_fused_pass *fused_panel, *fused_coordinates;
     const struct fpa_fused_packed *fused_packed;
+    const struct fpa_fused_rows *fused_rows;
     const struct fpa_cluster_scan *cluster_scan;
     const struct fpa_decode *decode;
     const struct fpa_cuda_backward_plan

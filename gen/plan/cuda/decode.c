@@ -12,6 +12,25 @@ static bool fits(const fpa_plan *plan, const fpa_decode *decode, int rest)
     return decode->blocks * (bytes + 1024) <= plan->target->shared_memory + 1024;
 }
 
+/* A draft's packed rows, values, decays and weights lie behind the ring, with which there is room for the sums of its queries. */
+static void plan_draft(const fpa_cuda_inputs *in, fpa_decode *decode)
+{
+    const fpa_head *head = in->plan->head;
+    const int rows = in->rows->row_count, columns = head->state_dtype == FPA_F32 ? 4 : 8;
+    const int room = CUDA_DECODE_ROOM + decode->stages * 4 * CUDA_DECODE_THREADS;
+    int queries = CUDA_DRAFT_QUERIES;
+    if (room < columns * queries * CUDA_DECODE_THREADS || (decode->cluster == 1 && rows < 7))
+        queries = CUDA_DECODE_QUERIES;
+    const int more = (CUDA_DRAFT_TOKENS + queries) * (rows + 1) + CUDA_DRAFT_TOKENS * round_up(head->dv, 4) +
+                     CUDA_DRAFT_TOKENS * queries;
+    const int bytes = decode->bytes + 4 * more;
+    decode->draft_queries = queries;
+    decode->draft_bytes =
+        !in->plan->written->window && !in->plan->written->lift && bytes <= in->plan->target->shared_memory
+            ? bytes
+            : 0;
+}
+
 /* A thread has 4 columns of a row; each warp keeps its sums of weights. */
 fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
@@ -44,6 +63,7 @@ fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_err
     decode->resident_bytes = joins && whole && !in->plan->written->window ? rest : 0;
     decode->resident_least =
         rest + 4 * (8 * CUDA_DECODE_QUERIES * CUDA_DECODE_THREADS - CUDA_DECODE_ROOM); /* for sums */
+    plan_draft(in, decode);
     return FPA_OK;
 }
 
@@ -56,6 +76,8 @@ void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         g->kernel[CUDA_DECODE_WINDOW] = (struct fpa_cuda_block){CUDA_DECODE_WINDOW_THREADS, 0, 0};
     else
         g->kernel[CUDA_DECODE_RECENT] = block;
+    if (decode->draft_bytes)
+        g->kernel[CUDA_DECODE_DRAFT] = (struct fpa_cuda_block){CUDA_DECODE_THREADS, decode->draft_bytes, 2};
     if (decode->resident_bytes)
         g->kernel[CUDA_DECODE_RESIDENT] =
             (struct fpa_cuda_block){CUDA_DECODE_THREADS, decode->resident_bytes, 0};
@@ -81,4 +103,7 @@ const fpa_field decode_fields[] = {FIELD_CONSTANT("decode_threads", CUDA_DECODE_
                                    FIELD_AS(fpa_decode, "decode_bytes", bytes),
                                    FIELD_AS(fpa_decode, "decode_cluster", cluster),
                                    FIELD_AS(fpa_decode, "decode_resident_bytes", resident_bytes),
+                                   FIELD_CONSTANT("draft_tokens", CUDA_DRAFT_TOKENS),
+                                   FIELD_AS(fpa_decode, "decode_draft_bytes", draft_bytes),
+                                   FIELD_AS(fpa_decode, "draft_queries", draft_queries),
                                    FIELDS_END};

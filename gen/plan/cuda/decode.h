@@ -12,6 +12,8 @@ typedef struct fpa_decode {
     int cluster;        /* blocks of a head, at most, that add their sums up themselves */
     int resident_bytes; /* of decode_resident's beside rows of the state; 0: there is none */
     int resident_least; /* with them, at least */
+    int draft_bytes;    /* of decode_draft's shared memory; 0: there is none */
+    int draft_queries;  /* that one pass of it serves */
 } fpa_decode;
 
 fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);

@@ -5,6 +5,7 @@
 #include "decode.h"
 #include "fused_packed.h"
 #include "fused_pass.h"
+#include "fused_rows.h"
 #include "split_outer.h"
 #include "split_panel.h"
 
@@ -20,6 +21,8 @@ const fpa_mechanism cuda_mechanisms[CUDA_MECHANISMS] = {
                      geometry_split_outer, "outer", split_outer_fields},
     [FUSED_PACKED] = {"fused_packed", ROLE_FUSED, sizeof(fpa_fused_packed), plan_fused_packed,
                       print_fused_packed, geometry_fused_packed, "fused_packed", fused_packed_fields},
+    [FUSED_ROWS] = {"fused_rows", ROLE_FUSED, sizeof(fpa_fused_rows), plan_fused_rows, print_fused_rows,
+                    geometry_fused_rows, "fused_rows", fused_rows_fields},
     [CLUSTER_SCAN] = {"cluster_scan", ROLE_CLUSTER, sizeof(fpa_cluster_scan), plan_cluster_scan,
                       print_cluster_scan, geometry_cluster_scan, "cluster_scan", cluster_scan_fields},
     [DECODE] = {"decode", ROLE_DECODE, sizeof(fpa_decode), plan_decode, NULL, geometry_decode, NULL,

@@ -19,7 +19,8 @@ static void print_mechanisms(FILE *out, const fpa_plan *plan)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
     for (int m = 0; m < CUDA_MECHANISMS; m++) {
-        const bool asked = (m == FUSED_PACKED && plan->target->warpgroups && !cuda->fused_coordinates) ||
+        const bool asked = (m == FUSED_PACKED && plan->target->warpgroups && !cuda->fused_coordinates &&
+                            !cuda->fused_rows) ||
                            (m == CLUSTER_SCAN && cuda->fused_coordinates);
         if (cuda->chosen[m] && cuda_mechanisms[m].print)
             cuda_mechanisms[m].print(out, plan);

@@ -3,6 +3,7 @@
 
 #include "abi/cuda_kernels.h"
 #include "base/dtype.h"
+#include "base/round.h"
 #include "machine/cuda_chunk.h"
 #include "split_outer.h"
 
@@ -62,18 +63,39 @@ static void count_decode_window(const fpa_plan *plan, struct fpa_cuda_kernel_wor
     work->trips = 4;
 }
 
-/* A state is read and written, fp32 or 16 bits; a round of a block is 256 threads' 16 bytes. q, k and v, then rows, then
- * parts of o, and their sums: four trips. Recent tokens are six groups more, of k, v, scores and sums. */
+/* Rounds of loads in which a decoding block multiplies matrices, one after the other: a warp has a row at a time, each
+ * thread a number of a diagonal (templates/cuda/decode_features.cu.in: step_project). */
+static int count_projecting(const fpa_plan *plan)
+{
+    int rounds = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        rounds += matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL
+                      ? 1
+                      : divide_up(matrix->rows, CUDA_DECODE_THREADS / 32);
+    }
+    return rounds;
+}
+
+/* A state is read and written, fp32 or 16 bits; a round of a block is 256 threads' 16 bytes. The kernel before ends; q, k
+ * and v; rows, which a resident block asks for beside them; o: four trips or three, and rounds of matrices between.
+ * Recent tokens are six groups more, of k, v, scores and sums. */
 void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const int state =
         (int)(plan->features * (plan->head->dv + (plan->head->normalize != FPA_NORMALIZE_NONE))) *
         (int)dtype_size(plan->head->state_dtype);
+    const int projecting = count_projecting(plan);
     for (int kernel = CUDA_DECODE; kernel <= CUDA_DECODE_RECENT; kernel++)
         g->work[kernel] =
             (struct fpa_cuda_kernel_work){.copy = {.bytes = kernel == CUDA_DECODE_RECENT ? state : 2 * state,
                                                    .instructions = state / (16 * 32) * 24},
-                                          .trips = kernel == CUDA_DECODE_RECENT ? 24 : 4};
+                                          .trips = projecting + (kernel == CUDA_DECODE_RECENT     ? 24
+                                                                 : kernel == CUDA_DECODE_RESIDENT ? 3
+                                                                                                  : 4)};
+    if (g->kernel[CUDA_DECODE_DRAFT].threads) /* and products of 8 queries with each number */
+        g->work[CUDA_DECODE_DRAFT] = (struct fpa_cuda_kernel_work){
+            .copy = {.bytes = state, .instructions = state / (16 * 32) * 48}, .trips = projecting + 24};
     if (plan->written->window)
         count_decode_window(plan, &g->work[CUDA_DECODE_WINDOW]);
 }

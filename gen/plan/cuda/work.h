@@ -15,6 +15,7 @@ void work_scans(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct fpa_cuda_geometry *geometry);
 void work_split_panel(const fpa_plan *plan, const fpa_split_panel *split, struct fpa_cuda_geometry *geometry);
 void work_fused_panel(const fpa_plan *plan, struct fpa_cuda_geometry *geometry); /* after its split's */
+void work_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 void work_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);

@@ -3,6 +3,7 @@
 #include "abi/cuda_kernels.h"
 #include "cluster_scan.h"
 #include "fused_packed.h"
+#include "fused_rows.h"
 #include "work.h"
 
 static int token_bytes(const fpa_plan *plan, bool queries)
@@ -118,4 +119,55 @@ void work_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     count_packed(plan, true, &g->work[CUDA_FUSED_CHUNK]);
     count_packed(plan, false, &g->totals);
+}
+
+/* Lanes of a warp that share a row of so many words of 16 bytes. */
+static int row_lanes(int words)
+{
+    return words > 16 ? 32 : words > 8 ? 16 : words > 4 ? 8 : 4;
+}
+
+/* Rows of so many operands that begin at any address, 16 tokens: a word is copied by 10 instructions of a warp that has a row or more of them,
+ * and read and stored by 20 more of one that has one of each of 32 rows. */
+static void add_words(int operands, int words, struct fpa_cuda_work *step)
+{
+    step->shared += operands * 4 * words;
+    step->instructions += operands * (5 * row_lanes(words) + 10 * words);
+}
+
+/* Rows as they lie, for 16 tokens and a block of columns. Shared memory: values of keys' products, keys' rows, copies that are
+ * written; copies that queries' products read, queries' rows, both sides of dots, values of scores; panels that come.
+ * Instructions: a copy's numbers are rounded and stored; steps of products; scores, and o, of each query. */
+static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kernel_work *work)
+{
+    const fpa_fused_rows *rows = plan->cuda.fused_rows;
+    const fpa_columns *columns = &plan->cuda.columns;
+    const int tiles = rows->key_groups * rows->key_tiles, units = (rows->width + 15) / 16, all = columns->all;
+    const int slabs = (rows->width + 63) / 64, values = (columns->tiles + 7) / 8, gate = plan->head->gate;
+    const int weighed = rows->weighted ? units : 0;
+    struct fpa_cuda_work step = {.products = 4 * all * tiles,
+                                 .shared = 2 * all * tiles + 16 * tiles + 16 * (slabs + values) + 30 * gate +
+                                           6 * weighed,
+                                 .instructions = 28 * tiles + 60 + 150 * gate + 35 * weighed};
+    if (queries) {
+        step.products += all * units + work_score_products(units, all);
+        step.shared += 2 * all * tiles + all * units / 2 + 4 * units + 8 * units + 2 * all + 16 * slabs;
+        step.instructions += 3 * all * tiles + 10 * units + 145 + 14 * columns->tiles + 140 * gate;
+    }
+    if (plan->head->d % 8)
+        add_words(queries ? 2 : 1, 2 * units, &step);
+    if (plan->head->dv % 8)
+        add_words(1, columns->tiles, &step);
+    work->warpgroups = 1;
+    work->step = (struct fpa_cuda_work){.products = columns->blocks * step.products,
+                                        .shared = columns->blocks * step.shared,
+                                        .instructions = columns->blocks * step.instructions,
+                                        .bytes = token_bytes(plan, queries)};
+    work->trips = 4;
+}
+
+void work_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    count_rows(plan, true, &g->work[CUDA_FUSED_CHUNK]);
+    count_rows(plan, false, &g->totals);
 }

@@ -53,8 +53,8 @@ enum {
     VALUE_TILES = 4,     /* of 8 columns of values in shared memory, zeros behind those there are */
     THREADS = 128,          /* of a block: 4 warps */
     WARPS = 4,
-    OWN_TILES = 2,       /* of 16 tokens a warp */
-    QUERY_TOKENS = 128,  /* a block of backward_queries or backward_keys: its own tokens */
+    OWN_TILES = 1,       /* of 16 tokens a warp */
+    QUERY_TOKENS = 64,  /* a block of backward_queries or backward_keys: its own tokens */
     SUM_BLOCKS = 5,     /* of 8 rows, whose gradients a token has */
     PANEL = 64,          /* tokens of a panel of others */
     PAIRS = 32,          /* of them at a time */
@@ -65,7 +65,7 @@ enum {
     STAGES = 2,             /* tiles of a state on their way */
     /* bytes */
     ELEMENT = 2,            /* of an operand of the products */
-    QUERY_PITCH = 272,      /* a row of the panel of a block's own tokens */
+    QUERY_PITCH = 144,      /* a row of the panel of a block's own tokens */
     KEY_PITCH = 144,        /* a row of a panel of others */
     RAW_PITCH = 80,        /* a token as it lies in memory */
     VALUE_PITCH = 80,      /* a token's values */
@@ -95,6 +95,7 @@ enum {
  *   NAME_decode             the recurrent form: update and query in one pass over the state
  *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_decode_draft       instead of it, of several tokens that the state does not take in, behind some that it does
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *   NAME_state_product      of passes that are gradients: what two walks in opposite directions say of each chunk's end
@@ -125,7 +126,7 @@ enum {
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
 #define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
-#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
+#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent, _draft */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
@@ -144,7 +145,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 27
+#define FPA_CUDA_KERNELS 28
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -205,12 +206,14 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -222,7 +225,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 21
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -321,6 +324,12 @@ struct fpa_cuda_call {
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
+    /* NAME_decode_draft: tokens of which the state takes in the first accepted_counts[b], of `accepted` */
+    const void *accepted_k, *accepted_v;
+    const float *accepted_log_gate;
+    long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
+    const int *accepted_counts;                                                    /* NULL: none */
+    long long accepted;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -348,6 +357,7 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
+    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -380,6 +390,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -521,14 +532,11 @@ __device__ __forceinline__ uint4 get_words(u32 address)
     return a;
 }
 
-__device__ __forceinline__ float get_float(u32 address)
+/* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
+__device__ __forceinline__ void store_words(void *to, uint4 a)
 {
-    return __uint_as_float(get_word(address));
-}
-
-__device__ __forceinline__ void put_float(u32 address, float a)
-{
-    put_word(address, __float_as_uint(a));
+    asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" : : "l"(to), "r"(a.x), "r"(a.y), "r"(a.z),
+                 "r"(a.w) : "memory");
 }
 
 __device__ __forceinline__ float2 get_floats(u32 address)
@@ -548,7 +556,14 @@ __device__ __forceinline__ void put_element(u32 address, element a)
     asm volatile("st.shared.u16 [%0], %1;" : : "r"(address), "h"(a) : "memory");
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+__device__ __forceinline__ element get_element(u32 address)
+{
+    u16 a;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(a) : "r"(address) : "memory");
+    return a;
+}
+
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -576,7 +591,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    19, /* version */
+    21, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -591,20 +606,21 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* decode */
         { 0, 0, 0 }, /* decode_resident */
         { 0, 0, 0 }, /* decode_recent */
+        { 0, 0, 0 }, /* decode_draft */
         { 0, 0, 0 }, /* decode_window */
         { 0, 0, 0 }, /* split_reduction */
         { 0, 0, 0 }, /* state_product */
         { 0, 0, 0 }, /* backward_outputs */
-        { 128, 20512, 2 }, /* backward_state */
+        { 128, 20608, 2 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
-        { 128, 62016, 2 }, /* backward_queries */
-        { 128, 62016, 2 }, /* backward_keys */
+        { 128, 32768, 2 }, /* backward_queries */
+        { 128, 32768, 2 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
-        { 128, 0, 0 }, /* backward_gather */
-        { 128, 0, 0 }, /* backward_scatter */
-        { 128, 0, 0 }, /* backward_pass_gates */
+        { 0, 0, 0 }, /* backward_gather */
+        { 0, 0, 0 }, /* backward_scatter */
+        { 0, 0, 0 }, /* backward_pass_gates */
     },
     64, /* features */
     32, /* columns */
@@ -632,25 +648,27 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* pack_tokens */
     1, /* chunk_state_slices */
     0, /* small_state_slices */
-    128, /* query_tokens */
+    64, /* query_tokens */
     0, /* persistent */
     0, /* segment_scan_elements */
     0, /* fused_totals */
     0, /* fused_total */
     0, /* fused_vector */
     0, /* fused_value */
+    0, /* fused_unpadded */
     0, /* decode_features */
     0, /* decode_cluster */
     0, /* decode_resident_least */
     0, /* decode_resident_row */
     0, /* decode_resident_most */
-    128, /* backward_tokens */
+    64, /* backward_tokens */
+    1, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
-    64, /* pass_width */
-    32, /* pass_values */
-    32, /* pass_input */
+    0, /* pass_width */
+    0, /* pass_values */
+    0, /* pass_input */
     32, /* pass_d */
     32, /* pass_dv */
     { /* work: step, copy, keys, warpgroups, trips */
@@ -667,6 +685,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_draft */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
@@ -911,12 +930,6 @@ struct query_head {
     i64 b, query_head, head;
 };
 
-/* The kernel as a polynomial of its dot products. */
-__device__ __forceinline__ float kernel_of(float d0)
-{
-    return d0;
-}
-
 /* ---- gates ---- */
 
 /* What the state at `early` keeps until `late`: sums of log-gates, in two parts each. */
@@ -994,131 +1007,6 @@ __device__ __forceinline__ void fetch_raw(u32 raw, const element *x, i64 stride,
     fetch_rows<tokens, 4, RAW_PITCH>(raw, x, stride, first, limit, D_IN, aligned);
 }
 
-/* The rows that nobody fills stay zero. */
-__device__ __forceinline__ void clear_panel(u32 panel, int bytes)
-{
-    for (int i = threadIdx.x * 4; i < bytes; i += THREADS * 4)
-        put_word(panel + i, 0);
-}
-
-/* panel[row][token] of keys: of count tokens, ones behind which are zero, from raw[token][]. Ends with all rows
- * written. */
-__device__ __forceinline__ void pack_keys(u32 panel, u32 raw, int count)
-{
-    for (int i = threadIdx.x; i < 128; i += THREADS) {
-        /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
-        const int pair = (i >> 3) % 8 * 4 + (i >> 1 & 3), part = i / 64 * 2 + (i & 1);
-        const bool later = part & 1;
-        const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
-        const uint4 b = get_words(raw + (2 * pair + 1) * RAW_PITCH + part * 16);
-        const u32 even[4] = {later ? a.z : a.x, later ? a.w : a.y, later ? a.x : a.z, later ? a.y : a.w};
-        const u32 odd[4] = {later ? b.z : b.x, later ? b.w : b.y, later ? b.x : b.z, later ? b.y : b.w};
-        const u32 column = panel + part * 8 * KEY_PITCH + pair * 4;
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const u32 to = column + (later ? (j ^ 2) * 2 : j * 2) * KEY_PITCH;
-            u32 low = __byte_perm(even[j], odd[j], 0x5410), high = __byte_perm(even[j], odd[j], 0x7632);
-            put_word(to, low);
-            put_word(to + KEY_PITCH, high);
-        }
-    }
-    for (int i = threadIdx.x; i < 64; i += THREADS) {
-        const u32 column = panel + i * ELEMENT;
-        put_element(column + ONES_ROW * KEY_PITCH, from_float(i < count ? 1.0f : 0.0f));
-    }
-    __syncthreads();
-}
-
-/* panel[row][token] of keys: of count tokens, ones behind which are zero, from raw[token][]. Ends with all rows
- * written. */
-__device__ __forceinline__ void pack_own_keys(u32 panel, u32 raw, int count)
-{
-    for (int i = threadIdx.x; i < 256; i += THREADS) {
-        /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
-        const int pair = (i >> 3) % 16 * 4 + (i >> 1 & 3), part = i / 128 * 2 + (i & 1);
-        const bool later = part & 1;
-        const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
-        const uint4 b = get_words(raw + (2 * pair + 1) * RAW_PITCH + part * 16);
-        const u32 even[4] = {later ? a.z : a.x, later ? a.w : a.y, later ? a.x : a.z, later ? a.y : a.w};
-        const u32 odd[4] = {later ? b.z : b.x, later ? b.w : b.y, later ? b.x : b.z, later ? b.y : b.w};
-        const u32 column = panel + part * 8 * QUERY_PITCH + pair * 4;
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const u32 to = column + (later ? (j ^ 2) * 2 : j * 2) * QUERY_PITCH;
-            u32 low = __byte_perm(even[j], odd[j], 0x5410), high = __byte_perm(even[j], odd[j], 0x7632);
-            put_word(to, low);
-            put_word(to + QUERY_PITCH, high);
-        }
-    }
-    for (int i = threadIdx.x; i < 128; i += THREADS) {
-        const u32 column = panel + i * ELEMENT;
-        put_element(column + ONES_ROW * QUERY_PITCH, from_float(i < count ? 1.0f : 0.0f));
-    }
-    __syncthreads();
-}
-
-/* panel[row][token] of queries, scaled, from raw[token][]. Ends with all rows written. */
-__device__ __forceinline__ void pack_own_queries(u32 panel, u32 raw, int count)
-{
-    for (int i = threadIdx.x; i < 256; i += THREADS) {
-        /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
-        const int pair = (i >> 3) % 16 * 4 + (i >> 1 & 3), part = i / 128 * 2 + (i & 1);
-        const bool later = part & 1;
-        const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
-        const uint4 b = get_words(raw + (2 * pair + 1) * RAW_PITCH + part * 16);
-        const u32 even[4] = {later ? a.z : a.x, later ? a.w : a.y, later ? a.x : a.z, later ? a.y : a.w};
-        const u32 odd[4] = {later ? b.z : b.x, later ? b.w : b.y, later ? b.x : b.z, later ? b.y : b.w};
-        const u32 column = panel + part * 8 * QUERY_PITCH + pair * 4;
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const u32 to = column + (later ? (j ^ 2) * 2 : j * 2) * QUERY_PITCH;
-            u32 low = __byte_perm(even[j], odd[j], 0x5410), high = __byte_perm(even[j], odd[j], 0x7632);
-            low = pair_of(low_of(low) * 0.176776695f, high_of(low) * 0.176776695f);
-            high = pair_of(low_of(high) * 0.176776695f, high_of(high) * 0.176776695f);
-            put_word(to, low);
-            put_word(to + QUERY_PITCH, high);
-        }
-    }
-    for (int i = threadIdx.x; i < 128; i += THREADS) {
-        const u32 column = panel + i * ELEMENT;
-        put_element(column + ONES_ROW * QUERY_PITCH, from_float(i < count ? 1.0f : 0.0f));
-    }
-    __syncthreads();
-}
-
-/* panel[row][token] of queries, scaled, from raw[token][]. Ends with all rows written. */
-__device__ __forceinline__ void pack_other_queries(u32 panel, u32 raw, int count)
-{
-    for (int i = threadIdx.x; i < 128; i += THREADS) {
-        /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
-        const int pair = (i >> 3) % 8 * 4 + (i >> 1 & 3), part = i / 64 * 2 + (i & 1);
-        const bool later = part & 1;
-        const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
-        const uint4 b = get_words(raw + (2 * pair + 1) * RAW_PITCH + part * 16);
-        const u32 even[4] = {later ? a.z : a.x, later ? a.w : a.y, later ? a.x : a.z, later ? a.y : a.w};
-        const u32 odd[4] = {later ? b.z : b.x, later ? b.w : b.y, later ? b.x : b.z, later ? b.y : b.w};
-        const u32 column = panel + part * 8 * KEY_PITCH + pair * 4;
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const u32 to = column + (later ? (j ^ 2) * 2 : j * 2) * KEY_PITCH;
-            u32 low = __byte_perm(even[j], odd[j], 0x5410), high = __byte_perm(even[j], odd[j], 0x7632);
-            low = pair_of(low_of(low) * 0.176776695f, high_of(low) * 0.176776695f);
-            high = pair_of(low_of(high) * 0.176776695f, high_of(high) * 0.176776695f);
-            put_word(to, low);
-            put_word(to + KEY_PITCH, high);
-        }
-    }
-    for (int i = threadIdx.x; i < 64; i += THREADS) {
-        const u32 column = panel + i * ELEMENT;
-        put_element(column + ONES_ROW * KEY_PITCH, from_float(i < count ? 1.0f : 0.0f));
-    }
-    __syncthreads();
-}
-
 /* ---- features ---- */
 
 /* b[tile][2]: 16 rows of values or of a tile of the state, all columns. */
@@ -1133,7 +1021,8 @@ template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u
 }
 
 /* c[unit][tile] += phi(k)' v of one panel, for the units of this warp; row[l][u] is where from keys on the
- * lane's row of factor l is. A fragment has features for rows and tokens for columns. */
+ * lane's row of factor l is, here: the lane's token at the unit's coordinates. A fragment has features for rows and
+ * tokens for columns. */
 __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, const u32 (*row)[WARP_UNITS], u32 values,
                                           u32 decay)
 {
@@ -1146,7 +1035,9 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
         u32 factor0[4];
 #pragma unroll
         for (int u = 0; u < WARP_UNITS; u++) {
-            load_matrices(factor0, keys + row[0][u] + k * 32);
+            if ((threadIdx.x >> 5) * WARP_UNITS + u >= UNITS)
+                break; /* features behind the last one stay zero */
+            load_transposed(factor0, keys + row[0][u] + k * 16 * RAW_PITCH);
             u32 a[4];
 #pragma unroll
             for (int i = 0; i < 4; i++) {
@@ -1158,6 +1049,12 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
                 multiply(c[u][n], a, b[n][0], b[n][1]);
         }
     }
+}
+
+/* Where from keys on the lane's part of a unit's coordinates is: see add_panel. */
+__device__ __forceinline__ u32 coordinates_row(int unit)
+{
+    return ((threadIdx.x & 7) + matrix_half() * 8) * RAW_PITCH + unit * 32 + (threadIdx.x >> 3 & 1) * 16;
 }
 
 /* ---- products: c[16][8] += a[16][16] b[16][8] ----
@@ -1173,12 +1070,6 @@ struct right {
     u32 word[2];
 };
 
-__device__ __forceinline__ float number_of(const left &a, int s, int i)
-{
-    const u32 word = a.word[s * 2 + (i >> 1)];
-    return i & 1 ? high_of(word) : low_of(word);
-}
-
 __device__ __forceinline__ left times(const left &a, const left &b)
 {
     return {{times(a.word[0], b.word[0]), times(a.word[1], b.word[1]), times(a.word[2], b.word[2]),
@@ -1192,19 +1083,9 @@ __device__ __forceinline__ left left_of(const float (*c)[4])
              pair_of(c[1][2], c[1][3])}};
 }
 
-__device__ __forceinline__ left copied(const left &a)
-{
-    return a;
-}
-
 __device__ __forceinline__ void product(float *c, const left &a, const right &b)
 {
     multiply(c, a.word, b.word[0], b.word[1]);
-}
-
-__device__ __forceinline__ void copied_product(float *c, const left &a, const right &b)
-{
-    multiply_bf16(c, a.word, b.word[0], b.word[1]);
 }
 
 /* a[token][i] = panel[row(i)][token]; panel: address of the first token. */
@@ -1309,13 +1190,6 @@ __device__ __forceinline__ void fetch_side(u32 raw, u32 values, const side &a, i
                                                                     a.values_aligned);
 }
 
-/* Values that have come become those of the sums; other threads see them behind a barrier. */
-template <int tokens>
-__device__ __forceinline__ void finish_values(u32 values, const side &a, bool keys, int first, int limit)
-{
-    (void)values, (void)a, (void)keys, (void)first, (void)limit;
-}
-
 /* gates[i]: sums of log-gates of tokens first.., of those before limit. */
 template <int tokens> __device__ __forceinline__ void fetch_gates(u32 gates, const float2 *sums, int first, int limit)
 {
@@ -1411,6 +1285,22 @@ __device__ __forceinline__ void go_on(walk &at, const struct fpa_cuda_call &call
     begin_chunk(at, call);
 }
 
+/* What tokens of a panel are multiplied by: what is left of a key at the chunk's end; back, of the chunk's begin at a
+ * query, the scale. */
+__device__ __forceinline__ void finish_tokens(u32 factors, u32 values, const side &a, const walk &at, bool back,
+                                              const float2 *sums)
+{
+    const int token = at.first + threadIdx.x;
+    if (threadIdx.x >= PANEL)
+        return;
+    const bool there = token < at.end;
+    float factor = back ? 0.176776695f : 1.0f;
+    (void)values, (void)a, (void)there;
+    const float2 own = sums[there ? token : at.end - 1];
+    factor *= back ? power_of_two(own.x + own.y) : gate_between(sums[at.end - 1], own);
+    put_element(factors + threadIdx.x * ELEMENT, from_float(factor));
+}
+
 /* Sums of the tokens before times the gates of the chunk. */
 __device__ __forceinline__ void fade_chunk(float (*c)[ALL_TILES][4], float2 last)
 {
@@ -1422,16 +1312,6 @@ __device__ __forceinline__ void fade_chunk(float (*c)[ALL_TILES][4], float2 last
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 c[u][n][i] *= factor;
-}
-
-/* What is left of a key at the chunk's end; back: of the chunk's begin at a query. */
-__device__ __forceinline__ void fade_tokens(u32 decay, const float2 *sums, const walk &at, int last, bool back)
-{
-    if (threadIdx.x >= PANEL)
-        return;
-    const float2 own = sums[at.first + threadIdx.x < at.end ? at.first + threadIdx.x : at.end - 1];
-    put_element(decay + threadIdx.x * ELEMENT,
-                from_float(back ? power_of_two(own.x + own.y) : gate_between(sums[last], own)));
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
@@ -1448,10 +1328,10 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     const int unit = (slice * WARPS + (threadIdx.x >> 5)) * WARP_UNITS;
     const int group = (int)(call.query_heads / call.heads), members = walks_back ? group : 1;
     const int chunks = (int)call.chunks, step = walks_back ? -1 : 1;
-    const u32 shared = shared_address(), keys = shared, raw = shared + 4896, values = shared + 10016;
+    const u32 shared = shared_address(), raw = shared, values = shared + 10240;
     copy_element *copies = (copy_element *)(walks_back ? back.reversed : back.states) + (i64)place * (chunks + 1)
         * FEATURES16 * COLUMNS;
-    const u32 decay = shared + 20256;
+    const u32 decay = shared + 20480;
     const float2 *sums = gate_sums_of(call, own.b, (int)own.b, own.head);
 
     float c[WARP_UNITS][ALL_TILES][4] = {};
@@ -1467,8 +1347,7 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     for (int l = 0; l < FACTORS; l++)
 #pragma unroll
         for (int u = 0; u < WARP_UNITS; u++)
-            row[l][u] = feature_rows[l][(unit + u) * 16 + matrix_row()] * KEY_PITCH + matrix_half() * 16;
-    clear_panel(keys, ROWS * KEY_PITCH);
+            row[l][u] = coordinates_row(unit + u);
 
     /* The next panel's tokens are on their way while one is added up. */
     const int first_step = segment * (int)back.segment_chunks, steps_left = chunks - first_step;
@@ -1482,7 +1361,7 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     const auto fetch = [&](const walk &w, int stage) {
         const side from = walks_back ? queries_side(call, back, own.b, own.head * group + w.member)
             : keys_side(call, own.b, own.head);
-        fetch_side<PANEL>(raw, values + stage * PANEL * VALUE_PITCH, from, w.first, w.end);
+        fetch_side<PANEL>(raw + stage * PANEL * RAW_PITCH, values + stage * PANEL * VALUE_PITCH, from, w.first, w.end);
     };
     if (steps > 0)
         fetch(at, 0);
@@ -1499,18 +1378,14 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
         }
         copy_wait<0>();
         __syncthreads();
-        fade_tokens(decay, sums, at, at.end - 1, walks_back);
-        finish_values<PANEL>(values + stage * PANEL * VALUE_PITCH,
-                             walks_back ? queries_side(call, back, own.b, own.head * group + at.member)
-                             : keys_side(call, own.b, own.head), !walks_back, at.first, at.end);
-        if (walks_back)
-            pack_other_queries(keys, raw, at.end - at.first);
-        else
-            pack_keys(keys, raw, at.end - at.first);
         if (is_walked(next.chunk))
             fetch(next, stage ^ 1);
         copy_commit();
-        add_panel(c, keys, row, panel_values, decay);
+        finish_tokens(decay, values + stage * PANEL * VALUE_PITCH,
+                      walks_back ? queries_side(call, back, own.b, own.head * group + at.member)
+                      : keys_side(call, own.b, own.head), at, walks_back, sums);
+        __syncthreads();
+        add_panel(c, raw + stage * PANEL * RAW_PITCH, row, panel_values, decay);
         at = next;
     }
     copy_wait<0>();
@@ -1581,691 +1456,405 @@ gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call 
 }
 #endif
 
-/* ---- gradients of packed rows ----
+/* ---- queries, and keys: a block takes QUERY_TOKENS of a head ----
  *
- * A warp adds up those of its tokens in shared memory, as sums of products lie in its lanes: each lane reads and writes
- * its own. Those of 16 tokens are blocks of 8 rows; behind them are those of dots whose rows are no whole blocks. */
+ * Features are coordinates. With P_ij what is left of key j at query i times d_o'_i.v'_j,
+ *   d_q = scale (d_o' S + sum over keys P k), d_k = R v' + scale sum over queries P q, d_v = R' k + scale sum (k.q) d_o
+ *   / n.
+ * A warp has 16 of the block's tokens, as sums in registers. */
 
-/* Address of the lane's sums of a block of rows, of tile m of the warp's tokens. */
-__device__ __forceinline__ u32 sums_address(u32 sums, int m, int block)
+enum {
+    STEPS = D_IN / 16,     /* of a product over coordinates, */
+    VALUE_STEPS = DV / 16 /* and over values */
+};
+
+/* A block's own tokens in shared memory, or a panel of others. gates: sums of log-gates. */
+struct tokens {
+    u32 rows, values, gates, outputs;
+    int first, limit;
+};
+
+/* What a lane knows of its warp's tokens, rows g and g + 8. */
+struct own_lane {
+    u32 rows, values; /* of the warp */
+    int first;
+    float2 gate[2];
+};
+
+__device__ __forceinline__ own_lane lane_of(const tokens &own)
 {
-    return sums + ((((threadIdx.x >> 5) * OWN_TILES + m) * SUM_BLOCKS + block) * 32 + (threadIdx.x & 31)) * 16;
+    const int token = (threadIdx.x >> 5) * 16;
+    own_lane a = {own.rows + token * RAW_PITCH, own.values + token * VALUE_PITCH, own.first + token};
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int row = token + i * 8 + lane_row();
+        a.gate[i] = get_floats(own.gates + row * 8);
+    }
+    return a;
 }
 
-/* And of one number, by its token in the block and its row. */
-__device__ __forceinline__ u32 sum_address(u32 sums, int token, int row)
+/* What tokens have beside their rows and values, of those before limit. */
+template <int count> __device__ __forceinline__ void put_numbers(const tokens &a, const float2 *sums)
 {
-    const int lane = token % 8 * 4 + row % 8 / 2;
-    return sums + ((token / 16 * SUM_BLOCKS + row / 8) * 32 + lane) * 16 + (token / 8 % 2 * 2 + row % 2) * 4;
+    for (int i = threadIdx.x; i < count; i += THREADS) {
+        const int token = a.first + i < a.limit ? a.first + i : a.limit - 1;
+        put_floats(a.gates + i * 8, sums[token]);
+    }
 }
 
-__device__ __forceinline__ void get_sums(float *c, u32 address)
+/* c[2 p], c[2 p + 1] += dots of 16 own tokens and those of others from number 16 p on. */
+template <int steps, int pitch> __device__ __forceinline__ void add_dots(float (*c)[4], u32 own, u32 others)
 {
-    const uint4 a = get_words(address);
-    c[0] = __uint_as_float(a.x), c[1] = __uint_as_float(a.y), c[2] = __uint_as_float(a.z), c[3] = __uint_as_float(a.w);
+#pragma unroll
+    for (int e = 0; e < steps; e++) {
+        const left a = left_across(own + e * 32, pitch);
+#pragma unroll
+        for (int p = 0; p < PAIRS / 16; p++) {
+            right b[2];
+            right_across(b, others + p * 16 * pitch + e * 32, pitch, consecutive());
+            product(c[2 * p], a, b[0]);
+            product(c[2 * p + 1], a, b[1]);
+        }
+    }
 }
 
-__device__ __forceinline__ void put_sums(u32 address, const float *c)
+/* c += a times 16 rows of 16 steps numbers each. */
+template <int steps, int pitch> __device__ __forceinline__ void add_rows(float (*c)[4], const left &a, u32 rows)
 {
-    u32 a[4] = {__float_as_uint(c[0]), __float_as_uint(c[1]), __float_as_uint(c[2]), __float_as_uint(c[3])};
-    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" : : "r"(address), "r"(a[0]), "r"(a[1]), "r"(a[2]),
-                 "r"(a[3]) : "memory");
+#pragma unroll
+    for (int n = 0; n < steps; n++) {
+        right b[2];
+        right_down(b, rows + n * 32, pitch, consecutive());
+        product(c[2 * n], a, b[0]);
+        product(c[2 * n + 1], a, b[1]);
+    }
 }
 
 /* ---- from a state ---- */
 
-/* A block's own tokens in shared memory, and what it adds up of them. */
-struct own_tokens {
-    u32 rows, values, sums;
-    int first, limit; /* of the block; token behind the last one there is */
-};
-
-/* Rows of factor l of a unit's features. */
-struct feature_row {
-    const u16 *row;
-    __device__ __forceinline__ int operator()(int i) const
-    {
-        return row[i];
-    }
-};
-
-__device__ __forceinline__ u32 own_rows(const own_tokens &own, int m)
-{
-    return own.rows + ((threadIdx.x >> 5) * OWN_TILES + m) * 16 * ELEMENT;
-}
-
-__device__ __forceinline__ u32 own_values(const own_tokens &own, int m)
-{
-    return own.values + ((threadIdx.x >> 5) * OWN_TILES + m) * 16 * VALUE_PITCH;
-}
-
-/* What tables say of a unit, fetched before its products. */
-struct unit_tables {
-};
-
-template <bool keys> __device__ __forceinline__ unit_tables tables_of(int unit)
-{
-    unit_tables a;
-    return a;
-}
-
-/* The product of a unit's factors but one. */
-__device__ __forceinline__ float other_factors(const left *factor, int l, int s, int i)
-{
-    float product = 1.0f;
-#pragma unroll
-    for (int other = 0; other < FACTORS; other++)
-        product *= other == l ? 1.0f : number_of(factor[other], s, i);
-    return product;
-}
-
-/* Gradients d of a unit's features, of the warp's tokens: features are rows. */
-__device__ __forceinline__ void contract(const float (*d)[2][4], int unit, u32 sums)
-{
-    if (unit >= UNITS) /* behind the last one of a tile */
-        return;
-#pragma unroll
-    for (int m = 0; m < OWN_TILES; m++)
-#pragma unroll
-        for (int s = 0; s < 2; s++)
-            put_sums(sums_address(sums, m, unit * 2 + s), d[m][s]);
-}
-
-/* Totals of tokens, of which gates' gradients are differences: those of float32 have more of it than its 24 bits. */
-typedef float total_type;
-
-/* total[m][row]: features times their gradients. */
-__device__ __forceinline__ void add_total(total_type (*total)[2], const float (*d)[2][4], const left (*factor)[FACTORS])
+/* Row g, or g + 8, of a warp's sums. */
+template <int tiles> __device__ __forceinline__ void scale_row(float (*c)[4], int row, float factor)
 {
 #pragma unroll
-    for (int m = 0; m < OWN_TILES; m++) {
-        total_type sum[2] = {};
-#pragma unroll
-        for (int s = 0; s < 2; s++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                sum[i >> 1] += (total_type)d[m][s][i] * other_factors(factor[m], -1, s, i);
-        total[m][0] += sum[0], total[m][1] += sum[1];
-    }
+    for (int n = 0; n < tiles; n++)
+        c[n][2 * row] *= factor, c[n][2 * row + 1] *= factor;
 }
 
-/* The features of a unit, of 16 tokens, beside a copy of a state. */
-__device__ __forceinline__ left features_of(const left *factor)
+__device__ __forceinline__ void fetch_copy(u32 tile, const copy_element *s)
 {
-    left a = factor[0];
-#pragma unroll
-    for (int l = 1; l < FACTORS; l++)
-        a = times(a, factor[l]);
-    return copied(a);
+    enum { PARTS = COLUMNS / 8 };
+    for (int i = threadIdx.x; i < FEATURES * PARTS; i += THREADS)
+        copy_async(tile + i / PARTS * TILE_PITCH + i % PARTS * 16, s + (i64)i * 8, 16);
 }
 
-/* What a block adds up beside gradients of rows. */
-struct own_sums {
-    float values[OWN_TILES][ALL_TILES][4]; /* of keys: gradients of the block's columns of values */
-    total_type total[OWN_TILES][2];        /* scores, or features, times their gradients: of rows g and g + 8 */
-};
-
-/* What values get from one unit: gradients of a block's columns. */
-__device__ __forceinline__ void read_values(own_sums &c, const left (*factor)[FACTORS], u32 tile, int block)
-{
-    left a[OWN_TILES];
-#pragma unroll
-    for (int m = 0; m < OWN_TILES; m++)
-        a[m] = features_of(factor[m]);
-#pragma unroll
-    for (int n = 0; n < ALL_TILES; n += 2) {
-        right b[2];
-        right_down(b, tile + (block * ALL_TILES + n) * 8 * ELEMENT, TILE_PITCH, consecutive());
-#pragma unroll
-        for (int m = 0; m < OWN_TILES; m++) {
-            copied_product(c.values[m][n], a[m], b[0]);
-            if (n + 1 < ALL_TILES)
-                copied_product(c.values[m][n + 1 < ALL_TILES ? n + 1 : n], a[m], b[1]);
-        }
-    }
-}
-
-/* The block's own values, as all units multiply with them. */
-struct own_operands {
-    left values[OWN_TILES][VALUE_TILES / 2];
-};
-
-/* One unit: tile is its rows of the state. */
+/* What the warp's tokens get from the copy of a state: rows, and of keys values. last: the sum of gates of the
+ * chunk. */
 template <bool keys>
-__device__ __forceinline__ void read_unit(own_sums &c, const own_tokens &own, const own_operands &operands, u32 tile,
-                                          int unit, int block)
+__device__ __forceinline__ void read_copy(float (*rows)[4], float (*values)[4], const own_lane &own, u32 tile,
+                                          float2 last)
 {
-    left factor[OWN_TILES][FACTORS];
 #pragma unroll
-    for (int m = 0; m < OWN_TILES; m++)
+    for (int e = 0; e < VALUE_STEPS; e++) {
+        const left a = left_across(own.values + e * 32, VALUE_PITCH);
 #pragma unroll
-        for (int l = 0; l < FACTORS; l++)
-            factor[m][l] = left_down(own_rows(own, m), QUERY_PITCH, feature_row{&feature_rows[l][unit * 16]});
-    if (block == 0) {
-        float d[OWN_TILES][2][4] = {};
-#pragma unroll
-        for (int e = 0; e < VALUE_TILES / 2; e++) {
+        for (int f = 0; f < STEPS; f++) {
             right b[2];
-            right_across(b, tile + e * 16 * ELEMENT, TILE_PITCH, consecutive());
-#pragma unroll
-            for (int m = 0; m < OWN_TILES; m++) {
-                const left a = operands.values[m][e];
-                copied_product(d[m][0], a, b[0]);
-                copied_product(d[m][1], a, b[1]);
-            }
+            right_across(b, tile + f * 16 * TILE_PITCH + e * 32, TILE_PITCH, consecutive());
+            product(rows[2 * f], a, b[0]);
+            product(rows[2 * f + 1], a, b[1]);
         }
-        contract(d, unit, own.sums);
-        add_total(c.total, d, factor);
     }
     if (keys)
-        read_values(c, factor, tile, block);
-}
-
-__device__ __forceinline__ void fetch_tile(u32 tile, const copy_element *s, int group)
-{
-    enum { NUMBERS = 16 / ELEMENT, PARTS = COLUMNS / NUMBERS };
-    for (int i = threadIdx.x; i < GROUP * 16 * PARTS; i += THREADS) {
-        const int feature = i / PARTS, part = i % PARTS;
-        copy_async(tile + feature * TILE_PITCH + part * 16, s + (i64)(group * GROUP * 16 + feature) * COLUMNS
-                   + part * NUMBERS, 16);
+#pragma unroll
+        for (int f = 0; f < STEPS; f++)
+            add_rows<VALUE_STEPS, TILE_PITCH>(values, left_across(own.rows + f * 32, RAW_PITCH),
+                                              tile + f * 16 * TILE_PITCH);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float factor = keys ? gate_between(last, own.gate[i]) : power_of_two(own.gate[i].x + own.gate[i].y);
+        scale_row<2 * STEPS>(rows, i, factor);
+        if (keys)
+            scale_row<2 * VALUE_STEPS>(values, i, factor);
     }
-}
-
-/* What the block's tokens get from the state s: tiles of it pass through a ring, STAGES - 1 of them on their way. */
-template <bool keys>
-__device__ __forceinline__ void read_state(own_sums &c, const own_tokens &own, const copy_element *s, u32 tiles,
-                                           int block)
-{
-    enum { TILE = GROUP * 16 * TILE_PITCH };
-    own_operands operands;
+    if (keys) /* sums of queries are scaled, pairs are not yet */
 #pragma unroll
-    for (int m = 0; m < OWN_TILES; m++)
-#pragma unroll
-        for (int e = 0; e < VALUE_TILES / 2; e++)
-            operands.values[m][e] = copied(left_across(own_values(own, m) + e * 16 * ELEMENT, VALUE_PITCH));
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (i < GROUPS)
-            fetch_tile(tiles + i * TILE, s, i);
-        copy_commit();
-    }
-    for (int group = 0; group < GROUPS; group++) {
-        copy_wait<STAGES - 2>();
-        __syncthreads();
-        if (group + STAGES - 1 < GROUPS)
-            fetch_tile(tiles + (group + STAGES - 1) % STAGES * TILE, s, group + STAGES - 1);
-        copy_commit();
-#pragma unroll 1
-        for (int u = 0; u < GROUP; u++)
-            read_unit<keys>(c, own, operands, tiles + group % STAGES * TILE + u * 16 * TILE_PITCH, group * GROUP + u,
-                            block);
-    }
-    copy_wait<0>();
-    __syncthreads();
-}
-
-/* What came from another chunk decays on its way. */
-template <bool keys>
-__device__ __forceinline__ void fade_own(own_sums &c, const own_tokens &own, u32 gates, float2 last)
-{
-#pragma unroll
-    for (int m = 0; m < OWN_TILES; m++) {
-        float factor[2];
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const float2 sum = get_floats(gates + (((threadIdx.x >> 5) * OWN_TILES + m) * 16 + i * 8 + lane_row()) * 8);
-            factor[i] = keys ? gate_between(last, sum) : power_of_two(sum.x + sum.y);
-            c.total[m][i] *= factor[i];
-        }
-        for (int block = 0; block < SUM_BLOCKS; block++) {
-            float a[4];
-            get_sums(a, sums_address(own.sums, m, block));
-            a[0] *= factor[0], a[1] *= factor[0], a[2] *= factor[1], a[3] *= factor[1];
-            put_sums(sums_address(own.sums, m, block), a);
-        }
-#pragma unroll
-        for (int n = 0; keys && n < ALL_TILES; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                c.values[m][n][i] *= factor[i >> 1];
-    }
+        for (int i = 0; i < 2; i++)
+            scale_row<2 * STEPS>(rows, i, 5.65685425f);
 }
 
 /* ---- from tokens of the same chunk ---- */
 
-/* How the kernel changes with dot 0: of p s^(p-1), never a quotient by s. */
-__device__ __forceinline__ float slope_0(float d0)
-{
-    (void)d0;
-    return 1.0f;
-}
-
-/* Tokens of the other side in shared memory. */
-struct other_tokens {
-    u32 rows, values;
-    int first, limit;
-    u32 gates, own_gates;
-    u32 factors; /* of others, see fetch_panel_gates */
-};
-
-/* Rows of a dot: 16 of its steps. */
-struct listed_row {
-    const u16 *row;
-    __device__ __forceinline__ int operator()(int i) const
-    {
-        return row[i];
-    }
-};
-
-/* d[other tile] += the dot of own tokens and PAIRS others, over rows list[..]. */
-template <int steps> __device__ __forceinline__ void add_dot(float (*d)[4], u32 own, u32 others, const u16 *list)
-{
-#pragma unroll
-    for (int step = 0; step < steps; step++) {
-        const listed_row row = {list + step * 16};
-        const left a = left_down(own, QUERY_PITCH, row);
-#pragma unroll
-        for (int p = 0; p < PAIRS / 16; p++) {
-            right b[2];
-            right_down(b, others + p * 16 * ELEMENT, KEY_PITCH, row);
-            product(d[2 * p], a, b[0]);
-            product(d[2 * p + 1], a, b[1]);
-        }
-    }
-}
-
-/* Gradients g of a dot of own tokens and PAIRS others go to the own tokens' rows, so many blocks of 8. sums: of the
- * lane, of the first rows. */
-template <int blocks> __device__ __forceinline__ void add_slopes(const left *g, u32 others, const u16 *list, u32 sums)
-{
-#pragma unroll 1
-    for (int block = 0; block < blocks; block += 2, sums += 2 * 512) {
-        const bool both = block + 1 < blocks;
-        const listed_row row = {list + block * 8};
-        float c[2][4] = {};
-        get_sums(c[0], sums);
-        if (both)
-            get_sums(c[1], sums + 512);
-#pragma unroll
-        for (int p = 0; p < PAIRS / 16; p++) {
-            right b[2];
-            right_across(b, others + p * 16 * ELEMENT, KEY_PITCH, row);
-            product(c[0], g[p], b[0]);
-            product(c[1], g[p], b[1]);
-        }
-        put_sums(sums, c[0]);
-        if (both)
-            put_sums(sums + 512, c[1]);
-    }
-}
-
-/* g[other tile]: the gradients of scores, d_o'.v', of own tokens and PAIRS others. */
-__device__ __forceinline__ void score_gradients(float (*g)[4], u32 own, u32 others)
-{
-#pragma unroll
-    for (int e = 0; e < VALUE_TILES / 2; e++) {
-        const left a = left_across(own + e * 16 * ELEMENT, VALUE_PITCH);
-#pragma unroll
-        for (int p = 0; p < PAIRS / 16; p++) {
-            right b[2];
-            right_across(b, others + p * 16 * VALUE_PITCH + e * 16 * ELEMENT, VALUE_PITCH, consecutive());
-            product(g[2 * p], a, b[0]);
-            product(g[2 * p + 1], a, b[1]);
-        }
-    }
-}
-
-/* Sums of log-gates of a panel, and what is left of its keys at its last one, or of its first query's past at each
- * query: one factor of what is left of a key at a query elsewhere. */
-template <bool keys>
-__device__ __forceinline__ void fetch_panel_gates(const other_tokens &others, const float2 *sums, int limit)
-{
-    const int last = (others.first + PANEL < limit ? others.first + PANEL : limit) - 1;
-    const float2 edge = sums[keys ? others.first : last];
-    for (int i = threadIdx.x; i < PANEL; i += THREADS) {
-        const float2 own = sums[others.first + i < last ? others.first + i : last];
-        put_floats(others.gates + i * 8, own);
-        put_float(others.factors + i * 4, keys ? gate_between(own, edge) : gate_between(edge, own));
-    }
-}
-
-/* The other factors, of a lane's rows of tile m. */
-template <bool keys> __device__ __forceinline__ void own_factors(float *factor, const other_tokens &others, int m)
-{
-    const float2 edge = get_floats(others.gates + (keys ? 0 : PANEL - 1) * 8);
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const float2 own =
-            get_floats(others.own_gates + (((threadIdx.x >> 5) * OWN_TILES + m) * 16 + i * 8 + lane_row()) * 8);
-        factor[i] = keys ? gate_between(edge, own) : gate_between(own, edge);
-    }
-}
-
-/* What is left of the key at the query, of the lane's number i of tile n. */
-template <bool keys>
-__device__ __forceinline__ float pair_decay(const other_tokens &others, int m, int n, int i, int at)
-{
-    const float2 own =
-        get_floats(others.own_gates + (((threadIdx.x >> 5) * OWN_TILES + m) * 16 + (i >> 1) * 8 + lane_row()) * 8);
-    const float2 other = get_floats(others.gates + (at + n * 8 + lane_column() * 2 + (i & 1)) * 8);
-    return keys ? gate_between(other, own) : gate_between(own, other);
-}
-
-/* Whether a query, of number i of tile n, sees the key. */
-template <bool keys> __device__ __forceinline__ bool is_seen(int own_first, int other_first, int limit, int n, int i)
-{
-    const int own = own_first + (i >> 1) * 8 + lane_row(), other = other_first + n * 8 + lane_column() * 2 + (i & 1);
-    return other < limit && (keys ? own <= other : other <= own);
-}
-
-/* Gradients of a block's columns of values: scores s of own tokens and PAIRS others times these' vectors. */
-__device__ __forceinline__ void add_scored(float (*c)[4], const float (*s)[4], u32 values)
-{
-#pragma unroll
-    for (int p = 0; p < PAIRS / 16; p++) {
-        const left a = left_of(s + 2 * p);
-#pragma unroll
-        for (int n = 0; n < ALL_TILES; n += 2) {
-            right b[2];
-            right_down(b, values + p * 16 * VALUE_PITCH + n * 8 * ELEMENT, VALUE_PITCH, consecutive());
-            product(c[n], a, b[0]);
-            if (n + 1 < ALL_TILES)
-                product(c[n + 1 < ALL_TILES ? n + 1 : n], a, b[1]);
-        }
-    }
-}
-
-/* What is left of keys at queries, of the lane's numbers; zero where there is no pair. whole: all tokens see each
- * other. */
+/* g: d_o'.v', s: dots of rows -> what is left of both at the query; zero where it does not see the key. */
 template <bool keys, bool whole>
-__device__ __forceinline__ void pair_decays(float (*decay)[4], const own_tokens &own, const other_tokens &others, int m,
-                                            int at)
+__device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const own_lane &own, const tokens &others,
+                                             int at)
 {
-    const int own_first = own.first + ((threadIdx.x >> 5) * OWN_TILES + m) * 16, other_first = others.first + at;
-    float factor[2] = {};
-    if (whole)
-        own_factors<keys>(factor, others, m);
-#pragma unroll
-    for (int n = 0; n < PAIRS / 8; n++) {
-        const float2 other = whole ? get_floats(others.factors + (at + n * 8 + lane_column() * 2) * 4) : float2{};
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const bool seen = whole || is_seen<keys>(own_first, other_first, others.limit, n, i);
-            decay[n][i] = whole ? factor[i >> 1] * (i & 1 ? other.y : other.x) : seen
-                ? pair_decay<keys>(others, m, n, i, at) : 0.0f;
-        }
-    }
-}
-
-/* What tile m of the warp's own tokens gets from PAIRS others, from token `at` of the panel on. Only the first block of
- * columns has gradients of rows. */
-template <bool keys, bool whole>
-__device__ __forceinline__ void add_pairs(own_sums &c, const own_tokens &own, const other_tokens &others, int m, int at,
-                                          int block)
-{
-    const u32 rows = others.rows + at * ELEMENT, values = others.values + at * VALUE_PITCH;
-    float g[PAIRS / 8][4] = {}, s[PAIRS / 8][4], decay[PAIRS / 8][4];
-    float d0[PAIRS / 8][4] = {};
-    add_dot<2>(d0, own_rows(own, m), rows, dot_rows);
-    /* gradients of scores, then scores */
-    if (block == 0)
-        score_gradients(g, own_values(own, m), values);
-    pair_decays<keys, whole>(decay, own, others, m, at);
-    total_type sum[2] = {};
 #pragma unroll
     for (int n = 0; n < PAIRS / 8; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const float score = kernel_of(d0[n][i]);
-            g[n][i] *= decay[n][i];
-            s[n][i] = score * decay[n][i];
-            sum[i >> 1] += (total_type)score * g[n][i]; /* of the first block; elsewhere g is 0 */
-            const float e0 = d0[n][i];
-            /* the dots' gradients in their place */
-            d0[n][i] = slope_0(e0) * g[n][i];
-        }
-    c.total[m][0] += sum[0], c.total[m][1] += sum[1];
-    /* what rows and values get */
-    if (block == 0) {
-        left a[PAIRS / 16];
+        for (int j = 0; j < 2; j++) {
+            const int place = at + n * 8 + lane_column() * 2 + j, other = others.first + place;
+            const float2 gate = get_floats(others.gates + place * 8);
 #pragma unroll
-        for (int p = 0; p < PAIRS / 16; p++)
-            a[p] = left_of(d0 + 2 * p);
-        add_slopes<4>(a, rows, dot_rows, sums_address(own.sums, m, 0));
-    }
-    if (keys)
-        add_scored(c.values[m], s, values + block * ALL_TILES * 8 * ELEMENT);
+            for (int i = 0; i < 2; i++) {
+                const int token = own.first + i * 8 + lane_row();
+                const bool seen = whole || (other < others.limit && (keys ? token <= other : other <= token));
+                const float kept = seen ? keys ? gate_between(gate, own.gate[i]) : gate_between(own.gate[i], gate)
+                    : 0.0f;
+                float &product = g[n][2 * i + j];
+                product *= kept;
+                if (keys)
+                    s[n][2 * i + j] *= kept * 0.176776695f;
+            }
+        }
 }
 
-/* A panel of others: those that no own token of a warp's tile sees, or is seen by, are left out. */
+/* What the warp's tokens get from PAIRS others, from token `at` of the panel on. */
+template <bool keys, bool whole>
+__device__ __forceinline__ void add_pairs(float (*rows)[4], float (*values)[4], const own_lane &own,
+                                          const tokens &others, int at)
+{
+    float g[PAIRS / 8][4] = {}, s[PAIRS / 8][4] = {};
+    const u32 other_rows = others.rows + at * RAW_PITCH, other_values = others.values + at * VALUE_PITCH;
+    add_dots<VALUE_STEPS, VALUE_PITCH>(g, own.values, other_values);
+    if (keys)
+        add_dots<STEPS, RAW_PITCH>(s, own.rows, other_rows);
+    finish_pairs<keys, whole>(g, s, own, others, at);
+#pragma unroll
+    for (int p = 0; p < PAIRS / 16; p++) {
+        add_rows<STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), other_rows + p * 16 * RAW_PITCH);
+        if (keys)
+            add_rows<VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), other_values + p * 16 * VALUE_PITCH);
+    }
+}
+
+/* A panel of others; those that none of the warp's tokens sees, or is seen by, are left out. */
 template <bool keys>
-__device__ __forceinline__ void add_panel_pairs(own_sums &c, const own_tokens &own, const other_tokens &others,
-                                                int block)
+__device__ __forceinline__ void add_panel_pairs(float (*rows)[4], float (*values)[4], const own_lane &own,
+                                                const tokens &others)
 {
 #pragma unroll 1
     for (int at = 0; at < PANEL; at += PAIRS) {
-        const int other_first = others.first + at;
-        if (other_first >= others.limit)
+        const int first = others.first + at;
+        if (first >= others.limit)
             break;
-#pragma unroll
-        for (int m = 0; m < OWN_TILES; m++) {
-            const int own_first = own.first + ((threadIdx.x >> 5) * OWN_TILES + m) * 16;
-            const int near = others.first, far = others.first + PANEL - 1; /* what the panel's factors are of */
-            const bool whole = other_first + PAIRS <= others.limit
-                && (keys ? own_first + 15 <= near : far <= own_first);
-            if (whole)
-                add_pairs<keys, true>(c, own, others, m, at, block);
-            else if (keys ? other_first + PAIRS > own_first : other_first < own_first + 16)
-                add_pairs<keys, false>(c, own, others, m, at, block);
-        }
+        const bool whole = first + PAIRS <= others.limit
+            && (keys ? own.first + 15 <= first : first + PAIRS - 1 <= own.first);
+        if (whole)
+            add_pairs<keys, true>(rows, values, own, others, at);
+        else if (keys ? first + PAIRS > own.first : first < own.first + 16)
+            add_pairs<keys, false>(rows, values, own, others, at);
     }
 }
 
-/* ---- from rows to coordinates ---- */
+/* ---- results ---- */
 
-/* Gradients of the block's coordinates leave. */
-__device__ __forceinline__ void store_rows(u32 sums, element *to, i64 stride, int count, float scale)
+/* What queries read, or keys give, in all: their rows times these' gradients. */
+__device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, double *to, int count)
 {
-    for (int i = threadIdx.x; i < QUERY_TOKENS * D_IN; i += THREADS) {
-        const int token = i / D_IN, coordinate = i % D_IN;
-        if (token < count)
-            to[token * stride + coordinate] = from_float(scale * get_float(sum_address(sums, token, coordinate)));
+    const int token = (threadIdx.x >> 5) * 16 + lane_row();
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float sum = 0;
+#pragma unroll
+        for (int n = 0; n < 2 * STEPS; n++) {
+            const u32 word = get_word(rows + (i * 8 + lane_row()) * RAW_PITCH + (n * 8 + lane_column() * 2) * ELEMENT);
+            sum += low_of(word) * c[n][2 * i] + high_of(word) * c[n][2 * i + 1];
+        }
+        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        if (lane_column() == 0 && token + i * 8 < count)
+            to[token + i * 8] = 0.176776695f * sum;
     }
 }
 
-/* The block's columns of gradients of values leave. */
-__device__ __forceinline__ void store_values(const own_sums &c, element *to, i64 stride, int count, int block)
+/* factor times sums of the warp's tokens -> to, by way of the rows that the warp alone has read. */
+template <int steps, int pitch>
+__device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, element *to, i64 stride, int count,
+                                             float factor, bool aligned)
 {
+    const int warp_token = (threadIdx.x >> 5) * 16;
+    __syncwarp();
 #pragma unroll
-    for (int m = 0; m < OWN_TILES; m++)
+    for (int n = 0; n < 2 * steps; n++)
 #pragma unroll
-        for (int n = 0; n < ALL_TILES; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int token = ((threadIdx.x >> 5) * OWN_TILES + m) * 16 + (i >> 1) * 8 + lane_row();
-                const int column = (block * ALL_TILES + n) * 8 + lane_column() * 2 + (i & 1);
-                if (token < count && column < DV)
-                    to[token * stride + column] = from_float(c.values[m][n][i]);
-            }
+        for (int i = 0; i < 2; i++)
+            put_word(rows + (i * 8 + lane_row()) * pitch + (n * 8 + lane_column() * 2) * ELEMENT,
+                     pair_of(factor * c[n][2 * i], factor * c[n][2 * i + 1]));
+    __syncwarp();
+    for (int i = threadIdx.x & 31; i < 16 * 2 * steps; i += 32) {
+        const int token = i / (2 * steps), column = i % (2 * steps) * 8;
+        element *x = to + (warp_token + token) * stride + column;
+        if (warp_token + token >= count)
+            break;
+        const u32 from = rows + token * pitch + column * ELEMENT;
+        if (aligned)
+            store_words(x, get_words(from));
+        else
+            for (int e = 0; e < 8; e++)
+                x[e] = get_element(from + e * ELEMENT);
+    }
 }
 
-/* What queries read, or keys give, in all: a number a token. */
-__device__ __forceinline__ void store_totals(const own_sums &c, double *to, int count)
+/* Number `item` of the blocks of queries. */
+__device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
+                                             u32 item)
 {
-#pragma unroll
-    for (int m = 0; m < OWN_TILES; m++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int token = ((threadIdx.x >> 5) * OWN_TILES + m) * 16 + i * 8 + lane_row();
-            total_type sum = c.total[m][i];
-            sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-            sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-            if (lane_column() == 0 && token < count)
-                to[token] = sum;
+    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
+    const u32 group = (u32)(call.query_heads / call.heads);
+    const u32 place = item / blocks / group;
+    const struct key_head key = key_head_of(call, (u32)back.first_sequence + place);
+    const i64 b = key.b, head = key.head;
+    const i64 query_head = head * group + item / blocks % group;
+    const int length = (int)call.length, chunk_tokens = (int)call.chunk, first = item % blocks * QUERY_TOKENS;
+    const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
+    const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
+    const u32 shared = shared_address(), numbers = shared + 10240, outputs = shared + 11264, tile = shared + 12288;
+    const tokens own = {shared, shared + 5120, numbers, outputs, first, chunk_end};
+    const side own_side = queries_side(call, back, b, query_head);
+    const float2 *sums = gate_sums_of(call, key.b, (int)key.b, key.head);
+    /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
+    tokens others = {0, 0, numbers + QUERY_TOKENS * 8, outputs + QUERY_TOKENS * 8, 0, chunk_end};
+    const int begin = start, end = first + QUERY_TOKENS < chunk_end ? first + QUERY_TOKENS : chunk_end;
+    const int panels = (end - begin + PANEL - 1) / PANEL, count = panels;
+    const auto side_of = [&](int) { return keys_side(call, b, head); };
+    const bool reads = chunk > 0 || call.state_in;
+    const copy_element *s = (const copy_element *)back.states + ((i64)place * (call.chunks + 1) + chunk) * FEATURES16
+        * COLUMNS;
+    others.limit = end;
+    const auto go_to = [&](int i) {
+        others.first = begin + i % panels * PANEL;
+        others.rows = i % 2 ? tile : shared + 22528;
+        others.values = others.rows + PANEL * RAW_PITCH;
+    };
+    fetch_side<QUERY_TOKENS>(own.rows, own.values, own_side, first, chunk_end);
+    if (reads)
+        fetch_copy(tile, s);
+    copy_commit();
+    go_to(0);
+    fetch_side<PANEL>(others.rows, others.values, side_of(0), others.first, end);
+    copy_commit();
+    put_numbers<QUERY_TOKENS>(own, sums);
+    copy_wait<1>();
+    __syncthreads();
+    const own_lane lane = lane_of(own);
+    float rows[2 * STEPS][4] = {}, values[1][4] = {};
+    if (reads)
+        read_copy<false>(rows, values, lane, tile, sums[chunk_end - 1]);
+    for (int i = 0; i < count; i++) {
+        copy_wait<0>();
+        __syncthreads();
+        if (i + 1 < count) {
+            go_to(i + 1);
+            fetch_side<PANEL>(others.rows, others.values, side_of(i + 1), others.first, end);
         }
+        copy_commit();
+        go_to(i);
+        put_numbers<PANEL>(others, sums);
+        __syncthreads();
+        add_panel_pairs<false>(rows, values, lane, others);
+    }
+    store_totals(rows, lane.rows, back.query_sums + (b * call.query_heads + query_head) * call.length + first,
+                 chunk_end - first);
+    if (back.d_q)
+        store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
+                                       (element *)back.d_q + b * back.d_q_stride[0] + (i64)first * back.d_q_stride[1]
+                                       + query_head * back.d_q_stride[2], back.d_q_stride[1],
+                                         chunk_end - first, 0.176776695f, is_aligned(back.d_q, back.d_q_stride, D_IN));
 }
 
-/* ---- queries, and keys: a block takes QUERY_TOKENS of a head ---- */
+/* Number `item` of the blocks of keys. */
+__device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
+                                          u32 item)
+{
+    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
+    const u32 group = (u32)(call.query_heads / call.heads);
+    const u32 place = item / blocks;
+    const struct key_head key = key_head_of(call, (u32)back.first_sequence + place);
+    const i64 b = key.b, head = key.head;
+    const int length = (int)call.length, chunk_tokens = (int)call.chunk, first = item % blocks * QUERY_TOKENS;
+    const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
+    const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
+    const u32 shared = shared_address(), numbers = shared + 10240, outputs = shared + 11264, tile = shared + 12288;
+    const tokens own = {shared, shared + 5120, numbers, outputs, first, chunk_end};
+    const side own_side = keys_side(call, b, head);
+    const float2 *sums = gate_sums_of(call, key.b, (int)key.b, key.head);
+    /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
+    tokens others = {0, 0, numbers + QUERY_TOKENS * 8, outputs + QUERY_TOKENS * 8, 0, chunk_end};
+    const int begin = first, end = chunk_end, panels = (end - begin + PANEL - 1) / PANEL, count = panels * (int)group;
+    const auto side_of = [&](int i) { return queries_side(call, back, b, head * group + i / panels); };
+    const bool reads = chunk + 1 < call.chunks || back.d_state_out;
+    const copy_element *s = (const copy_element *)back.reversed + ((i64)place * (call.chunks + 1) + chunk + 1)
+        * FEATURES16 * COLUMNS;
+    const auto go_to = [&](int i) {
+        others.first = begin + i % panels * PANEL;
+        others.rows = i % 2 ? tile : shared + 22528;
+        others.values = others.rows + PANEL * RAW_PITCH;
+    };
+    fetch_side<QUERY_TOKENS>(own.rows, own.values, own_side, first, chunk_end);
+    if (reads)
+        fetch_copy(tile, s);
+    copy_commit();
+    go_to(0);
+    fetch_side<PANEL>(others.rows, others.values, side_of(0), others.first, end);
+    copy_commit();
+    put_numbers<QUERY_TOKENS>(own, sums);
+    copy_wait<1>();
+    __syncthreads();
+    const own_lane lane = lane_of(own);
+    float rows[2 * STEPS][4] = {}, values[2 * VALUE_STEPS][4] = {};
+    if (reads)
+        read_copy<true>(rows, values, lane, tile, sums[chunk_end - 1]);
+    for (int i = 0; i < count; i++) {
+        copy_wait<0>();
+        __syncthreads();
+        if (i + 1 < count) {
+            go_to(i + 1);
+            fetch_side<PANEL>(others.rows, others.values, side_of(i + 1), others.first, end);
+        }
+        copy_commit();
+        go_to(i);
+        put_numbers<PANEL>(others, sums);
+        __syncthreads();
+        add_panel_pairs<true>(rows, values, lane, others);
+    }
+    store_totals(rows, lane.rows, back.key_sums + key.bh * call.length + first, chunk_end - first);
+    if (back.d_k)
+        store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
+                                       (element *)back.d_k + b * back.d_k_stride[0] + (i64)first * back.d_k_stride[1]
+                                       + head * back.d_k_stride[2], back.d_k_stride[1],
+                                         chunk_end - first, 0.176776695f, is_aligned(back.d_k, back.d_k_stride, D_IN));
+    if (back.d_v)
+        store_tokens<VALUE_STEPS, VALUE_PITCH>(values, lane.values,
+                                               (element *)back.d_v + b * back.d_v_stride[0]
+                                               + (i64)first * back.d_v_stride[1] + head * back.d_v_stride[2],
+                                               back.d_v_stride[1],
+                                         chunk_end - first, 1.0f, is_aligned(back.d_v, back.d_v_stride, DV));
+}
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_QUERIES)
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call call,
                                   const __grid_constant__ struct fpa_cuda_backward back)
 {
-    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
-    const u32 group = (u32)(call.query_heads / call.heads);
-    const int block = 0;
-    const u32 item = blockIdx.x, place = item / blocks / group;
-    const struct key_head key = key_head_of(call, (u32)back.first_sequence + place);
-    const i64 b = key.b, head = key.head;
-    const i64 query_head = head * group + item / blocks % group;
-    /* the last queries of a chunk have the most keys: they start first */
-    const int length = (int)call.length, chunk_tokens = (int)call.chunk;
-    const int first = (blocks - 1 - item % blocks) * QUERY_TOKENS;
-    const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
-    const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), rest = shared + 41760;
-    const own_tokens own = {shared, shared + 9248, shared + 21280, first, chunk_end};
-    const side own_side = queries_side(call, back, b, query_head);
-    const float2 *sums = gate_sums_of(call, key.b, (int)key.b, key.head);
-    const u32 own_gates = shared + 19488;
-    fetch_gates<QUERY_TOKENS>(own_gates, sums, first, chunk_end);
-
-    clear_panel(own.rows, ROWS * QUERY_PITCH);
-    clear_panel(own.sums, WARPS * OWN_TILES * SUM_BLOCKS * 512);
-    fetch_side<QUERY_TOKENS>(rest, own.values, own_side, first, chunk_end);
-    copy_commit();
-    copy_wait<0>();
-    __syncthreads();
-    finish_values<QUERY_TOKENS>(own.values, own_side, false, first, chunk_end);
-    pack_own_queries(own.rows, rest, chunk_end - first);
-
-    own_sums c = {};
-    if (chunk > 0 || call.state_in) {
-        const copy_element *s = (const copy_element *)back.states + ((i64)place * (call.chunks + 1) + chunk)
-            * FEATURES16 * COLUMNS;
-        read_state<false>(c, own, s, shared + 41760, block);
-        fade_own<false>(c, own, own_gates, sums[chunk_end - 1]);
-    }
-
-    /* panels of others, of each head that reads the same state; once one is packed the next one sets out */
-    const u32 raw = shared + 56896, values = shared + 46656;
-    other_tokens others = {rest, values, 0, chunk_end};
-    others.gates = own_gates + QUERY_TOKENS * 8;
-    others.factors = others.gates + PANEL * 8;
-    others.own_gates = own_gates;
-    const int begin = start, end = first + QUERY_TOKENS < chunk_end ? first + QUERY_TOKENS : chunk_end;
-    const int panels = (end - begin + PANEL - 1) / PANEL, count = panels;
-    const auto side_of = [&](int) { return keys_side(call, b, head); };
-    others.limit = end;
-    clear_panel(others.rows, ROWS * KEY_PITCH);
-    if (count > 0)
-        fetch_side<PANEL>(raw, values, side_of(0), begin, end);
-    copy_commit();
-    for (int i = 0; i < count; i++) {
-        others.first = begin + i % panels * PANEL;
-        others.values = values + i % 2 * PANEL * VALUE_PITCH;
-        copy_wait<0>();
-        __syncthreads();
-        fetch_panel_gates<false>(others, sums, chunk_end);
-        finish_values<PANEL>(others.values, side_of(i), true, others.first, end);
-        pack_keys(others.rows, raw, end - others.first);
-        if (i + 1 < count)
-            fetch_side<PANEL>(raw, values + (i + 1) % 2 * PANEL * VALUE_PITCH, side_of(i + 1),
-                              begin + (i + 1) % panels * PANEL, end);
-        copy_commit();
-        add_panel_pairs<false>(c, own, others, block);
-    }
-    __syncthreads();
-
-    if (block == 0)
-        store_totals(c, back.query_sums + (b * call.query_heads + query_head) * call.length + first, chunk_end - first);
-    __syncthreads();
-    if (!back.d_q)
-        return;
-    store_rows(own.sums, (element *)back.d_q + b * back.d_q_stride[0] + (i64)first * back.d_q_stride[1]
-               + query_head * back.d_q_stride[2], back.d_q_stride[1], chunk_end - first, 0.176776695f);
+    take_queries(call, back, blockIdx.x);
 }
 #endif
 
+/* Both sides of the same tokens by blocks that follow each other, so that one finds in the cache what the other has
+ * read. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_KEYS)
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_backward back)
 {
+    const u32 sides = back.both_sides ? (u32)(call.query_heads / call.heads) + 1 : 1, item = blockIdx.x / sides;
+    const u32 member = blockIdx.x % sides;
     const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
-    const u32 group = (u32)(call.query_heads / call.heads);
-    const int block = blockIdx.x % COLUMN_BLOCKS;
-    const u32 item = blockIdx.x / COLUMN_BLOCKS, place = item / blocks;
-    const struct key_head key = key_head_of(call, (u32)back.first_sequence + place);
-    const i64 b = key.b, head = key.head;
-    const int length = (int)call.length, chunk_tokens = (int)call.chunk, first = item % blocks * QUERY_TOKENS;
-    const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
-    const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), rest = shared + 41760;
-    const own_tokens own = {shared, shared + 9248, shared + 21280, first, chunk_end};
-    const side own_side = keys_side(call, b, head);
-    const float2 *sums = gate_sums_of(call, key.b, (int)key.b, key.head);
-    const u32 own_gates = shared + 19488;
-    fetch_gates<QUERY_TOKENS>(own_gates, sums, first, chunk_end);
-
-    clear_panel(own.rows, ROWS * QUERY_PITCH);
-    clear_panel(own.sums, WARPS * OWN_TILES * SUM_BLOCKS * 512);
-    fetch_side<QUERY_TOKENS>(rest, own.values, own_side, first, chunk_end);
-    copy_commit();
-    copy_wait<0>();
-    __syncthreads();
-    finish_values<QUERY_TOKENS>(own.values, own_side, true, first, chunk_end);
-    pack_own_keys(own.rows, rest, chunk_end - first);
-
-    own_sums c = {};
-    if (chunk + 1 < call.chunks || back.d_state_out) {
-        const copy_element *s = (const copy_element *)back.reversed + ((i64)place * (call.chunks + 1) + chunk + 1)
-            * FEATURES16 * COLUMNS;
-        read_state<true>(c, own, s, shared + 41760, block);
-        fade_own<true>(c, own, own_gates, sums[chunk_end - 1]);
-    }
-
-    /* panels of others, of each head that reads the same state; once one is packed the next one sets out */
-    const u32 raw = shared + 56896, values = shared + 46656;
-    other_tokens others = {rest, values, 0, chunk_end};
-    others.gates = own_gates + QUERY_TOKENS * 8;
-    others.factors = others.gates + PANEL * 8;
-    others.own_gates = own_gates;
-    const int begin = first, end = chunk_end, panels = (end - begin + PANEL - 1) / PANEL;
-    const int count = panels * (int)group;
-    const auto side_of = [&](int i) { return queries_side(call, back, b, head * group + i / panels); };
-    clear_panel(others.rows, ROWS * KEY_PITCH);
-    if (count > 0)
-        fetch_side<PANEL>(raw, values, side_of(0), begin, end);
-    copy_commit();
-    for (int i = 0; i < count; i++) {
-        others.first = begin + i % panels * PANEL;
-        others.values = values + i % 2 * PANEL * VALUE_PITCH;
-        copy_wait<0>();
-        __syncthreads();
-        fetch_panel_gates<true>(others, sums, chunk_end);
-        finish_values<PANEL>(others.values, side_of(i), false, others.first, end);
-        pack_other_queries(others.rows, raw, end - others.first);
-        if (i + 1 < count)
-            fetch_side<PANEL>(raw, values + (i + 1) % 2 * PANEL * VALUE_PITCH, side_of(i + 1),
-                              begin + (i + 1) % panels * PANEL, end);
-        copy_commit();
-        add_panel_pairs<true>(c, own, others, block);
-    }
-    __syncthreads();
-
-    if (block == 0)
-        store_totals(c, back.key_sums + key.bh * call.length + first, chunk_end - first);
-    if (back.d_v)
-        store_values(c, (element *)back.d_v + b * back.d_v_stride[0] + (i64)first * back.d_v_stride[1]
-                     + head * back.d_v_stride[2], back.d_v_stride[1], chunk_end - first, block);
-    if (block != 0)
-        return;
-    __syncthreads();
-    if (!back.d_k)
-        return;
-    store_rows(own.sums, (element *)back.d_k + b * back.d_k_stride[0] + (i64)first * back.d_k_stride[1]
-               + head * back.d_k_stride[2], back.d_k_stride[1], chunk_end - first, 1.0f);
+    if (member + 1 == sides)
+        take_keys(call, back, item);
+    else
+        take_queries(call, back, (item / blocks * (sides - 1) + member) * blocks + item % blocks);
 }
 #endif
 
@@ -2350,194 +1939,6 @@ gated_linear_d32_backward_gates(const __grid_constant__ struct fpa_cuda_call cal
         for (i64 member = 0; member < group; member++)
             sum += queries[member * call.length + t];
         return sum - keys[t];
-    });
-}
-#endif
-
-/* ---- gradients that are forward passes of other heads: their operands, and their results ---- */
-
-enum {
-    PASS_WIDTH = 64,       /* numbers of a gathered row: q or k, */
-    PASS_VALUES = 32,      /* from here on d_o / n or v, then what belongs to the sum of scores */
-    PASS_PIECES = PASS_WIDTH / 8,
-    VALUE_PIECES = (PASS_WIDTH - PASS_VALUES) / 8, /* of a result of values */
-    PASS_TOKENS = FPA_CUDA_PASS_TOKENS /* of a sequence, that a block takes */
-};
-
-/* The sequence and the first token of a block, of those before `length`; `place` counts the launch's sequences. */
-struct pass_block {
-    i64 place;
-    int first, limit;
-};
-
-__device__ __forceinline__ pass_block pass_block_of(int length)
-{
-    const u32 blocks = (length + PASS_TOKENS - 1) / PASS_TOKENS;
-    pass_block at;
-    at.place = blockIdx.x / blocks;
-    at.first = (int)(blockIdx.x % blocks) * PASS_TOKENS;
-    at.limit = at.first + PASS_TOKENS < length ? at.first + PASS_TOKENS : length;
-    return at;
-}
-
-/* Where a token of a sequence is in rows of the workspace. */
-__device__ __forceinline__ i64 pass_row(const struct fpa_cuda_backward &back, i64 place, int token)
-{
-    return place * back.pass_length + (back.pass_reversed ? back.pass_length - 1 - token : token);
-}
-
-/* 8 numbers of a vector from number `first` on, zeros behind it. */
-template <int width> __device__ __forceinline__ uint4 pass_numbers(const element *x, int first, bool aligned)
-{
-    if (aligned && first + 8 <= width)
-        return *(const uint4 *)(x + first);
-    u32 word[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const u32 low = first + 2 * i < width ? x[first + 2 * i] : 0;
-        const u32 high = first + 2 * i + 1 < width ? x[first + 2 * i + 1] : 0;
-        word[i] = low | high << 16;
-    }
-    return uint4{word[0], word[1], word[2], word[3]};
-}
-
-/* 8 numbers of a token's row from `column` on. */
-__device__ __forceinline__ uint4 pass_piece(const side &a, bool keys, i64 token, int column)
-{
-    if (column < PASS_VALUES)
-        return pass_numbers<D_IN>(a.rows + token * a.row_stride, column, a.rows_aligned);
-    column -= PASS_VALUES;
-    uint4 piece = pass_numbers<DV>(a.values + token * a.value_stride, column, a.values_aligned);
-    return piece;
-}
-
-/* Rows of a block's queries, or of its keys; zeros behind the last token. */
-template <bool keys>
-__device__ __forceinline__ void pass_gather(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
-                                            const pass_block &at, const side &a)
-{
-    element *to = (element *)(keys ? back.pass_keys : back.pass_queries);
-    for (int i = threadIdx.x; i < (at.limit - at.first) * PASS_PIECES; i += THREADS) {
-        const int token = at.first + i / PASS_PIECES, column = i % PASS_PIECES * 8;
-        *(uint4 *)(to + pass_row(back, at.place, token) * PASS_WIDTH + column) = token < call.length
-            ? pass_piece(a, keys, token, column) : uint4{0, 0, 0, 0};
-    }
-}
-
-/* Log-gates of a block's tokens. From the last token on what fades is what the token behind has left. */
-__device__ __forceinline__ void pass_gather_gates(const struct fpa_cuda_call &call,
-                                                  const struct fpa_cuda_backward &back, const pass_block &at,
-                                                  const float *from)
-{
-    for (int token = at.first + threadIdx.x; token < at.limit; token += THREADS) {
-        const i64 own = token + (back.pass_reversed ? 1 : 0);
-        back.pass_gates[pass_row(back, at.place, token)] = own < call.length ? from[own * call.gate_stride[1]] : 0.0f;
-    }
-}
-
-#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
-extern "C" __global__ void __launch_bounds__(THREADS)
-gated_linear_d32_backward_gather(const __grid_constant__ struct fpa_cuda_call call,
-                                 const __grid_constant__ struct fpa_cuda_backward back)
-{
-    const pass_block at = pass_block_of((int)back.pass_length);
-    const i64 number = back.first_sequence + at.place, b = number / call.query_heads;
-    const i64 query_head = number % call.query_heads;
-    const i64 head = query_head / (call.query_heads / call.heads);
-    pass_gather<false>(call, back, at, queries_side(call, back, b, query_head));
-    pass_gather<true>(call, back, at, keys_side(call, b, head));
-    pass_gather_gates(call, back, at, log_gates_of(call, b, head));
-}
-#endif
-
-/* 8 numbers of a result: the sum over query heads that share a key. */
-template <int pieces>
-__device__ __forceinline__ uint4 pass_sum(const struct fpa_cuda_backward &back, i64 place, i64 group, int token,
-                                          int number)
-{
-    const uint4 *from = (const uint4 *)back.pass_result + number;
-    if (group == 1)
-        return from[pass_row(back, place, token) * pieces];
-    float sum[8] = {};
-    for (i64 member = 0; member < group; member++) {
-        const uint4 piece = from[pass_row(back, place * group + member, token) * pieces];
-        const u32 word[4] = {piece.x, piece.y, piece.z, piece.w};
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-            sum[2 * e] += low_of(word[e]);
-            sum[2 * e + 1] += high_of(word[e]);
-        }
-    }
-    return uint4{pair_of(sum[0], sum[1]), pair_of(sum[2], sum[3]), pair_of(sum[4], sum[5]), pair_of(sum[6], sum[7])};
-}
-
-/* to <- rows of a result, which have so many pieces. */
-template <int width, int pieces>
-__device__ __forceinline__ void pass_scatter(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
-                                             void *gradient, const long long *stride)
-{
-    enum { PIECES = (width + 7) / 8 };
-    const pass_block at = pass_block_of((int)call.length);
-    const i64 group = call.query_heads / call.heads, sequence = back.first_sequence / group + at.place;
-    const bool aligned = is_aligned(gradient, stride, width);
-    element *to = (element *)gradient + sequence / call.heads * stride[0] + sequence % call.heads * stride[2];
-    for (int i = threadIdx.x; i < (at.limit - at.first) * PIECES; i += THREADS) {
-        const int token = at.first + i / PIECES, column = i % PIECES * 8;
-        const uint4 piece = pass_sum<pieces>(back, at.place, group, token, i % PIECES);
-        element *x = to + token * stride[1] + column;
-        if (aligned) {
-            *(uint4 *)x = piece;
-            continue;
-        }
-        const u32 word[4] = {piece.x, piece.y, piece.z, piece.w};
-#pragma unroll
-        for (int e = 0; e < 8; e++)
-            if (column + e < width)
-                x[e] = (element)(word[e / 2] >> e % 2 * 16);
-    }
-}
-
-#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
-extern "C" __global__ void __launch_bounds__(THREADS)
-gated_linear_d32_backward_scatter(const __grid_constant__ struct fpa_cuda_call call,
-                                  const __grid_constant__ struct fpa_cuda_backward back)
-{
-    if (back.scatters_values)
-        pass_scatter<DV, VALUE_PIECES>(call, back, back.d_v, back.d_v_stride);
-    else
-        pass_scatter<D_IN, (D_IN + 7) / 8>(call, back, back.d_k, back.d_k_stride);
-}
-#endif
-
-/* As NAME_backward_gates: what queries read and keys give are dots of passes over the values, forth and back. */
-#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
-extern "C" __global__ void __launch_bounds__(THREADS)
-gated_linear_d32_backward_pass_gates(const __grid_constant__ struct fpa_cuda_call call,
-                                     const __grid_constant__ struct fpa_cuda_backward back)
-{
-    __shared__ double warp_sum[WARPS];
-    const u32 chunks = (u32)back.pass_chunks, chunk = blockIdx.x % chunks;
-    const i64 group = call.query_heads / call.heads, place = blockIdx.x / chunks * group;
-    const i64 sequence = (back.first_sequence + place) / group;
-    const i64 b = sequence / call.heads, head = sequence % call.heads, first = chunk * back.pass_chunk;
-    const i64 end = first + back.pass_chunk < call.length ? first + back.pass_chunk : call.length;
-    const float *gates = log_gates_of(call, b, head);
-    float *to = back.d_log_gate + b * back.d_log_gate_stride[0] + head * back.d_log_gate_stride[2];
-    double before = 0;
-    if (chunk + 1 < chunks) {
-        for (i64 member = 0; member < group; member++)
-            before += back.pass_products[(place + member) * chunks + chunk + 1];
-        before *= power_of_two((float)gate_exponent(gates[end * call.gate_stride[1]]));
-    }
-    store_gate_sums(to, back.d_log_gate_stride[1], first, end, before, warp_sum, [&](i64 t) {
-        double sum = 0;
-        for (i64 block = 0; block < back.pass_blocks; block++)
-            for (i64 member = 0; member < group; member++) {
-                const i64 row = block * back.sequences + place + member;
-                sum += back.pass_reads[row * call.length + t];
-                sum -= back.pass_gives[row * back.pass_length + back.pass_length - 1 - t];
-            }
-        return sum;
     });
 }
 #endif

@@ -142,6 +142,7 @@ enum {
  *   NAME_decode             the recurrent form: update and query in one pass over the state
  *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_decode_draft       instead of it, of several tokens that the state does not take in, behind some that it does
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *   NAME_state_product      of passes that are gradients: what two walks in opposite directions say of each chunk's end
@@ -172,7 +173,7 @@ enum {
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
 #define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
-#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
+#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent, _draft */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
@@ -191,7 +192,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 27
+#define FPA_CUDA_KERNELS 28
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -252,12 +253,14 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -269,7 +272,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 21
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -368,6 +371,12 @@ struct fpa_cuda_call {
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
+    /* NAME_decode_draft: tokens of which the state takes in the first accepted_counts[b], of `accepted` */
+    const void *accepted_k, *accepted_v;
+    const float *accepted_log_gate;
+    long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
+    const int *accepted_counts;                                                    /* NULL: none */
+    long long accepted;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -395,6 +404,7 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
+    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -427,6 +437,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -570,7 +581,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -595,7 +606,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
-    19, /* version */
+    21, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -610,6 +621,7 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
         { 256, 70272, 2 }, /* decode */
         { 0, 0, 0 }, /* decode_resident */
         { 256, 70272, 2 }, /* decode_recent */
+        { 256, 73632, 2 }, /* decode_draft */
         { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
         { 0, 0, 0 }, /* state_product */
@@ -658,12 +670,14 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
     0, /* fused_total */
     0, /* fused_vector */
     0, /* fused_value */
+    0, /* fused_unpadded */
     64, /* decode_features */
     1, /* decode_cluster */
     33408, /* decode_resident_least */
     64, /* decode_resident_row */
     231424, /* decode_resident_most */
     0, /* backward_tokens */
+    0, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -684,8 +698,9 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 122880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 2880, 122880 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0 }, { 0, 0, 2880, 122880 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 2880, 61440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 5760, 61440 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
@@ -2858,6 +2873,364 @@ power3_d16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
         }
         __syncthreads();
         step_finish(call, task);
+    }
+}
+#endif
+
+/* ---- drafts ----
+ *
+ * S <- S + sum over the n accepted tokens of phi(k_j) v_j',
+ * o_t = phi(q_t)'S + sum over the draft's j <= t of k(q_t, k_j) v_j,
+ * G of either run of tokens. The state is read once, and written once where tokens are accepted: a thread adds the
+ * keys' parts to its numbers of a row, writes them back and takes the queries' parts of them. Where there are more
+ * queries than a pass serves, later ones read what the first has written. Blocks share a head's features as in
+ * power3_d16_decode. */
+
+enum {
+    DRAFT_TOKENS = 16, /* of either run, at most */
+    DRAFT_QUERIES = 8, /* of a pass */
+    DRAFT_TILE = STEP_ROOM / (DRAFT_TOKENS + DRAFT_QUERIES), /* features, at least */
+    DRAFT_KEYS = STEP_ROOM / ROWS < DRAFT_TOKENS ? STEP_ROOM / ROWS : DRAFT_TOKENS, /* of the draft, packed at a time */
+    DRAFT_FLOATS = STEP_FLOATS + STEP_RING /* of shared memory before its own */
+};
+static_assert(DRAFT_KEYS > 0, "a packed key needs room");
+static_assert(STEP_RING + STEP_ROOM >= 4 * DRAFT_QUERIES * DECODE_THREADS, "sums need room");
+static_assert(5 * ROWS >= (DRAFT_QUERIES - STEP_QUERIES) * STEP_WARPS, "sums of weights go on where nothing else is");
+
+/* Behind the ring: packed rows of accepted keys, in fours, then of queries; values of accepted tokens; what is left of
+ * each of them at their end, and of the state at each query; the draft's weights, [key][query]. */
+__device__ __forceinline__ float *draft_packed(void)
+{
+    return (float *)shared_memory + DRAFT_FLOATS;
+}
+
+__device__ __forceinline__ float *draft_values(void)
+{
+    return draft_packed() + (DRAFT_TOKENS + DRAFT_QUERIES) * ROWS;
+}
+
+__device__ __forceinline__ float *draft_decays(void)
+{
+    return draft_values() + DRAFT_TOKENS * STEP_PITCH;
+}
+
+__device__ __forceinline__ float *draft_weights(void)
+{
+    return draft_decays() + DRAFT_TOKENS + DRAFT_QUERIES;
+}
+
+/* Four floats that lie in shared memory one behind the other, from a multiple of four on. */
+struct draft_four {
+    float at[4];
+};
+
+__device__ __forceinline__ struct draft_four draft_read(const float *from)
+{
+    const float4 a = *(const float4 *)from;
+    return {{a.x, a.y, a.z, a.w}};
+}
+
+/* Beside its task, a block's: tokens that go into the state, and in how many fours; queries are counted token by
+ * token. */
+struct draft_task {
+    int accepted, padded;
+    int first, count; /* of the queries, of this pass */
+};
+
+/* A sequence that leaves no state accepts nothing. */
+__device__ __forceinline__ int draft_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
+                                              const struct step_states &states)
+{
+    if (!states.out || !call.accepted_counts)
+        return 0;
+    const int n = call.accepted_counts[task.number], most = (int)call.accepted;
+    return n < 0 ? 0 : n < most ? n : most;
+}
+
+/* x[0] <- row of a vector of coordinates; a NULL one's are zeros. */
+__device__ __forceinline__ float draft_coordinate(const element *vector, int row, float scale)
+{
+    if (!vector)
+        return 0.0f;
+    return row < D_IN ? scale * to_float(vector[row]) : row == ONES_ROW ? 1.0f : 0.0f;
+}
+
+/* Accepted tokens: their keys, values, and what is left of them. */
+__device__ __forceinline__ void draft_pack_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
+                                                    const struct draft_task &draft)
+{
+    const element *k = (const element *)call.accepted_k + task.batch * call.accepted_k_stride[0]
+        + task.head * call.accepted_k_stride[2];
+    const element *v = (const element *)call.accepted_v + task.batch * call.accepted_v_stride[0]
+        + task.head * call.accepted_v_stride[2];
+    for (int i = threadIdx.x; i < draft.padded * ROWS; i += DECODE_THREADS)
+        draft_packed()[i] = draft_coordinate(i / ROWS < draft.accepted ? k + i / ROWS * call.accepted_k_stride[1] : 0,
+                                             i % ROWS, 1.0f);
+    for (int i = threadIdx.x; i < draft.padded * STEP_PITCH; i += DECODE_THREADS) {
+        const int token = i / STEP_PITCH, column = i % STEP_PITCH;
+        draft_values()[i] = token < draft.accepted
+            && column < DV ? to_float(v[token * call.accepted_v_stride[1] + column]) : 0.0f;
+    }
+    if ((int)threadIdx.x < draft.padded)
+        draft_decays()[threadIdx.x] = (int)threadIdx.x >= draft.accepted ? 0.0f : 1.0f;
+}
+
+/* Where query g of a pass is: its token, its head. */
+__device__ __forceinline__ int draft_token(const struct fpa_cuda_call &call, const struct draft_task &draft, int g)
+{
+    return (draft.first + g) / (int)call.group;
+}
+
+__device__ __forceinline__ int draft_head(const struct fpa_cuda_call &call, const struct step_task &task,
+                                          const struct draft_task &draft, int g)
+{
+    return task.head * (int)call.group + (draft.first + g) % (int)call.group;
+}
+
+/* The queries of a pass, behind accepted keys; then what follows from the coordinates of all of them. */
+__device__ __forceinline__ void draft_pack(const struct fpa_cuda_call &call, const struct step_task &task,
+                                           const struct draft_task &draft)
+{
+    float *x = draft_packed() + draft.padded * ROWS;
+    if (draft.padded > 0)
+        draft_pack_accepted(call, task, draft);
+    for (int i = threadIdx.x; i < DRAFT_QUERIES * ROWS; i += DECODE_THREADS) {
+        const int g = i / ROWS;
+        const element *q = 0;
+        if (g < draft.count)
+            q = (const element *)call.q + task.batch * call.q_stride[0] + draft_token(call, draft, g)
+                * call.q_stride[1] +
+                draft_head(call, task, draft, g) * call.q_stride[2];
+        x[i] = draft_coordinate(q, i % ROWS, 1.0f);
+    }
+    step_derive(draft_packed(), draft.padded + DRAFT_QUERIES, draft.padded, task);
+    __syncthreads();
+}
+
+/* ---- the draft's own keys, pair by pair: they are its blocks' by turns ---- */
+
+/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+__device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
+                                            const struct draft_task &draft, int first, int count)
+{
+    const element *k = keys_of(call, task.batch, task.head);
+    const float *queries = draft_packed() + draft.padded * ROWS;
+    const int slices = (int)call.slices;
+    __syncthreads();
+    for (int i = threadIdx.x; i < count * ROWS; i += DECODE_THREADS)
+        decode_room()[i] = draft_coordinate(k + (first + i / ROWS * slices) * call.k_stride[1], i % ROWS, 1.0f);
+    step_derive(decode_room(), count, count, task);
+    __syncthreads();
+    for (int i = threadIdx.x / 32; i < count * DRAFT_QUERIES; i += STEP_WARPS) {
+        const int g = i % DRAFT_QUERIES, key = first + i / DRAFT_QUERIES * slices;
+        const int token = g < draft.count ? draft_token(call, draft, g) : -1;
+        float weight = 0.0f;
+        if (key <= token) {
+            weight = decode_recent_score(queries + g * ROWS, decode_room() + i / DRAFT_QUERIES * ROWS);
+        }
+        if (threadIdx.x % 32 == 0)
+            draft_weights()[i] = weight;
+    }
+    __syncthreads();
+}
+
+/* What this block's tokens add to the threads' sums: rows of threads take turns. */
+template <typename grid>
+__device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
+                                          const struct draft_task &draft,
+                                          float (*o)[grid::COLUMNS])
+{
+    const element *values = values_of(call, task.batch, task.head);
+    const int slices = (int)call.slices, tokens = draft.count > 0 ? draft_token(call, draft, draft.count - 1) + 1 : 0;
+#pragma unroll 1
+    for (int first = task.slice; first < tokens; first += DRAFT_KEYS * slices) {
+        const int left = (tokens - first + slices - 1) / slices, count = left < DRAFT_KEYS ? left : (int)DRAFT_KEYS;
+        draft_weigh(call, task, draft, first, count);
+        for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
+            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j++) {
+                const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
+#pragma unroll
+                for (int g = 0; g < DRAFT_QUERIES; g++)
+                    o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
+            }
+        }
+    }
+    __syncthreads();
+}
+
+/* ---- the state ---- */
+
+/* Feature i of a pass: key[i][accepted] times what is left of it, query[i][g] times what is left of the state. */
+__device__ __forceinline__ void draft_feature(const struct draft_task &draft, float *key, float *query, int i,
+                                              const u32 *row, float weight)
+{
+    const float *x = draft_packed();
+#pragma unroll 4
+    for (int j = 0; j < draft.padded; j++, x += ROWS) {
+        float a = weight * draft_decays()[j];
+#pragma unroll
+        for (int l = 0; l < FACTORS; l++)
+            a *= x[row[l]];
+        key[i * draft.padded + j] = a;
+    }
+#pragma unroll
+    for (int g = 0; g < DRAFT_QUERIES; g++) {
+        float a = 1.0f;
+#pragma unroll
+        for (int l = 0; l < FACTORS; l++)
+            a *= x[g * ROWS + row[l]];
+        query[i * DRAFT_QUERIES + g] = a;
+    }
+}
+
+/* Add the parts of accepted keys to numbers of a row. */
+template <typename grid>
+__device__ __forceinline__ void draft_add(typename grid::numbers &s, const float *key, int padded)
+{
+    float sum[grid::COLUMNS];
+#pragma unroll
+    for (int j = 0; j < grid::COLUMNS; j++)
+        sum[j] = s.get(j);
+#pragma unroll 1
+    for (int n = 0; n < padded; n += 4) {
+        const struct draft_four weights = draft_read(key + n);
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            const float *values = draft_values() + (n + u) * STEP_PITCH;
+            float v[grid::COLUMNS];
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j += 4) {
+                struct draft_four four;
+                if constexpr (grid::IS_WIDE)
+                    four = draft_read(values + grid::column(j));
+#pragma unroll
+                for (int c = 0; c < 4; c++)
+                    v[j + c] = grid::IS_WIDE ? four.at[c] : values[grid::column(j + c)];
+            }
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j++)
+                sum[j] += weights.at[u] * v[j];
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < grid::COLUMNS; j += 2)
+        s.put_pair(j, sum[j], sum[j + 1]);
+}
+
+/* The queries of one pass; from, to: the head's states. */
+template <bool WIDE>
+__device__ __forceinline__ void draft_pass(const struct fpa_cuda_call &call, struct step_task &task,
+                                           const struct draft_task &draft,
+                                           const state_element *from, state_element *to)
+{
+    typedef step_grid<WIDE, state_element> grid;
+    enum { STEP = STEP_GROUP * grid::ROWS };
+    const struct step_names<0> names = {};
+    float o[DRAFT_QUERIES][grid::COLUMNS] = {};
+    draft_own<grid>(call, task, draft, o);
+    const int all = STEP_ROOM / (draft.padded + DRAFT_QUERIES), tile = WIDE ? all / STEP * STEP : all;
+    float *key = decode_room(), *query = key + tile * draft.padded;
+    from = step_from(from, task.first * DV);
+    to = step_from(to, task.first * DV);
+#pragma unroll 1
+    for (int at = 0; at < task.count; at += tile) {
+        const int count = task.count - at < tile ? task.count - at : tile;
+        if (at > 0)
+            __syncthreads();
+        step_each_feature<1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+            draft_feature(draft, key, query, i, row, weight);
+        });
+        __syncthreads();
+        step_walk<grid>(from, at, count, task.count, [&](int f, typename grid::numbers &s) {
+            if (draft.padded > 0)
+                draft_add<grid>(s, key + f * draft.padded, draft.padded);
+            if (to)
+                step_store<grid>(to + (at + f) * DV, s);
+#pragma unroll
+            for (int g = 0; g < DRAFT_QUERIES; g += 4) {
+                const struct draft_four weights = draft_read(query + f * DRAFT_QUERIES + g);
+#pragma unroll
+                for (int u = 0; u < 4; u++)
+#pragma unroll
+                    for (int j = 0; j < grid::COLUMNS; j++)
+                        o[g + u][j] += weights.at[u] * s.get(j);
+            }
+        });
+    }
+    step_leave<DRAFT_QUERIES, grid>(task, o);
+    __syncthreads();
+}
+
+/* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
+__device__ __forceinline__ void draft_finish(const struct fpa_cuda_call &call, const struct step_task &task,
+                                             const struct draft_task &draft)
+{
+    for (int i = threadIdx.x; i < draft.count * DV; i += DECODE_THREADS) {
+        const int g = i / DV, column = i % DV, token = draft_token(call, draft, g);
+        const int query = draft_head(call, task, draft, g);
+        const float sum = step_sum(task, g, column);
+        if (call.slices == 1) {
+            step_output(call, task.batch, query, token)[column] = from_float(sum);
+            continue;
+        }
+        float *to = step_part(call, task.batch, query, token, task.slice);
+        to[column] = sum;
+    }
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2)
+power3_d16_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
+{
+    __shared__ struct step_task task;
+    __shared__ struct step_states states;
+    __shared__ struct draft_task draft;
+    const int queries = (int)(call.length * call.group);
+    if (threadIdx.x == 0) {
+        task = step_task_of(call);
+        states = step_states_of(call, task);
+        states.wide = ((unsigned long long)states.in | (unsigned long long)states.out) % 16 == 0;
+        task.vectors = 1 + DRAFT_QUERIES;
+    }
+    if (threadIdx.x == 0) {
+        const int accepted = draft_accepted(call, task, states);
+        draft = {accepted, (accepted + 3) / 4 * 4, 0, queries < DRAFT_QUERIES ? queries : (int)DRAFT_QUERIES};
+    }
+    __syncthreads();
+    /* where nothing is accepted and the state stays where it is, it is read only */
+    const state_element *from = states.in;
+    state_element *to = draft.accepted > 0 || states.in != states.out ? states.out : nullptr;
+    if (queries == 0 && !to)
+        return;
+#pragma unroll 1
+    for (;;) {
+        const bool wide = states.wide && DRAFT_TILE >= STEP_GROUP * step_grid<true, state_element>::ROWS;
+        if (wide)
+            step_ask(task, from);
+        draft_pack(call, task, draft);
+        if constexpr (step_has_pieces<state_element>()) {
+            if (wide)
+                draft_pass<true>(call, task, draft, from, to);
+            else
+                draft_pass<false>(call, task, draft, from, to);
+        } else {
+            draft_pass<false>(call, task, draft, from, to);
+        }
+        draft_finish(call, task, draft);
+        if (draft.first + draft.count >= queries)
+            return;
+        if (to) /* the next pass reads what this one wrote */
+            from = to;
+        to = nullptr;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            draft.accepted = draft.padded = 0;
+            draft.first += DRAFT_QUERIES;
+            draft.count = queries - draft.first < DRAFT_QUERIES ? queries - draft.first : (int)DRAFT_QUERIES;
+        }
+        __syncthreads();
     }
 }
 #endif

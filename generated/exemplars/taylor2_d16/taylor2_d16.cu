@@ -98,6 +98,7 @@ enum {
  *   NAME_decode             the recurrent form: update and query in one pass over the state
  *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_decode_draft       instead of it, of several tokens that the state does not take in, behind some that it does
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *   NAME_state_product      of passes that are gradients: what two walks in opposite directions say of each chunk's end
@@ -128,7 +129,7 @@ enum {
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
 #define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
-#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
+#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent, _draft */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
@@ -147,7 +148,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 27
+#define FPA_CUDA_KERNELS 28
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -208,12 +209,14 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -225,7 +228,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 21
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -324,6 +327,12 @@ struct fpa_cuda_call {
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
+    /* NAME_decode_draft: tokens of which the state takes in the first accepted_counts[b], of `accepted` */
+    const void *accepted_k, *accepted_v;
+    const float *accepted_log_gate;
+    long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
+    const int *accepted_counts;                                                    /* NULL: none */
+    long long accepted;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -351,6 +360,7 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
+    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -383,6 +393,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -549,7 +560,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -588,7 +599,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
-    19, /* version */
+    21, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -597,12 +608,13 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 512, 190136, 1 }, /* chunk_state */
         { 384, 171176, 1 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
-        { 512, 190912, 1 }, /* chunk_output */
+        { 512, 190896, 1 }, /* chunk_output */
         { 512, 176704, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 256, 72832, 3 }, /* decode */
         { 256, 23680, 0 }, /* decode_resident */
         { 256, 72832, 3 }, /* decode_recent */
+        { 256, 79264, 2 }, /* decode_draft */
         { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
         { 0, 0, 0 }, /* state_product */
@@ -651,12 +663,14 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     13824, /* fused_total */
     16, /* fused_vector */
     64, /* fused_value */
+    0, /* fused_unpadded */
     16, /* decode_features */
     8, /* decode_cluster */
     35968, /* decode_resident_least */
     256, /* decode_resident_row */
     231424, /* decode_resident_most */
     0, /* backward_tokens */
+    0, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -677,8 +691,9 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { { 251, 371, 971, 5120 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 1944, 83720 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 1944, 83720 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0 }, { 0, 0, 1944, 83720 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 1944, 41860 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 3888, 41860 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
@@ -2643,9 +2658,8 @@ enum {
     QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
     ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
-    /* of each stage of keys and warpgroup, two bytes: not zero, some value of a tile that has the edge is not finite */
-    KEY_EDGES = ITEM_RING + 4 * ITEM_STAGES,
-    LEAKS = KEY_EDGES + 8 * KEY_STAGES,      /* of each warpgroup, not zero: zeros went in the place of such values */
+    /* of each warp that multiplies, not zero: zeros went in the place of values that are not finite */
+    LEAKS = ITEM_RING + 4 * ITEM_STAGES,
     CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
 };
 
@@ -3094,88 +3108,6 @@ __device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
     }
 }
 
-/* ---- the causal edge: tiles of 64 values, in slabs ---- */
-
-/* A name of the warpgroup's own for its barrier. */
-__device__ __forceinline__ int edge_barrier(void)
-{
-    return 8 + anew(threadIdx.x) / 128;
-}
-
-/* Number of the thread in its warpgroup. */
-__device__ __forceinline__ int edge_thread(void)
-{
-    return anew(threadIdx.x) % 128;
-}
-
-/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
- * products behind a branch on it. */
-__device__ __forceinline__ u32 warp_word(u32 address)
-{
-    return from_lane(get_word(address), 0);
-}
-
-/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
- * loads on their way. */
-template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
-{
-    enum { PIECES = 64 * COLUMN_TILES };
-    u32 noted = 0;
-#pragma unroll together
-    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
-        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
-        if (PIECES % threads && piece >= PIECES)
-            break;
-        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
-        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
-    }
-    return noted;
-}
-
-/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
- * words: sums need the registers. */
-template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
-{
-#pragma unroll 1
-    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
-        const int block = word / 4 % blocks;
-        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
-        put_word(to + block / 8 * (tokens * 128) + place,
-                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
-    }
-    fence_shared();
-}
-
-/* A tile's products of scores and values, 16 tokens at a time, with zero for values that are not finite. place: 2048
- * bytes a slab that nobody else uses; multiply_step(step, place) begins the products of 16 tokens. blocks: of 8 columns
- * that an operand has, of z too. */
-template <int blocks, class product>
-__device__ __forceinline__ void multiply_finite(u32 values, u32 place, const product &multiply_step)
-{
-    warpgroup_sync(edge_barrier()); /* who needed the place is through */
-#pragma unroll
-    for (int step = 0; step < 4; step++) {
-        copy_finite<blocks, 16>(place, values + step * 2048);
-        warpgroup_sync(edge_barrier());
-        multiply_begin();
-        multiply_step(step, place);
-        multiply_commit();
-        multiply_wait<0>();
-        warpgroup_sync(edge_barrier());
-    }
-}
-
-/* Whether some value of the tile is not finite: the warpgroup's threads look at a part each. word: its own, of two
- * bytes, zero; nobody else's before the tile's stage is free again. */
-__device__ __forceinline__ bool tile_leaks(u32 values, u32 word)
-{
-    const u32 noted = note_values<128, 1>(values, edge_thread());
-    if (__any_sync(0xffffffffu, noted) && is_first_lane())
-        put_element(word, 1);
-    warpgroup_sync(edge_barrier());
-    return from_lane(get_element(word), 0);
-}
-
 /* c += s v for 64 keys. */
 __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values, u32 ones)
 {
@@ -3184,6 +3116,56 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
     for (int step = 0; step < 4; step++)
         add_values(c, a[step], values + step * 2048, ones);
     multiply_commit();
+}
+
+/* Of 16 keys two blocks of 8 columns, or the last one, as operand b. */
+__device__ __forceinline__ void load_own_values(u32 *b, u32 slab, int row, int block, int left)
+{
+    if (left > 1)
+        load_transposed(b, slab + slab_place(row, block));
+    else
+        load_transposed2(b, slab + slab_place(row, block)); /* of lanes 0 to 15 */
+}
+
+/* Of the warp, not zero: zeros went in the place of values. */
+__device__ __forceinline__ u32 leaks_place(void)
+{
+    return shared_address() + LEAKS + (anew(threadIdx.x) >> 5) * 2;
+}
+
+/* c += s v, and z, for the tile of keys that lies beside the queries' own: each warp multiplies by itself, up to its
+ * own 16 keys, so that later values enter no product. Of its own values those that are not finite become zero, and a
+ * word tells. Scores are lost: they move up, step by step, since registers have no index. */
+__device__ __forceinline__ void read_own_values(float *c, u32 (*a)[4], u32 values)
+{
+    /* one number for all lanes, so that branches are the warp's */
+    const int thread = anew(threadIdx.x), own = from_lane(thread >> 5 & 3, 0);
+    const u32 place = leaks_place();
+    const u32 one = lane_row() ? 0 : 0x3f803f80u; /* of 16 rows, as operand b, the first column */
+#pragma unroll 1
+    for (int step = 0; step <= own; step++) {
+        u32 noted = 0;
+#pragma unroll
+        for (int block = 0; block < COLUMN_TILES; block += 2) {
+            u32 b[4] = {};
+            load_own_values(b, values + block / 8 * SLAB64, step * 16 + (thread & 15), block % 8 + (thread >> 4 & 1),
+                            COLUMN_TILES - block);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                noted = note_nonfinite(noted, b[i]);
+                b[i] = step < own ? b[i] : finite_pair(b[i]);
+            }
+            multiply(c + 4 * block, a[0], b[0], b[1]);
+            if (block + 1 < COLUMN_TILES)
+                multiply(c + 4 * block + 4, a[0], b[2], b[3]);
+        }
+        if (step == own && noted)
+            put_element(place, 1);
+        multiply(c + 4 * COLUMN_TILES, a[0], one, one);
+#pragma unroll
+        for (int i = 0; i < 12; i++)
+            a[i / 4][i % 4] = a[i / 4 + 1][i % 4];
+    }
 }
 
 /* A warpgroup's way through the tiles of keys of an item. */
@@ -3215,17 +3197,31 @@ __device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, in
 /* Places for scores: with two, some are formed while others multiply. */
 enum { SCORE_PLACES = 1 };
 
-/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
- * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
- * the first tile sees; masked: not all queries of that tile see all keys. edge: a word of the tile and the warpgroup,
- * zero; leaks: hears that some value of such a tile is not finite. */
+/* c += scores times values of the tile of keys that lies beside a warpgroup's tile `m` of queries. last_key: the last
+ * one that the lane's first query sees. */
+template <int m> __device__ __forceinline__ void read_own_tile(float *c, u32 queries, u32 stage, int last_key)
+{
+    float d[1][32];
+    u32 a[4][4];
+    multiply_rows(d, queries + m * NEXT_TILE, stage);
+    multiply_wait<0>();
+#pragma unroll
+    for (int i = 0; i < 1; i++)
+        make_opaque<32>(d[i]);
+    form_scores(a, d);
+    mask_scores(a, last_key);
+    make_opaque<N / 2>(c);
+    read_own_values(c, a, stage + KEY_VALUES);
+    make_opaque<N / 2>(c);
+}
+
+/* c += scores times values of one tile of keys, for tiles of queries first.. to end, which see all of it. While one
+ * tile's scores multiply the values, those of the next are formed, if there is a place. */
 template <int first, int end>
-__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
-                                              u32 edge, u32 leaks, u32 ones)
+__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, u32 ones)
 {
     float d[1][32];
     u32 a[SCORE_PLACES][4][4];
-    const bool leaked = masked && tile_leaks(stage + KEY_VALUES, edge);
     multiply_rows(d, queries + first * NEXT_TILE, stage);
     multiply_wait<0>();
 #pragma unroll
@@ -3234,22 +3230,9 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u3
         for (int i = 0; i < 1; i++)
             make_opaque<32>(d[i]);
         form_scores(a[m % SCORE_PLACES], d);
-        if (m == first && masked)
-            mask_scores(a[m % SCORE_PLACES], last_key);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
-        if (m == first && leaked) {
-            warpgroup_sync(edge_barrier()); /* all are through with the item before, and have read the word */
-            if (threadIdx.x % 128 == 0)
-                put_element(edge, 0), put_element(leaks, 1);
-            /* nobody needs these queries any more */
-            const u32 place = queries - own_warp() * 2048 + m * NEXT_TILE;
-            multiply_finite<COLUMN_TILES>(stage + KEY_VALUES, place, [&](int step, u32 from) {
-                add_values(c[m], a[m % SCORE_PLACES][step], from, ones);
-            });
-        } else {
-            read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
-        }
+        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_wait<1>();
         if (SCORE_PLACES == 1 && m + 1 < end) {
@@ -3268,32 +3251,35 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
 #pragma unroll 1
     for (int tile = 0; tile < walk.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
-        const int first = first_query_tile(walk, tile);
-        const bool masked = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
-        const int last_key = own_warp() * 16 + lane_row();
+        int first = first_query_tile(walk, tile);
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
+        /* of the first tile of queries that sees any of it */
+        const bool own = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
+        first += own;
         if (first == 0 && walk.tiles == 1)
-            read_key_tile<0, 1>(c, queries, stage, masked, last_key,
-                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
-                                shared + LEAKS + (threadIdx.x >> 7) * 2, shared + KEY_ONES);
+            read_key_tile<0, 1>(c, queries, stage, shared + KEY_ONES);
+        if (own) {
+            if (first == 1 && walk.tiles > 0)
+                read_own_tile<0>(c[0], queries, stage, own_warp() * 16 + lane_row());
+        }
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
-    if (get_element(shared + LEAKS + (threadIdx.x >> 7) * 2)) {
+    __syncwarp();
+    if (get_element(leaks_place())) {
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++) {
-            const int query = item.first + ((threadIdx.x >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64;
+            const int query = item.first + ((anew(threadIdx.x) >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64
+                + (anew(threadIdx.x) >> 5 & 3) * 16;
             const int column = item.block * COLUMN_TILES * 8;
             spoil_queries(c[m], values_of(call, item.b, item.head) + column + query * call.v_stride[1],
-                          call.v_stride[1], item.length - query,
-                          DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
+                          call.v_stride[1], item.length - query, DV - column, 0);
         }
-        warpgroup_sync(edge_barrier());
-        if (threadIdx.x % 128 == 0)
-            put_element(shared + LEAKS + (threadIdx.x >> 7) * 2, 0);
-        warpgroup_sync(edge_barrier()); /* an item without keys has nothing to wait for */
+        __syncwarp();
+        if (is_first_lane())
+            put_element(leaks_place(), 0);
     }
 }
 
@@ -3439,8 +3425,8 @@ taylor2_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
-        for (int i = 0; i < 2 * (KEY_STAGES + 1); i++)
-            put_word(shared + KEY_EDGES + i * 4, 0);
+        for (int i = 0; i < CHUNK_OUTPUT_GROUPS; i++)
+            put_word(shared + LEAKS + i * 8, 0), put_word(shared + LEAKS + i * 8 + 4, 0);
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
@@ -3457,18 +3443,71 @@ taylor2_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
     }
 }
 #endif
+
+/* ---- the causal edge: tiles of 64 values, in slabs ---- */
+
+/* A name of the warpgroup's own for its barrier. */
+__device__ __forceinline__ int edge_barrier(void)
+{
+    return 8 + anew(threadIdx.x) / 128;
+}
+
+/* Number of the thread in its warpgroup. */
+__device__ __forceinline__ int edge_thread(void)
+{
+    return anew(threadIdx.x) % 128;
+}
+
+/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
+ * products behind a branch on it. */
+__device__ __forceinline__ u32 warp_word(u32 address)
+{
+    return from_lane(get_word(address), 0);
+}
+
+/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
+ * loads on their way. */
+template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
+{
+    enum { PIECES = 64 * COLUMN_TILES };
+    u32 noted = 0;
+#pragma unroll together
+    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
+        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
+        if (PIECES % threads && piece >= PIECES)
+            break;
+        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
+        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    }
+    return noted;
+}
+
+/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
+ * words: sums need the registers. */
+template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
+{
+#pragma unroll 1
+    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
+        const int block = word / 4 % blocks;
+        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
+        put_word(to + block / 8 * (tokens * 128) + place,
+                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
+    }
+    fence_shared();
+}
+
 enum {
     FUSED_PANEL = 64,         /* tokens of a panel */
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers. */
-template <int blocks>
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
-    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
         fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
                     first + token < limit ? width - block * 8 : 0, false);
@@ -3772,18 +3811,6 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
 
 /* ---- fused_chunk: keys ---- */
 
-/* Features in the order of the sums, -1: none. */
-static __device__ const short slot_feature[FUSED_TILES * 64] = {
-    37, 40, 41, 44, 49, 52, 53, 56, 141, 144, 145, 148, 153, 156, 157, 160, 39, 38, 43, 42, 51, 50, 55, 54,
-    143, 142, 147, 146, 155, 154, 159, 158, 33, 36, 35, 34, 45, 48, 47, 46, 137, 140, 139, 138, 149, 152, 151, 150,
-    17, 22, 27, 32, 21, 18, 31, 28, 121, 126, 131, 136, 125, 122, 135, 132, 19, 24, 25, 30, 29, 26, 23, 20,
-    123, 128, 129, 134, 133, 130, 127, 124, 57, 66, 75, 84, 93, 102, 111, 120, 65, 58, 83, 76, 101, 94, 119, 112,
-    59, 68, 73, 82, 95, 104, 109, 118, 81, 74, 67, 60, 117, 110, 103, 96, 61, 70, 79, 88, 89, 98, 107, 116,
-    97, 90, 115, 108, 69, 62, 87, 80, 63, 72, 77, 86, 91, 100, 105, 114, 113, 106, 99, 92, 85, 78, 71, 64,
-    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, -1, -1, -1, -1, -1, -1, -1,
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-};
-
 /* Packed rows of their factors, from ROW_BASE on; of none the row of zeros. */
 static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
     {
@@ -3805,6 +3832,18 @@ static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
         16, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17,
             17, 17, 17, 17,
     },
+};
+
+/* Features in the order of the sums, -1: none. */
+static __device__ const short slot_feature[FUSED_TILES * 64] = {
+    37, 40, 41, 44, 49, 52, 53, 56, 141, 144, 145, 148, 153, 156, 157, 160, 39, 38, 43, 42, 51, 50, 55, 54,
+    143, 142, 147, 146, 155, 154, 159, 158, 33, 36, 35, 34, 45, 48, 47, 46, 137, 140, 139, 138, 149, 152, 151, 150,
+    17, 22, 27, 32, 21, 18, 31, 28, 121, 126, 131, 136, 125, 122, 135, 132, 19, 24, 25, 30, 29, 26, 23, 20,
+    123, 128, 129, 134, 133, 130, 127, 124, 57, 66, 75, 84, 93, 102, 111, 120, 65, 58, 83, 76, 101, 94, 119, 112,
+    59, 68, 73, 82, 95, 104, 109, 118, 81, 74, 67, 60, 117, 110, 103, 96, 61, 70, 79, 88, 89, 98, 107, 116,
+    97, 90, 115, 108, 69, 62, 87, 80, 63, 72, 77, 86, 91, 100, 105, 114, 113, 106, 99, 92, 85, 78, 71, 64,
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 };
 
 /* A lane has two slots of a tile's 64, g and g + 8 of its warp's 16; sums c[tile][4n + 2i], c[tile][4n + 2i + 1] are
@@ -3879,22 +3918,6 @@ __device__ __forceinline__ void begin_sums(float (*c)[4 * ALL_TILES], const stru
     }
 }
 
-/* The second part of a total is left where copies are else, and added to the first. */
-__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
-{
-    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
-    if (own == 0)
-        barrier_wait(shared + COPY_BARRIERS, 0);
-#pragma unroll
-    for (int m = 0; m < GROUP_TILES; m++)
-        if (own > 0)
-            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
-        else
-            add_sums(c[m], place + m * ALL_TILES * 128);
-    if (own > 0)
-        barrier_arrive(shared + COPY_BARRIERS);
-}
-
 /* The final state goes to the caller, or to a launch that comes later: other blocks may still have to read
  * the initial state, which may lie where the final one goes. */
 __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const struct fpa_cuda_call &call,
@@ -3945,6 +3968,22 @@ __device__ __forceinline__ u64 value_operand(u32 values, u32 ones)
 }
 
 enum { NEXT_VALUES = 2048 / 16 - (2048 / 16 << 16) };
+
+/* The second part of a total is left where copies are else, and added to the first. */
+__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
+{
+    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
+    if (own == 0)
+        barrier_wait(shared + COPY_BARRIERS, 0);
+#pragma unroll
+    for (int m = 0; m < GROUP_TILES; m++)
+        if (own > 0)
+            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
+        else
+            add_sums(c[m], place + m * ALL_TILES * 128);
+    if (own > 0)
+        barrier_arrive(shared + COPY_BARRIERS);
+}
 
 /* What a lane of a warpgroup of keys knows of its features: rows, and the terms' weights. */
 struct fused_lane {
@@ -5732,6 +5771,396 @@ taylor2_d16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
         }
         __syncthreads();
         step_finish(call, task);
+    }
+}
+#endif
+
+/* ---- drafts ----
+ *
+ * S <- S + sum over the n accepted tokens of phi(k_j) v_j',
+ * o_t = phi(q_t)'S + sum over the draft's j <= t of k(q_t, k_j) v_j,
+ * G of either run of tokens. The state is read once, and written once where tokens are accepted: a thread adds the
+ * keys' parts to its numbers of a row, writes them back and takes the queries' parts of them. Where there are more
+ * queries than a pass serves, later ones read what the first has written. Blocks share a head's features as in
+ * taylor2_d16_decode. */
+
+enum {
+    DRAFT_TOKENS = 16, /* of either run, at most */
+    DRAFT_QUERIES = 8, /* of a pass */
+    DRAFT_TILE = STEP_ROOM / (DRAFT_TOKENS + DRAFT_QUERIES), /* features, at least */
+    DRAFT_KEYS = STEP_ROOM / ROWS < DRAFT_TOKENS ? STEP_ROOM / ROWS : DRAFT_TOKENS, /* of the draft, packed at a time */
+    DRAFT_FLOATS = STEP_FLOATS + STEP_RING /* of shared memory before its own */
+};
+static_assert(DRAFT_KEYS > 0, "a packed key needs room");
+static_assert(STEP_RING + STEP_ROOM >= 4 * DRAFT_QUERIES * DECODE_THREADS, "sums need room");
+static_assert(STEP_CLUSTER * STEP_COLUMNS >= (DRAFT_QUERIES - STEP_QUERIES) * STEP_WARPS,
+              "sums of weights go on where nothing else is");
+
+/* Behind the ring: packed rows of accepted keys, in fours, then of queries; values of accepted tokens; what is left of
+ * each of them at their end, and of the state at each query; the draft's weights, [key][query]. */
+__device__ __forceinline__ float *draft_packed(void)
+{
+    return (float *)shared_memory + DRAFT_FLOATS;
+}
+
+__device__ __forceinline__ float *draft_values(void)
+{
+    return draft_packed() + (DRAFT_TOKENS + DRAFT_QUERIES) * ROWS;
+}
+
+__device__ __forceinline__ float *draft_decays(void)
+{
+    return draft_values() + DRAFT_TOKENS * STEP_PITCH;
+}
+
+__device__ __forceinline__ float *draft_weights(void)
+{
+    return draft_decays() + DRAFT_TOKENS + DRAFT_QUERIES;
+}
+
+/* Four floats that lie in shared memory one behind the other, from a multiple of four on. */
+struct draft_four {
+    float at[4];
+};
+
+__device__ __forceinline__ struct draft_four draft_read(const float *from)
+{
+    const float4 a = *(const float4 *)from;
+    return {{a.x, a.y, a.z, a.w}};
+}
+
+/* Beside its task, a block's: tokens that go into the state, and in how many fours; queries are counted token by
+ * token. */
+struct draft_task {
+    int accepted, padded;
+    int first, count; /* of the queries, of this pass */
+};
+
+/* A sequence that leaves no state accepts nothing. */
+__device__ __forceinline__ int draft_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
+                                              const struct step_states &states)
+{
+    if (!states.out || !call.accepted_counts)
+        return 0;
+    const int n = call.accepted_counts[task.number], most = (int)call.accepted;
+    return n < 0 ? 0 : n < most ? n : most;
+}
+
+/* x[0] <- row of a vector of coordinates; a NULL one's are zeros. */
+__device__ __forceinline__ float draft_coordinate(const element *vector, int row, float scale)
+{
+    if (!vector)
+        return 0.0f;
+    return row < D_IN ? scale * to_float(vector[row]) : row == ONES_ROW ? 1.0f : 0.0f;
+}
+
+/* Accepted tokens: their keys, values, and what is left of them. */
+__device__ __forceinline__ void draft_pack_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
+                                                    const struct draft_task &draft)
+{
+    const element *k = (const element *)call.accepted_k + task.batch * call.accepted_k_stride[0]
+        + task.head * call.accepted_k_stride[2];
+    const element *v = (const element *)call.accepted_v + task.batch * call.accepted_v_stride[0]
+        + task.head * call.accepted_v_stride[2];
+    for (int i = threadIdx.x; i < draft.padded * ROWS; i += DECODE_THREADS)
+        draft_packed()[i] = draft_coordinate(i / ROWS < draft.accepted ? k + i / ROWS * call.accepted_k_stride[1] : 0,
+                                             i % ROWS, 1.0f);
+    for (int i = threadIdx.x; i < draft.padded * STEP_PITCH; i += DECODE_THREADS) {
+        const int token = i / STEP_PITCH, column = i % STEP_PITCH;
+        draft_values()[i] = token < draft.accepted
+            && column < DV ? to_float(v[token * call.accepted_v_stride[1] + column]) : 0.0f;
+    }
+    if ((int)threadIdx.x < draft.padded)
+        draft_decays()[threadIdx.x] = (int)threadIdx.x >= draft.accepted ? 0.0f : 1.0f;
+}
+
+/* Where query g of a pass is: its token, its head. */
+__device__ __forceinline__ int draft_token(const struct fpa_cuda_call &call, const struct draft_task &draft, int g)
+{
+    return (draft.first + g) / (int)call.group;
+}
+
+__device__ __forceinline__ int draft_head(const struct fpa_cuda_call &call, const struct step_task &task,
+                                          const struct draft_task &draft, int g)
+{
+    return task.head * (int)call.group + (draft.first + g) % (int)call.group;
+}
+
+/* The queries of a pass, behind accepted keys; then what follows from the coordinates of all of them. */
+__device__ __forceinline__ void draft_pack(const struct fpa_cuda_call &call, const struct step_task &task,
+                                           const struct draft_task &draft)
+{
+    float *x = draft_packed() + draft.padded * ROWS;
+    if (draft.padded > 0)
+        draft_pack_accepted(call, task, draft);
+    for (int i = threadIdx.x; i < DRAFT_QUERIES * ROWS; i += DECODE_THREADS) {
+        const int g = i / ROWS;
+        const element *q = 0;
+        if (g < draft.count)
+            q = (const element *)call.q + task.batch * call.q_stride[0] + draft_token(call, draft, g)
+                * call.q_stride[1] +
+                draft_head(call, task, draft, g) * call.q_stride[2];
+        x[i] = draft_coordinate(q, i % ROWS, 0.25f);
+    }
+    step_derive(draft_packed(), draft.padded + DRAFT_QUERIES, draft.padded, task);
+    __syncthreads();
+}
+
+/* ---- the draft's own keys, pair by pair: they are its blocks' by turns ---- */
+
+/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+__device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
+                                            const struct draft_task &draft, int first, int count)
+{
+    const element *k = keys_of(call, task.batch, task.head);
+    const float *queries = draft_packed() + draft.padded * ROWS;
+    const int slices = (int)call.slices;
+    __syncthreads();
+    for (int i = threadIdx.x; i < count * ROWS; i += DECODE_THREADS)
+        decode_room()[i] = draft_coordinate(k + (first + i / ROWS * slices) * call.k_stride[1], i % ROWS, 1.0f);
+    step_derive(decode_room(), count, count, task);
+    __syncthreads();
+    for (int i = threadIdx.x / 32; i < count * DRAFT_QUERIES; i += STEP_WARPS) {
+        const int g = i % DRAFT_QUERIES, key = first + i / DRAFT_QUERIES * slices;
+        const int token = g < draft.count ? draft_token(call, draft, g) : -1;
+        float weight = 0.0f;
+        if (key <= token) {
+            weight = decode_recent_score(queries + g * ROWS, decode_room() + i / DRAFT_QUERIES * ROWS);
+        }
+        if (threadIdx.x % 32 == 0)
+            draft_weights()[i] = weight;
+    }
+    __syncthreads();
+}
+
+/* What this block's tokens add to the threads' sums: rows of threads take turns. */
+template <typename grid>
+__device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
+                                          const struct draft_task &draft,
+                                          float (*o)[grid::COLUMNS], float *den)
+{
+    const element *values = values_of(call, task.batch, task.head);
+    const int slices = (int)call.slices, tokens = draft.count > 0 ? draft_token(call, draft, draft.count - 1) + 1 : 0;
+#pragma unroll 1
+    for (int first = task.slice; first < tokens; first += DRAFT_KEYS * slices) {
+        const int left = (tokens - first + slices - 1) / slices, count = left < DRAFT_KEYS ? left : (int)DRAFT_KEYS;
+        draft_weigh(call, task, draft, first, count);
+        for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
+            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j++) {
+                const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
+#pragma unroll
+                for (int g = 0; g < DRAFT_QUERIES; g++)
+                    o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
+            }
+        }
+        if ((int)threadIdx.x < count)
+#pragma unroll
+            for (int g = 0; g < DRAFT_QUERIES; g++)
+                den[g] += draft_weights()[threadIdx.x * DRAFT_QUERIES + g];
+    }
+    __syncthreads();
+}
+
+/* ---- the state ---- */
+
+/* Feature i of a pass: key[i][accepted] times what is left of it, query[i][g] times what is left of the state. */
+__device__ __forceinline__ void draft_feature(const struct draft_task &draft, float *key, float *query, int i,
+                                              const u32 *row, float weight)
+{
+    const float *x = draft_packed();
+#pragma unroll 4
+    for (int j = 0; j < draft.padded; j++, x += ROWS) {
+        float a = weight * draft_decays()[j];
+#pragma unroll
+        for (int l = 0; l < FACTORS; l++)
+            a *= x[row[l]];
+        key[i * draft.padded + j] = a;
+    }
+#pragma unroll
+    for (int g = 0; g < DRAFT_QUERIES; g++) {
+        float a = 1.0f;
+#pragma unroll
+        for (int l = 0; l < FACTORS; l++)
+            a *= x[g * ROWS + row[l]];
+        query[i * DRAFT_QUERIES + g] = a;
+    }
+}
+
+/* Add the parts of accepted keys to numbers of a row. */
+template <typename grid>
+__device__ __forceinline__ void draft_add(typename grid::numbers &s, const float *key, int padded)
+{
+    float sum[grid::COLUMNS];
+#pragma unroll
+    for (int j = 0; j < grid::COLUMNS; j++)
+        sum[j] = s.get(j);
+#pragma unroll 1
+    for (int n = 0; n < padded; n += 4) {
+        const struct draft_four weights = draft_read(key + n);
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            const float *values = draft_values() + (n + u) * STEP_PITCH;
+            float v[grid::COLUMNS];
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j += 4) {
+                struct draft_four four;
+                if constexpr (grid::IS_WIDE)
+                    four = draft_read(values + grid::column(j));
+#pragma unroll
+                for (int c = 0; c < 4; c++)
+                    v[j + c] = grid::IS_WIDE ? four.at[c] : values[grid::column(j + c)];
+            }
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j++)
+                sum[j] += weights.at[u] * v[j];
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < grid::COLUMNS; j += 2)
+        s.put_pair(j, sum[j], sum[j + 1]);
+}
+
+/* The sums of features, the same way. */
+__device__ __forceinline__ void draft_sums(const struct draft_task &draft, const state_element *from, state_element *to,
+                                           const float *key, const float *query,
+                                           int count, float *den)
+{
+    for (int f = threadIdx.x; f < count; f += DECODE_THREADS) {
+        float z = from ? step_get(from[f]) : 0.0f;
+        for (int j = 0; j < draft.padded; j++)
+            z += key[f * draft.padded + j];
+        if (to)
+            step_put(to[f], z);
+#pragma unroll
+        for (int g = 0; g < DRAFT_QUERIES; g++)
+            den[g] += query[f * DRAFT_QUERIES + g] * z;
+    }
+}
+
+/* The queries of one pass; from, to: the head's states. */
+template <bool WIDE>
+__device__ __forceinline__ void draft_pass(const struct fpa_cuda_call &call, struct step_task &task,
+                                           const struct draft_task &draft,
+                                           const state_element *from, state_element *to)
+{
+    typedef step_grid<WIDE, state_element> grid;
+    enum { STEP = STEP_GROUP * grid::ROWS };
+    const struct step_names<0> names = {};
+    float o[DRAFT_QUERIES][grid::COLUMNS] = {}, den[DRAFT_QUERIES] = {};
+    draft_own<grid>(call, task, draft, o, den);
+    const int all = STEP_ROOM / (draft.padded + DRAFT_QUERIES), tile = WIDE ? all / STEP * STEP : all;
+    float *key = decode_room(), *query = key + tile * draft.padded;
+    const state_element *sums = step_from(from, FEATURES * DV + task.first);
+    state_element *sums_to = step_from(to, FEATURES * DV + task.first);
+    from = step_from(from, task.first * DV);
+    to = step_from(to, task.first * DV);
+#pragma unroll 1
+    for (int at = 0; at < task.count; at += tile) {
+        const int count = task.count - at < tile ? task.count - at : tile;
+        if (at > 0)
+            __syncthreads();
+        step_each_feature<1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+            draft_feature(draft, key, query, i, row, weight);
+        });
+        __syncthreads();
+        draft_sums(draft, step_from(sums, at), step_from(sums_to, at), key, query, count, den);
+        step_walk<grid>(from, at, count, task.count, [&](int f, typename grid::numbers &s) {
+            if (draft.padded > 0)
+                draft_add<grid>(s, key + f * draft.padded, draft.padded);
+            if (to)
+                step_store<grid>(to + (at + f) * DV, s);
+#pragma unroll
+            for (int g = 0; g < DRAFT_QUERIES; g += 4) {
+                const struct draft_four weights = draft_read(query + f * DRAFT_QUERIES + g);
+#pragma unroll
+                for (int u = 0; u < 4; u++)
+#pragma unroll
+                    for (int j = 0; j < grid::COLUMNS; j++)
+                        o[g + u][j] += weights.at[u] * s.get(j);
+            }
+        });
+    }
+    step_leave<DRAFT_QUERIES, grid>(task, o, den);
+    __syncthreads();
+}
+
+/* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
+__device__ __forceinline__ void draft_finish(const struct fpa_cuda_call &call, const struct step_task &task,
+                                             const struct draft_task &draft)
+{
+    for (int i = threadIdx.x; i < draft.count * DV; i += DECODE_THREADS) {
+        const int g = i / DV, column = i % DV, token = draft_token(call, draft, g);
+        const int query = draft_head(call, task, draft, g);
+        const float sum = step_sum(task, g, column);
+        const float weights = step_sum_weights(task, g);
+        if (call.slices == 1) {
+            if (column == 0 && call.den)
+                *sum_of_scores(call, task.batch, query, token) = weights;
+            step_output(call, task.batch, query, token)[column] = from_float(sum / step_divisor(weights));
+            continue;
+        }
+        float *to = step_part(call, task.batch, query, token, task.slice);
+        to[column] = sum;
+        if (column == 0)
+            to[STEP_COLUMNS - 4] = weights;
+    }
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2)
+taylor2_d16_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
+{
+    __shared__ struct step_task task;
+    __shared__ struct step_states states;
+    __shared__ struct draft_task draft;
+    const int queries = (int)(call.length * call.group);
+    if (threadIdx.x == 0) {
+        task = step_task_of(call);
+        states = step_states_of(call, task);
+        states.wide = ((unsigned long long)states.in | (unsigned long long)states.out) % 16 == 0;
+        task.vectors = 1 + DRAFT_QUERIES;
+    }
+    launch_next();
+    wait_for_last();
+    if (threadIdx.x == 0) {
+        const int accepted = draft_accepted(call, task, states);
+        draft = {accepted, (accepted + 3) / 4 * 4, 0, queries < DRAFT_QUERIES ? queries : (int)DRAFT_QUERIES};
+    }
+    __syncthreads();
+    /* where nothing is accepted and the state stays where it is, it is read only */
+    const state_element *from = states.in;
+    state_element *to = draft.accepted > 0 || states.in != states.out ? states.out : nullptr;
+    if (queries == 0 && !to)
+        return;
+#pragma unroll 1
+    for (;;) {
+        const bool wide = states.wide && DRAFT_TILE >= STEP_GROUP * step_grid<true, state_element>::ROWS;
+        if (wide)
+            step_ask(task, from);
+        draft_pack(call, task, draft);
+        if constexpr (step_has_pieces<state_element>()) {
+            if (wide)
+                draft_pass<true>(call, task, draft, from, to);
+            else
+                draft_pass<false>(call, task, draft, from, to);
+        } else {
+            draft_pass<false>(call, task, draft, from, to);
+        }
+        draft_finish(call, task, draft);
+        if (draft.first + draft.count >= queries)
+            return;
+        if (to) /* the next pass reads what this one wrote */
+            from = to;
+        to = nullptr;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            draft.accepted = draft.padded = 0;
+            draft.first += DRAFT_QUERIES;
+            draft.count = queries - draft.first < DRAFT_QUERIES ? queries - draft.first : (int)DRAFT_QUERIES;
+        }
+        __syncthreads();
     }
 }
 #endif

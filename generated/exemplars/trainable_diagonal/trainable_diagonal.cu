@@ -80,6 +80,7 @@ enum {
  *   NAME_decode             the recurrent form: update and query in one pass over the state
  *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
+ *   NAME_decode_draft       instead of it, of several tokens that the state does not take in, behind some that it does
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *   NAME_state_product      of passes that are gradients: what two walks in opposite directions say of each chunk's end
@@ -110,7 +111,7 @@ enum {
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
 #define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
-#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
+#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent, _draft */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
@@ -129,7 +130,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 27
+#define FPA_CUDA_KERNELS 28
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -190,12 +191,14 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -207,7 +210,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 19
+#define FPA_CUDA_VERSION 21
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -306,6 +309,12 @@ struct fpa_cuda_call {
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
+    /* NAME_decode_draft: tokens of which the state takes in the first accepted_counts[b], of `accepted` */
+    const void *accepted_k, *accepted_v;
+    const float *accepted_log_gate;
+    long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
+    const int *accepted_counts;                                                    /* NULL: none */
+    long long accepted;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -333,6 +342,7 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
+    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -365,6 +375,7 @@ struct fpa_tensor_map {
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
 #endif
@@ -538,7 +549,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory; of `bytes` 0 zeros are written and nothing is read. */
+/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -577,7 +588,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    19, /* version */
+    21, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -586,12 +597,13 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 384, 143528, 1 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
-        { 512, 188864, 1 }, /* chunk_output */
+        { 512, 188848, 1 }, /* chunk_output */
         { 512, 190016, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 256, 72064, 3 }, /* decode */
         { 256, 22912, 0 }, /* decode_resident */
         { 256, 72064, 3 }, /* decode_recent */
+        { 256, 79776, 2 }, /* decode_draft */
         { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
         { 0, 0, 0 }, /* state_product */
@@ -640,12 +652,14 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     4608, /* fused_total */
     24, /* fused_vector */
     24, /* fused_value */
+    0, /* fused_unpadded */
     42, /* decode_features */
     8, /* decode_cluster */
     35200, /* decode_resident_least */
     96, /* decode_resident_row */
     231424, /* decode_resident_most */
     0, /* backward_tokens */
+    0, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -665,9 +679,10 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 45, 530, 2048 }, { 36, 46, 240, 0 }, { 36, 27, 194, 341 }, 1, 3 }, /* chunk_output */
         { { 126, 537, 1833, 3072 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
+        { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 5 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
-        { { 0, 0, 0, 0 }, { 0, 0, 864, 18432 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 864, 18432 }, { 0, 0, 0, 0 }, 0, 25 }, /* decode_recent */
+        { { 0, 0, 0, 0 }, { 0, 0, 1728, 18432 }, { 0, 0, 0, 0 }, 0, 25 }, /* decode_draft */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
@@ -2529,9 +2544,8 @@ enum {
     QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
     ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
-    /* of each stage of keys and warpgroup, two bytes: not zero, some value of a tile that has the edge is not finite */
-    KEY_EDGES = ITEM_RING + 4 * ITEM_STAGES,
-    LEAKS = KEY_EDGES + 8 * KEY_STAGES,      /* of each warpgroup, not zero: zeros went in the place of such values */
+    /* of each warp that multiplies, not zero: zeros went in the place of values that are not finite */
+    LEAKS = ITEM_RING + 4 * ITEM_STAGES,
     CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
 };
 
@@ -2917,88 +2931,6 @@ __device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
     }
 }
 
-/* ---- the causal edge: tiles of 64 values, in slabs ---- */
-
-/* A name of the warpgroup's own for its barrier. */
-__device__ __forceinline__ int edge_barrier(void)
-{
-    return 8 + anew(threadIdx.x) / 128;
-}
-
-/* Number of the thread in its warpgroup. */
-__device__ __forceinline__ int edge_thread(void)
-{
-    return anew(threadIdx.x) % 128;
-}
-
-/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
- * products behind a branch on it. */
-__device__ __forceinline__ u32 warp_word(u32 address)
-{
-    return from_lane(get_word(address), 0);
-}
-
-/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
- * loads on their way. */
-template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
-{
-    enum { PIECES = 64 * COLUMN_TILES };
-    u32 noted = 0;
-#pragma unroll together
-    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
-        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
-        if (PIECES % threads && piece >= PIECES)
-            break;
-        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
-        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
-    }
-    return noted;
-}
-
-/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
- * words: sums need the registers. */
-template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
-{
-#pragma unroll 1
-    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
-        const int block = word / 4 % blocks;
-        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
-        put_word(to + block / 8 * (tokens * 128) + place,
-                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
-    }
-    fence_shared();
-}
-
-/* A tile's products of scores and values, 16 tokens at a time, with zero for values that are not finite. place: 2048
- * bytes a slab that nobody else uses; multiply_step(step, place) begins the products of 16 tokens. blocks: of 8 columns
- * that an operand has, of z too. */
-template <int blocks, class product>
-__device__ __forceinline__ void multiply_finite(u32 values, u32 place, const product &multiply_step)
-{
-    warpgroup_sync(edge_barrier()); /* who needed the place is through */
-#pragma unroll
-    for (int step = 0; step < 4; step++) {
-        copy_finite<blocks, 16>(place, values + step * 2048);
-        warpgroup_sync(edge_barrier());
-        multiply_begin();
-        multiply_step(step, place);
-        multiply_commit();
-        multiply_wait<0>();
-        warpgroup_sync(edge_barrier());
-    }
-}
-
-/* Whether some value of the tile is not finite: the warpgroup's threads look at a part each. word: its own, of two
- * bytes, zero; nobody else's before the tile's stage is free again. */
-__device__ __forceinline__ bool tile_leaks(u32 values, u32 word)
-{
-    const u32 noted = note_values<128, 1>(values, edge_thread());
-    if (__any_sync(0xffffffffu, noted) && is_first_lane())
-        put_element(word, 1);
-    warpgroup_sync(edge_barrier());
-    return from_lane(get_element(word), 0);
-}
-
 /* c += s v for 64 keys. */
 __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values)
 {
@@ -3007,6 +2939,54 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
     for (int step = 0; step < 4; step++)
         add_values(c, a[step], values + step * 2048);
     multiply_commit();
+}
+
+/* Of 16 keys two blocks of 8 columns, or the last one, as operand b. */
+__device__ __forceinline__ void load_own_values(u32 *b, u32 slab, int row, int block, int left)
+{
+    if (left > 1)
+        load_transposed(b, slab + slab_place(row, block));
+    else
+        load_transposed2(b, slab + slab_place(row, block)); /* of lanes 0 to 15 */
+}
+
+/* Of the warp, not zero: zeros went in the place of values. */
+__device__ __forceinline__ u32 leaks_place(void)
+{
+    return shared_address() + LEAKS + (anew(threadIdx.x) >> 5) * 2;
+}
+
+/* c += s v for the tile of keys that lies beside the queries' own: each warp multiplies by itself, up to its own 16
+ * keys, so that later values enter no product. Of its own values those that are not finite become zero, and a word
+ * tells. Scores are lost: they move up, step by step, since registers have no index. */
+__device__ __forceinline__ void read_own_values(float *c, u32 (*a)[4], u32 values)
+{
+    /* one number for all lanes, so that branches are the warp's */
+    const int thread = anew(threadIdx.x), own = from_lane(thread >> 5 & 3, 0);
+    const u32 place = leaks_place();
+#pragma unroll 1
+    for (int step = 0; step <= own; step++) {
+        u32 noted = 0;
+#pragma unroll
+        for (int block = 0; block < COLUMN_TILES; block += 2) {
+            u32 b[4] = {};
+            load_own_values(b, values + block / 8 * SLAB64, step * 16 + (thread & 15), block % 8 + (thread >> 4 & 1),
+                            COLUMN_TILES - block);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                noted = note_nonfinite(noted, b[i]);
+                b[i] = step < own ? b[i] : finite_pair(b[i]);
+            }
+            multiply(c + 4 * block, a[0], b[0], b[1]);
+            if (block + 1 < COLUMN_TILES)
+                multiply(c + 4 * block + 4, a[0], b[2], b[3]);
+        }
+        if (step == own && noted)
+            put_element(place, 1);
+#pragma unroll
+        for (int i = 0; i < 12; i++)
+            a[i / 4][i % 4] = a[i / 4 + 1][i % 4];
+    }
 }
 
 /* A warpgroup's way through the tiles of keys of an item. */
@@ -3038,17 +3018,30 @@ __device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, in
 /* Places for scores: with two, some are formed while others multiply. */
 enum { SCORE_PLACES = 2 };
 
-/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
- * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
- * the first tile sees; masked: not all queries of that tile see all keys. edge: a word of the tile and the warpgroup,
- * zero; leaks: hears that some value of such a tile is not finite. */
-template <int first, int end>
-__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
-                                              u32 edge, u32 leaks)
+/* c += scores times values of the tile of keys that lies beside a warpgroup's tile `m` of queries. last_key: the last
+ * one that the lane's first query sees. */
+template <int m> __device__ __forceinline__ void read_own_tile(float *c, u32 queries, u32 stage, int last_key)
+{
+    float d[2][32];
+    u32 a[4][4];
+    multiply_rows(d, queries + m * NEXT_TILE, stage);
+    multiply_wait<0>();
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        make_opaque<32>(d[i]);
+    form_scores(a, d);
+    mask_scores(a, last_key);
+    make_opaque<N / 2>(c);
+    read_own_values(c, a, stage + KEY_VALUES);
+    make_opaque<N / 2>(c);
+}
+
+/* c += scores times values of one tile of keys, for tiles of queries first.. to end, which see all of it. While one
+ * tile's scores multiply the values, those of the next are formed, if there is a place. */
+template <int first, int end> __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage)
 {
     float d[2][32];
     u32 a[SCORE_PLACES][4][4];
-    const bool leaked = masked && tile_leaks(stage + KEY_VALUES, edge);
     multiply_rows(d, queries + first * NEXT_TILE, stage);
     multiply_wait<0>();
 #pragma unroll
@@ -3057,22 +3050,9 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u3
         for (int i = 0; i < 2; i++)
             make_opaque<32>(d[i]);
         form_scores(a[m % SCORE_PLACES], d);
-        if (m == first && masked)
-            mask_scores(a[m % SCORE_PLACES], last_key);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
-        if (m == first && leaked) {
-            warpgroup_sync(edge_barrier()); /* all are through with the item before, and have read the word */
-            if (threadIdx.x % 128 == 0)
-                put_element(edge, 0), put_element(leaks, 1);
-            /* nobody needs these queries any more */
-            const u32 place = queries - own_warp() * 2048 + m * NEXT_TILE;
-            multiply_finite<COLUMN_TILES>(stage + KEY_VALUES, place, [&](int step, u32 from) {
-                add_values(c[m], a[m % SCORE_PLACES][step], from, 2048);
-            });
-        } else {
-            read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES);
-        }
+        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_wait<1>();
         if (SCORE_PLACES == 1 && m + 1 < end) {
@@ -3091,40 +3071,41 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
 #pragma unroll 1
     for (int tile = 0; tile < walk.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
-        const int first = first_query_tile(walk, tile);
-        const bool masked = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
-        const int last_key = own_warp() * 16 + lane_row();
+        int first = first_query_tile(walk, tile);
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
+        /* of the first tile of queries that sees any of it */
+        const bool own = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
+        first += own;
         if (first == 0 && walk.tiles == 1)
-            read_key_tile<0, 1>(c, queries, stage, masked, last_key,
-                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
-                                shared + LEAKS + (threadIdx.x >> 7) * 2);
+            read_key_tile<0, 1>(c, queries, stage);
         if (first == 0 && walk.tiles == 2)
-            read_key_tile<0, 2>(c, queries, stage, masked, last_key,
-                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
-                                shared + LEAKS + (threadIdx.x >> 7) * 2);
+            read_key_tile<0, 2>(c, queries, stage);
         if (first == 1 && walk.tiles == 2)
-            read_key_tile<1, 2>(c, queries, stage, masked, last_key,
-                                shared + KEY_EDGES + at.slot * 8 + (threadIdx.x >> 7) * 2,
-                                shared + LEAKS + (threadIdx.x >> 7) * 2);
+            read_key_tile<1, 2>(c, queries, stage);
+        if (own) {
+            if (first == 1 && walk.tiles > 0)
+                read_own_tile<0>(c[0], queries, stage, own_warp() * 16 + lane_row());
+            if (first == 2 && walk.tiles > 1)
+                read_own_tile<1>(c[1], queries, stage, own_warp() * 16 + lane_row());
+        }
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
-    if (get_element(shared + LEAKS + (threadIdx.x >> 7) * 2)) {
+    __syncwarp();
+    if (get_element(leaks_place())) {
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++) {
-            const int query = item.first + ((threadIdx.x >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64;
+            const int query = item.first + ((anew(threadIdx.x) >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64
+                + (anew(threadIdx.x) >> 5 & 3) * 16;
             const int column = item.block * COLUMN_TILES * 8;
             spoil_queries(c[m], values_of(call, item.b, item.head) + column + query * call.v_stride[1],
-                          call.v_stride[1], item.length - query,
-                          DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
+                          call.v_stride[1], item.length - query, DV - column, 0);
         }
-        warpgroup_sync(edge_barrier());
-        if (threadIdx.x % 128 == 0)
-            put_element(shared + LEAKS + (threadIdx.x >> 7) * 2, 0);
-        warpgroup_sync(edge_barrier()); /* an item without keys has nothing to wait for */
+        __syncwarp();
+        if (is_first_lane())
+            put_element(leaks_place(), 0);
     }
 }
 
@@ -3256,8 +3237,8 @@ trainable_diagonal_chunk_output(const __grid_constant__ struct fpa_cuda_call cal
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
-        for (int i = 0; i < 2 * (KEY_STAGES + 1); i++)
-            put_word(shared + KEY_EDGES + i * 4, 0);
+        for (int i = 0; i < CHUNK_OUTPUT_GROUPS; i++)
+            put_word(shared + LEAKS + i * 8, 0), put_word(shared + LEAKS + i * 8 + 4, 0);
     }
     __syncthreads();
     if (threadIdx.x >= CHUNK_OUTPUT_THREADS - 128) {
@@ -3272,18 +3253,71 @@ trainable_diagonal_chunk_output(const __grid_constant__ struct fpa_cuda_call cal
     }
 }
 #endif
+
+/* ---- the causal edge: tiles of 64 values, in slabs ---- */
+
+/* A name of the warpgroup's own for its barrier. */
+__device__ __forceinline__ int edge_barrier(void)
+{
+    return 8 + anew(threadIdx.x) / 128;
+}
+
+/* Number of the thread in its warpgroup. */
+__device__ __forceinline__ int edge_thread(void)
+{
+    return anew(threadIdx.x) % 128;
+}
+
+/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
+ * products behind a branch on it. */
+__device__ __forceinline__ u32 warp_word(u32 address)
+{
+    return from_lane(get_word(address), 0);
+}
+
+/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
+ * loads on their way. */
+template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
+{
+    enum { PIECES = 64 * COLUMN_TILES };
+    u32 noted = 0;
+#pragma unroll together
+    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
+        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
+        if (PIECES % threads && piece >= PIECES)
+            break;
+        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
+        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    }
+    return noted;
+}
+
+/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
+ * words: sums need the registers. */
+template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
+{
+#pragma unroll 1
+    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
+        const int block = word / 4 % blocks;
+        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
+        put_word(to + block / 8 * (tokens * 128) + place,
+                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
+    }
+    fence_shared();
+}
+
 enum {
     FUSED_PANEL = 64,         /* tokens of a panel */
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers. */
-template <int blocks>
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
-    for (int piece = threadIdx.x % 128; piece < FUSED_PANEL * blocks; piece += THREADS) {
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
         fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
                     first + token < limit ? width - block * 8 : 0, false);
@@ -3673,21 +3707,6 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
 
 /* ---- fused_chunk: keys ---- */
 
-/* Features in the order of the sums, -1: none. */
-static __device__ const short slot_feature[FUSED_TILES * 64] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
-    24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
-    48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71,
-    72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95,
-    96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119,
-    120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142,
-        143,
-    144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166,
-        167,
-    168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
-        191,
-};
-
 /* Packed rows of their factors, from ROW_BASE on; of none the row of zeros. */
 static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
     {
@@ -3712,6 +3731,21 @@ static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
         0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7,
         0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7,
     },
+};
+
+/* Features in the order of the sums, -1: none. */
+static __device__ const short slot_feature[FUSED_TILES * 64] = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+    24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+    48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71,
+    72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95,
+    96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119,
+    120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142,
+        143,
+    144, 145, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166,
+        167,
+    168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
+        191,
 };
 
 /* A lane has two slots of a tile's 64, g and g + 8 of its warp's 16; sums c[tile][4n + 2i], c[tile][4n + 2i + 1] are
@@ -3786,22 +3820,6 @@ __device__ __forceinline__ void begin_sums(float (*c)[4 * ALL_TILES], const stru
     }
 }
 
-/* The second part of a total is left where copies are else, and added to the first. */
-__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
-{
-    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
-    if (own == 0)
-        barrier_wait(shared + COPY_BARRIERS, 0);
-#pragma unroll
-    for (int m = 0; m < GROUP_TILES; m++)
-        if (own > 0)
-            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
-        else
-            add_sums(c[m], place + m * ALL_TILES * 128);
-    if (own > 0)
-        barrier_arrive(shared + COPY_BARRIERS);
-}
-
 /* The final state goes to the caller, or to a launch that comes later: other blocks may still have to read
  * the initial state, which may lie where the final one goes. */
 __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const struct fpa_cuda_call &call,
@@ -3851,6 +3869,22 @@ __device__ __forceinline__ u64 value_operand(u32 values)
 }
 
 enum { NEXT_VALUES = 2048 / 16 };
+
+/* The second part of a total is left where copies are else, and added to the first. */
+__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
+{
+    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
+    if (own == 0)
+        barrier_wait(shared + COPY_BARRIERS, 0);
+#pragma unroll
+    for (int m = 0; m < GROUP_TILES; m++)
+        if (own > 0)
+            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
+        else
+            add_sums(c[m], place + m * ALL_TILES * 128);
+    if (own > 0)
+        barrier_arrive(shared + COPY_BARRIERS);
+}
 
 /* What a lane of a warpgroup of keys knows of its features: rows. */
 struct fused_lane {
@@ -5532,6 +5566,369 @@ trainable_diagonal_decode_recent(const __grid_constant__ struct fpa_cuda_call ca
         }
         __syncthreads();
         step_finish(call, task);
+    }
+}
+#endif
+
+/* ---- drafts ----
+ *
+ * S <- S + sum over the n accepted tokens of phi(k_j) v_j',
+ * o_t = phi(q_t)'S + sum over the draft's j <= t of k(q_t, k_j) v_j,
+ * G of either run of tokens. The state is read once, and written once where tokens are accepted: a thread adds the
+ * keys' parts to its numbers of a row, writes them back and takes the queries' parts of them. Where there are more
+ * queries than a pass serves, later ones read what the first has written. Blocks share a head's features as in
+ * trainable_diagonal_decode. */
+
+enum {
+    DRAFT_TOKENS = 16, /* of either run, at most */
+    DRAFT_QUERIES = 8, /* of a pass */
+    DRAFT_TILE = STEP_ROOM / (DRAFT_TOKENS + DRAFT_QUERIES), /* features, at least */
+    DRAFT_KEYS = STEP_ROOM / ROWS < DRAFT_TOKENS ? STEP_ROOM / ROWS : DRAFT_TOKENS, /* of the draft, packed at a time */
+    DRAFT_FLOATS = STEP_FLOATS + STEP_RING /* of shared memory before its own */
+};
+static_assert(DRAFT_KEYS > 0, "a packed key needs room");
+static_assert(STEP_RING + STEP_ROOM >= 4 * DRAFT_QUERIES * DECODE_THREADS, "sums need room");
+static_assert(STEP_CLUSTER * STEP_COLUMNS >= (DRAFT_QUERIES - STEP_QUERIES) * STEP_WARPS,
+              "sums of weights go on where nothing else is");
+
+/* Behind the ring: packed rows of accepted keys, in fours, then of queries; values of accepted tokens; what is left of
+ * each of them at their end, and of the state at each query; the draft's weights, [key][query]. */
+__device__ __forceinline__ float *draft_packed(void)
+{
+    return (float *)shared_memory + DRAFT_FLOATS;
+}
+
+__device__ __forceinline__ float *draft_values(void)
+{
+    return draft_packed() + (DRAFT_TOKENS + DRAFT_QUERIES) * ROWS;
+}
+
+__device__ __forceinline__ float *draft_decays(void)
+{
+    return draft_values() + DRAFT_TOKENS * STEP_PITCH;
+}
+
+__device__ __forceinline__ float *draft_weights(void)
+{
+    return draft_decays() + DRAFT_TOKENS + DRAFT_QUERIES;
+}
+
+/* Four floats that lie in shared memory one behind the other, from a multiple of four on. */
+struct draft_four {
+    float at[4];
+};
+
+__device__ __forceinline__ struct draft_four draft_read(const float *from)
+{
+    const float4 a = *(const float4 *)from;
+    return {{a.x, a.y, a.z, a.w}};
+}
+
+/* Beside its task, a block's: tokens that go into the state, and in how many fours; queries are counted token by
+ * token. */
+struct draft_task {
+    int accepted, padded;
+    int first, count; /* of the queries, of this pass */
+};
+
+/* A sequence that leaves no state accepts nothing. */
+__device__ __forceinline__ int draft_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
+                                              const struct step_states &states)
+{
+    if (!states.out || !call.accepted_counts)
+        return 0;
+    const int n = call.accepted_counts[task.number], most = (int)call.accepted;
+    return n < 0 ? 0 : n < most ? n : most;
+}
+
+/* x[0] <- row of a vector of coordinates; a NULL one's are zeros. */
+__device__ __forceinline__ float draft_coordinate(const element *vector, int row, float scale)
+{
+    if (!vector)
+        return 0.0f;
+    return row < D_IN ? scale * to_float(vector[row]) : row == ONES_ROW ? 1.0f : 0.0f;
+}
+
+/* Accepted tokens: their keys, values, and what is left of them. */
+__device__ __forceinline__ void draft_pack_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
+                                                    const struct draft_task &draft)
+{
+    const element *k = (const element *)call.accepted_k + task.batch * call.accepted_k_stride[0]
+        + task.head * call.accepted_k_stride[2];
+    const element *v = (const element *)call.accepted_v + task.batch * call.accepted_v_stride[0]
+        + task.head * call.accepted_v_stride[2];
+    for (int i = threadIdx.x; i < draft.padded * ROWS; i += DECODE_THREADS)
+        draft_packed()[i] = draft_coordinate(i / ROWS < draft.accepted ? k + i / ROWS * call.accepted_k_stride[1] : 0,
+                                             i % ROWS, 1.0f);
+    for (int i = threadIdx.x; i < draft.padded * STEP_PITCH; i += DECODE_THREADS) {
+        const int token = i / STEP_PITCH, column = i % STEP_PITCH;
+        draft_values()[i] = token < draft.accepted
+            && column < DV ? to_float(v[token * call.accepted_v_stride[1] + column]) : 0.0f;
+    }
+    if ((int)threadIdx.x < draft.padded)
+        draft_decays()[threadIdx.x] = (int)threadIdx.x >= draft.accepted ? 0.0f : 1.0f;
+}
+
+/* Where query g of a pass is: its token, its head. */
+__device__ __forceinline__ int draft_token(const struct fpa_cuda_call &call, const struct draft_task &draft, int g)
+{
+    return (draft.first + g) / (int)call.group;
+}
+
+__device__ __forceinline__ int draft_head(const struct fpa_cuda_call &call, const struct step_task &task,
+                                          const struct draft_task &draft, int g)
+{
+    return task.head * (int)call.group + (draft.first + g) % (int)call.group;
+}
+
+/* The queries of a pass, behind accepted keys; then what follows from the coordinates of all of them. */
+__device__ __forceinline__ void draft_pack(const struct fpa_cuda_call &call, const struct run_time_weights &weights,
+                                           const struct step_task &task, const struct draft_task &draft)
+{
+    float *x = draft_packed() + draft.padded * ROWS;
+    if (draft.padded > 0)
+        draft_pack_accepted(call, task, draft);
+    for (int i = threadIdx.x; i < DRAFT_QUERIES * ROWS; i += DECODE_THREADS) {
+        const int g = i / ROWS;
+        const element *q = 0;
+        if (g < draft.count)
+            q = (const element *)call.q + task.batch * call.q_stride[0] + draft_token(call, draft, g)
+                * call.q_stride[1] +
+                draft_head(call, task, draft, g) * call.q_stride[2];
+        x[i] = draft_coordinate(q, i % ROWS, 1.0f);
+    }
+    step_derive(draft_packed(), draft.padded + DRAFT_QUERIES, draft.padded, task, weights);
+    __syncthreads();
+}
+
+/* ---- the draft's own keys, pair by pair: they are its blocks' by turns ---- */
+
+/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+__device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, const struct run_time_weights &weights,
+                                            const struct step_task &task, const struct draft_task &draft, int first,
+                                            int count)
+{
+    const element *k = keys_of(call, task.batch, task.head);
+    const float *queries = draft_packed() + draft.padded * ROWS;
+    const int slices = (int)call.slices;
+    __syncthreads();
+    for (int i = threadIdx.x; i < count * ROWS; i += DECODE_THREADS)
+        decode_room()[i] = draft_coordinate(k + (first + i / ROWS * slices) * call.k_stride[1], i % ROWS, 1.0f);
+    step_derive(decode_room(), count, count, task, weights);
+    __syncthreads();
+    for (int i = threadIdx.x / 32; i < count * DRAFT_QUERIES; i += STEP_WARPS) {
+        const int g = i % DRAFT_QUERIES, key = first + i / DRAFT_QUERIES * slices;
+        const int token = g < draft.count ? draft_token(call, draft, g) : -1;
+        float weight = 0.0f;
+        if (key <= token) {
+            weight = decode_recent_score(queries + g * ROWS, decode_room() + i / DRAFT_QUERIES * ROWS);
+        }
+        if (threadIdx.x % 32 == 0)
+            draft_weights()[i] = weight;
+    }
+    __syncthreads();
+}
+
+/* What this block's tokens add to the threads' sums: rows of threads take turns. */
+template <typename grid>
+__device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct run_time_weights &weights,
+                                          const struct step_task &task, const struct draft_task &draft,
+                                          float (*o)[grid::COLUMNS])
+{
+    const element *values = values_of(call, task.batch, task.head);
+    const int slices = (int)call.slices, tokens = draft.count > 0 ? draft_token(call, draft, draft.count - 1) + 1 : 0;
+#pragma unroll 1
+    for (int first = task.slice; first < tokens; first += DRAFT_KEYS * slices) {
+        const int left = (tokens - first + slices - 1) / slices, count = left < DRAFT_KEYS ? left : (int)DRAFT_KEYS;
+        draft_weigh(call, weights, task, draft, first, count);
+        for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
+            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j++) {
+                const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
+#pragma unroll
+                for (int g = 0; g < DRAFT_QUERIES; g++)
+                    o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
+            }
+        }
+    }
+    __syncthreads();
+}
+
+/* ---- the state ---- */
+
+/* Feature i of a pass: key[i][accepted] times what is left of it, query[i][g] times what is left of the state. */
+__device__ __forceinline__ void draft_feature(const struct draft_task &draft, float *key, float *query, int i,
+                                              const u32 *row, float weight)
+{
+    const float *x = draft_packed();
+#pragma unroll 4
+    for (int j = 0; j < draft.padded; j++, x += ROWS) {
+        float a = weight * draft_decays()[j];
+#pragma unroll
+        for (int l = 0; l < FACTORS; l++)
+            a *= x[row[l]];
+        key[i * draft.padded + j] = a;
+    }
+#pragma unroll
+    for (int g = 0; g < DRAFT_QUERIES; g++) {
+        float a = 1.0f;
+#pragma unroll
+        for (int l = 0; l < FACTORS; l++)
+            a *= x[g * ROWS + row[l]];
+        query[i * DRAFT_QUERIES + g] = a;
+    }
+}
+
+/* Add the parts of accepted keys to numbers of a row. */
+template <typename grid>
+__device__ __forceinline__ void draft_add(typename grid::numbers &s, const float *key, int padded)
+{
+    float sum[grid::COLUMNS];
+#pragma unroll
+    for (int j = 0; j < grid::COLUMNS; j++)
+        sum[j] = s.get(j);
+#pragma unroll 1
+    for (int n = 0; n < padded; n += 4) {
+        const struct draft_four weights = draft_read(key + n);
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            const float *values = draft_values() + (n + u) * STEP_PITCH;
+            float v[grid::COLUMNS];
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j += 4) {
+                struct draft_four four;
+                if constexpr (grid::IS_WIDE)
+                    four = draft_read(values + grid::column(j));
+#pragma unroll
+                for (int c = 0; c < 4; c++)
+                    v[j + c] = grid::IS_WIDE ? four.at[c] : values[grid::column(j + c)];
+            }
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j++)
+                sum[j] += weights.at[u] * v[j];
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < grid::COLUMNS; j += 2)
+        s.put_pair(j, sum[j], sum[j + 1]);
+}
+
+/* The queries of one pass; from, to: the head's states. */
+template <bool WIDE>
+__device__ __forceinline__ void draft_pass(const struct fpa_cuda_call &call, const struct run_time_weights &weights,
+                                           struct step_task &task, const struct draft_task &draft,
+                                           const state_element *from, state_element *to)
+{
+    typedef step_grid<WIDE, state_element> grid;
+    enum { STEP = STEP_GROUP * grid::ROWS };
+    const struct step_names<0> names = {};
+    float o[DRAFT_QUERIES][grid::COLUMNS] = {};
+    draft_own<grid>(call, weights, task, draft, o);
+    const int all = STEP_ROOM / (draft.padded + DRAFT_QUERIES), tile = WIDE ? all / STEP * STEP : all;
+    float *key = decode_room(), *query = key + tile * draft.padded;
+    from = step_from(from, task.first * DV);
+    to = step_from(to, task.first * DV);
+#pragma unroll 1
+    for (int at = 0; at < task.count; at += tile) {
+        const int count = task.count - at < tile ? task.count - at : tile;
+        if (at > 0)
+            __syncthreads();
+        step_each_feature<1>(task, names, task.first + at, count, [&](int i, const u32 *row, float weight) {
+            draft_feature(draft, key, query, i, row, weight);
+        });
+        __syncthreads();
+        step_walk<grid>(from, at, count, task.count, [&](int f, typename grid::numbers &s) {
+            if (draft.padded > 0)
+                draft_add<grid>(s, key + f * draft.padded, draft.padded);
+            if (to)
+                step_store<grid>(to + (at + f) * DV, s);
+#pragma unroll
+            for (int g = 0; g < DRAFT_QUERIES; g += 4) {
+                const struct draft_four weights = draft_read(query + f * DRAFT_QUERIES + g);
+#pragma unroll
+                for (int u = 0; u < 4; u++)
+#pragma unroll
+                    for (int j = 0; j < grid::COLUMNS; j++)
+                        o[g + u][j] += weights.at[u] * s.get(j);
+            }
+        });
+    }
+    step_leave<DRAFT_QUERIES, grid>(task, o);
+    __syncthreads();
+}
+
+/* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
+__device__ __forceinline__ void draft_finish(const struct fpa_cuda_call &call, const struct step_task &task,
+                                             const struct draft_task &draft)
+{
+    for (int i = threadIdx.x; i < draft.count * DV; i += DECODE_THREADS) {
+        const int g = i / DV, column = i % DV, token = draft_token(call, draft, g);
+        const int query = draft_head(call, task, draft, g);
+        const float sum = step_sum(task, g, column);
+        if (call.slices == 1) {
+            step_output(call, task.batch, query, token)[column] = from_float(sum);
+            continue;
+        }
+        float *to = step_part(call, task.batch, query, token, task.slice);
+        to[column] = sum;
+    }
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2)
+trainable_diagonal_decode_draft(const __grid_constant__ struct fpa_cuda_call call,
+                                const __grid_constant__ struct run_time_weights weights)
+{
+    __shared__ struct step_task task;
+    __shared__ struct step_states states;
+    __shared__ struct draft_task draft;
+    const int queries = (int)(call.length * call.group);
+    if (threadIdx.x == 0) {
+        task = step_task_of(call);
+        states = step_states_of(call, task);
+        states.wide = ((unsigned long long)states.in | (unsigned long long)states.out) % 16 == 0;
+        task.vectors = 1 + DRAFT_QUERIES;
+    }
+    launch_next();
+    wait_for_last();
+    if (threadIdx.x == 0) {
+        const int accepted = draft_accepted(call, task, states);
+        draft = {accepted, (accepted + 3) / 4 * 4, 0, queries < DRAFT_QUERIES ? queries : (int)DRAFT_QUERIES};
+    }
+    __syncthreads();
+    /* where nothing is accepted and the state stays where it is, it is read only */
+    const state_element *from = states.in;
+    state_element *to = draft.accepted > 0 || states.in != states.out ? states.out : nullptr;
+    if (queries == 0 && !to)
+        return;
+#pragma unroll 1
+    for (;;) {
+        const bool wide = states.wide && DRAFT_TILE >= STEP_GROUP * step_grid<true, state_element>::ROWS;
+        if (wide)
+            step_ask(task, from);
+        draft_pack(call, weights, task, draft);
+        if constexpr (step_has_pieces<state_element>()) {
+            if (wide)
+                draft_pass<true>(call, weights, task, draft, from, to);
+            else
+                draft_pass<false>(call, weights, task, draft, from, to);
+        } else {
+            draft_pass<false>(call, weights, task, draft, from, to);
+        }
+        draft_finish(call, task, draft);
+        if (draft.first + draft.count >= queries)
+            return;
+        if (to) /* the next pass reads what this one wrote */
+            from = to;
+        to = nullptr;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            draft.accepted = draft.padded = 0;
+            draft.first += DRAFT_QUERIES;
+            draft.count = queries - draft.first < DRAFT_QUERIES ? queries - draft.first : (int)DRAFT_QUERIES;
+        }
+        __syncthreads();
     }
 }
 #endif

@@ -1,0 +1,454 @@
+/* context_parallel: one long sequence in pieces, each on a GPU of its own (or in a thread of its own on the CPU).
+ *
+ *   1. every piece but the last: its total, the state that its keys alone leave (a forward without q and o);
+ *   2. totals are joined: before piece p there is the sum of those before it, each faded by the gates between;
+ *   3. every piece: a forward with that state.
+ *
+ * A thread a piece. Sums go over NCCL where it is found (libnccl.so.2), the head has no gate and every piece has its own GPU; else
+ * a second piece's state is copied from GPU to GPU, and later ones are added up by the host.
+ *
+ *   cc context_parallel.c $(pkg-config --cflags --libs fpa) -ldl -lpthread -lm -o context_parallel
+ *   ./context_parallel specs/tspow.lua tspow2_d64_b8 [TARGET [TOKENS [PIECES [HEADS]]]]
+ *
+ * Prints the seconds of one pass on one device, of the totals and of all pieces, and how far the results are apart. */
+#include <dlfcn.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fpa.h"
+
+enum { MOST = 64, NCCL_FLOAT = 7, NCCL_SUM = 0 };
+
+typedef unsigned long long address; /* CUdeviceptr */
+
+/* Of cuda.h and nccl.h: the functions that are used. All return 0 for success. */
+static struct driver {
+    int (*cuInit)(unsigned flags);
+    int (*cuDeviceGetCount)(int *count);
+    int (*cuDevicePrimaryCtxRetain)(void **context, int device);
+    int (*cuCtxSetCurrent)(void *context);
+    int (*cuStreamCreate)(void **stream, unsigned flags);
+    int (*cuStreamSynchronize)(void *stream);
+    int (*cuMemAlloc_v2)(address *memory, size_t size);
+    int (*cuMemcpy)(address to, address from,
+                    size_t size); /* of any GPU, and of the host where addresses are one space */
+    int (*cuMemcpyHtoD_v2)(address to, const void *from, size_t size);
+    int (*cuMemcpyDtoH_v2)(void *to, address from, size_t size);
+    int (*cuMemsetD8_v2)(address to, unsigned char value, size_t size);
+    int (*cuCtxSynchronize)(void);
+} cu;
+static const char *const cu_symbols[] = {"cuInit",          "cuDeviceGetCount", "cuDevicePrimaryCtxRetain",
+                                         "cuCtxSetCurrent", "cuStreamCreate",   "cuStreamSynchronize",
+                                         "cuMemAlloc_v2",   "cuMemcpy",         "cuMemcpyHtoD_v2",
+                                         "cuMemcpyDtoH_v2", "cuMemsetD8_v2",    "cuCtxSynchronize"};
+static struct collectives {
+    int (*ncclCommInitAll)(void **communicators, int count, const int *devices);
+    int (*ncclReduce)(const void *send, void *receive, size_t count, int type, int operation, int root,
+                      void *communicator, void *stream);
+} nccl;
+static const char *const nccl_symbols[] = {"ncclCommInitAll", "ncclReduce"};
+
+typedef struct piece {
+    int number, device;
+    void *context, *stream, *communicator;
+    fpa_kernel *kernel;
+    int64_t first, tokens;
+    void *q, *k, *v, *o, *gate, *total, *before, *workspace; /* before: the state that it begins with */
+    size_t size;
+    double *decay; /* [heads]: of its gates, all together */
+    float *host;   /* its total, for those that are added up by the host */
+} piece;
+
+static struct {
+    int pieces, heads, devices; /* devices: GPUs; 0: the CPU */
+    int64_t tokens;
+    const fpa_description *head;
+    size_t element;
+    char *q, *k, *v; /* [tokens][heads][width] */
+    float *gate;
+    int uses_nccl;
+    piece piece[MOST];
+    pthread_barrier_t meeting;
+    double totals, all; /* seconds */
+} world;
+
+static void stop(const char *where, const char *message)
+{
+    fprintf(stderr, "%s: %s\n", where, message);
+    exit(1);
+}
+
+static void check(fpa_status status, const fpa_error *error)
+{
+    if (status)
+        stop(error->where, error->message);
+}
+
+static void expect(int result, const char *call)
+{
+    if (result)
+        stop(call, "failed");
+}
+
+/* False: the library, or a function, is not here. */
+static int find_symbols(const char *name, const char *const *symbols, size_t count, void *table)
+{
+    void *library = dlopen(name, RTLD_NOW);
+    for (size_t i = 0; i < count; i++) {
+        void *function = library ? dlsym(library, symbols[i]) : NULL;
+        if (!function)
+            return 0;
+        memcpy((char *)table + i * sizeof function, &function, sizeof function);
+    }
+    return 1;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- memory of a piece ---- */
+
+static void enter(const piece *p)
+{
+    if (world.devices)
+        expect(cu.cuCtxSetCurrent(p->context), "cuCtxSetCurrent");
+}
+
+static void *put(const void *numbers, size_t size) /* NULL: zeros */
+{
+    address memory = 0;
+    if (world.devices) {
+        expect(cu.cuMemAlloc_v2(&memory, size + 1), "cuMemAlloc");
+        expect(numbers ? cu.cuMemcpyHtoD_v2(memory, numbers, size) : cu.cuMemsetD8_v2(memory, 0, size),
+               "a copy");
+        expect(cu.cuCtxSynchronize(), "cuCtxSynchronize");
+        return (void *)(uintptr_t)memory;
+    }
+    void *copy = aligned_alloc(64, (size + 64) / 64 * 64);
+    if (!copy)
+        stop("context_parallel", "out of memory");
+    return numbers ? memcpy(copy, numbers, size) : memset(copy, 0, size);
+}
+
+static void finish(const piece *p)
+{
+    if (world.devices)
+        expect(cu.cuStreamSynchronize(p->stream), "a stream");
+}
+
+static void get(void *to, const void *from, size_t size)
+{
+    if (world.devices)
+        expect(cu.cuMemcpyDtoH_v2(to, (address)(uintptr_t)from, size), "cuMemcpyDtoH");
+    else
+        memcpy(to, from, size);
+}
+
+static size_t state_numbers(void)
+{
+    return (size_t)world.heads * (size_t)world.head->state_elements;
+}
+
+/* Operands of tokens first .. on a device. */
+static void place(piece *p, int64_t first, int64_t tokens)
+{
+    const size_t rows = (size_t)tokens * (size_t)world.heads, from = (size_t)first * (size_t)world.heads;
+    const size_t vector = (size_t)world.head->d * world.element,
+                 value = (size_t)world.head->dv * world.element;
+    p->first = first;
+    p->tokens = tokens;
+    p->q = put(world.q + from * vector, rows * vector);
+    p->k = put(world.k + from * vector, rows * vector);
+    p->v = put(world.v + from * value, rows * value);
+    p->o = put(NULL, rows * value);
+    p->gate = put(world.gate + from, rows * sizeof(float));
+    p->total = put(NULL, state_numbers() * sizeof(float));
+    p->before = put(NULL, state_numbers() * sizeof(float));
+}
+
+/* ---- the three steps ---- */
+
+static DLTensor tensor(const piece *p, void *data, int axes, int64_t *shape, int is_token)
+{
+    const int bits = is_token ? 8 * (int)world.element : 32;
+    return (DLTensor){.data = data,
+                      .device = {world.devices ? kDLCUDA : kDLCPU, world.devices ? p->device : 0},
+                      .ndim = axes,
+                      .dtype = {bits == 16 ? kDLBfloat : kDLFloat, (uint8_t)bits, 1},
+                      .shape = shape};
+}
+
+/* asks: o, from the state before; else the total of the keys. */
+static void forward(piece *p, int asks)
+{
+    int64_t vectors[4] = {1, p->tokens, world.heads, world.head->d};
+    int64_t values[4] = {1, p->tokens, world.heads, world.head->dv};
+    int64_t states[3] = {1, world.heads, world.head->state_elements};
+    fpa_error error;
+    size_t size;
+    DLTensor q = tensor(p, p->q, 4, vectors, 1), k = tensor(p, p->k, 4, vectors, 1);
+    DLTensor v = tensor(p, p->v, 4, values, 1), o = tensor(p, p->o, 4, values, 1);
+    DLTensor gate = tensor(p, p->gate, 3, vectors, 0);
+    DLTensor state = tensor(p, asks ? p->before : p->total, 3, states, 0);
+    fpa_tensors tensors = {
+        .k = &k, .v = &v, .log_gate = world.head->gate ? &gate : NULL, .stream = p->stream};
+    if (asks)
+        tensors.q = &q, tensors.o = &o, tensors.state_in = &state;
+    else
+        tensors.state_out = &state;
+    check(fpa_workspace_size(p->kernel, FPA_FORM_CHUNKED, &tensors, &size, &error), &error);
+    if (size > p->size) {
+        p->workspace = put(NULL, size); /* grown once: the program ends with it */
+        p->size = size;
+    }
+    check(fpa_forward(p->kernel, FPA_FORM_CHUNKED, &tensors, p->workspace, p->size, &error), &error);
+}
+
+/* Every root gets the sum of the totals before it: other ranks bring zeros, which `before` still is. */
+static void join_by_nccl(piece *p)
+{
+    void *zeros = put(NULL, state_numbers() * sizeof(float));
+    for (int root = 1; root < world.pieces; root++)
+        expect(nccl.ncclReduce(p->number < root ? p->total : zeros, p->before, state_numbers(), NCCL_FLOAT,
+                               NCCL_SUM, root, p->communicator, p->stream),
+               "ncclReduce");
+    finish(p);
+}
+
+/* before = sum over earlier pieces of the decays between, times their totals. */
+static void join_by_host(piece *p)
+{
+    float *sum = calloc(state_numbers(), sizeof *sum);
+    const int64_t elements = world.head->state_elements;
+    if (!sum)
+        stop("context_parallel", "out of memory");
+    for (int i = 0; i < p->number; i++)
+        for (int h = 0; h < world.heads; h++) {
+            double decay = 1;
+            for (int between = i + 1; between < p->number; between++)
+                decay *= world.piece[between].decay[h];
+            for (int64_t e = h * elements; e < (h + 1) * elements; e++)
+                sum[e] += (float)(decay * (double)world.piece[i].host[e]);
+        }
+    if (world.devices)
+        expect(cu.cuMemcpyHtoD_v2((address)(uintptr_t)p->before, sum, state_numbers() * sizeof *sum),
+               "cuMemcpyHtoD");
+    else
+        memcpy(p->before, sum, state_numbers() * sizeof *sum);
+    free(sum);
+}
+
+static void join(piece *p)
+{
+    const int by_host = world.pieces > 2 || !world.devices;
+    if (world.uses_nccl) {
+        join_by_nccl(p);
+        return;
+    }
+    finish(p);
+    if (by_host)
+        get(p->host, p->total, state_numbers() * sizeof(float));
+    pthread_barrier_wait(&world.meeting); /* all totals are there */
+    if (by_host)
+        join_by_host(p);
+    else if (p->number == 1)
+        expect(cu.cuMemcpy((address)(uintptr_t)p->before, (address)(uintptr_t)world.piece[0].total,
+                           state_numbers() * sizeof(float)),
+               "cuMemcpy");
+    if (world.devices)
+        expect(cu.cuCtxSynchronize(), "cuCtxSynchronize"); /* our stream waits for no copy by itself */
+}
+
+static void *run(void *argument)
+{
+    piece *p = argument;
+    enter(p);
+    for (int round = 0; round < 2; round++) { /* the first one loads code and finds workspaces */
+        pthread_barrier_wait(&world.meeting);
+        const double begin = seconds();
+        if (p->number + 1 < world.pieces)
+            forward(p, 0);
+        join(p);
+        pthread_barrier_wait(&world.meeting);
+        const double joined = seconds();
+        forward(p, 1);
+        finish(p);
+        pthread_barrier_wait(&world.meeting);
+        if (p->number == 0)
+            world.totals = joined - begin, world.all = seconds() - begin;
+    }
+    return NULL;
+}
+
+/* ---- a sequence, in one pass and in pieces ---- */
+
+static char *numbers(size_t count)
+{
+    char *made = malloc(count * world.element + 1);
+    if (!made)
+        stop("context_parallel", "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        const float a = 0.1f + (float)rand() / (float)RAND_MAX; /* positive: normalisers are far from 0 */
+        uint32_t bits;
+        memcpy(&bits, &a, sizeof bits);
+        bits = world.element == 2 ? bits >> 16 : bits;
+        memcpy(made + i * world.element, &bits, world.element); /* little-endian */
+    }
+    return made;
+}
+
+static void make_sequence(void)
+{
+    const size_t rows = (size_t)world.tokens * (size_t)world.heads;
+    world.q = numbers(rows * (size_t)world.head->d);
+    world.k = numbers(rows * (size_t)world.head->d);
+    world.v = numbers(rows * (size_t)world.head->dv);
+    world.gate = malloc(rows * sizeof *world.gate);
+    if (!world.gate)
+        stop("context_parallel", "out of memory");
+    for (size_t i = 0; i < rows; i++)
+        world.gate[i] = -0.01f * (float)rand() / (float)RAND_MAX;
+}
+
+static void open_pieces(const char *spec, const char *name, const char *target)
+{
+    int devices[MOST];
+    void *communicators[MOST];
+    fpa_error error;
+    for (int i = 0; i < world.pieces; i++) {
+        piece *p = &world.piece[i];
+        const fpa_options options = {.target = target, .device = world.devices ? i % world.devices : 0};
+        *p = (piece){.number = i, .device = options.device};
+        if (world.devices) {
+            expect(cu.cuDevicePrimaryCtxRetain(&p->context, p->device), "cuDevicePrimaryCtxRetain");
+            enter(p);
+            expect(cu.cuStreamCreate(&p->stream, 1), "cuStreamCreate");
+        }
+        check(fpa_open(spec, name, &options, &p->kernel, &error), &error);
+        devices[i] = p->device;
+    }
+    world.head = fpa_describe(world.piece[0].kernel);
+    world.uses_nccl = world.devices >= world.pieces && world.pieces > 1 && !world.head->gate &&
+                      find_symbols("libnccl.so.2", nccl_symbols, 2, &nccl) &&
+                      nccl.ncclCommInitAll(communicators, world.pieces, devices) == 0;
+    for (int i = 0; i < world.pieces && world.uses_nccl; i++)
+        world.piece[i].communicator = communicators[i];
+}
+
+static void place_piece(int number)
+{
+    piece *p = &world.piece[number];
+    const int64_t first = world.tokens * number / world.pieces;
+    enter(p);
+    place(p, first, world.tokens * (number + 1) / world.pieces - first);
+    p->host = malloc(state_numbers() * sizeof *p->host);
+    p->decay = calloc((size_t)world.heads, sizeof *p->decay);
+    if (!p->host || !p->decay)
+        stop("context_parallel", "out of memory");
+    for (int h = 0; h < world.heads; h++) {
+        for (int64_t t = p->first; t < p->first + p->tokens && world.head->gate; t++)
+            p->decay[h] += world.gate[t * world.heads + h];
+        p->decay[h] = exp(p->decay[h]);
+    }
+}
+
+static double value_at(const char *numbers, size_t i)
+{
+    uint32_t bits = 0;
+    float a;
+    memcpy(&bits, numbers + i * world.element, world.element);
+    bits = world.element == 2 ? bits << 16 : bits;
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
+
+/* Largest difference of o between a piece and the whole, over the largest value. */
+static double distance(const piece *p, const char *whole)
+{
+    const size_t row = (size_t)world.heads * (size_t)world.head->dv, count = (size_t)p->tokens * row;
+    char *own = malloc(count * world.element);
+    double most = 0, largest = 0;
+    if (!own)
+        stop("context_parallel", "out of memory");
+    enter(p);
+    get(own, p->o, count * world.element);
+    for (size_t i = 0; i < count; i++) {
+        const double b = value_at(whole, (size_t)p->first * row + i);
+        most = fmax(most, fabs(value_at(own, i) - b));
+        largest = fmax(largest, fabs(b));
+    }
+    free(own);
+    return most / largest;
+}
+
+int main(int count, char **arguments)
+{
+    const char *target = count > 3 ? arguments[3] : "c";
+    pthread_t threads[MOST];
+    double begin, once = 0, most = 0;
+    world.tokens = count > 4 ? atoll(arguments[4]) : 4096;
+    world.pieces = count > 5 ? atoi(arguments[5]) : 2;
+    world.heads = count > 6 ? atoi(arguments[6]) : 2;
+    if (count < 3 || world.pieces < 1 || world.pieces > MOST || world.tokens < world.pieces ||
+        world.heads < 1)
+        return fprintf(stderr,
+                       "usage: context_parallel SPEC HEAD [TARGET [TOKENS [PIECES [HEADS]]]]; at most %d "
+                       "pieces\n",
+                       MOST),
+               2;
+    if (strncmp(target, "cuda", 4) == 0 &&
+        (!find_symbols("libcuda.so.1", cu_symbols, sizeof cu_symbols / sizeof *cu_symbols, &cu) ||
+         cu.cuInit(0) || cu.cuDeviceGetCount(&world.devices) || world.devices == 0))
+        stop("context_parallel", "there is no NVIDIA driver here, or no GPU");
+    open_pieces(arguments[1], arguments[2], target);
+    world.element = strcmp(world.head->dtype, "f32") == 0 ? 4 : 2;
+    if (strcmp(world.head->dtype, "f16") == 0 || strcmp(world.head->state_dtype, "f32") != 0 ||
+        !world.head->causal || world.head->weight_count || world.head->positions || world.head->key_mask ||
+        world.head->window)
+        stop(world.head->name,
+             "this example wants a causal head of f32 or bf16 with states of f32, without run-time "
+             "matrices, positions, masks or a window");
+    make_sequence();
+
+    piece whole = world.piece[0]; /* one pass, on the first device */
+    enter(&whole);
+    place(&whole, 0, world.tokens);
+    for (int round = 0; round < 2; round++) {
+        begin = seconds();
+        forward(&whole, 1);
+        finish(&whole);
+        once = seconds() - begin;
+    }
+    const size_t values = (size_t)world.tokens * (size_t)world.heads * (size_t)world.head->dv * world.element;
+    char *o = malloc(values);
+    if (!o)
+        stop("context_parallel", "out of memory");
+    get(o, whole.o, values);
+
+    pthread_barrier_init(&world.meeting, NULL, (unsigned)world.pieces);
+    for (int i = 0; i < world.pieces; i++)
+        place_piece(i);
+    for (int i = 0; i < world.pieces; i++)
+        expect(pthread_create(&threads[i], NULL, run, &world.piece[i]), "pthread_create");
+    for (int i = 0; i < world.pieces; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < world.pieces; i++)
+        most = fmax(most, distance(&world.piece[i], o));
+    printf("%s on %s: %lld tokens, %d heads, %d pieces, %s\n", world.head->name, world.head->target,
+           (long long)world.tokens, world.heads, world.pieces,
+           world.uses_nccl ? "joined by NCCL" : "joined by copies");
+    printf("one pass %.6f s; totals %.6f s, with all pieces %.6f s: %.2f times as fast\n", once, world.totals,
+           world.all, once / world.all);
+    printf("results differ by %.2g of the largest\n", most);
+    for (int i = 0; i < world.pieces; i++)
+        fpa_close(world.piece[i].kernel);
+    return most < (world.element == 2 ? 2e-2 : 1e-4) ? 0 : 1;
+}

@@ -1,0 +1,366 @@
+/* serve: continuous batching. Requests wait in a queue; each has a prompt, read in pieces, then tokens that are decoded one by
+ * one. A slot of a pool of states is a request's from its first piece to its last token; then the next request has it.
+ * Every round is two calls: a step of all slots that decode, and a forward over the pieces of those that read, lengths of
+ * their own in one batch. The same program serves from the CPU and from a GPU.
+ *
+ *   cc serve.c $(pkg-config --cflags --libs fpa) -ldl -o serve
+ *   ./serve specs/tspow.lua tspow2_d64_b8 [TARGET [MOST [FILE.svg]]]
+ *
+ * TARGET "c" or "cuda"; MOST: slots, at most, 64 unless said. Prints tokens a second for 1, 2, 4 .. MOST slots, and draws them. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fpa.h"
+
+enum { HEADS = 4, PIECE = 128, BUDGET = 512, PROMPT = 256, ANSWER = 64, MOST = 1024 };
+
+static void stop(const char *where, const char *message)
+{
+    fprintf(stderr, "%s: %s\n", where, message);
+    exit(1);
+}
+
+static void check(fpa_status status, const fpa_error *error)
+{
+    if (status)
+        stop(error->where, error->message);
+}
+
+/* ---- memory: the process's own, or a GPU's; a program that has cuda.h includes that instead of this table ---- */
+
+static struct driver { /* all return 0 for success */
+    int (*cuInit)(unsigned flags);
+    int (*cuDevicePrimaryCtxRetain)(void **context, int device);
+    int (*cuCtxPushCurrent_v2)(void *context);
+    int (*cuStreamCreate)(void **stream, unsigned flags);
+    int (*cuMemAlloc_v2)(unsigned long long *memory, size_t size);
+    int (*cuMemFree_v2)(unsigned long long memory);
+    int (*cuMemcpyHtoDAsync_v2)(unsigned long long to, const void *from, size_t size, void *stream);
+    int (*cuCtxSynchronize)(void);
+} cu;
+
+static const char *const symbols[] = {
+    "cuInit",       "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuStreamCreate", "cuMemAlloc_v2",
+    "cuMemFree_v2", "cuMemcpyHtoDAsync_v2",     "cuCtxSynchronize"};
+_Static_assert(sizeof cu == sizeof symbols, "a function without a symbol");
+
+static int on_gpu;
+static void *stream;
+
+static void expect(int result, const char *call)
+{
+    if (result)
+        stop(call, "the driver refused");
+}
+
+static void open_gpu(void)
+{
+    void *context, *library = dlopen("libcuda.so.1", RTLD_NOW);
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        void *function = library ? dlsym(library, symbols[i]) : NULL;
+        if (!function)
+            stop("libcuda.so.1", "there is no NVIDIA driver here, or it is too old");
+        memcpy((char *)&cu + i * sizeof function, &function, sizeof function);
+    }
+    expect(cu.cuInit(0), "cuInit");
+    expect(cu.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
+    expect(cu.cuCtxPushCurrent_v2(context), "cuCtxPushCurrent");
+    expect(cu.cuStreamCreate(&stream, 1), "cuStreamCreate");
+    on_gpu = 1;
+}
+
+static void *allocate(size_t size)
+{
+    unsigned long long address = 0;
+    if (on_gpu) {
+        expect(cu.cuMemAlloc_v2(&address, size + 1), "cuMemAlloc");
+        return (void *)(uintptr_t)address;
+    }
+    void *memory = aligned_alloc(64, (size + 64) / 64 * 64);
+    if (!memory)
+        stop("serve", "out of memory");
+    return memory;
+}
+
+static void release(void *memory)
+{
+    if (on_gpu)
+        expect(cu.cuMemFree_v2((uintptr_t)memory), "cuMemFree");
+    else
+        free(memory);
+}
+
+/* In the order of the stream: the calls before it have read what it overwrites. */
+static void upload(void *to, const void *from, size_t size)
+{
+    if (on_gpu)
+        expect(cu.cuMemcpyHtoDAsync_v2((uintptr_t)to, from, size, stream), "cuMemcpyHtoDAsync");
+    else
+        memcpy(to, from, size);
+}
+
+static void wait_for_all(void)
+{
+    if (on_gpu)
+        expect(cu.cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+/* ---- a server ---- */
+
+typedef struct slot {
+    int prompt, answer; /* tokens to read, to decode */
+    int begun;          /* the pool has its state */
+} slot;
+
+typedef struct server {
+    fpa_kernel *kernel;
+    const fpa_description *head;
+    int slots, waiting; /* waiting: requests in the queue */
+    slot slot[MOST];
+    void *q, *k, *v, *o, *gate, *pool, *workspace;
+    int32_t
+        *index[2]; /* offsets; slots that states come from, slots that they go to; of a step, of a forward */
+    size_t size;   /* of the workspace */
+    int64_t decoded, read;
+} server;
+
+static DLTensor tensor(void *data, int bits, int axes, int64_t *shape)
+{
+    return (DLTensor){.data = data,
+                      .device = {on_gpu ? kDLCUDA : kDLCPU, 0},
+                      .ndim = axes,
+                      .dtype = {kDLFloat, (uint8_t)bits, 1},
+                      .shape = shape};
+}
+
+/* Numbers that a model would have computed. */
+static void *make_numbers(size_t count, float low)
+{
+    float *numbers = malloc((count + 1) * sizeof *numbers);
+    void *memory = allocate(count * sizeof *numbers);
+    if (!numbers)
+        stop("serve", "out of memory");
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = low + (float)rand() / (float)RAND_MAX * -2 * low;
+    upload(memory, numbers, count * sizeof *numbers);
+    wait_for_all();
+    free(numbers);
+    return memory;
+}
+
+static void start(server *s, fpa_kernel *kernel, int slots, int requests)
+{
+    const fpa_description *head = fpa_describe(kernel);
+    const size_t tokens = (size_t)(slots + BUDGET) * HEADS;
+    *s = (server){.kernel = kernel, .head = head, .slots = slots, .waiting = requests};
+    s->q = make_numbers(tokens * (size_t)head->d, -0.5f);
+    s->k = make_numbers(tokens * (size_t)head->d, -0.5f);
+    s->v = make_numbers(tokens * (size_t)head->dv, -0.5f);
+    s->o = allocate(tokens * (size_t)head->dv * sizeof(float));
+    s->gate = make_numbers(tokens, 0); /* nothing fades */
+    s->pool = allocate((size_t)slots * HEADS * (size_t)head->state_elements * sizeof(float));
+    for (int i = 0; i < 2; i++)
+        s->index[i] = allocate((size_t)(3 * slots + 1) * sizeof(int32_t));
+}
+
+static void finish(server *s)
+{
+    void *all[] = {s->q, s->k, s->v, s->o, s->gate, s->pool, s->index[0], s->index[1], s->workspace};
+    wait_for_all();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            release(all[i]);
+}
+
+/* Tokens first .. of the round's, of some slots, each with its state in the pool. offsets: NULL: one token each. */
+static void call(server *s, int number, int count, int64_t first, const int32_t *offsets, const int32_t *from,
+                 const int32_t *to)
+{
+    const fpa_description *head = s->head;
+    const int64_t tokens = offsets ? offsets[count] : count;
+    int64_t vectors[4] = {offsets ? 1 : count, offsets ? tokens : 1, HEADS, head->d}, values[4], states[3],
+            indices[2];
+    int32_t *device = s->index[number];
+    fpa_error error;
+    size_t size;
+    memcpy(values, vectors, sizeof values);
+    values[3] = head->dv;
+    states[0] = s->slots, states[1] = HEADS, states[2] = head->state_elements;
+    indices[0] = count, indices[1] = count + 1;
+    DLTensor q = tensor(s->q, 32, 4, vectors), k = tensor(s->k, 32, 4, vectors),
+             v = tensor(s->v, 32, 4, values);
+    DLTensor o = tensor(s->o, 32, 4, values), gate = tensor(s->gate, 32, 3, vectors),
+             pool = tensor(s->pool, 32, 3, states);
+    DLTensor lengths = tensor(device, 32, 1, &indices[1]), in = tensor(device + count + 1, 32, 1, indices);
+    DLTensor out = tensor(device + 2 * count + 1, 32, 1, indices);
+    lengths.dtype.code = in.dtype.code = out.dtype.code = kDLInt;
+    q.byte_offset = k.byte_offset = (uint64_t)(first * HEADS * head->d) * sizeof(float);
+    v.byte_offset = o.byte_offset = (uint64_t)(first * HEADS * head->dv) * sizeof(float);
+    gate.byte_offset = (uint64_t)(first * HEADS) * sizeof(float);
+    const fpa_tensors tensors = {.q = &q,
+                                 .k = &k,
+                                 .v = &v,
+                                 .o = &o,
+                                 .log_gate = head->gate ? &gate : NULL,
+                                 .state_in = &pool,
+                                 .state_out = &pool,
+                                 .state_index = &in,
+                                 .state_out_index = &out,
+                                 .cu_seqlens = offsets ? &lengths : NULL,
+                                 .max_length = offsets ? PIECE : 0,
+                                 .stream = stream};
+    const fpa_form form = offsets ? FPA_FORM_AUTO : FPA_FORM_RECURRENT;
+    if (offsets)
+        upload(device, offsets, (size_t)(count + 1) * sizeof *offsets);
+    upload(device + count + 1, from, (size_t)count * sizeof *from);
+    upload(device + 2 * count + 1, to, (size_t)count * sizeof *to);
+    check(fpa_workspace_size(s->kernel, form, &tensors, &size, &error), &error);
+    if (size > s->size || !s->workspace) { /* it grows a few times, then never again */
+        wait_for_all();
+        if (s->workspace)
+            release(s->workspace);
+        s->workspace = allocate(s->size = 2 * size);
+    }
+    check(fpa_forward(s->kernel, form, &tensors, s->workspace, s->size, &error), &error);
+}
+
+/* Slots without a request take the next one. */
+static int admit(server *s)
+{
+    int busy = 0;
+    for (int i = 0; i < s->slots; i++) {
+        slot *a = &s->slot[i];
+        if (!a->prompt && !a->answer && s->waiting) {
+            *a = (slot){.prompt = 1 + rand() % (2 * PROMPT), .answer = 1 + rand() % (2 * ANSWER)};
+            s->waiting--;
+        }
+        busy += a->prompt || a->answer;
+    }
+    return busy;
+}
+
+/* All that decode, then pieces of prompts, as many tokens as the budget has. */
+static void serve_round(server *s)
+{
+    int32_t from[MOST], to[MOST], offsets[MOST + 1] = {0};
+    int decoding = 0, reading = 0;
+    for (int i = 0; i < s->slots; i++)
+        if (!s->slot[i].prompt && s->slot[i].answer) {
+            from[decoding] = to[decoding] = i;
+            decoding++;
+            s->slot[i].answer--;
+        }
+    if (decoding)
+        call(s, 0, decoding, 0, NULL, from, to);
+    for (int i = 0; i < s->slots && offsets[reading] < BUDGET; i++) {
+        slot *a = &s->slot[i];
+        const int left = BUDGET - offsets[reading], most = left < PIECE ? left : PIECE;
+        const int piece = a->prompt < most ? a->prompt : most;
+        if (piece == 0)
+            continue;
+        from[reading] = a->begun ? i : -1; /* -1: nothing came before */
+        to[reading] = i;
+        offsets[reading + 1] = offsets[reading] + piece;
+        a->begun = 1;
+        a->prompt -= piece;
+        reading++;
+    }
+    if (reading)
+        call(s, 1, reading, decoding, offsets, from, to);
+    s->decoded += decoding;
+    s->read += offsets[reading];
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Tokens a second, decoded and read. */
+static double serve(fpa_kernel *kernel, int slots, double *reads)
+{
+    server s;
+    srand(1);
+    start(&s, kernel, slots, 2 * slots + 2);
+    if (admit(&s))
+        serve_round(&s); /* the first calls load code and find the workspace */
+    wait_for_all();
+    s.decoded = s.read = 0;
+    const double begin = seconds();
+    while (admit(&s))
+        serve_round(&s);
+    wait_for_all();
+    const double took = seconds() - begin;
+    *reads = (double)s.read / took;
+    finish(&s);
+    return (double)s.decoded / took;
+}
+
+/* ---- the picture ---- */
+
+static void draw(const char *path, const fpa_description *head, const double *rate, int count)
+{
+    FILE *out = fopen(path, "w");
+    double most = 0;
+    if (!out)
+        stop(path, "cannot be written");
+    for (int i = 0; i < count; i++)
+        most = rate[i] > most ? rate[i] : most;
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 480 300\" font-family=\"sans-serif\" "
+            "font-size=\"12\">\n"
+            "<text x=\"240\" y=\"20\" text-anchor=\"middle\">%s on %s: tokens decoded a second, against "
+            "slots</text>\n"
+            "<path d=\"M60 40V250H460\" fill=\"none\" stroke=\"black\"/>\n<polyline fill=\"none\" "
+            "stroke=\"#0060c0\" points=\"",
+            head->name, head->target);
+    for (int i = 0; i < count; i++)
+        fprintf(out, "%.1f,%.1f ", 60 + 380.0 * (i + 0.5) / count, 250 - 200 * rate[i] / most);
+    fprintf(out, "\"/>\n");
+    for (int i = 0; i < count; i++)
+        fprintf(out,
+                "<text x=\"%.1f\" y=\"268\" text-anchor=\"middle\">%d</text><text x=\"%.1f\" y=\"%.1f\" "
+                "text-anchor=\"middle\">%.0f</text>\n",
+                60 + 380.0 * (i + 0.5) / count, 1 << i, 60 + 380.0 * (i + 0.5) / count,
+                242 - 200 * rate[i] / most, rate[i]);
+    fprintf(out, "</svg>\n");
+    if (fclose(out))
+        stop(path, "cannot be written");
+}
+
+int main(int count, char **arguments)
+{
+    const fpa_options options = {.target = count > 3 ? arguments[3] : "c"};
+    const int most = count > 4 ? atoi(arguments[4]) : 64;
+    double rate[16], reads;
+    fpa_error error;
+    fpa_kernel *kernel;
+    int points = 0;
+    if (count < 3 || most < 1 || most > MOST)
+        return fprintf(stderr, "usage: serve SPEC HEAD [TARGET [MOST [FILE.svg]]]; MOST: 1 to %d slots\n",
+                       MOST),
+               2;
+    if (strncmp(options.target, "cuda", 4) == 0)
+        open_gpu();
+    check(fpa_open(arguments[1], arguments[2], &options, &kernel, &error), &error);
+    const fpa_description *head = fpa_describe(kernel);
+    if (strcmp(head->dtype, "f32") != 0 || strcmp(head->state_dtype, "f32") != 0 || head->weight_count ||
+        head->positions || head->key_mask || head->window)
+        stop(head->name,
+             "this example wants a head of float32 without run-time matrices, positions, masks or a window");
+    printf("slots\tdecoded a second\tread a second\n");
+    for (int slots = 1; slots <= most; slots *= 2) {
+        rate[points] = serve(kernel, slots, &reads);
+        printf("%d\t%.0f\t%.0f\n", slots, rate[points++], reads);
+        fflush(stdout);
+    }
+    if (count > 5)
+        draw(arguments[5], head, rate, points);
+    fpa_close(kernel);
+    return 0;
+}

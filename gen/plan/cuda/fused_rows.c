@@ -1,0 +1,236 @@
+#include "fused_rows.h"
+
+#include "fused_packed.h"
+#include "fused_pass.h"
+#include "parts.h"
+#include "work.h"
+
+enum {
+    SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
+    GATES = 1024,              /* sums, what keys keep, what is left of the state: slabs follow */
+    PART = 96,                 /* what a block knows of its part of the work, and of panels' values */
+    FACTORS = 256,             /* of gates of segments */
+    MOST_SUMS_OF_ONE = 144,    /* registers of a thread for sums, of one warpgroup of keys */
+    MOST_SUMS_OF_TWO = 128,    /* and of two */
+};
+
+/* ---- features ---- */
+
+/* Row of a vector: which coordinate, and what it weighs on the key side; false: it is none. */
+static bool find_coordinate(const fpa_plan *plan, int row, int *coordinate, double *gram)
+{
+    *coordinate = row;
+    *gram = 1;
+    for (int i = 0; i < plan->weighted_count; i++)
+        if (plan->weighted[i].row == row) {
+            *coordinate = plan->weighted[i].from;
+            *gram = plan->weighted[i].gram;
+        }
+    return *coordinate < plan->head->d;
+}
+
+/* The row is coordinate number i, whose gram is, or becomes, gram[i]. */
+static bool is_coordinate(const fpa_plan *plan, int row, int i, bool known, double *gram)
+{
+    int coordinate;
+    double own;
+    if (!find_coordinate(plan, row, &coordinate, &own) || coordinate != i || (known && own != gram[i]))
+        return false;
+    gram[i] = own;
+    return true;
+}
+
+/* Features are the first coordinates, in order, and the kernel is their dot product. */
+static bool are_coordinates(const fpa_plan *plan, double *gram)
+{
+    const fpa_score *score = plan->score;
+    const int width = (int)plan->features;
+    if (score->dot_count != 1 || score->monomial_count != 1 || score->monomials[0].power[0] != 1 ||
+        plan->dots[0].row_count != width || score->monomials[0].weight.value != plan->pieces[0].weight)
+        return false;
+    for (int p = 0; p < plan->piece_count; p++) {
+        const fpa_piece *piece = &plan->pieces[p];
+        if (piece->prefix_count || piece->weight != plan->pieces[0].weight)
+            return false;
+        for (int i = 0; i < piece->width; i++)
+            if (!is_coordinate(plan, piece->base + i, (int)piece->feature + i, false, gram))
+                return false;
+    }
+    for (int i = 0; i < width; i++)
+        if (!is_coordinate(plan, plan->dots[0].rows[i], i, true, gram))
+            return false;
+    return true;
+}
+
+static bool find_features(const fpa_plan *plan, fpa_fused_rows *rows)
+{
+    rows->width = (int)plan->features;
+    if (plan->features > plan->head->d || plan->projection_count || !are_coordinates(plan, rows->slot_weight))
+        return false;
+    for (int i = 0; i < rows->width; i++) {
+        rows->slot_feature[i] = i;
+        rows->slot_weight[i] *= plan->pieces[0].weight;
+        rows->weighted |= rows->slot_weight[i] != 1;
+    }
+    return true;
+}
+
+/* ---- warpgroups ---- */
+
+/* Of 512 registers for a thread of each of four warpgroups: who fetches has what sums of keys do not need. */
+static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+{
+    const int tiles = (int)divide_up(in->plan->features, 64), sums = 4 * in->columns->all;
+    const bool one = sums * tiles <= MOST_SUMS_OF_ONE;
+    rows->key_groups = one ? 1 : 2;
+    rows->query_groups = 3 - rows->key_groups;
+    rows->key_tiles = (tiles + rows->key_groups - 1) / rows->key_groups;
+    rows->query_registers = one ? 136 : 120;
+    rows->key_registers = one && sums * tiles > MOST_SUMS_OF_TWO ? 184 : 168;
+    rows->fetch_registers =
+        512 - rows->key_groups * rows->key_registers - rows->query_groups * rows->query_registers;
+    rows->slots = 64 * rows->key_groups * rows->key_tiles;
+    return one || sums * rows->key_tiles <= MOST_SUMS_OF_TWO;
+}
+
+static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+{
+    rows->slot_feature = arena_array(in->memory, rows->slots, sizeof *rows->slot_feature);
+    rows->slot_weight = arena_array(in->memory, rows->slots, sizeof *rows->slot_weight);
+    for (int i = 0; rows->slot_feature && i < rows->slots; i++)
+        rows->slot_feature[i] = -1;
+    return rows->slot_feature && rows->slot_weight;
+}
+
+/* ---- shared memory ---- */
+
+/* Rows of 16-bit numbers that begin at any even address touch a word of 16 bytes more than they fill. */
+static int tail_bytes(int width)
+{
+    return (2 * width + 14 + 15) / 16 > (width + 63) / 64 * 8 ? 16 * FUSED_TOKENS : 0;
+}
+
+static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_address, fpa_fused_rows *rows)
+{
+    const bool gate = in->plan->head->gate;
+    const int vectors = (rows->width + 63) / 64 * SLAB, values = (in->columns->tiles + 7) / 8 * SLAB;
+    rows->panels = panels, rows->copies = copies, rows->any_address = any_address;
+    rows->vector_tails = any_address ? tail_bytes(rows->width) : 0;
+    rows->value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
+    rows->query_bytes = vectors > values ? vectors : values;
+    rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + rows->value_tails;
+    rows->panel_bytes = rows->at_gates + (gate ? GATES : 0);
+    rows->copy_bytes = rows->slots * 16 * in->columns->all;
+    rows->at_copies = panels * rows->panel_bytes;
+    rows->at_barriers = rows->at_copies + copies * rows->copy_bytes;
+    rows->at_part = round_up(rows->at_barriers + 8 * (6 * panels + 2 * copies), 16);
+    rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
+    return rows->bytes <= in->plan->target->shared_memory;
+}
+
+/* Rows of which some begin amid 16 bytes in any call. */
+static bool begins_anywhere(const fpa_head *head)
+{
+    return head->d % 8 || head->dv % 8;
+}
+
+/* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Rows of whole pieces, which the copy
+ * engine fetches in most calls, are fetched number by number where it cannot and words have no room. */
+static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+{
+    static const int sizes[][2] = {{4, 2}, {3, 2}, {2, 2}, {2, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (place(in, sizes[i][0], sizes[i][1], true, rows))
+            return true;
+    return !begins_anywhere(in->plan->head) && place(in, 2, 1, false, rows);
+}
+
+/* The column of z lies behind the values, in their slab. */
+static bool has_room_for_ones(const fpa_cuda_inputs *in)
+{
+    return in->plan->head->normalize == FPA_NORMALIZE_NONE || in->columns->tiles % 8;
+}
+
+/* Blocks of other passes on coordinates, which have fewer columns each. */
+static bool shares_nothing(const fpa_cuda_inputs *in)
+{
+    const fpa_split_panel *panel = in->suited[SPLIT_PANEL].plan;
+    return in->suited[FUSED_COORDINATES].plan && in->columns->blocks >= panel->columns.blocks;
+}
+
+fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
+{
+    fpa_fused_rows *rows = made;
+    const fpa_plan *plan = in->plan;
+    if (!plan->head->causal)
+        return unsuited(why, "it is not causal");
+    if (plan->written->window)
+        return unsuited(why, "it has a window");
+    if (!plan->target->warpgroups || in->rows->element != 2 || in->rows->factors != 1)
+        return unsuited(why, "its features are no coordinates of 16 bits, or the GPU has no warpgroups");
+    if (shares_nothing(in))
+        return unsuited(why, "a block has no more columns than one of fused_coordinates");
+    if (!choose_groups(in, rows))
+        return unsuited(why, "its state does not fit into the registers of a block");
+    if (!allocate(in, rows))
+        return fail_memory(error);
+    if (!find_features(plan, rows))
+        return unsuited(why, "its features are not its first coordinates");
+    if (!has_room_for_ones(in))
+        return unsuited(why, "ones of its normaliser have no room behind the values");
+    if (!choose_places(in, rows))
+        return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
+    return FPA_OK;
+}
+
+/* ---- what others see of it ---- */
+
+void print_fused_rows(FILE *out, const fpa_plan *plan)
+{
+    const fpa_fused_rows *rows = plan->cuda.fused_rows;
+    fprintf(out,
+            "fused_chunk  chunked: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
+            "%d panels of 64 tokens on their way, %d cop%s of the state; %.1f KiB of shared memory\n",
+            rows->key_groups, rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles,
+            rows->key_tiles == 1 ? "" : "s", rows->query_groups, rows->query_groups == 1 ? "s" : "",
+            rows->panels, rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0);
+}
+
+void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const fpa_fused_rows *rows = plan->cuda.fused_rows;
+    const fpa_columns *columns = &plan->cuda.columns;
+    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){512, rows->bytes, 1};
+    g->fused_totals = 1;
+    g->fused_total = rows->slots * columns->all * 8 * columns->blocks;
+    g->fused_vector = plan->head->d;
+    g->fused_value = plan->head->dv;
+    g->fused_unpadded = 1;
+    work_fused_rows(plan, g);
+}
+
+#define ROWS(member) FIELD(fpa_fused_rows, member)
+const fpa_field fused_rows_fields[] = {ROWS(width),
+                                       ROWS(weighted),
+                                       ROWS(key_groups),
+                                       ROWS(query_groups),
+                                       ROWS(key_tiles),
+                                       ROWS(fetch_registers),
+                                       ROWS(key_registers),
+                                       ROWS(query_registers),
+                                       FIELD_ARRAY(fpa_fused_rows, "feature", slot_feature, slots, 1, 0),
+                                       FIELD_ARRAY(fpa_fused_rows, "weight", slot_weight, slots, 1, 0),
+                                       ROWS(panels),
+                                       ROWS(copies),
+                                       ROWS(panel_bytes),
+                                       ROWS(query_bytes),
+                                       ROWS(copy_bytes),
+                                       ROWS(any_address),
+                                       ROWS(vector_tails),
+                                       ROWS(value_tails),
+                                       ROWS(at_gates),
+                                       ROWS(at_copies),
+                                       ROWS(at_barriers),
+                                       ROWS(at_part),
+                                       ROWS(bytes),
+                                       FIELDS_END};

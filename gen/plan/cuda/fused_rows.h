@@ -1,0 +1,40 @@
+/* plan_fused_rows: fused_chunk on sm_90a for heads whose features are coordinates, each times a weight or not
+ * (linear attention of any width). A block walks a segment of a sequence, 64 tokens (a *panel*) at a time, with
+ * as many columns of values as its registers hold. Each of its warpgroups has one task:
+ *
+ *   one or two of keys   hold the state as fp32 sums; before each panel they leave a copy of it, then add
+ *                        the panel's keys, which they read where the copy engine puts them
+ *   two or one queries   read the copy and the panel's own keys, and write o
+ *   the last fetches     some panels ahead; clears what follows the last feature, and weighs keys */
+#ifndef FPAC_GEN_PLAN_CUDA_FUSED_ROWS_H
+#define FPAC_GEN_PLAN_CUDA_FUSED_ROWS_H
+
+#include "mechanism.h"
+
+typedef struct fpa_fused_rows {
+    int width;     /* features: the first so many coordinates */
+    bool weighted; /* some weigh other than 1: keys are multiplied by that where they lie */
+    /* warpgroups */
+    int key_groups, query_groups;
+    int key_tiles;                                       /* of 64 features, of each warpgroup of keys */
+    int fetch_registers, key_registers, query_registers; /* of a thread */
+    int slots;                                           /* of features: 64 a tile */
+    int *slot_feature;                                   /* [slots] -1: none */
+    double *slot_weight;                                 /* [slots] on the key side */
+    /* shared memory: places for panels and copies of the state, bytes of one, and from where on they lie */
+    int panels, copies;
+    int panel_bytes, copy_bytes;
+    int query_bytes;  /* of a panel, for queries, then values where some are not finite */
+    bool any_address; /* rows that are no whole pieces of 16 bytes have room for all words that they touch: */
+    int vector_tails, value_tails; /* bytes of a panel for those behind the slabs */
+    int at_gates;                  /* of a panel */
+    int at_copies, at_barriers, at_part, bytes;
+} fpa_fused_rows;
+
+/* It has the columns of the split that is chosen. */
+fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+void print_fused_rows(FILE *out, const fpa_plan *plan);
+void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
+extern const fpa_field fused_rows_fields[];
+
+#endif

@@ -1,0 +1,21 @@
+/* kernels: an emitted text of CUDA with some of its kernels alone, so that compilers spend no time on the others. */
+#ifndef FPAC_TESTS_KERNELS_H
+#define FPAC_TESTS_KERNELS_H
+
+#include "dear.h"
+
+/* All return a copy of `code` (malloc'ed), in which a kernel that is left out is a template of which nothing is made.
+ * NULL: kernels cannot be told apart, or memory has ended. */
+
+/* With the kernels that reach anything in which the text differs from `base`. What is wrongly left out would run as in
+ * `base`: a fault that is not found. */
+char *kernels_changed(const char *base, const char *code);
+
+/* With the kernels that reach any function which is not in the set, to which they are added; one at least, the
+ * longest. */
+char *kernels_new(const char *code, const char *head, function_set *set);
+
+/* The set's share of that: all functions that kernels of a text reach, left out ones not counted. */
+bool kernels_reach(const char *code, const char *head, function_set *set);
+
+#endif

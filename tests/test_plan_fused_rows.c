@@ -1,0 +1,154 @@
+/* plan_fused_rows: which linear heads have one pass on rows as they lie, and how its warpgroups share features,
+ * registers and shared memory. */
+#include "gen/gen.h"
+#include "gen/plan/cuda/fused_rows.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SCALED "diagonal { 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }"
+
+/* Heads with it. */
+static const struct passes {
+    const char *body; /* of head { ... } */
+    int width, key_groups, key_tiles;
+    bool weighted;
+} passes[] = {
+    {"d = 201, dv = 200, terms = linear {}", 201, 2, 2, false},
+    {"d = 194, dv = 235, gate = true, terms = linear {}", 194, 2, 2, false},
+    {"d = 256, dv = 256, gate = true, terms = linear {}", 256, 2, 2, false},
+    {"d = 24, dv = 83, dtype = 'f16', terms = linear {}", 24, 1, 1, false},
+    {"d = 75, dv = 40, normalize = 'sum', terms = linear { weight = 3 }", 75, 1, 2, true},
+    {"d = 20, dv = 100, terms = term { " SCALED " }", 3, 1, 1, true},
+};
+
+/* Heads without, and why. */
+static const struct others {
+    const char *body, *target, *why;
+} others[] = {
+    {"d = 201, dv = 200, terms = linear {}", "cuda:sm_90", "no warpgroups"},
+    {"d = 201, dv = 200, dtype = 'f32', terms = linear {}", "cuda:sm_90a", "no coordinates of 16 bits"},
+    {"d = 201, dv = 200, causal = false, terms = linear {}", "cuda:sm_90a", "it is not causal"},
+    {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90a", "no more columns"},
+    {"d = 40, dv = 64, terms = term { select(range(3, 40)) }", "cuda:sm_90a", "not its first coordinates"},
+    {"d = 24, dv = 64, terms = term { trainable { name = 'w', rows = 20 } }", "cuda:sm_90a",
+     "not its first coordinates"},
+    {"d = 24, dv = 24, terms = power { degree = 2 }", "cuda:sm_90a", "no coordinates of 16 bits"},
+    {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", "cuda:sm_90a", "ones of its normaliser"},
+};
+
+struct made {
+    fpa_head_list list;
+    fpa_simplified simple;
+    fpa_plan plan;
+};
+
+static void make(const char *body, const char *target, struct made *m)
+{
+    char spec[512];
+    fpa_error error = {0};
+    const char *dtype = strstr(body, "dtype") ? "" : "dtype = 'bf16', ";
+    *m = (struct made){0};
+    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s%s }", dtype, body) <
+                (int)sizeof spec);
+    if (spec_load_text("rows.lua", NULL, spec, strlen(spec), &m->list, &error) ||
+        simplify(m->list.heads[0], &m->simple, &error) ||
+        plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error))
+        fail_msg("%s: %s: %s", body, error.where, error.message);
+}
+
+static void unmake(struct made *m)
+{
+    plan_free(&m->plan);
+    simplified_free(&m->simple);
+    head_list_free(&m->list);
+}
+
+static void linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        const struct passes *p = &passes[i];
+        struct made m;
+        make(p->body, "cuda:sm_90a", &m);
+        const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
+        if (!rows)
+            fail_msg("%s: %s", p->body, m.plan.cuda.suited[FUSED_ROWS].why);
+        if (rows->width != p->width || rows->key_groups != p->key_groups || rows->key_tiles != p->key_tiles ||
+            rows->weighted != p->weighted)
+            fail_msg("%s: %d features, %d x %d tiles, weighted %d", p->body, rows->width, rows->key_groups,
+                     rows->key_tiles, rows->weighted);
+        unmake(&m);
+    }
+}
+
+static void heads_without_it_say_why(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct made m;
+        make(others[i].body, others[i].target, &m);
+        const fpa_suited *rows = &m.plan.cuda.suited[FUSED_ROWS];
+        if (rows->plan || !strstr(rows->why, others[i].why))
+            fail_msg("%s: '%s'", others[i].body, rows->why);
+        unmake(&m);
+    }
+}
+
+/* A multiprocessor has 65,536 registers, of which setmaxnreg shares out eights: to four warpgroups. The copy engine
+ * writes slabs from multiples of 1024 bytes on. */
+static void warpgroups_share_all_registers_and_memory_suffices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        struct made m;
+        make(passes[i].body, "cuda:sm_90a", &m);
+        const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
+        assert_non_null(rows);
+        assert_int_equal(rows->key_groups + rows->query_groups, 3);
+        assert_true(rows->fetch_registers % 8 == 0 && rows->key_registers % 8 == 0 &&
+                    rows->query_registers % 8 == 0);
+        assert_true(rows->fetch_registers + rows->key_groups * rows->key_registers +
+                        rows->query_groups * rows->query_registers <=
+                    512);
+        assert_true(rows->panels >= 2 && rows->copies >= 1);
+        assert_int_equal(rows->panel_bytes % 1024, 0);
+        assert_true(rows->bytes <= m.plan.target->shared_memory);
+        unmake(&m);
+    }
+}
+
+static void features_have_the_slots_of_their_coordinates(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        struct made m;
+        make(passes[i].body, "cuda:sm_90a", &m);
+        const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
+        assert_non_null(rows);
+        assert_true(rows->slots >= rows->width);
+        for (int s = 0; s < rows->slots; s++) {
+            assert_int_equal(rows->slot_feature[s], s < rows->width ? s : -1);
+            if (s < rows->width)
+                assert_true(rows->weighted || rows->slot_weight[s] == 1);
+        }
+        unmake(&m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie),
+        cmocka_unit_test(heads_without_it_say_why),
+        cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
+        cmocka_unit_test(features_have_the_slots_of_their_coordinates),
+    };
+    return cmocka_run_group_tests_name("plan fused rows", tests, NULL, NULL);
+}
