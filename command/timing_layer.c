@@ -143,7 +143,7 @@ static void free_stage(stage *s)
 {
     if (s->device)
         s->device->driver->cuCtxSynchronize(); /* after an error some launches may still run */
-    for (int64_t set = 0; s->graph && set < s->operands.sets; set++)
+    for (int64_t set = 0; s->device && s->graph && set < s->operands.sets; set++)
         if (s->graph[set])
             s->device->driver->cuGraphExecDestroy(s->graph[set]);
     free(s->graph);
@@ -164,7 +164,7 @@ static fpa_status time_whole(const fpa_layer *layer, const fpa_load *load, fpa_l
     if (!status) {
         status = prepare(&s, load, error);
         if (!status)
-            status = remote ? time_on_gpu(&s, load, timing, error) : time_here(&s, load, timing, error);
+            status = s.device ? time_on_gpu(&s, load, timing, error) : time_here(&s, load, timing, error);
         free_stage(&s);
     }
     if (remote)

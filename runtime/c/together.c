@@ -55,6 +55,8 @@ static void find_teams(const call *c, const deal *r, int64_t rest, int *teams)
     double work[rest + 1];
     int most[rest + 1];
     int64_t at = 0;
+    memset(work, 0, sizeof work);
+    memset(most, 0, sizeof most);
     for (int i = 0; i < c->count; i++)
         for (int64_t j = 0; j < r->rest[c->order[i]]; j++, at++) {
             work[at] = work_of(c, i);
@@ -184,6 +186,7 @@ static void do_rest(const call *c, int number, int thread)
     const int64_t rest = count_rest(c, r);
     int teams[rest + 1], first = 0;
     int64_t at = 0;
+    memset(teams, 0, sizeof teams);
     if (rest && !r->all)
         find_teams(c, r, rest, teams);
     for (int i = 0; i < c->count; i++)
