@@ -43,6 +43,7 @@ static const struct table tables[] = {
     FAULTS_OF(backward_matrix_faults),
     HEADS_OF(split_faults),
     HEADS_OF(fused_faults),
+    HEADS_OF(rows_faults),
     HEADS_OF(cluster_scan_faults),
     HEADS_OF(decode_faults),
     HEADS_OF(lift_faults_of_cuda),
