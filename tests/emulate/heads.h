@@ -180,7 +180,7 @@ static const char *const emulated_fixed[] = {
     "waves",         /* rows that are turned, not projected */
     "chosen",        /* rows as dots have them */
     "turned",        /* a matrix that a block has no room for */
-    "anyrows",       /* heads that begin at any column; */
+    "anyrows",       /* rows that begin at any address, by words */
     "anyrowsgated",  /* f16, weighted, two warpgroups of keys, blocks of more than 64 columns */
     "scaled",        /* rows from coordinates as they lie, weighted */
     "shifted",       /* and not weighted, among them ones */
