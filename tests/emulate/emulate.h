@@ -138,6 +138,7 @@ struct thread {
     bool met;     /* waited there once: the others have begun */
     unsigned cluster_generation;
     unsigned fences;
+    int registers; /* that it may use: at first, its share of what blocks of its size have */
     bool patient;                         /* waits for late copies until no other thread can go on */
     unsigned sent;                        /* generation of the warp's lanes when the first of `out` was */
     enum { NOTHING, HEARD, SEEN } beside; /* of what a kernel that runs beside this one has written */

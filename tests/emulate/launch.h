@@ -33,6 +33,7 @@ static void start_block(unsigned number)
         t.meets = NULL;
         t.waits = NULL;
         t.fences = 0;
+        t.registers = 65536 / count / 8 * 8;
         t.patient = false;
         t.beside = thread::NOTHING;
         t.arrived = t.met = false;
