@@ -16,16 +16,16 @@ enum {
     KEY_STAGES = 4,
     LEAST_TILES = 4, /* stages of the state */
     TILE_STAGES = 8,
-    ITEM_BYTES = 64,      /* what a kernel knows of a stage of queries */
-    ITEMS = 16 + 40,      /* places of items are rounded up; two that a block has taken */
-    LEAKS = 8,            /* of a warpgroup, whether values of its warps are finite */
-    BARRIERS = 16,        /* bytes, of a stage */
-    SINK_BARRIER = 8,     /* a barrier that nobody waits for */
-    OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
-    SPARE_REGISTERS = 4,  /* with fewer beside those ptxas may serialise products */
-    ENOUGH_COLUMNS = 12,  /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
-    GATES = 1040,         /* of a tile of keys */
-    SLAB = 128,           /* bytes of 64 numbers of a token */
+    ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
+    ITEMS = 16 + 40,             /* places of items are rounded up; two that a block has taken */
+    EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
+    BARRIERS = 16,               /* bytes, of a stage */
+    SINK_BARRIER = 8,            /* a barrier that nobody waits for */
+    OTHER_REGISTERS = 16,        /* of a thread of the state kernel: addresses, counters */
+    SPARE_REGISTERS = 4,         /* with fewer beside those ptxas may serialise products */
+    ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
+    GATES = 1040,        /* of a tile of keys */
+    SLAB = 128,          /* bytes of 64 numbers of a token */
 };
 
 /* Of a thread that multiplies. A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a
@@ -209,8 +209,7 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
     const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
     const int keys = fetched_bytes(split) + (plan->head->gate ? GATES : 0) + BARRIERS;
     const int tile = 1024 * tiles + BARRIERS,
-              fixed = ITEMS + LEAKS * split->output_groups +
-                      (split->columns.tiles == 8 ? ones_bytes(plan, split) : 0);
+              fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? ones_bytes(plan, split) : 0);
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;
     split->query_stages = query_stages;
     split->key_stages = (rest - LEAST_TILES * tile) / keys;

@@ -530,6 +530,12 @@ __device__ __forceinline__ uint4 get_words(u32 address)
     return a;
 }
 
+__device__ __forceinline__ void put_words(u32 address, uint4 a)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+                 : : "r"(address), "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w) : "memory");
+}
+
 /* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
 __device__ __forceinline__ void store_words(void *to, uint4 a)
 {
@@ -597,7 +603,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 384, 143528, 1 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
-        { 512, 188848, 1 }, /* chunk_output */
+        { 512, 188876, 1 }, /* chunk_output */
         { 512, 190016, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 256, 72064, 3 }, /* decode */
@@ -2544,8 +2550,10 @@ enum {
     QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
     ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
-    /* of each warp that multiplies, not zero: zeros went in the place of values that are not finite */
-    LEAKS = ITEM_RING + 4 * ITEM_STAGES,
+    /* of each stage of keys that has the edge: not zero, some value was not finite */
+    KEY_EDGES = ITEM_RING + 4 * ITEM_STAGES,
+    /* behind which a stage's values are as they are multiplied */
+    EDGE_BARRIERS = (KEY_EDGES + 4 * KEY_STAGES + 7) / 8 * 8,
     CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
 };
 
@@ -2750,6 +2758,90 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
                                     DV - item.block * COLUMN_TILES * 8, aligned);
 }
 
+/* ---- the causal edge: tiles of 64 values, in slabs ---- */
+
+/* A name of the warpgroup's own for its barrier. */
+__device__ __forceinline__ int edge_barrier(void)
+{
+    return 8 + anew(threadIdx.x) / 128;
+}
+
+/* Number of the thread in its warpgroup. */
+__device__ __forceinline__ int edge_thread(void)
+{
+    return anew(threadIdx.x) % 128;
+}
+
+/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
+ * products behind a branch on it. */
+__device__ __forceinline__ u32 warp_word(u32 address)
+{
+    return from_lane(get_word(address), 0);
+}
+
+/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
+ * loads on their way. */
+template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
+{
+    enum { PIECES = 64 * COLUMN_TILES };
+    u32 noted = 0;
+#pragma unroll together
+    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
+        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
+        if (PIECES % threads && piece >= PIECES)
+            break;
+        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
+        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    }
+    return noted;
+}
+
+/* Zero in the place of what is not finite in a tile of values; whether there was such a thing. A warp calls. */
+__device__ __forceinline__ bool make_finite(u32 values)
+{
+    const u32 noted = note_values<32, 2>(values, threadIdx.x & 31);
+    if (!__any_sync(0xffffffffu, noted))
+        return false;
+#pragma unroll 1
+    for (int piece = threadIdx.x & 31; piece < 64 * COLUMN_TILES; piece += 32) {
+        const int block = piece % COLUMN_TILES;
+        const u32 place = values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8);
+        const uint4 a = get_words(place);
+        put_words(place, uint4{finite_pair(a.x), finite_pair(a.y), finite_pair(a.z), finite_pair(a.w)});
+    }
+    fence_shared();
+    __syncwarp();
+    return true;
+}
+
+/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
+ * words: sums need the registers. */
+template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
+{
+#pragma unroll 1
+    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
+        const int block = word / 4 % blocks;
+        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
+        put_word(to + block / 8 * (tokens * 128) + place,
+                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
+    }
+    fence_shared();
+}
+
+/* Looks at a tile of values among which the causal edge lies, when it has come: zero goes in the place of what is not
+ * finite, and a word tells those who multiply. Of other tiles they hear at once. */
+__device__ __forceinline__ void producer_look(u32 shared, const struct turn &at, bool edge)
+{
+    if (edge) {
+        barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase ^ 1);
+        const bool leaks = make_finite(shared + KEY_RING + at.slot * FETCHED + KEY_VALUES);
+        if (is_first_lane())
+            put_word(shared + KEY_EDGES + at.slot * 4, leaks);
+    }
+    if (is_first_lane())
+        barrier_arrive(shared + EDGE_BARRIERS + at.slot * 8);
+}
+
 __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                               u32 shared, u32 index, struct turn &at)
 {
@@ -2769,9 +2861,16 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
                 arrive_once_loaded(full, !maps.keys);
             else if (leads)
                 barrier_arrive(full);
+            /* Of the two slots beside each other that are one warp's both are asked for first. */
+            if (at.slot == 0 && key > item.first_key)
+                producer_look(shared, turn{3, at.phase ^ 1}, key > item.first);
+            if (at.slot != 3)
+                producer_look(shared, at, key >= item.first);
         }
         advance<KEY_STAGES>(at);
     }
+    if (at.slot == 0 && is_mine(3) && item.first_key < item.end_key)
+        producer_look(shared, turn{3, at.phase ^ 1}, true); /* an item's last tile has the edge */
 }
 
 /* The other warps. */
@@ -2941,54 +3040,6 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
     multiply_commit();
 }
 
-/* Of 16 keys two blocks of 8 columns, or the last one, as operand b. */
-__device__ __forceinline__ void load_own_values(u32 *b, u32 slab, int row, int block, int left)
-{
-    if (left > 1)
-        load_transposed(b, slab + slab_place(row, block));
-    else
-        load_transposed2(b, slab + slab_place(row, block)); /* of lanes 0 to 15 */
-}
-
-/* Of the warp, not zero: zeros went in the place of values. */
-__device__ __forceinline__ u32 leaks_place(void)
-{
-    return shared_address() + LEAKS + (anew(threadIdx.x) >> 5) * 2;
-}
-
-/* c += s v for the tile of keys that lies beside the queries' own: each warp multiplies by itself, up to its own 16
- * keys, so that later values enter no product. Of its own values those that are not finite become zero, and a word
- * tells. Scores are lost: they move up, step by step, since registers have no index. */
-__device__ __forceinline__ void read_own_values(float *c, u32 (*a)[4], u32 values)
-{
-    /* one number for all lanes, so that branches are the warp's */
-    const int thread = anew(threadIdx.x), own = from_lane(thread >> 5 & 3, 0);
-    const u32 place = leaks_place();
-#pragma unroll 1
-    for (int step = 0; step <= own; step++) {
-        u32 noted = 0;
-#pragma unroll
-        for (int block = 0; block < COLUMN_TILES; block += 2) {
-            u32 b[4] = {};
-            load_own_values(b, values + block / 8 * SLAB64, step * 16 + (thread & 15), block % 8 + (thread >> 4 & 1),
-                            COLUMN_TILES - block);
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                noted = note_nonfinite(noted, b[i]);
-                b[i] = step < own ? b[i] : finite_pair(b[i]);
-            }
-            multiply(c + 4 * block, a[0], b[0], b[1]);
-            if (block + 1 < COLUMN_TILES)
-                multiply(c + 4 * block + 4, a[0], b[2], b[3]);
-        }
-        if (step == own && noted)
-            put_element(place, 1);
-#pragma unroll
-        for (int i = 0; i < 12; i++)
-            a[i / 4][i % 4] = a[i / 4 + 1][i % 4];
-    }
-}
-
 /* A warpgroup's way through the tiles of keys of an item. */
 struct keys_walk {
     int count;             /* tiles of keys */
@@ -3018,31 +3069,18 @@ __device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, in
 /* Places for scores: with two, some are formed while others multiply. */
 enum { SCORE_PLACES = 2 };
 
-/* c += scores times values of the tile of keys that lies beside a warpgroup's tile `m` of queries. last_key: the last
- * one that the lane's first query sees. */
-template <int m> __device__ __forceinline__ void read_own_tile(float *c, u32 queries, u32 stage, int last_key)
-{
-    float d[2][32];
-    u32 a[4][4];
-    multiply_rows(d, queries + m * NEXT_TILE, stage);
-    multiply_wait<0>();
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-        make_opaque<32>(d[i]);
-    form_scores(a, d);
-    mask_scores(a, last_key);
-    make_opaque<N / 2>(c);
-    read_own_values(c, a, stage + KEY_VALUES);
-    make_opaque<N / 2>(c);
-}
-
-/* c += scores times values of one tile of keys, for tiles of queries first.. to end, which see all of it. While one
- * tile's scores multiply the values, those of the next are formed, if there is a place. */
-template <int first, int end> __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage)
+/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
+ * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
+ * the first tile sees; masked: not all queries of that tile see all keys. looked: the barrier behind which values that
+ * the edge lies in are finite. */
+template <int first, int end>
+__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
+                                              u32 looked, u32 phase)
 {
     float d[2][32];
     u32 a[SCORE_PLACES][4][4];
     multiply_rows(d, queries + first * NEXT_TILE, stage);
+    barrier_wait(looked, phase);
     multiply_wait<0>();
 #pragma unroll
     for (int m = first; m < end; m++) {
@@ -3050,6 +3088,8 @@ template <int first, int end> __device__ __forceinline__ void read_key_tile(floa
         for (int i = 0; i < 2; i++)
             make_opaque<32>(d[i]);
         form_scores(a[m % SCORE_PLACES], d);
+        if (m == first && masked)
+            mask_scores(a[m % SCORE_PLACES], last_key);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
         read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES);
@@ -3068,44 +3108,37 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
                                           u32 shared, u32 queries, struct turn &at)
 {
     const struct keys_walk walk = find_schedule(item, item.length);
+    u32 leaked = 0; /* not zero: zeros went in the place of values */
 #pragma unroll 1
     for (int tile = 0; tile < walk.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
-        int first = first_query_tile(walk, tile);
+        const int first = first_query_tile(walk, tile);
+        const bool masked = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
+        const int last_key = own_warp() * 16 + lane_row();
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
-        /* of the first tile of queries that sees any of it */
-        const bool own = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
-        first += own;
         if (first == 0 && walk.tiles == 1)
-            read_key_tile<0, 1>(c, queries, stage);
+            read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
         if (first == 0 && walk.tiles == 2)
-            read_key_tile<0, 2>(c, queries, stage);
+            read_key_tile<0, 2>(c, queries, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
         if (first == 1 && walk.tiles == 2)
-            read_key_tile<1, 2>(c, queries, stage);
-        if (own) {
-            if (first == 1 && walk.tiles > 0)
-                read_own_tile<0>(c[0], queries, stage, own_warp() * 16 + lane_row());
-            if (first == 2 && walk.tiles > 1)
-                read_own_tile<1>(c[1], queries, stage, own_warp() * 16 + lane_row());
+            read_key_tile<1, 2>(c, queries, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
+        if (tile * 64 >= item.first - item.first_key) {
+            barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
+            leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
         }
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
-    __syncwarp();
-    if (get_element(leaks_place())) {
+    if (leaked) {
+        const int column = item.block * COLUMN_TILES * 8;
 #pragma unroll
-        for (int m = 0; m < QUERY_TILES64; m++) {
-            const int query = item.first + ((anew(threadIdx.x) >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64
-                + (anew(threadIdx.x) >> 5 & 3) * 16;
-            const int column = item.block * COLUMN_TILES * 8;
-            spoil_queries(c[m], values_of(call, item.b, item.head) + column + query * call.v_stride[1],
-                          call.v_stride[1], item.length - query, DV - column, 0);
-        }
-        __syncwarp();
-        if (is_first_lane())
-            put_element(leaks_place(), 0);
+        for (int m = 0; m < QUERY_TILES64; m++)
+            spoil_queries(c[m], values_of(call, item.b, item.head) + column + item.first * call.v_stride[1],
+                          call.v_stride[1], item.length - item.first,
+                          DV - column, ((anew(threadIdx.x) >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64
+                              + (anew(threadIdx.x) >> 5 & 3) * 16);
     }
 }
 
@@ -3237,8 +3270,8 @@ trainable_diagonal_chunk_output(const __grid_constant__ struct fpa_cuda_call cal
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
-        for (int i = 0; i < CHUNK_OUTPUT_GROUPS; i++)
-            put_word(shared + LEAKS + i * 8, 0), put_word(shared + LEAKS + i * 8 + 4, 0);
+        for (int i = 0; i < KEY_STAGES; i++)
+            barrier_init(shared + EDGE_BARRIERS + i * 8, 1);
     }
     __syncthreads();
     if (threadIdx.x >= CHUNK_OUTPUT_THREADS - 128) {
@@ -3253,59 +3286,6 @@ trainable_diagonal_chunk_output(const __grid_constant__ struct fpa_cuda_call cal
     }
 }
 #endif
-
-/* ---- the causal edge: tiles of 64 values, in slabs ---- */
-
-/* A name of the warpgroup's own for its barrier. */
-__device__ __forceinline__ int edge_barrier(void)
-{
-    return 8 + anew(threadIdx.x) / 128;
-}
-
-/* Number of the thread in its warpgroup. */
-__device__ __forceinline__ int edge_thread(void)
-{
-    return anew(threadIdx.x) % 128;
-}
-
-/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
- * products behind a branch on it. */
-__device__ __forceinline__ u32 warp_word(u32 address)
-{
-    return from_lane(get_word(address), 0);
-}
-
-/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
- * loads on their way. */
-template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
-{
-    enum { PIECES = 64 * COLUMN_TILES };
-    u32 noted = 0;
-#pragma unroll together
-    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
-        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
-        if (PIECES % threads && piece >= PIECES)
-            break;
-        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
-        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
-    }
-    return noted;
-}
-
-/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
- * words: sums need the registers. */
-template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
-{
-#pragma unroll 1
-    for (int word = edge_thread(); word < tokens * 4 * blocks; word += 128) {
-        const int block = word / 4 % blocks;
-        const u32 place = slab_place(word / 4 / blocks, block % 8) + word % 4 * 4;
-        put_word(to + block / 8 * (tokens * 128) + place,
-                 finite_pair(get_word(values + block / 8 * (64 * 128) + place)));
-    }
-    fence_shared();
-}
-
 enum {
     FUSED_PANEL = 64,         /* tokens of a panel */
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
