@@ -35,7 +35,7 @@ typedef struct fpa_gpu {
     double memory;     /* bytes a second, of a large copy: read plus written */
     double cache;      /* bytes a second of the second-level cache */
     double cache_size; /* its bytes */
-    int clusters[9]; /* of so many blocks that have a multiprocessor each: at a time; 0: unknown */
+    int clusters[9];   /* of so many blocks that have a multiprocessor each: at a time; 0: unknown */
 } fpa_gpu;
 
 int gpu_count(void);

@@ -72,8 +72,7 @@ static void run_job(int index, void *argument)
     char folder[128];
     snprintf(folder, sizeof folder, "%s/draft%d", j->fixture->folder, j->number);
     mkdir(folder, 0700);
-    j->status = emulated_open(&emulated, j->source.code, j->source.facts.name, folder, j->fixture->folder,
-                              true, &j->error);
+    j->status = emulated_open(&emulated, j->source.code, NULL, j->source.facts.name, folder, &j->error);
     if (!j->status && !emulated.module.draft)
         j->status = (fail)(&j->error, FPA_LOAD, j->head->name, "has no kernel for drafts");
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && !j->status; i++)

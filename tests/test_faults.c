@@ -175,7 +175,7 @@ static fpa_status write_bundle(fixture *f, fpa_kernel **kernel, fpa_error *error
 {
     static const char *const best[] = {"c"};
     const bundle_parts parts = {.objects = true, .backward = f->options.backward};
-    fpa_head_list list = {0, NULL};
+    fpa_head_list list = {.count = 0};
     *kernel = NULL;
     fpa_status status = spec_load(f->spec, &list, error);
     if (!status)
@@ -409,7 +409,7 @@ static fpa_status carry_numbers(fpa_error *error)
                                "return head { name = 'n', d = 4, terms = {\n"
                                "  spow { d = 4, degree = 2, weight = g }, linear { weight = 1e-9 },\n"
                                "  term { diagonal { 0.1, 0.2, sqrt(0.3), g * sqrt2 }, weight = 0.7 * g } } }";
-    fpa_head_list list = {0, NULL};
+    fpa_head_list list = {.count = 0};
     fpa_head *again = NULL;
     fpa_simplified simple = {0};
     fpa_status status = spec_load_text("n.lua", NULL, spec, strlen(spec), &list, error);

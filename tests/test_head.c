@@ -266,7 +266,7 @@ static void figures_follow_from_the_widths(void **state)
 
 static void a_list_finds_heads_and_names_them(void **state)
 {
-    fpa_head_list list = {2, malloc(2 * sizeof(fpa_head *))};
+    fpa_head_list list = {.count = 2, .heads = malloc(2 * sizeof(fpa_head *))};
     const fpa_head *found = NULL;
     fpa_error error;
 

@@ -48,7 +48,7 @@ static void polynomials_of_one_dot_have_passes(void **state)
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         const struct asked *a = &asked[i];
         char text[512];
-        fpa_head_list list = {0, NULL};
+        fpa_head_list list = {.count = 0};
         fpa_head *heads[PASSES];
         fpa_error error;
         snprintf(

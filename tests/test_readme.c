@@ -73,7 +73,7 @@ static int load_each(const char *path, const char *text, const char *open, const
 {
     int count = 0;
     for (char *spec; (spec = between(&text, open, close)); count++) {
-        fpa_head_list list = {0, NULL};
+        fpa_head_list list = {.count = 0};
         fpa_error error = {0};
         if (spec_load_text(path, NULL, spec, strlen(spec), &list, &error))
             fail_msg("%s: %s\n%s", error.where, error.message, spec);

@@ -103,11 +103,11 @@ static void a_fault_stands_in_the_lines_of_its_point(void **state)
         fpa_fault fault;
         const char *text;
     } faults[] = {
-        {{"one", NULL, false, NULL}, "a\n1\nlast\n"},
-        {{"one", "c;\n${1 + 1};", false, NULL}, "a\nc;\n2;\n1\nlast\n"},
-        {{"two", "$ local x = 5", false, NULL}, "a\n    b;\n5\nlast\n"},
-        {{"three", "${x}, once", false, NULL}, "a\n    b;\n1, once\n"},
-        {{"on", NULL, false, NULL}, "a\n    b;\n1\nlast\n"},
+        {{.point = "one", .wrong = NULL}, "a\n1\nlast\n"},
+        {{.point = "one", .wrong = "c;\n${1 + 1};"}, "a\nc;\n2;\n1\nlast\n"},
+        {{.point = "two", .wrong = "$ local x = 5"}, "a\n    b;\n5\nlast\n"},
+        {{.point = "three", .wrong = "${x}, once"}, "a\n    b;\n1, once\n"},
+        {{.point = "on", .wrong = NULL}, "a\n    b;\n1\nlast\n"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {

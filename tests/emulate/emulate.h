@@ -139,10 +139,10 @@ struct thread {
     unsigned cluster_generation;
     unsigned fences;
     int registers; /* that it may use: at first, its share of what blocks of its size have */
-    bool patient;                         /* waits for late copies until no other thread can go on */
-    unsigned sent;                        /* generation of the warp's lanes when the first of `out` was */
-    enum { NOTHING, HEARD, SEEN } beside; /* of what a kernel that runs beside this one has written */
-    std::vector<copy> open, open_out;     /* not committed yet */
+    bool patient;  /* waits for late copies until no other thread can go on */
+    unsigned sent; /* generation of the warp's lanes when the first of `out` was */
+    enum { NOTHING, HEARD, SEEN } beside;      /* of what a kernel that runs beside this one has written */
+    std::vector<copy> open, open_out;          /* not committed yet */
     std::deque<std::vector<copy>> copies, out; /* committed */
 };
 

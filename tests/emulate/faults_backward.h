@@ -96,8 +96,8 @@ static const struct cuda_backward_fault {
       "* "
       "((int)group - (group > 1));"}},
     {"coordinates",
-     {"blocks between of one query head only", "d_q at batch ... was not written",
-      "cuda_coordinates_member", "take_queries(call, back, item);"}},
+     {"blocks between of one query head only", "d_q at batch ... was not written", "cuda_coordinates_member",
+      "take_queries(call, back, item);"}},
     {"learned",
      {"a part of a matrix's gradient that is lost", "d_weights[0] ... but the formula gives",
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},

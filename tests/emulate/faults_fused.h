@@ -7,7 +7,8 @@
 static const struct emulated_fault fused_faults[] = {
     {IN_FUSED,
      NO_FENCE,
-     {"finite values of a panel without a fence", "fused_chunk ... has passed no fence since", "finite_fenced", NULL}},
+     {"finite values of a panel without a fence", "fused_chunk ... has passed no fence since",
+      "finite_fenced", NULL}},
     {IN_FUSED,
      LEFT_OUT,
      {"values behind the edge of a panel", "chunked form ... changed an earlier output", "packed_panel_edge",
