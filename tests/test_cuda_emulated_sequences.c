@@ -130,7 +130,8 @@ static void check_target(const emulated_fixture *f, int target)
         if (!is_wanted(f->list.heads[i], target))
             continue;
         *j = (job){.fixture = f, .head = f->list.heads[i], .number = 100 * target + count};
-        if (source_generate(j->head, targets[target], &j->source, &j->error))
+        if (source_generate_as(j->head, targets[target], target ? NULL : emulated_mechanism(j->head),
+                               &j->source, &j->error))
             fail_msg("%s: %s", j->error.where, j->error.message);
         count++;
     }

@@ -210,11 +210,21 @@ static void run_job(int index, void *argument)
     emulated_close(&emulated);
 }
 
+const char *emulated_mechanism(const fpa_head *head)
+{
+    static const char *const asked_for[] = {"anyrowsgated", "anyrowsfull"};
+    for (size_t i = 0; i < sizeof asked_for / sizeof *asked_for; i++)
+        if (!strcmp(head->name, asked_for[i]))
+            return "fused_rows";
+    return NULL;
+}
+
 const fpa_source *emulated_source(const emulated_fixture *f, int head)
 {
     fpa_source *source = &fixture.source[head];
     fpa_error error;
-    if (!source->code && source_generate(f->list.heads[head], "cuda:sm_90a", source, &error))
+    if (!source->code && source_generate_as(f->list.heads[head], "cuda:sm_90a",
+                                            emulated_mechanism(f->list.heads[head]), source, &error))
         fail_msg("%s: %s", error.where, error.message);
     return source;
 }
