@@ -486,44 +486,7 @@ RUNTIME void ptx_cp_async_bulk_wait_group_read(int pending)
     emulate::read_until(emulate::threads[emulate::current].out, pending);
 }
 
-RUNTIME void ptx_bar_sync(int name, int size)
-{
-    using namespace emulate;
-    group &g = named[name];
-    if (g.arrived == 0)
-        g.size = size;
-    meet(g, "bar.sync", g.arrived, NULL, [] {});
-}
-
-RUNTIME void ptx_fence_proxy_async_shared__cta(void)
-{
-    emulate::threads[emulate::current].fences++;
-}
-
-/* A GPU ends a kernel that raises a number to a lower one, or lowers it to a higher one, as an illegal instruction. */
-static inline void set_registers(const char *how, int registers, bool possible)
-{
-    emulate::meet_warp("setmaxnreg");
-    if (!possible || registers % 8 || registers < 24 || registers > 256)
-        emulate::stop("setmaxnreg.%s to %d from %d registers", how, registers,
-                      emulate::threads[emulate::current].registers);
-    emulate::threads[emulate::current].registers = registers;
-}
-
-RUNTIME void ptx_setmaxnreg_inc_sync_aligned_u32(int registers)
-{
-    set_registers("inc", registers, registers >= emulate::threads[emulate::current].registers);
-}
-
-RUNTIME void ptx_setmaxnreg_dec_sync_aligned_u32(int registers)
-{
-    set_registers("dec", registers, registers <= emulate::threads[emulate::current].registers);
-}
-
-RUNTIME void ptx_fence_mbarrier_init_release_cluster(void)
-{
-}
-
+#include "ptx_threads.h"
 #include "ptx_clusters.h"
 #include "ptx_products.h"
 
