@@ -374,7 +374,7 @@ struct fpa_tensor_map {
  * threads fetch and store. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
-    int queries, keys, outputs; /* 1: query, key and value, output are there */
+    int queries, keys, outputs;   /* 1: query, key and value, output are there */
     int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
