@@ -20,7 +20,7 @@ typedef struct room {
 /* A folder's name followed by a blank, so that one is searched as " gen " is. */
 static const room rooms[] = {
     {"base", "*", ""},
-    {"head", "head.h lift.h number.h form.h", "base"},
+    {"head", "head.h layer.h lift.h number.h form.h", "base"},
     {"machine", "*", "base head abi"},
     {"abi", "*", "base head"},
     {"gen", "gen.h embedded.h backends.h fault.h",
@@ -32,8 +32,9 @@ static const room rooms[] = {
     {"gen/plan/c", "*", "base head machine gen/plan"},
     {"gen/plan/cuda", "*", "base head machine abi gen/plan"},
     {"gen/emit", "emit.h template.h", "base head machine abi gen gen/plan"},
-    {"runtime", "backend.h builder.h kernel.h log.h", "base head machine abi runtime/api runtime/verify"},
-    {"runtime/api", "fpa.h forward.h open.h",
+    {"runtime", "backend.h builder.h kernel.h log.h together.h",
+     "base head machine abi runtime/api runtime/verify"},
+    {"runtime/api", "fpa.h forward.h layer.h open.h",
      "base head machine abi runtime runtime/c runtime/cuda runtime/store runtime/reference runtime/verify"},
     {"runtime/c", "compiler.h", "base head machine abi runtime runtime/api"},
     {"runtime/cuda", "build.h driver.h nvrtc_library.h watch.h", "base head machine abi runtime runtime/api"},

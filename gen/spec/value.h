@@ -159,17 +159,23 @@ spec_branch *spec_push_branch(lua_State *L, spec_shape shape);
 /* identity() itself stands for the map that changes nothing. */
 int spec_make_identity(lua_State *L);
 
-/* ---- head.c ---- */
+/* ---- returned.c ---- */
 
 /* Move the heads among the `count` values on top of the stack, which the file returned, into
  * list. line is the file's last: the one to blame when they are not heads. */
 void spec_take_heads(lua_State *L, int count, int line, fpa_head_list *list);
-/* Stands before the line in a head's origin. */
+
+/* ---- head.c ---- */
+
+/* The head at index, in the list from now on; its place there. */
+int spec_take_head(lua_State *L, int index, fpa_head_list *list);
+
+/* ---- origin.c ---- */
+
+/* Stands before the line in an origin. */
 void spec_set_file(lua_State *L, const char *file);
 /* "FILE:line", pushed. */
 const char *spec_origin(lua_State *L, int line);
-/* The head at index, in the list from now on; its place there. */
-int spec_take_head(lua_State *L, int index, fpa_head_list *list);
 
 /* ---- layer.c ---- */
 

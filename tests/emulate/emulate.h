@@ -79,7 +79,7 @@ enum {
     MOST_THREADS = 1024,
     MOST_BLOCKS = 8, /* of a cluster */
     NAMED_BARRIERS = 16,
-    STACK = (256 << 10) +
+    STACK = (1024 << 10) +
             17 * 64, /* bytes of a fiber's; odd lines: else all stacks fight for the same lines of a cache */
     SHARED = 227 << 10,
     BASE = 1024, /* address of the first byte of shared memory */

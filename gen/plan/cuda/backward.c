@@ -1,7 +1,7 @@
 /* plan_cuda_backward: blocks, pitches and shared memory of the kernels of gradients. */
 #include "backward.h"
 
-#include "gen/plan/passes.h"
+#include "gen/plan/plan.h"
 #include "parts.h"
 
 /* ---- shared memory ---- */
