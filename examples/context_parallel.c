@@ -39,12 +39,14 @@ static struct driver {
     int (*cuMemcpyHtoD_v2)(address to, const void *from, size_t size);
     int (*cuMemcpyDtoH_v2)(void *to, address from, size_t size);
     int (*cuMemsetD8_v2)(address to, unsigned char value, size_t size);
+    int (*cuMemFree_v2)(address memory);
     int (*cuCtxSynchronize)(void);
 } cu;
 static const char *const cu_symbols[] = {"cuInit",          "cuDeviceGetCount", "cuDevicePrimaryCtxRetain",
                                          "cuCtxSetCurrent", "cuStreamCreate",   "cuStreamSynchronize",
                                          "cuMemAlloc_v2",   "cuMemcpy",         "cuMemcpyHtoD_v2",
-                                         "cuMemcpyDtoH_v2", "cuMemsetD8_v2",    "cuCtxSynchronize"};
+                                         "cuMemcpyDtoH_v2", "cuMemsetD8_v2",    "cuMemFree_v2",
+                                         "cuCtxSynchronize"};
 static struct collectives {
     int (*ncclCommInitAll)(void **communicators, int count, const int *devices);
     int (*ncclReduce)(const void *send, void *receive, size_t count, int type, int operation, int root,
@@ -138,6 +140,27 @@ static void *put(const void *numbers, size_t size) /* NULL: zeros */
     return numbers ? memcpy(copy, numbers, size) : memset(copy, 0, size);
 }
 
+static void drop(void *memory)
+{
+    if (!world.devices)
+        free(memory);
+    else if (memory)
+        expect(cu.cuMemFree_v2((address)(uintptr_t)memory), "cuMemFree");
+}
+
+static void remove_operands(const piece *p)
+{
+    enter(p);
+    drop(p->q);
+    drop(p->k);
+    drop(p->v);
+    drop(p->o);
+    drop(p->gate);
+    drop(p->total);
+    drop(p->before);
+    drop(p->workspace);
+}
+
 static void finish(const piece *p)
 {
     if (world.devices)
@@ -206,7 +229,8 @@ static void forward(piece *p, int asks)
         tensors.state_out = &state;
     check(fpa_workspace_size(p->kernel, FPA_FORM_CHUNKED, &tensors, &size, &error), &error);
     if (size > p->size) {
-        p->workspace = put(NULL, size); /* grown once: the program ends with it */
+        drop(p->workspace);
+        p->workspace = put(NULL, size);
         p->size = size;
     }
     check(fpa_forward(p->kernel, FPA_FORM_CHUNKED, &tensors, p->workspace, p->size, &error), &error);
@@ -221,6 +245,7 @@ static void join_by_nccl(piece *p)
                                NCCL_SUM, root, p->communicator, p->stream),
                "ncclReduce");
     finish(p);
+    drop(zeros);
 }
 
 /* before = sum over earlier pieces of the decays between, times their totals. */
@@ -432,6 +457,7 @@ int main(int count, char **arguments)
     if (!o)
         stop("context_parallel", "out of memory");
     get(o, whole.o, values);
+    remove_operands(&whole); /* the pieces have memory of their own */
 
     pthread_barrier_init(&world.meeting, NULL, (unsigned)world.pieces);
     for (int i = 0; i < world.pieces; i++)
@@ -449,7 +475,9 @@ int main(int count, char **arguments)
     printf("one pass %.6f s; totals %.6f s, with all pieces %.6f s: %.2f times as fast\n", once, world.totals,
            world.all, once / world.all);
     printf("results differ by %.2g of the largest\n", most);
-    for (int i = 0; i < world.pieces; i++)
+    for (int i = 0; i < world.pieces; i++) {
+        remove_operands(&world.piece[i]);
         fpa_close(world.piece[i].kernel);
+    }
     return most < (world.element == 2 ? 2e-2 : 1e-4) ? 0 : 1;
 }

@@ -22,13 +22,9 @@
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
-#if defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#endif
+#include "failing_malloc.h"
 
-#if defined SANITIZED || defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || !defined __GLIBC__
+#ifdef MALLOC_IS_FOREIGN
 
 static void every_allocation_fails_in_turn(void **state)
 {
@@ -44,8 +40,6 @@ int main(void)
 }
 
 #else
-
-#include "failing_malloc.h"
 
 /* ---- what is tried ---- */
 
