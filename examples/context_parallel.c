@@ -414,21 +414,9 @@ static double distance(const piece *p, const char *whole)
     return most / largest;
 }
 
-int main(int count, char **arguments)
+/* The head that was asked for, if it is one that the example can do. */
+static void open_head(char **arguments, const char *target)
 {
-    const char *target = count > 3 ? arguments[3] : "c";
-    pthread_t threads[MOST];
-    double begin, once = 0, most = 0;
-    world.tokens = count > 4 ? atoll(arguments[4]) : 4096;
-    world.pieces = count > 5 ? atoi(arguments[5]) : 2;
-    world.heads = count > 6 ? atoi(arguments[6]) : 2;
-    if (count < 3 || world.pieces < 1 || world.pieces > MOST || world.tokens < world.pieces ||
-        world.heads < 1)
-        return fprintf(stderr,
-                       "usage: context_parallel SPEC HEAD [TARGET [TOKENS [PIECES [HEADS]]]]; at most %d "
-                       "pieces\n",
-                       MOST),
-               2;
     if (strncmp(target, "cuda", 4) == 0 &&
         (!find_symbols("libcuda.so.1", cu_symbols, sizeof cu_symbols / sizeof *cu_symbols, &cu) ||
          cu.cuInit(0) || cu.cuDeviceGetCount(&world.devices) || world.devices == 0))
@@ -441,24 +429,33 @@ int main(int count, char **arguments)
         stop(world.head->name,
              "this example wants a causal head of f32 or bf16 with states of f32, without run-time "
              "matrices, positions, masks or a window");
-    make_sequence();
+}
 
-    piece whole = world.piece[0]; /* one pass, on the first device */
-    enter(&whole);
-    place(&whole, 0, world.tokens);
-    for (int round = 0; round < 2; round++) {
-        begin = seconds();
-        forward(&whole, 1);
-        finish(&whole);
-        once = seconds() - begin;
-    }
+/* o of one pass over the whole sequence, on the first device, and its seconds: those of the second time. */
+static char *run_whole(double *once)
+{
     const size_t values = (size_t)world.tokens * (size_t)world.heads * (size_t)world.head->dv * world.element;
+    piece whole = world.piece[0];
     char *o = malloc(values);
     if (!o)
         stop("context_parallel", "out of memory");
+    enter(&whole);
+    place(&whole, 0, world.tokens);
+    for (int round = 0; round < 2; round++) {
+        const double begin = seconds();
+        forward(&whole, 1);
+        finish(&whole);
+        *once = seconds() - begin;
+    }
     get(o, whole.o, values);
     remove_operands(&whole); /* the pieces have memory of their own */
+    return o;
+}
 
+/* A thread a piece. */
+static void run_pieces(void)
+{
+    pthread_t threads[MOST];
     pthread_barrier_init(&world.meeting, NULL, (unsigned)world.pieces);
     for (int i = 0; i < world.pieces; i++)
         place_piece(i);
@@ -466,6 +463,25 @@ int main(int count, char **arguments)
         expect(pthread_create(&threads[i], NULL, run, &world.piece[i]), "pthread_create");
     for (int i = 0; i < world.pieces; i++)
         pthread_join(threads[i], NULL);
+}
+
+int main(int count, char **arguments)
+{
+    double once = 0, most = 0;
+    world.tokens = count > 4 ? atoll(arguments[4]) : 4096;
+    world.pieces = count > 5 ? atoi(arguments[5]) : 2;
+    world.heads = count > 6 ? atoi(arguments[6]) : 2;
+    if (count < 3 || world.pieces < 1 || world.pieces > MOST || world.tokens < world.pieces ||
+        world.heads < 1) {
+        fprintf(stderr,
+                "usage: context_parallel SPEC HEAD [TARGET [TOKENS [PIECES [HEADS]]]]; at most %d pieces\n",
+                MOST);
+        return 2;
+    }
+    open_head(arguments, count > 3 ? arguments[3] : "c");
+    make_sequence();
+    char *o = run_whole(&once);
+    run_pieces();
     for (int i = 0; i < world.pieces; i++)
         most = fmax(most, distance(&world.piece[i], o));
     free(o);
