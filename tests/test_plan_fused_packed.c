@@ -1,7 +1,7 @@
 /* plan_fused_packed: which heads have one pass by warpgroups with tasks of their own, and in what order it
  * has their features. */
 #include "gen/plan/cuda/fused_packed.h"
-#include "gen/gen.h"
+#include "planned.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,39 +53,13 @@ static const struct others {
      "cuda:sm_90a", "do not fit into shared memory"},
 };
 
-struct made {
-    fpa_head_list list;
-    fpa_simplified simple;
-    fpa_plan plan;
-};
-
-static void make(const char *body, const char *target, struct made *m)
-{
-    char spec[512];
-    fpa_error error = {0};
-    *m = (struct made){0};
-    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', dtype = 'bf16', %s }", body) <
-                (int)sizeof spec);
-    if (spec_load_text("flow.lua", NULL, spec, strlen(spec), &m->list, &error) ||
-        simplify(m->list.heads[0], &m->simple, &error) ||
-        plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error))
-        fail_msg("%s: %s: %s", body, error.where, error.message);
-}
-
-static void unmake(struct made *m)
-{
-    plan_free(&m->plan);
-    simplified_free(&m->simple);
-    head_list_free(&m->list);
-}
-
 static void heads_whose_state_registers_hold_have_one_pass(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         const struct flowing *f = &flowing[i];
-        struct made m;
-        make(f->body, "cuda:sm_90a", &m);
+        planned_head m;
+        planned_make(&m, f->body, "cuda:sm_90a");
         const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
         if (!fused)
             fail_msg("%s: %s", f->body, m.plan.cuda.suited[FUSED_PACKED].why);
@@ -94,7 +68,7 @@ static void heads_whose_state_registers_hold_have_one_pass(void **state)
             fail_msg("%s: %d x %d tiles, %d rows, coordinates %d", f->body, fused->key_groups,
                      fused->key_tiles, fused->rows, fused->coordinates);
         assert_true(m.plan.cuda.fused);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
@@ -102,12 +76,12 @@ static void heads_without_one_pass_say_why(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct made m;
-        make(others[i].body, others[i].target, &m);
+        planned_head m;
+        planned_make(&m, others[i].body, others[i].target);
         const fpa_suited *packed = &m.plan.cuda.suited[FUSED_PACKED];
         if (packed->plan || !strstr(packed->why, others[i].why))
             fail_msg("%s: '%s'", others[i].body, packed->why);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
@@ -126,8 +100,8 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
-        struct made m;
-        make(flowing[i].body, "cuda:sm_90a", &m);
+        planned_head m;
+        planned_make(&m, flowing[i].body, "cuda:sm_90a");
         const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
         assert_int_equal(1 + fused->key_groups + fused->query_groups, 4);
         assert_shared(&fused->walk, 1, fused->key_groups);
@@ -139,7 +113,7 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
         assert_true(fused->values >= fused->raw_stages && fused->panels >= 2);
         /* else a packer would fill a place that the other one's panel still has */
         assert_true(fused->total_packers == 1 || (fused->raw_stages % 2 == 0 && fused->panels % 2 == 0));
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
@@ -147,8 +121,8 @@ static void every_feature_has_one_slot(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
-        struct made m;
-        make(flowing[i].body, "cuda:sm_90a", &m);
+        planned_head m;
+        planned_make(&m, flowing[i].body, "cuda:sm_90a");
         const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
         bool *seen = calloc((size_t)m.plan.features, sizeof *seen);
         assert_non_null(seen);
@@ -163,7 +137,7 @@ static void every_feature_has_one_slot(void **state)
             seen[fused->slot_feature[s]] = true;
         }
         free(seen);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
@@ -180,9 +154,9 @@ static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
-        struct made m;
+        planned_head m;
         int whole = 0;
-        make(flowing[i].body, "cuda:sm_90a", &m);
+        planned_make(&m, flowing[i].body, "cuda:sm_90a");
         for (int u = 0; (u + 1) * CUDA_UNIT <= m.plan.features; u++) {
             int run = 1;
             while (run < CUDA_UNIT &&
@@ -192,7 +166,7 @@ static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)
         }
         if (whole != flowing[i].whole)
             fail_msg("%s: %d units", flowing[i].body, whole);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 

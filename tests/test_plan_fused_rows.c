@@ -1,6 +1,6 @@
 /* plan_fused_rows: which linear heads have one pass on rows as they lie, and how its warpgroups share features,
  * registers and shared memory. */
-#include "gen/gen.h"
+#include "planned.h"
 #include "gen/plan/cuda/fused_rows.h"
 
 #include <setjmp.h>
@@ -43,40 +43,13 @@ static const struct others {
     {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", "cuda:sm_90a", "ones of its normaliser"},
 };
 
-struct made {
-    fpa_head_list list;
-    fpa_simplified simple;
-    fpa_plan plan;
-};
-
-static void make(const char *body, const char *target, struct made *m)
-{
-    char spec[512];
-    fpa_error error = {0};
-    const char *dtype = strstr(body, "dtype") ? "" : "dtype = 'bf16', ";
-    *m = (struct made){0};
-    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s%s }", dtype, body) <
-                (int)sizeof spec);
-    if (spec_load_text("rows.lua", NULL, spec, strlen(spec), &m->list, &error) ||
-        simplify(m->list.heads[0], &m->simple, &error) ||
-        plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error))
-        fail_msg("%s: %s: %s", body, error.where, error.message);
-}
-
-static void unmake(struct made *m)
-{
-    plan_free(&m->plan);
-    simplified_free(&m->simple);
-    head_list_free(&m->list);
-}
-
 static void linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         const struct passes *p = &passes[i];
-        struct made m;
-        make(p->body, "cuda:sm_90a", &m);
+        planned_head m;
+        planned_make(&m, p->body, "cuda:sm_90a");
         const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
         if (!rows)
             fail_msg("%s: %s", p->body, m.plan.cuda.suited[FUSED_ROWS].why);
@@ -84,7 +57,7 @@ static void linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie(void **sta
             rows->weighted != p->weighted)
             fail_msg("%s: %d features, %d x %d tiles, weighted %d", p->body, rows->width, rows->key_groups,
                      rows->key_tiles, rows->weighted);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
@@ -92,12 +65,12 @@ static void heads_without_it_say_why(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct made m;
-        make(others[i].body, others[i].target, &m);
+        planned_head m;
+        planned_make(&m, others[i].body, others[i].target);
         const fpa_suited *rows = &m.plan.cuda.suited[FUSED_ROWS];
         if (rows->plan || !strstr(rows->why, others[i].why))
             fail_msg("%s: '%s'", others[i].body, rows->why);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
@@ -107,8 +80,8 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-        struct made m;
-        make(passes[i].body, "cuda:sm_90a", &m);
+        planned_head m;
+        planned_make(&m, passes[i].body, "cuda:sm_90a");
         const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
         assert_non_null(rows);
         assert_int_equal(rows->key_groups + rows->query_groups, 3);
@@ -120,7 +93,7 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
         assert_true(rows->panels >= 2 && rows->copies >= 1);
         assert_int_equal(rows->panel_bytes % 1024, 0);
         assert_true(rows->bytes <= m.plan.target->shared_memory);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
@@ -128,8 +101,8 @@ static void features_have_the_slots_of_their_coordinates(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-        struct made m;
-        make(passes[i].body, "cuda:sm_90a", &m);
+        planned_head m;
+        planned_make(&m, passes[i].body, "cuda:sm_90a");
         const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
         assert_non_null(rows);
         assert_true(rows->slots >= rows->width);
@@ -138,7 +111,7 @@ static void features_have_the_slots_of_their_coordinates(void **state)
             if (s < rows->width)
                 assert_true(rows->weighted || rows->slot_weight[s] == 1);
         }
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
