@@ -3371,14 +3371,15 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
                                 shared + KEY_ONES);
         if (tile * 64 >= item.first - item.first_key) {
             barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
-            leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
+            if (is_first_lane()) /* who frees the stage */
+                leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
         }
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
-    if (leaked) {
+    if (__shfl_sync(0xffffffffu, leaked, 0)) {
         const int column = item.block * COLUMN_TILES * 8;
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++)
