@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "bundle_heads.h"
 #include "command.h"
 #include "device.h"
 #include "head/layer.h"
@@ -43,19 +44,26 @@ fpa_status run_open(const char *spec, const char *name, const char *dtype, const
     const fpa_head *only; /* one, or none is opened */
     int first, end;
     *opened = (run_kernel){.kernel = NULL};
+    const bool bundle = is_bundle(spec);
+    if (bundle && dtype)
+        return fail(error, FPA_INVALID, "--dtype", "is that of a bundle's kernels: %s was written with it",
+                    spec);
     fpa_status status = select_with_layers(spec, name, dtype, &list, &first, &end, error);
     if (status)
         return status;
     const fpa_layer_spec *layer = find_layer(&list, name);
     if (layer) {
-        status = open_layer_of(&list, layer, options, &opened->layer, error);
+        status = bundle ? fpa_open_bundle_layer(spec, layer->name, options, &opened->layer, error)
+                        : open_layer_of(&list, layer, options, &opened->layer, error);
         if (!status)
             describe_layer(opened);
         head_list_free(&list);
         return status;
     }
     status = head_list_find(&list, name, spec, &only, error);
-    if (!status) {
+    if (!status && bundle)
+        status = fpa_open_bundle(spec, only->name, options, &opened->kernel, error);
+    else if (!status) {
         fpa_head *head = list.heads[first];
         list.heads[first] = NULL;
         status = open_parsed_head(head, options, &opened->kernel, error);

@@ -10,7 +10,8 @@ typedef struct run_kernel {
     fpa_description about; /* of a layer: what of it is the same for all heads, or true of some */
 } run_kernel;
 
-/* The head or the layer of that name, or the only one; as fpa_open does, but for dtype (NULL: the heads' own). */
+/* The head or the layer of that name, or the only one; as fpa_open does, but for dtype (NULL: the heads' own); of a
+ * bundle's folder the kernels that are in it. */
 fpa_status run_open(const char *spec, const char *name, const char *dtype, const fpa_options *options,
                     run_kernel *opened, fpa_error *error);
 void run_close(run_kernel *opened);

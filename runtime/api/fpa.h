@@ -325,7 +325,13 @@ FPA_API fpa_status fpa_open_layer(const char *spec, const char *layer, const fpa
 FPA_API fpa_status fpa_open_layer_text(const char *name, const char *text, const char *layer,
                                        const fpa_options *options, fpa_layer **opened, fpa_error *error);
 
-/* A layer of kernels that are open already, of a bundle say: heads[i] key/value heads of kernels[i], `count` parts, at most
+/* Open a layer of a folder written by `fpac gen --object`, as fpa_open_bundle opens a head: its heads, for the best target that
+ * runs here and that all of them were written for. layer NULL: the folder's only one. UNSUPPORTED: there is no such target,
+ * or one without the gradients wanted. */
+FPA_API fpa_status fpa_open_bundle_layer(const char *folder, const char *layer, const fpa_options *options,
+                                         fpa_layer **opened, fpa_error *error);
+
+/* A layer of kernels that are open already, of several bundles say: heads[i] key/value heads of kernels[i], `count` parts, at most
  * 64. The kernels stay the caller's, and open while the layer is. INVALID: widths, dtypes, numbers of positions, targets or
  * devices that differ, numbers of heads that are not 1 to 65536 or not those of a head's constants; LOAD: a module of an
  * older version of fpac. */
