@@ -165,6 +165,13 @@ typedef struct fpa_gradient_tensors {
     DLTensor *d_state_in;        /* as a state; also where none was given, which is zero */
     DLTensor *const *d_weights;  /* [weight_count], entries may be NULL: float32, as weights; or NULL */
     void *stream;                /* C: NULL */
+    const DLTensor *
+        cu_seqlens; /* [S + 1]: sequences of lengths of their own, as in fpa_tensors, one part of the packed batch each:
+                                    tokens that are no sequence's have no gradients, which stay as they are. d_state_out and
+                                    d_state_in are of sequences, [S, H, N]; d_weights are sums over all of them */
+    int64_t max_length; /* as in fpa_tensors */
+    const DLTensor
+        *state_index; /* [B], or [S]: state_in is a pool, as in fpa_tensors; gradients of states are not */
 } fpa_gradient_tensors;
 
 /* The library's own version, "0.1.0": a program may run with another one than it was compiled with. */
