@@ -325,12 +325,6 @@ static fpa_status check(call *c, const float **weights, float **matrices, fpa_fo
     if (!kernel->backward.backward)
         return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
                     "was opened without gradients: open it with backward = 1 in the options");
-    if ((t->cu_seqlens || t->state_index) && kernel->module.backend->memory)
-        return fail(
-            error, FPA_UNSUPPORTED, kernel->facts.name,
-            "has no gradients with %s on a GPU yet: give sequences of one length as a batch, others a call "
-            "each",
-            t->cu_seqlens ? "cu_seqlens" : "state_index");
     const fpa_tensors operands = {.q = t->q,
                                   .k = t->k,
                                   .v = t->v,

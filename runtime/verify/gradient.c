@@ -191,7 +191,7 @@ static fpa_status check_form(examination *x, const fpa_gradient_trial *g, fpa_fo
                             "a call that wants one gradient gave other bits than one that wants all", error);
     }
     gradient_outputs_free(g, &outputs);
-    if (status == FPA_OK && checks & RAGGED && !x->backward->backend->memory)
+    if (status == FPA_OK && checks & RAGGED)
         status = check_ragged(x, g, &all, error);
     return status == FPA_OK && checks & STATES ? check_states(x, g, form, error) : status;
 }
