@@ -92,6 +92,46 @@ fpa_status run_workspace(const run_kernel *opened, fpa_form form, const fpa_tens
     return status ? status : device_allocate(opened->kernel, *size, workspace, error);
 }
 
+/* With memory for both calls; the device's context is the current one. */
+static fpa_status draft_and_accept(const fpa_kernel *kernel, const fpa_tensors *draft,
+                                   const fpa_tensors *states, const fpa_accepted *accepted, void *workspace,
+                                   size_t size, fpa_error *error)
+{
+    fpa_status status = fpa_draft(kernel, draft, NULL, workspace, size, error);
+    return status ? status : fpa_accept(kernel, states, accepted, workspace, size, error);
+}
+
+fpa_status run_draft(const run_kernel *opened, const fpa_tensors *tensors, const DLTensor *count,
+                     fpa_error *error)
+{
+    const fpa_kernel *kernel = opened->kernel;
+    const fpa_accepted accepted = {
+        count, tensors->k, tensors->v, tensors->log_gate, tensors->positions, tensors->key_mask};
+    fpa_tensors draft = *tensors, states = *tensors;
+    size_t size, more;
+    void *workspace = NULL;
+    draft.state_out = NULL;
+    states.q = states.k = states.v = NULL;
+    states.o = NULL;
+    states.log_gate = states.positions = states.key_mask = NULL;
+    fpa_status status = fpa_draft_workspace(kernel, &draft, NULL, &size, error);
+    if (!status)
+        status = fpa_draft_workspace(kernel, &states, &accepted, &more, error);
+    if (!status)
+        status = device_allocate(kernel, size > more ? size : more, &workspace, error);
+    if (!status)
+        status = device_enter(kernel, error);
+    if (!status) {
+        status =
+            draft_and_accept(kernel, &draft, &states, &accepted, workspace, size > more ? size : more, error);
+        device_leave(kernel);
+    }
+    if (!status)
+        status = device_finish(kernel, error);
+    device_release(kernel, workspace);
+    return status;
+}
+
 fpa_status run_forward(const run_kernel *opened, fpa_form form, const fpa_tensors *tensors, void *workspace,
                        size_t size, fpa_error *error)
 {

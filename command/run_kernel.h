@@ -20,6 +20,11 @@ void run_close(run_kernel *opened);
 fpa_status run_workspace(const run_kernel *opened, fpa_form form, const fpa_tensors *tensors,
                          void **workspace, size_t *size, fpa_error *error);
 
+/* A draft of T tokens: o of all of them, and state_out with the first of them, count [B] of each sequence. The memory that it
+ * needs is its own; it has waited for the results. */
+fpa_status run_draft(const run_kernel *opened, const fpa_tensors *tensors, const DLTensor *count,
+                     fpa_error *error);
+
 /* Compute; the caller waits for it. */
 fpa_status run_forward(const run_kernel *opened, fpa_form form, const fpa_tensors *tensors, void *workspace,
                        size_t size, fpa_error *error);
