@@ -768,6 +768,101 @@ static int has_lost_threads(void)
 }
 #endif
 
+/* ---- sequences of a call ---- */
+
+static int64_t offset_of(const struct fpa_launch *a, int64_t i)
+{
+    return a->cu_seqlens_bytes == 8 ? ((const int64_t *)a->cu_seqlens)[i] : ((const int32_t *)a->cu_seqlens)[i];
+}
+
+/* Tokens of sequence b, and how many tokens come before it in its batch. */
+static int64_t sequence_length(const struct fpa_launch *a, int64_t b)
+{
+    return a->cu_seqlens ? offset_of(a, b + 1) - offset_of(a, b) : a->length;
+}
+
+static int64_t sequence_begin(const struct fpa_launch *a, int64_t b)
+{
+    return a->cu_seqlens ? offset_of(a, b) : 0;
+}
+
+/* A sequence's state among those of a tensor; negative: none. */
+static int64_t slot_of(const int32_t *index, int64_t b)
+{
+    return index ? index[b] : b;
+}
+
+/* Where token `begin` of batch b is, in elements. */
+static int64_t token_place(const int64_t *stride, int64_t b, int64_t begin)
+{
+    return b * stride[0] + begin * stride[1];
+}
+
+static void find_tokens(const struct fpa_launch *a, int64_t b, int64_t begin, struct fpa_launch *own)
+{
+    if (a->query_heads) {
+        own->q = (const stored *)a->q + token_place(a->q_stride, b, begin);
+        own->o = (stored *)a->o + token_place(a->o_stride, b, begin);
+    }
+    own->k = (const stored *)a->k + token_place(a->k_stride, b, begin);
+    own->v = (const stored *)a->v + token_place(a->v_stride, b, begin);
+    own->log_gate = a->log_gate ? a->log_gate + token_place(a->gate_stride, b, begin) : NULL;
+    own->positions = a->positions ? a->positions + token_place(a->position_stride, b, begin) : NULL;
+    own->key_mask = a->key_mask ? a->key_mask + token_place(a->key_mask_stride, b, begin) : NULL;
+    own->den = a->den ? a->den + token_place(a->den_stride, b, begin) : NULL;
+}
+
+static void find_states(const struct fpa_launch *a, int64_t b, struct fpa_launch *own)
+{
+    const int64_t in = slot_of(a->state_in_index, b), out = slot_of(a->state_out_index, b);
+    own->state_in = a->state_in && in >= 0 ? (const state_stored *)a->state_in + in * a->state_in_stride[0] : NULL;
+    own->state_out = a->state_out && out >= 0 ? (state_stored *)a->state_out + out * a->state_out_stride[0] : NULL;
+}
+
+/* Sequence b as a call of one: in `own`. Where all are alike it is the call itself, of which it is number b. */
+static const struct fpa_launch *sequence_of(const struct fpa_launch *a, int64_t b, struct fpa_launch *own)
+{
+    if (!a->cu_seqlens && !a->state_in_index && !a->state_out_index)
+        return a;
+    *own = *a;
+    own->batch = 1;
+    own->length = sequence_length(a, b);
+    own->cu_seqlens = NULL;
+    own->state_in_index = own->state_out_index = NULL;
+    find_tokens(a, a->cu_seqlens ? 0 : b, sequence_begin(a, b), own);
+    find_states(a, b, own);
+    return own;
+}
+
+/* Spans of tokens that sequences are divided into: those of sequence b begin with span_start. Some are behind its end
+ * where lengths differ. */
+struct span {
+    int64_t b, first; /* token */
+};
+
+static int64_t span_start(const struct fpa_launch *a, int64_t tokens, int64_t b)
+{
+    return a->cu_seqlens ? offset_of(a, b) / tokens + b : b * ((a->length + tokens - 1) / tokens);
+}
+
+static int64_t count_spans(const struct fpa_launch *a, int64_t tokens)
+{
+    return span_start(a, tokens, a->batch);
+}
+
+static struct span span_at(const struct fpa_launch *a, int64_t tokens, int64_t number)
+{
+    int64_t b = 0, end = a->batch;
+    while (end - b > 1) {
+        const int64_t middle = (b + end) / 2;
+        if (span_start(a, tokens, middle) <= number)
+            b = middle;
+        else
+            end = middle;
+    }
+    return (struct span){b, (number - span_start(a, tokens, b)) * tokens};
+}
+
 /* ---- products of gradients: y[r][t] += sum over i of w[r][i] x[i][t], rows in register tiles ---- */
 
 static void add_values6_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
@@ -1308,6 +1403,8 @@ static struct cut cut_of(int form, const struct fpa_backward_launch *a)
     const int64_t room = COPIES / (4 * (int64_t)STATE) > 1 ? COPIES / (4 * (int64_t)STATE) : 1;
     c.every = (c.chunks + room - 1) / room;
     c.copies = a->d_log_gate && c.chunks ? (c.chunks - 1) / c.every : 0;
+    if (f->cu_seqlens && c.copies) /* a shorter sequence may keep more of them */
+        c.copies = c.chunks - 1 < room ? c.chunks - 1 : room;
     c.at_once = heads < most ? heads : most;
     return c;
 }
@@ -1963,11 +2060,10 @@ static void walk_back(struct pass *c)
         state_store(w->reversed, a->d_state_in, a->d_state_in_stride, c->b, c->h);
 }
 
-static void backward_head(const struct fpa_backward_launch *a, const struct cut *cut, const struct work *w,
-                          int64_t index, float *matrices)
+static void backward_head(const struct fpa_backward_launch *a, const struct cut *cut, const struct work *w, int64_t b,
+                          int64_t h, float *matrices)
 {
-    struct pass c = {.a = a, .w = w, .cut = cut, .matrices = matrices, .b = index / a->forward.heads,
-                     .h = index % a->forward.heads};
+    struct pass c = {.a = a, .w = w, .cut = cut, .matrices = matrices, .b = b, .h = h};
     if (matrices)
         memset(matrices, 0, sizeof(float) * MATRICES);
     if (a->d_q || matrices || a->d_log_gate)
@@ -1990,8 +2086,52 @@ static void add_matrices(const struct fpa_backward_launch *a, int64_t head, cons
     (void)a, (void)head, (void)part;
 }
 
+static const stored *moved(const void *base, const int64_t *stride, int64_t b, int64_t begin)
+{
+    return base ? (const stored *)base + token_place(stride, b, begin) : NULL;
+}
+
+static const state_stored *moved_state(const void *base, const int64_t *stride, int64_t b)
+{
+    return base ? (const state_stored *)base + b * stride[0] : NULL;
+}
+
+/* Sequence b as a call of one, in `own`; where all are alike the call itself. Gradients of states are of sequences, in
+ * no pool. */
+static const struct fpa_backward_launch *backward_sequence(const struct fpa_backward_launch *a, int64_t b,
+                                                           struct fpa_backward_launch *own)
+{
+    const struct fpa_launch *f = &a->forward;
+    const int64_t begin = sequence_begin(f, b), batch = f->cu_seqlens ? 0 : b;
+    if (!f->cu_seqlens && !f->state_in_index)
+        return a;
+    *own = *a;
+    sequence_of(f, b, &own->forward);
+    own->d_o = moved(a->d_o, a->d_o_stride, batch, begin);
+    own->d_q = (void *)(uintptr_t)moved(a->d_q, a->d_q_stride, batch, begin);
+    own->d_k = (void *)(uintptr_t)moved(a->d_k, a->d_k_stride, batch, begin);
+    own->d_v = (void *)(uintptr_t)moved(a->d_v, a->d_v_stride, batch, begin);
+    own->d_log_gate = a->d_log_gate ? a->d_log_gate + token_place(a->d_log_gate_stride, batch, begin) : NULL;
+    own->d_state_out = moved_state(a->d_state_out, a->d_state_out_stride, b);
+    own->d_state_in = (void *)(uintptr_t)moved_state(a->d_state_in, a->d_state_in_stride, b);
+    return own;
+}
+
+/* One head of one sequence, which is cut as a call of its own would be; memory: of one thread. */
+static void run_head(int form, const struct fpa_backward_launch *a, const struct cut *cut, char *memory, int64_t index,
+                     float *matrices)
+{
+    struct fpa_backward_launch own;
+    struct work w;
+    const int64_t b = index / a->forward.heads, h = index % a->forward.heads;
+    const struct fpa_backward_launch *s = backward_sequence(a, b, &own);
+    const struct cut its = s == a ? *cut : cut_of(form, s);
+    work_layout(&w, memory, &its);
+    backward_head(s, &its, &w, s == a ? b : 0, h, matrices);
+}
+
 /* Heads first..end-1, dealt out to threads. */
-static void run_heads(const struct fpa_backward_launch *a, const struct cut *cut, int threads, int64_t first,
+static void run_heads(int form, const struct fpa_backward_launch *a, const struct cut *cut, int threads, int64_t first,
                       int64_t end)
 {
     char *base = a->forward.workspace;
@@ -2003,13 +2143,12 @@ static void run_heads(const struct fpa_backward_launch *a, const struct cut *cut
     (void)threads;
 #endif
     for (int64_t i = first; i < end; i++) {
-        struct work w;
 #ifdef _OPENMP
-        work_layout(&w, base + omp_get_thread_num() * work_size(cut), cut);
+        char *memory = base + omp_get_thread_num() * work_size(cut);
 #else
-        work_layout(&w, base, cut);
+        char *memory = base;
 #endif
-        backward_head(a, cut, &w, i, matrices ? matrices + (i - first) * MATRICES : NULL);
+        run_head(form, a, cut, memory, i, matrices ? matrices + (i - first) * MATRICES : NULL);
     }
     for (int64_t i = first; i < end && matrices; i++)
         add_matrices(a, i % a->forward.heads, matrices + (i - first) * MATRICES);
@@ -2044,6 +2183,6 @@ EXPORT int gated_linear_d32_backward(int form, const struct fpa_backward_launch 
     if (a->d_weights)
         clear_matrices(a);
     for (int64_t first = 0; first < heads; first += cut.at_once)
-        run_heads(a, &cut, threads, first, first + cut.at_once < heads ? first + cut.at_once : heads);
+        run_heads(form, a, &cut, threads, first, first + cut.at_once < heads ? first + cut.at_once : heads);
     return 0;
 }
