@@ -3369,14 +3369,15 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
                                 shared + KEY_ONES);
         if (tile * 64 >= item.first - item.first_key) {
             barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
-            leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
+            if (is_first_lane()) /* who frees the stage */
+                leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
         }
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
-    if (leaked) {
+    if (__shfl_sync(0xffffffffu, leaked, 0)) {
         const int column = item.block * COLUMN_TILES * 8;
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++)
@@ -3403,6 +3404,31 @@ __device__ __forceinline__ void exchange_words(u32 *word)
     }
 }
 
+/* The lane's two columns of each tile of a row of o, but of tiles before n = wide whose 8 columns are there. pairs: the
+ * row begins at a multiple of 4 bytes. Which tiles have 8 columns is known here, but of the last block's last ones. */
+template <bool pairs>
+__device__ __forceinline__ void store_columns(element *o, const float *c, float factor, int block, int wide)
+{
+#pragma unroll
+    for (int n = 0; n < COLUMN_TILES; n++) {
+        const bool whole = ((COLUMN_BLOCKS - 1) * COLUMN_TILES + n) * 8 + 7 < DV;
+        const int columns = whole ? 8 : DV - (block * COLUMN_TILES + n) * 8;
+        const int own = whole ? 2 : columns - (int)lane_column() * 2;
+        element *const to = o + (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
+        const float low = c[4 * n] * factor, high = c[4 * n + 1] * factor;
+        if (n < wide && columns >= 8)
+            continue;
+        if (pairs && own >= 2) {
+            *(u32 *)to = pair_of(low, high);
+            continue;
+        }
+        if (own >= 1)
+            to[0] = from_float(low);
+        if (own >= 2)
+            to[1] = from_float(high);
+    }
+}
+
 /* One row of o: this lane's columns. wide: 16 bytes at a time, which four lanes exchange, may be stored. */
 __device__ __forceinline__ void store_row(element *o, const float *c, float factor, int block, bool wide, bool there)
 {
@@ -3420,25 +3446,13 @@ __device__ __forceinline__ void store_row(element *o, const float *c, float fact
         if (there && column + 7 < DV)
             store_words(o + column, uint4{word[0], word[1], word[2], word[3]});
     }
-    if (ALL_WIDE && wide)
+    if ((ALL_WIDE && wide) || !there)
         return;
-    const bool pairs = ((i64)o & 3) == 0; /* rows of an odd width begin at pairs by turns */
-#pragma unroll
-    for (int n = 0; n < COLUMN_TILES; n++) {
-        const int column = (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
-        if (!there || (wide && n < WIDE && (block * COLUMN_TILES + n) * 8 + 7 < DV))
-            continue;
-        if (column + 1 < DV && pairs) {
-            *(u32 *)(o + column) = pair_of(c[4 * n] * factor, c[4 * n + 1] * factor);
-            continue;
-        }
-        if (column < DV)
-            o[column] = from_float(c[4 * n] * factor);
-        if (column + 1 < DV)
-            o[column + 1] = from_float(c[4 * n + 1] * factor);
-    }
+    if (((i64)o & 3) == 0) /* rows of an odd width begin at pairs by turns */
+        store_columns<true>(o, c, factor, block, wide ? WIDE : 0);
+    else
+        store_columns<false>(o, c, factor, block, wide ? WIDE : 0);
 }
-
 /* Sums of queries first.. of a head, whose place in o is given. */
 __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const struct fpa_cuda_call &call, element *o,
                                               int first, int length, int block)
@@ -4947,7 +4961,8 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
     __syncthreads();
 }
 
-/* What this block's tokens add to the threads' sums: rows of threads take turns. */
+/* What this block's tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier
+ * query's sum, not even times zero: what is behind the last token that counts need be no number. */
 template <typename grid>
 __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                           const struct draft_task &draft,
@@ -4960,13 +4975,16 @@ __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, cons
         const int left = (tokens - first + slices - 1) / slices, count = left < DRAFT_KEYS ? left : (int)DRAFT_KEYS;
         draft_weigh(call, task, draft, first, count);
         for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
+            /* by queries of the pass */
+            const int key = first + i * slices, seen_from = key * (int)call.group - draft.first;
+            const element *v = values + (long long)key * call.v_stride[1];
 #pragma unroll
             for (int j = 0; j < grid::COLUMNS; j++) {
                 const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
 #pragma unroll
                 for (int g = 0; g < DRAFT_QUERIES; g++)
-                    o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
+                    if (g >= seen_from)
+                        o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
             }
         }
         if ((int)threadIdx.x < count)
