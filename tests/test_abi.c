@@ -1,5 +1,6 @@
 /* What docs/abi.md promises: the layout of fpa.h, the functions that the libraries export, and that
  * libfpa-run has neither Lua nor the generator. */
+#include "c_hurry.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -442,6 +443,7 @@ static void a_program_of_libfpa_run_runs_what_fpac_gen_wrote(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_layout_of_fpa_h_is_that_of_its_soname),
         cmocka_unit_test(a_launch_is_that_of_the_format_of_bundles),

@@ -2,6 +2,7 @@
 #include "runtime/cuda/image.h"
 #include "runtime/cuda/nvrtc.h"
 #include "driver/fake_libcuda.h"
+#include "nvrtc_hurry.h"
 #include "program.h"
 
 #include <dlfcn.h>
@@ -259,6 +260,7 @@ static void without_nvrtc_a_cuda_bundle_is_not_written(void **state)
 
 int main(void)
 {
+    nvrtc_hurry();
     toy_hurry();
     setenv("FPA_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     const struct CMUnitTest tests[] = {

@@ -1,4 +1,5 @@
 /* The command line and layers of unlike heads. */
+#include "c_hurry.h"
 #include "command_place.h"
 
 #include <setjmp.h>
@@ -181,6 +182,7 @@ static void a_bundle_has_its_layers(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_gives_what_it_gives_of_the_heads),
         cmocka_unit_test(run_goes_on_from_a_layers_state),
