@@ -6,6 +6,7 @@
 #include "base/round.h"
 #include "grid.h"
 #include "launch.h"
+#include "launch_made.h"
 #include "launch_passes.h"
 #include "module.h"
 
@@ -13,8 +14,8 @@ enum { ALIGNMENT = 256, MOST_TOKENS = 1 << 17 /* by which kernels may go beyond 
 
 /* Bytes of all sequences in flight: of copies of states, and of parts of matrices' gradients. */
 static const int64_t copies_limit = INT64_C(1) << 29, parts_limit = INT64_C(1) << 27;
-/* And of totals of segments. */
-static const int64_t totals_limit = INT64_C(1) << 27;
+/* Of totals of segments, and of rows that are made before. */
+static const int64_t totals_limit = INT64_C(1) << 27, rows_limit = INT64_C(1) << 28;
 
 /* One call: what is wanted, how it is cut, and where everything lies. */
 typedef struct pass {
@@ -25,7 +26,8 @@ typedef struct pass {
     int64_t at_once;                     /* sequences */
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;
-    size_t bytes; /* of the workspace */
+    made_rows made; /* that kernels have in the place of q and k */
+    size_t bytes;   /* of the workspace */
 } pass;
 
 /* ---- sizes ---- */
@@ -63,7 +65,9 @@ static void choose_chunk(pass *p, int form)
 
 static int64_t parts_of(const pass *p)
 {
-    return p->matrices ? p->group * p->blocks * p->cuda->geometry.backward_entries : 0;
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int64_t parts = g->made_width ? made_parts(&p->launch->forward) : p->group * p->blocks;
+    return p->matrices ? parts * g->backward_entries : 0;
 }
 
 static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
@@ -121,6 +125,20 @@ static void place(pass *p, char *base)
         take(base, &p->bytes, p->matrices ? p->sequences * g->backward_entries : 0, sizeof(float));
 }
 
+static void place_made(pass *p, char *base)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    if (!g->made_width)
+        return;
+    void *operands = take(base, &p->bytes, made_operand_bytes(g, f), 1);
+    void *rows = take(base, &p->bytes, p->at_once * made_sequence_bytes(g, f), 1);
+    p->made = (made_rows){p->cuda, p->launch, p->matrices, p->call, p->back};
+    p->made.back.made_operands = operands;
+    if (rows)
+        made_place(&p->made, rows, p->at_once);
+}
+
 static void set_operands(pass *p)
 {
     const struct fpa_backward_launch *a = p->launch;
@@ -164,10 +182,13 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     choose_chunk(p, form);
     p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
+    if (cuda->geometry.made_width)
+        p->at_once = at_most(p->at_once, rows_limit, made_sequence_bytes(&cuda->geometry, f));
     p->at_once = alike(p->sequences, p->at_once);
     choose_segments(p);
     set_operands(p);
     place(p, base);
+    place_made(p, base);
     p->back.both_sides = cuda->geometry.backward_both && p->gates;
 }
 
@@ -233,7 +254,7 @@ static fpa_status launch_parts(pass *p, int64_t count, bool adds, CUstream strea
     const int threads = g->kernel[CUDA_BACKWARD_PARTS].threads;
     p->back.part_count = count;
     p->back.adds = adds;
-    return p->matrices
+    return p->matrices && !g->made_width
                ? launch_own(p, CUDA_BACKWARD_PARTS,
                             p->back.sequences * divide_up(g->backward_entries, threads), stream, error)
                : FPA_OK;
@@ -267,20 +288,31 @@ static fpa_status launch_keys(pass *p, CUstream stream, fpa_error *error)
     return status || !p->keys ? status : launch_parts(p, p->blocks, true, stream, error);
 }
 
+/* Of the sequences that `back` says. */
+static fpa_status launch_sequences(pass *p, CUstream stream, fpa_error *error)
+{
+    const bool made = p->cuda->geometry.made_width;
+    fpa_status status = made ? made_project(&p->made, &p->call, &p->back, stream, error) : FPA_OK;
+    if (!status && p->queries)
+        status = launch_queries(p, stream, error);
+    if (!status)
+        status = launch_keys(p, stream, error);
+    if (!status && p->gates)
+        status = launch_own(p, CUDA_BACKWARD_GATES, p->back.sequences * p->call.chunks, stream, error);
+    return status || !made ? status : made_unproject(&p->made, stream, error);
+}
+
 static fpa_status launch_all(pass *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     struct fpa_launch matrices = p->launch->forward;
     fpa_status status = launch_first(p, stream, error);
+    if (!status && g->made_width)
+        status = made_begin(&p->made, stream, error);
     for (int64_t first = 0; first < p->sequences && !status; first += p->at_once) {
         p->back.first_sequence = first;
         p->back.sequences = p->sequences - first < p->at_once ? p->sequences - first : p->at_once;
-        if (p->queries)
-            status = launch_queries(p, stream, error);
-        if (!status)
-            status = launch_keys(p, stream, error);
-        if (!status && p->gates)
-            status = launch_own(p, CUDA_BACKWARD_GATES, p->back.sequences * p->call.chunks, stream, error);
+        status = launch_sequences(p, stream, error);
     }
     if (status || !p->launch->d_weights)
         return status;
