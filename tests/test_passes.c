@@ -3,6 +3,7 @@
 #include "dear.h"
 #include "emulate/backward.h"
 #include "runtime/cuda/launch_passes.h"
+#include "runtime/cuda/module.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,9 @@ static const struct asked {
     {"a power", "cuda:sm_90a", "terms = power { degree = 2 }", 128, 64},
     {"a symmetric power", "cuda:sm_90a", "terms = tspow { d = 64, degree = 2, block = 8 }", 128, 64},
     {"a line", "cuda:sm_90a", "terms = linear {}", 64, 64},
-    {"a normalised line", "cuda:sm_90a", "terms = linear {}, normalize = 'sum'", 72, 64},
+    {"a normalised line", "cuda:sm_90a", "terms = linear {}, normalize = 'sum'", 0, 0},
+    {"a normalised line of no whole steps", "cuda:sm_90a", "d = 40, terms = linear {}, normalize = 'sum'", 72,
+     40},
     {"a sum of powers", "cuda:sm_90a", "terms = { term {}, linear {}, power { degree = 2 } }", 128, 64},
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0},
@@ -115,15 +118,20 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 /* Calls that no pass is made for. */
 static void other_calls_have_no_passes(void **state)
 {
-    static const fpa_module pass, module = {.passes = {&pass, &pass}}, none;
+    static struct fpa_cuda_module cuda, coordinates = {.geometry.backward_both = 1};
+    static const fpa_module pass, none = {.handle = &cuda};
+    const fpa_module module = {.passes = {&pass, &pass}, .handle = &cuda};
+    const fpa_module of_coordinates = {.passes = {&pass, &pass}, .handle = &coordinates};
     static const float number;
     const struct fpa_backward_launch plain = {.forward = {.heads = 2, .query_heads = 2}};
     struct fpa_backward_launch a = plain;
     (void)state;
     assert_true(cuda_takes_passes(&module, &a));
     assert_false(cuda_takes_passes(&none, &a));
+    assert_true(cuda_takes_passes(&of_coordinates, &a));
     a.forward.query_heads = 4;
     assert_true(cuda_takes_passes(&module, &a));
+    assert_false(cuda_takes_passes(&of_coordinates, &a));
     a = plain, a.forward.state_in = &number;
     assert_false(cuda_takes_passes(&module, &a));
     a = plain, a.d_state_out = &number;

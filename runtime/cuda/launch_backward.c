@@ -22,6 +22,7 @@ typedef struct pass {
     const struct fpa_cuda_module *cuda;
     const struct fpa_backward_launch *launch;
     bool queries, keys, matrices, gates; /* what has to be computed of the gradients */
+    bool both;                           /* copies of S and of R are there together */
     int64_t sequences, group, blocks;    /* [B][H]; query heads of a key head; blocks of a head's tokens */
     int64_t at_once;                     /* sequences */
     struct fpa_cuda_call call;
@@ -48,7 +49,7 @@ static int64_t copies_of(const pass *p)
 
 static int64_t copy_bytes(const pass *p)
 {
-    return copies_of(p) * p->cuda->geometry.copy_bytes * (p->gates ? 2 : 1);
+    return copies_of(p) * p->cuda->geometry.copy_bytes * (p->both ? 2 : 1);
 }
 
 static void choose_chunk(pass *p, int form)
@@ -87,7 +88,7 @@ static int64_t alike(int64_t sequences, int64_t most)
 static void choose_segments(pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int64_t copies = copies_of(p) * g->copy_bytes * (g->gate ? 2 : 1);
+    const int64_t copies = copies_of(p) * g->copy_bytes * (g->gate || g->backward_both ? 2 : 1);
     const int64_t in_flight = at_most(p->sequences, copies_limit, copies);
     const int64_t walks = in_flight * g->chunk_state_slices * g->column_blocks;
     const int resident = p->cuda->room.occupancy[CUDA_BACKWARD_STATE];
@@ -117,7 +118,7 @@ static void place(pass *p, char *base)
     back->query_sums = take(base, &p->bytes, g->gate ? queries : 0, sizeof(double));
     back->key_sums = take(base, &p->bytes, g->gate ? p->sequences * f->length : 0, sizeof(double));
     back->states = take(base, &p->bytes, copies, (size_t)g->copy_bytes);
-    back->reversed = p->gates ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
+    back->reversed = p->both ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
     back->totals =
         take(base, &p->bytes, p->at_once * (back->segments - 1) * g->features * g->columns, sizeof(float));
     back->parts = take(base, &p->bytes, p->at_once * parts_of(p), sizeof(float));
@@ -177,6 +178,7 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     p->gates = a->d_log_gate;
     p->queries = a->d_q || p->matrices || p->gates;
     p->keys = a->d_k || a->d_v || p->matrices || p->gates;
+    p->both = p->gates || (cuda->geometry.backward_both && p->queries && p->keys);
     p->group = f->heads ? f->query_heads / f->heads : 1;
     p->blocks = divide_up(f->length, cuda->geometry.backward_tokens);
     choose_chunk(p, form);
@@ -189,7 +191,7 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     set_operands(p);
     place(p, base);
     place_made(p, base);
-    p->back.both_sides = cuda->geometry.backward_both && p->gates;
+    p->back.both_sides = cuda->geometry.backward_both && p->both;
 }
 
 size_t cuda_backward_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
