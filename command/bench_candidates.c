@@ -169,7 +169,7 @@ static fpa_status time_module(table *t, const fpa_kernel *kernel, const char *pl
 
 /* ---- mechanisms that kernels are planned by ---- */
 
-enum { PLANNED = FUSED_PACKED + 1 }; /* splits and fused ones, each of which has a form alone */
+enum { PLANNED = FUSED_ROWS + 1 }; /* splits and fused ones, each of which has a form alone */
 
 static bool is_split(int mechanism)
 {

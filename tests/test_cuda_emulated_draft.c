@@ -6,7 +6,9 @@
 #include "emulate/trials.h"
 #include "faults_cuda.h"
 #include "runtime/verify/draft.h"
+#include "runtime/verify/judge.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,6 +48,52 @@ typedef struct job {
     fpa_error error;
 } job;
 
+/* The first row of o before a token that is not as it was, or FPA_OK. */
+static fpa_status compare_before(const fpa_field *before, const fpa_field *after, int64_t token,
+                                 fpa_error *error)
+{
+    for (int64_t b = 0; b < after->batch; b++)
+        for (int64_t at = 0; at < token; at++)
+            for (int64_t h = 0; h < after->heads; h++)
+                if (memcmp(field_at(before, b, at, h, 0), field_at(after, b, at, h, 0),
+                           (size_t)after->entries * dtype_size(after->dtype)) != 0)
+                    return (fail)(error, FPA_REFUSED, "drafts", "token %lld changes o[%lld]",
+                                  (long long)token, (long long)at);
+    return FPA_OK;
+}
+
+/* The last token of a draft, of which no number is one, changes no bit of the outputs before it. */
+static fpa_status check_no_future(fpa_trial *t, const fpa_module *module, fpa_error *error)
+{
+    const int64_t length = t->shape.length < 17 ? t->shape.length - 1 : 16;
+    const fpa_draft_trial draft = {.from = 1, .length = length};
+    fpa_field *const spoilt[] = {&t->q_field, &t->k_field, &t->v_field, &t->gate_field};
+    fpa_field before = {0}, after = {0}, state = {0};
+    fpa_status status = check_make_output(t, &before, error);
+    if (!status)
+        status = check_make_output(t, &after, error);
+    if (!status)
+        status = check_make_state(t, LAYOUT_PLAIN, &state, error);
+    if (!status)
+        status = trial_run(t, module, FORM_RECURRENT, 0, 1, NULL, NULL, &state, error);
+    if (!status)
+        status = trial_run_draft(t, module, &draft, &before, &state, NULL, error);
+    for (int i = 0; i < 4; i++)
+        for (int64_t b = 0; b < spoilt[i]->batch; b++)
+            for (int64_t h = 0; h < spoilt[i]->heads; h++)
+                for (int64_t c = 0; c < spoilt[i]->entries; c++)
+                    field_put(spoilt[i], b, length, h, c, NAN);
+    if (!status)
+        status = trial_run_draft(t, module, &draft, &after, &state, NULL, error);
+    trial_restore(t);
+    if (!status)
+        status = compare_before(&before, &after, length, error);
+    field_free(&before);
+    field_free(&after);
+    field_free(&state);
+    return status;
+}
+
 static fpa_status check_shape(emulated_module *emulated, const job *j, int number, fpa_error *error)
 {
     const fpa_shape shape = {.batch = shapes[number].batch,
@@ -61,6 +109,8 @@ static fpa_status check_shape(emulated_module *emulated, const job *j, int numbe
     emulated->cuda.room.multiprocessors = shapes[number].multiprocessors;
     if (!status)
         status = check_draft(&trial, &emulated->module, &measure, error);
+    if (!status)
+        status = check_no_future(&trial, &emulated->module, error);
     trial_free(&trial);
     return status;
 }

@@ -24,21 +24,13 @@ static bool goes_with(const fpa_cuda_plan *cuda, int fused, fpa_cuda_mechanism s
     return fused == FUSED_PACKED || split == SPLIT_PANEL;
 }
 
-/* Of fused_rows, a state that two warpgroups hold has not run on a GPU since the registers of its queries were mended: it is taken
- * where it is asked for. */
-static bool is_tried(const fpa_cuda_plan *cuda, int fused)
-{
-    const fpa_fused_rows *rows = cuda->suited[FUSED_ROWS].plan;
-    return fused != FUSED_ROWS || rows->key_groups == 1;
-}
-
 static int choose_fused(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int forced)
 {
     static const int best[] = {FUSED_COORDINATES, FUSED_ROWS, FUSED_PACKED, FUSED_PANEL};
     if (has_role(forced, ROLE_FUSED))
         return forced;
     for (int i = 0; i < 4 && !has_role(forced, ROLE_SPLIT); i++)
-        if (cuda->suited[best[i]].plan && goes_with(cuda, best[i], split) && is_tried(cuda, best[i]))
+        if (cuda->suited[best[i]].plan && goes_with(cuda, best[i], split))
             return best[i];
     return NONE;
 }

@@ -2906,14 +2906,15 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
             read_key_tile<1, 2>(c, queries, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
         if (tile * 64 >= item.first - item.first_key) {
             barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
-            leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
+            if (is_first_lane()) /* who frees the stage */
+                leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
         }
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
-    if (leaked) {
+    if (__shfl_sync(0xffffffffu, leaked, 0)) {
         const int column = item.block * COLUMN_TILES * 8;
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++)
@@ -3098,10 +3099,16 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
  * A row that fills its slabs has one word more than they have places, its *tail*, which lies apart. The bytes before a
  * row are in its first word's 16, and so in the same allocation; behind a row's end nothing is read. */
 
-/* Words that may have a part of a row of `width` numbers; lanes that share a row of so many words or pieces. */
+/* Words that may have a part of a row of `width` numbers, places for them, and those that are copied there: at least as
+ * many as the row's steps of 16 numbers have pieces, zeros behind its end. Lanes that share a row of so many words. */
 template <int width> struct row_words {
-    enum { WORDS = (2 * width + 14 + 15) / 16, PLACES = (width + 63) / 64 * 8,
-          PLACED = WORDS < PLACES ? WORDS : PLACES };
+    enum {
+        WORDS = (2 * width + 14 + 15) / 16,
+        PLACES = (width + 63) / 64 * 8,
+        PIECES = (width + 15) / 16 * 2,
+        COPIED = WORDS > PIECES ? WORDS : PIECES,
+        PLACED = COPIED < PLACES ? COPIED : PLACES
+    };
 };
 
 template <int count> struct row_lanes {
@@ -3109,16 +3116,39 @@ template <int count> struct row_lanes {
 };
 
 /* Where word or piece number i of a token's row lies. */
-__device__ __forceinline__ u32 row_place(int token, int i)
+__device__ __forceinline__ u32 row_place(int token, u32 i)
 {
     return i / 8 * SLAB + slab_place(token, i % 8);
 }
 
-/* Word number `word` of a row of so many bytes, 0: of none. */
-__device__ __forceinline__ void copy_word(u32 to, const unsigned char *row, int word, int bytes)
+/* Bytes of word number `word` that a row has which begins `before` bytes behind a multiple of 16. */
+__device__ __forceinline__ int word_bytes(int before, int bytes, int word)
 {
-    const int before = (int)((u64)row & 15), left = bytes > 0 ? before + bytes - word * 16 : 0;
-    copy_async(to, row - before + word * 16, left > 16 ? 16 : left > 0 ? left : 0);
+    const int left = before + bytes - word * 16;
+    return left > 16 ? 16 : left > 0 ? left : 0;
+}
+
+/* A lane's words of a panel's rows, each the same one of its row. Rows 8 tokens apart begin equally far behind a
+ * multiple of 16 bytes and lie equally in their slabs: what tells where a word is and ends is worked out once for 8 of
+ * them. whole: all tokens are there. */
+template <int width, bool whole>
+__device__ __forceinline__ void copy_words(u32 to, const element *x, i64 stride, int tokens, int count)
+{
+    typedef row_words<width> row;
+    typedef row_lanes<row::PLACED> lanes;
+    const int lane = threadIdx.x % 32, word = lane % lanes::LANES;
+    if (word >= row::PLACED)
+        return;
+#pragma unroll 1
+    for (int first = lane / lanes::LANES; first < 8; first += lanes::ROWS) {
+        const unsigned char *from = (const unsigned char *)(x + first * stride);
+        const int before = (int)((u64)from & 15), bytes = word_bytes(before, 2 * count, word);
+        const u32 place = to + row_place(first, word);
+        from += word * 16 - before;
+#pragma unroll
+        for (int eight = 0; eight < FUSED_PANEL / 8; eight++, from += 16 * stride)
+            copy_async(place + eight * 1024, from, whole || first + eight * 8 < tokens ? bytes : 0);
+    }
 }
 
 /* Rows of a panel, of which `tokens` are there, with `count` numbers of at most `width`: by a warp, whose lanes arrive
@@ -3128,18 +3158,17 @@ __device__ __forceinline__ void fetch_rows(u32 to, u32 tails, const element *x, 
                                            u32 come)
 {
     typedef row_words<width> row;
-    typedef row_lanes<row::PLACED> lanes;
-    const int lane = threadIdx.x % 32, word = lane % lanes::LANES;
-    const unsigned char *from = (const unsigned char *)(x + lane / lanes::LANES * stride);
-    if (word < row::PLACED)
-#pragma unroll 4
-        for (int token = lane / lanes::LANES; token < FUSED_PANEL; token += lanes::ROWS,
-             from += 2 * lanes::ROWS * stride)
-            copy_word(to + row_place(token, word), from, word, token < tokens ? 2 * count : 0);
+    if (tokens >= FUSED_PANEL)
+        copy_words<width, true>(to, x, stride, tokens, count);
+    else
+        copy_words<width, false>(to, x, stride, tokens, count);
     if (row::WORDS > row::PLACED)
-        for (int token = lane; token < FUSED_PANEL; token += 32)
-            copy_word(tails + token * 16, (const unsigned char *)(x + token * stride), row::PLACED,
-                      token < tokens ? 2 * count : 0);
+        for (int token = threadIdx.x % 32; token < FUSED_PANEL; token += 32) {
+            const unsigned char *from = (const unsigned char *)(x + token * stride);
+            const int before = (int)((u64)from & 15);
+            copy_async(tails + token * 16, from - before + row::PLACED * 16,
+                       token < tokens ? word_bytes(before, 2 * count, row::PLACED) : 0);
+        }
     copies_arrive(come);
 }
 
@@ -3168,8 +3197,9 @@ __device__ __forceinline__ uint4 piece_of(uint4 low, uint4 high, u32 before)
 }
 
 /* Words of a panel's rows -> pieces, by so many threads, of which this is number `thread`. start: the low part of the
- * first row's address; pitch: bytes to the next one's. Lanes have rows, so that no two meet in a bank, warps
- * parts of their pieces; what a part needs of the next one is read before that is overwritten. */
+ * first row's address; pitch: bytes to the next one's. Lanes have rows, so that no two meet in a bank, of which those
+ * 32 tokens apart begin equally far behind a multiple of 16 bytes; warps have parts of their pieces; what a part needs
+ * of the next one is read before that is overwritten. */
 __device__ __forceinline__ void formers_sync(int threads)
 {
     asm volatile("bar.sync 1, %0;" : : "r"(threads) : "memory");
@@ -3178,30 +3208,35 @@ __device__ __forceinline__ void formers_sync(int threads)
 template <int width, int pieces, int threads>
 __device__ __forceinline__ void form_pieces(u32 rows, u32 tails, u32 start, u32 pitch, int thread)
 {
-    enum { SHARE = (pieces + threads / 32 - 1) / (threads / 32), TOGETHER = 2 };
-    const int begin = thread / 32 * SHARE, end = begin + SHARE < pieces ? begin + SHARE : pieces;
-    uint4 behind[FUSED_PANEL / 32];
+    enum { WARPS = threads / 32, SHARE = (pieces + WARPS - 1) / WARPS, ROWS = FUSED_PANEL / 32, APART = 32 * 128 };
+    /* the first part may be the shortest */
+    const int token = thread % 32, end = pieces - (WARPS - 1 - (int)from_lane(thread / 32, 0)) * SHARE;
+    const int begin = end > SHARE ? end - SHARE : 0;
+    const u32 before = start + token * pitch & 15;
+    uint4 word[ROWS], next[ROWS], behind[ROWS];
 #pragma unroll
-    for (int r = 0; r < FUSED_PANEL / 32; r++)
-        behind[r] = row_word<width>(rows, tails, thread % 32 + r * 32, end);
+    for (int r = 0; r < ROWS; r++)
+        behind[r] = row_word<width>(rows, tails, token + r * 32, end > 0 ? end : 0);
     formers_sync(threads);
+    u32 place = rows + row_place(token, begin);
 #pragma unroll
-    for (int r = 0; r < FUSED_PANEL / 32; r++) {
-        const int token = thread % 32 + r * 32;
-        const u32 before = start + token * pitch & 15;
-        uint4 word = row_word<width>(rows, tails, token, begin);
-#pragma unroll 1
-        for (int first = begin; first < end; first += TOGETHER) {
-            uint4 next[TOGETHER];
+    for (int r = 0; r < ROWS; r++)
+        word[r] = get_words(place + r * APART);
 #pragma unroll
-            for (int i = 0; i < TOGETHER; i++)
-                next[i] = first + i + 1 < end ? row_word<width>(rows, tails, token, first + i + 1) : behind[r];
+    for (int step = 0; step < SHARE; step++) {
+        const int i = end - SHARE + step;
+        if (i < 0)
+            continue;
+        const u32 next_place = rows + row_place(token, i + 1);
 #pragma unroll
-            for (int i = 0; i < TOGETHER; i++)
-                if (first + i < end)
-                    put_words(rows + row_place(token, first + i), piece_of(i ? next[i - 1] : word, next[i], before));
-            word = next[TOGETHER - 1];
+        for (int r = 0; r < ROWS; r++)
+            next[r] = step + 1 < SHARE ? get_words(next_place + r * APART) : behind[r];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            put_words(place + r * APART, piece_of(word[r], next[r], before));
+            word[r] = next[r];
         }
+        place = next_place;
     }
 }
 
@@ -5197,7 +5232,8 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
     __syncthreads();
 }
 
-/* What this block's tokens add to the threads' sums: rows of threads take turns. */
+/* What this block's tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier
+ * query's sum, not even times zero: what is behind the last token that counts need be no number. */
 template <typename grid>
 __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                           const struct draft_task &draft,
@@ -5210,13 +5246,16 @@ __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, cons
         const int left = (tokens - first + slices - 1) / slices, count = left < DRAFT_KEYS ? left : (int)DRAFT_KEYS;
         draft_weigh(call, task, draft, first, count);
         for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
+            /* by queries of the pass */
+            const int key = first + i * slices, seen_from = key * (int)call.group - draft.first;
+            const element *v = values + (long long)key * call.v_stride[1];
 #pragma unroll
             for (int j = 0; j < grid::COLUMNS; j++) {
                 const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
 #pragma unroll
                 for (int g = 0; g < DRAFT_QUERIES; g++)
-                    o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
+                    if (g >= seen_from)
+                        o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
             }
         }
     }

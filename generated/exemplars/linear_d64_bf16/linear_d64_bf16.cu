@@ -3352,7 +3352,8 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
     __syncthreads();
 }
 
-/* What this block's tokens add to the threads' sums: rows of threads take turns. */
+/* What this block's tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier
+ * query's sum, not even times zero: what is behind the last token that counts need be no number. */
 template <typename grid>
 __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                           const struct draft_task &draft,
@@ -3365,13 +3366,16 @@ __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, cons
         const int left = (tokens - first + slices - 1) / slices, count = left < DRAFT_KEYS ? left : (int)DRAFT_KEYS;
         draft_weigh(call, task, draft, first, count);
         for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
+            /* by queries of the pass */
+            const int key = first + i * slices, seen_from = key * (int)call.group - draft.first;
+            const element *v = values + (long long)key * call.v_stride[1];
 #pragma unroll
             for (int j = 0; j < grid::COLUMNS; j++) {
                 const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
 #pragma unroll
                 for (int g = 0; g < DRAFT_QUERIES; g++)
-                    o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
+                    if (g >= seen_from)
+                        o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
             }
         }
     }

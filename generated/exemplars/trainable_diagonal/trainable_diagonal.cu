@@ -3155,14 +3155,15 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
             read_key_tile<1, 2>(c, queries, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
         if (tile * 64 >= item.first - item.first_key) {
             barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
-            leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
+            if (is_first_lane()) /* who frees the stage */
+                leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
         }
         if (is_first_lane())
             barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
-    if (leaked) {
+    if (__shfl_sync(0xffffffffu, leaked, 0)) {
         const int column = item.block * COLUMN_TILES * 8;
 #pragma unroll
         for (int m = 0; m < QUERY_TILES64; m++)
@@ -5740,7 +5741,8 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
     __syncthreads();
 }
 
-/* What this block's tokens add to the threads' sums: rows of threads take turns. */
+/* What this block's tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier
+ * query's sum, not even times zero: what is behind the last token that counts need be no number. */
 template <typename grid>
 __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct run_time_weights &weights,
                                           const struct step_task &task, const struct draft_task &draft,
@@ -5753,13 +5755,16 @@ __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, cons
         const int left = (tokens - first + slices - 1) / slices, count = left < DRAFT_KEYS ? left : (int)DRAFT_KEYS;
         draft_weigh(call, weights, task, draft, first, count);
         for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
+            /* by queries of the pass */
+            const int key = first + i * slices, seen_from = key * (int)call.group - draft.first;
+            const element *v = values + (long long)key * call.v_stride[1];
 #pragma unroll
             for (int j = 0; j < grid::COLUMNS; j++) {
                 const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
 #pragma unroll
                 for (int g = 0; g < DRAFT_QUERIES; g++)
-                    o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
+                    if (g >= seen_from)
+                        o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
             }
         }
     }
