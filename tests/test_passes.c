@@ -42,6 +42,8 @@ static const struct asked {
      "terms = { term { select(range(1, 32)) }, term { select(range(33, 64)), weight = 3 } }", 0, 0},
     {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 0, 0},
     {"a constant", "cuda:sm_90a", "terms = term {}", 0, 0},
+    {"values as wide as they may be", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }", 320,
+     64},
     {"wide vectors", "cuda:sm_90a", "d = 128, dv = 136, terms = linear {}", 136, 128},
 };
 
@@ -79,10 +81,10 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain",  "square", "line",      "lines",
-                                       "taylor", "gated",  "gatednorm", "linear"};
+static const char *const emulated[] = {"plain", "square",    "line",   "lines", "taylor",
+                                       "gated", "gatednorm", "linear", "broad"};
 
-enum { EMULATED = sizeof emulated / sizeof *emulated };
+enum { EMULATED = sizeof emulated / sizeof *emulated, SHORT = 90 /* tokens, of many columns */ };
 
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
@@ -98,6 +100,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         if (dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, emulated[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
+            jobs[count].longest = f->list.heads[head]->dv > 128 ? SHORT : 0;
             jobs[count++].code = f->source[head].code;
         }
     }

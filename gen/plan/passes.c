@@ -4,7 +4,10 @@
 
 #include "base/round.h"
 
-enum { PIECE = 8, MOST_WIDTH = 256 }; /* numbers of 16 bytes; of a row that kernels of warpgroups take */
+enum {
+    PIECE = 8,
+    MOST_WIDTH = 520
+}; /* numbers of 16 bytes; of a row that kernels of warpgroups take (cuda.h) */
 
 /* Multiplications of a pass of rows over the forward pass's, at most. There are two, and one of values: 6 forward passes; kernels
  * of the contraction took 12 to 20 times the forward pass on an H200 (docs/decisions/0032). */

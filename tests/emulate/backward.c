@@ -55,6 +55,7 @@ static const char heads[] =
     "  h('line_of_rows', { d = 80, dv = 32, scale = 1 / 5, normalize = 'sum', gate = true, terms = term { "
     "trainable { name = 'a', rows = 32 } } }),\n"
     "  h('averages', { d = 32, dv = 48, scale = 1 / 5, normalize = 'sum', terms = linear {} }),\n"
+    "  h('broad', { d = 28, dv = 232, scale = 1 / 4, normalize = 'sum', terms = power { degree = 2 } }),\n"
     "  h('wide', { dv = 88, normalize = 'sum', terms = linear {} }),\n"
     "  h('wider', { dv = 160, terms = linear {} }),\n"
     "  h('fp32', { dtype = 'f32', gate = true, dv = 20, normalize = 'sum' }),\n"
