@@ -3190,6 +3190,31 @@ __device__ __forceinline__ void exchange_words(u32 *word)
     }
 }
 
+/* The lane's two columns of each tile of a row of o, but of tiles before n = wide whose 8 columns are there. pairs: the
+ * row begins at a multiple of 4 bytes. Which tiles have 8 columns is known here, but of the last block's last ones. */
+template <bool pairs>
+__device__ __forceinline__ void store_columns(element *o, const float *c, float factor, int block, int wide)
+{
+#pragma unroll
+    for (int n = 0; n < COLUMN_TILES; n++) {
+        const bool whole = ((COLUMN_BLOCKS - 1) * COLUMN_TILES + n) * 8 + 7 < DV;
+        const int columns = whole ? 8 : DV - (block * COLUMN_TILES + n) * 8;
+        const int own = whole ? 2 : columns - (int)lane_column() * 2;
+        element *const to = o + (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
+        const float low = c[4 * n] * factor, high = c[4 * n + 1] * factor;
+        if (n < wide && columns >= 8)
+            continue;
+        if (pairs && own >= 2) {
+            *(u32 *)to = pair_of(low, high);
+            continue;
+        }
+        if (own >= 1)
+            to[0] = from_float(low);
+        if (own >= 2)
+            to[1] = from_float(high);
+    }
+}
+
 /* One row of o: this lane's columns. wide: 16 bytes at a time, which four lanes exchange, may be stored. */
 __device__ __forceinline__ void store_row(element *o, const float *c, float factor, int block, bool wide, bool there)
 {
@@ -3207,25 +3232,13 @@ __device__ __forceinline__ void store_row(element *o, const float *c, float fact
         if (there && column + 7 < DV)
             store_words(o + column, uint4{word[0], word[1], word[2], word[3]});
     }
-    if (ALL_WIDE && wide)
+    if ((ALL_WIDE && wide) || !there)
         return;
-    const bool pairs = ((i64)o & 3) == 0; /* rows of an odd width begin at pairs by turns */
-#pragma unroll
-    for (int n = 0; n < COLUMN_TILES; n++) {
-        const int column = (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
-        if (!there || (wide && n < WIDE && (block * COLUMN_TILES + n) * 8 + 7 < DV))
-            continue;
-        if (column + 1 < DV && pairs) {
-            *(u32 *)(o + column) = pair_of(c[4 * n] * factor, c[4 * n + 1] * factor);
-            continue;
-        }
-        if (column < DV)
-            o[column] = from_float(c[4 * n] * factor);
-        if (column + 1 < DV)
-            o[column + 1] = from_float(c[4 * n + 1] * factor);
-    }
+    if (((i64)o & 3) == 0) /* rows of an odd width begin at pairs by turns */
+        store_columns<true>(o, c, factor, block, wide ? WIDE : 0);
+    else
+        store_columns<false>(o, c, factor, block, wide ? WIDE : 0);
 }
-
 /* Sums of queries first.. of a head, whose place in o is given. */
 __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const struct fpa_cuda_call &call, element *o,
                                               int first, int length, int block)
