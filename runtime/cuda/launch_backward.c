@@ -47,9 +47,11 @@ static int64_t copies_of(const pass *p)
     return (p->call.chunks + 1) * g->features * g->columns;
 }
 
+/* Whichever gradients are wanted: chunks, and so the bits, are the same. */
 static int64_t copy_bytes(const pass *p)
 {
-    return copies_of(p) * p->cuda->geometry.copy_bytes * (p->both ? 2 : 1);
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return copies_of(p) * g->copy_bytes * (g->gate || g->backward_both ? 2 : 1);
 }
 
 static void choose_chunk(pass *p, int form)
@@ -88,8 +90,7 @@ static int64_t alike(int64_t sequences, int64_t most)
 static void choose_segments(pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int64_t copies = copies_of(p) * g->copy_bytes * (g->gate || g->backward_both ? 2 : 1);
-    const int64_t in_flight = at_most(p->sequences, copies_limit, copies);
+    const int64_t in_flight = at_most(p->sequences, copies_limit, copy_bytes(p));
     const int64_t walks = in_flight * g->chunk_state_slices * g->column_blocks;
     const int resident = p->cuda->room.occupancy[CUDA_BACKWARD_STATE];
     const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
