@@ -6,6 +6,7 @@
 #include "base/round.h"
 #include "grid.h"
 #include "launch.h"
+#include "launch_made.h"
 #include "launch_passes.h"
 #include "module.h"
 
@@ -13,14 +14,15 @@ enum { ALIGNMENT = 256, MOST_TOKENS = 1 << 17 /* by which kernels may go beyond 
 
 /* Bytes of all sequences in flight: of copies of states, and of parts of matrices' gradients. */
 static const int64_t copies_limit = INT64_C(1) << 29, parts_limit = INT64_C(1) << 27;
-/* And of totals of segments. */
-static const int64_t totals_limit = INT64_C(1) << 27;
+/* Of totals of segments, and of rows that are made before. */
+static const int64_t totals_limit = INT64_C(1) << 27, rows_limit = INT64_C(1) << 28;
 
 /* One call: what is wanted, how it is cut, and where everything lies. */
 typedef struct pass {
     const struct fpa_cuda_module *cuda;
     const struct fpa_backward_launch *launch;
     bool queries, keys, matrices, gates; /* what has to be computed of the gradients */
+    bool both;                           /* copies of S and of R are there together */
     /* lines: [B][H], or where lengths differ [H], with the parts of all sequences; query heads of a key head; blocks of a
      * line's tokens */
     int64_t sequences, group, blocks;
@@ -28,7 +30,8 @@ typedef struct pass {
     int64_t at_once; /* lines */
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;
-    size_t bytes; /* of the workspace */
+    made_rows made; /* that kernels have in the place of q and k */
+    size_t bytes;   /* of the workspace */
 } pass;
 
 /* ---- sizes ---- */
@@ -54,9 +57,11 @@ static int64_t copies_of(const pass *p)
     return (p->call.chunks + p->walks) * g->features * g->columns;
 }
 
+/* Whichever gradients are wanted: chunks, and so the bits, are the same. */
 static int64_t copy_bytes(const pass *p)
 {
-    return copies_of(p) * p->cuda->geometry.copy_bytes * (p->gates ? 2 : 1);
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return copies_of(p) * g->copy_bytes * (g->gate || g->backward_both ? 2 : 1);
 }
 
 static void choose_chunk(pass *p, int form)
@@ -73,7 +78,9 @@ static void choose_chunk(pass *p, int form)
 
 static int64_t parts_of(const pass *p)
 {
-    return p->matrices ? p->group * p->blocks * p->cuda->geometry.backward_entries : 0;
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int64_t parts = g->made_width ? made_parts(&p->launch->forward) : p->group * p->blocks;
+    return p->matrices ? parts * g->backward_entries : 0;
 }
 
 static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
@@ -93,8 +100,7 @@ static int64_t alike(int64_t sequences, int64_t most)
 static void choose_segments(pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int64_t copies = copies_of(p) * g->copy_bytes * (g->gate ? 2 : 1);
-    const int64_t in_flight = at_most(p->sequences, copies_limit, copies);
+    const int64_t in_flight = at_most(p->sequences, copies_limit, copy_bytes(p));
     const int64_t walks = in_flight * g->chunk_state_slices * g->column_blocks;
     const int resident = p->cuda->room.occupancy[CUDA_BACKWARD_STATE];
     const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
@@ -124,12 +130,26 @@ static void place(pass *p, char *base)
     back->query_sums = take(base, &p->bytes, g->gate ? queries : 0, sizeof(double));
     back->key_sums = take(base, &p->bytes, g->gate ? tokens * f->heads : 0, sizeof(double));
     back->states = take(base, &p->bytes, copies, (size_t)g->copy_bytes);
-    back->reversed = p->gates ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
+    back->reversed = p->both ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
     back->totals =
         take(base, &p->bytes, p->at_once * (back->segments - 1) * g->features * g->columns, sizeof(float));
     back->parts = take(base, &p->bytes, p->at_once * parts_of(p), sizeof(float));
     back->sequence_sums =
         take(base, &p->bytes, p->matrices ? p->sequences * g->backward_entries : 0, sizeof(float));
+}
+
+static void place_made(pass *p, char *base)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    if (!g->made_width)
+        return;
+    void *operands = take(base, &p->bytes, made_operand_bytes(g, f), 1);
+    void *rows = take(base, &p->bytes, p->at_once * made_sequence_bytes(g, f), 1);
+    p->made = (made_rows){p->cuda, p->launch, p->matrices, p->call, p->back};
+    p->made.back.made_operands = operands;
+    if (rows)
+        made_place(&p->made, rows, p->at_once);
 }
 
 static void set_operands(pass *p)
@@ -180,16 +200,20 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     p->gates = a->d_log_gate;
     p->queries = a->d_q || p->matrices || p->gates;
     p->keys = a->d_k || a->d_v || p->matrices || p->gates;
+    p->both = p->gates || (cuda->geometry.backward_both && p->queries && p->keys);
     p->group = f->heads ? f->query_heads / f->heads : 1;
     p->blocks = parts_in(p, cuda->geometry.backward_tokens);
     choose_chunk(p, form);
     p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
+    if (cuda->geometry.made_width)
+        p->at_once = at_most(p->at_once, rows_limit, made_sequence_bytes(&cuda->geometry, f));
     p->at_once = alike(p->sequences, p->at_once);
     choose_segments(p);
     set_operands(p);
     place(p, base);
-    p->back.both_sides = cuda->geometry.backward_both && p->gates;
+    place_made(p, base);
+    p->back.both_sides = cuda->geometry.backward_both && p->both;
 }
 
 size_t cuda_backward_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
@@ -256,7 +280,7 @@ static fpa_status launch_parts(pass *p, int64_t count, bool adds, CUstream strea
     const int threads = g->kernel[CUDA_BACKWARD_PARTS].threads;
     p->back.part_count = count;
     p->back.adds = adds;
-    return p->matrices
+    return p->matrices && !g->made_width
                ? launch_own(p, CUDA_BACKWARD_PARTS,
                             p->back.sequences * divide_up(g->backward_entries, threads), stream, error)
                : FPA_OK;
@@ -290,20 +314,31 @@ static fpa_status launch_keys(pass *p, CUstream stream, fpa_error *error)
     return status || !p->keys ? status : launch_parts(p, p->blocks, true, stream, error);
 }
 
+/* Of the sequences that `back` says. */
+static fpa_status launch_sequences(pass *p, CUstream stream, fpa_error *error)
+{
+    const bool made = p->cuda->geometry.made_width;
+    fpa_status status = made ? made_project(&p->made, &p->call, &p->back, stream, error) : FPA_OK;
+    if (!status && p->queries)
+        status = launch_queries(p, stream, error);
+    if (!status)
+        status = launch_keys(p, stream, error);
+    if (!status && p->gates)
+        status = launch_own(p, CUDA_BACKWARD_GATES, p->back.sequences * p->call.chunks, stream, error);
+    return status || !made ? status : made_unproject(&p->made, stream, error);
+}
+
 static fpa_status launch_all(pass *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     struct fpa_launch matrices = p->launch->forward;
     fpa_status status = launch_first(p, stream, error);
+    if (!status && g->made_width)
+        status = made_begin(&p->made, stream, error);
     for (int64_t first = 0; first < p->sequences && !status; first += p->at_once) {
         p->back.first_sequence = first;
         p->back.sequences = p->sequences - first < p->at_once ? p->sequences - first : p->at_once;
-        if (p->queries)
-            status = launch_queries(p, stream, error);
-        if (!status)
-            status = launch_keys(p, stream, error);
-        if (!status && p->gates)
-            status = launch_own(p, CUDA_BACKWARD_GATES, p->back.sequences * p->call.chunks, stream, error);
+        status = launch_sequences(p, stream, error);
     }
     if (status || !p->launch->d_weights)
         return status;

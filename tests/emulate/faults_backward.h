@@ -112,6 +112,15 @@ static const struct cuda_backward_fault {
     {"learned",
      {"a part of a matrix's gradient that is lost", "d_weights[0] ... but the formula gives",
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
+    {"learned",
+     {"rows by another head's matrix", "but the formula gives", "cuda_made_rows",
+      "made_product<GIVEN16 / 16, ROWS16 / 8>(to, from, made_operand(back, 0, false), 0, 1.0f);"}},
+    {"halflearned",
+     {"queries' gradients without the scale", "d_q at batch ... but the formula gives", "cuda_made_gradient",
+      "made_product<ROWS16 / 16, GIVEN16 / 8>(to, from, made_operand(back, at.key_head, true), 0, 1.0f);"}},
+    {"learned",
+     {"a matrix whose gradient is of queries alone", "the RMS error of d_weights ... more than twice",
+      "cuda_made_keys", "for (int i = 0; i < queries; i++) {"}},
 };
 
 /* In operands of gradients that are forward passes. */
