@@ -10,9 +10,15 @@ static int64_t group_of(const struct fpa_launch *f)
     return f->heads ? f->query_heads / f->heads : 1;
 }
 
+/* Of a head: its sequence's, or where lengths differ those of all sequences. */
+static int64_t tokens_of(const struct fpa_launch *f)
+{
+    return f->cu_seqlens ? f->total : f->length;
+}
+
 int64_t made_sequence_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
-    return 2 * (group_of(launch) + 1) * launch->length * g->made_width * ELEMENT;
+    return 2 * (group_of(launch) + 1) * tokens_of(launch) * g->made_width * ELEMENT;
 }
 
 int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
@@ -22,13 +28,13 @@ int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_l
 
 int64_t made_parts(const struct fpa_launch *launch)
 {
-    return divide_up(launch->length, FPA_CUDA_MADE_STRIP);
+    return divide_up(tokens_of(launch), FPA_CUDA_MADE_STRIP);
 }
 
 void made_place(made_rows *m, char *rows, int64_t sequences)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t keys = sequences * f->length * m->cuda->geometry.made_width * ELEMENT;
+    const int64_t keys = sequences * tokens_of(f) * m->cuda->geometry.made_width * ELEMENT;
     const int64_t queries = keys * group_of(f);
     m->back.made_queries = rows;
     m->back.made_d_queries = rows + queries;
@@ -47,7 +53,7 @@ fpa_status made_begin(const made_rows *m, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &m->cuda->geometry;
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t pieces = f->batch * f->length > 0 ? made_operand_bytes(g, f) / 16 : 0;
+    const int64_t pieces = f->batch * tokens_of(f) > 0 ? made_operand_bytes(g, f) / 16 : 0;
     return launch(m, CUDA_BACKWARD_SPLIT, divide_up(pieces, g->kernel[CUDA_BACKWARD_SPLIT].threads), stream,
                   error);
 }
@@ -60,34 +66,35 @@ static void *shifted(void *rows, int64_t first, int64_t numbers)
     return (void *)((uintptr_t)rows - (uintptr_t)(first * numbers * ELEMENT));
 }
 
-static void set_strides(long long *stride, int64_t heads, int64_t length, int64_t width)
+/* Where lengths differ, a sequence's place on the batch's axis is its first token. */
+static void set_strides(long long *stride, const struct fpa_launch *f, int64_t heads, int64_t width)
 {
-    stride[0] = heads * length * width;
+    stride[0] = f->cu_seqlens ? width : heads * tokens_of(f) * width;
     stride[1] = width;
-    stride[2] = length * width;
+    stride[2] = tokens_of(f) * width;
 }
 
 static void take_place(const made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t width = m->cuda->geometry.made_width, numbers = f->length * width;
+    const int64_t width = m->cuda->geometry.made_width, numbers = tokens_of(f) * width;
     const int64_t key = back->first_sequence, query = key * group_of(f);
     const bool queries = m->launch->d_q || m->matrices, keys = m->launch->d_k || m->matrices;
     call->q = shifted(m->back.made_queries, query, numbers);
     call->k = shifted(m->back.made_keys, key, numbers);
     back->d_q = queries ? shifted(m->back.made_d_queries, query, numbers) : NULL;
     back->d_k = keys ? shifted(m->back.made_d_keys, key, numbers) : NULL;
-    set_strides(call->q_stride, f->query_heads, f->length, width);
-    set_strides(call->k_stride, f->heads, f->length, width);
-    set_strides(back->d_q_stride, f->query_heads, f->length, width);
-    set_strides(back->d_k_stride, f->heads, f->length, width);
+    set_strides(call->q_stride, f, f->query_heads, width);
+    set_strides(call->k_stride, f, f->heads, width);
+    set_strides(back->d_q_stride, f, f->query_heads, width);
+    set_strides(back->d_k_stride, f, f->heads, width);
 }
 
 /* Blocks of so many tokens, of each query head and of the key's. */
 static int64_t count_blocks(const made_rows *m)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    return m->back.sequences * (group_of(f) + 1) * divide_up(f->length, m->cuda->geometry.made_tokens);
+    return m->back.sequences * (group_of(f) + 1) * divide_up(tokens_of(f), m->cuda->geometry.made_tokens);
 }
 
 fpa_status made_project(made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back,
