@@ -7,5 +7,6 @@ return
   head { name = "tspow2", d = 64, dv = 64, terms = tspow2, dtype = "bf16", scale = 1 / 8 },
   head { name = "tspow2_gn", d = 64, dv = 64, terms = tspow2, dtype = "bf16", scale = 1 / 8, gate = true, normalize = "sum" },
   head { name = "linear", d = 64, dv = 64, terms = linear {}, dtype = "bf16", scale = 1 / 8 },
+  head { name = "linear_n", d = 64, dv = 64, terms = linear {}, dtype = "bf16", scale = 1 / 8, normalize = "sum" },
   head { name = "linear_gn128", d = 128, dv = 128, terms = linear {}, dtype = "bf16", scale = 1 / 8, gate = true, normalize = "sum" },
   head { name = "trainable", d = 64, dv = 64, terms = learned, dtype = "bf16", scale = 1 / 8 }

@@ -95,11 +95,25 @@ static const place_of soversion_0[] = {
     AT(fpa_gradient_tensors, d_state_in, 112),
     AT(fpa_gradient_tensors, d_weights, 120),
     AT(fpa_gradient_tensors, stream, 128),
-    SIZE(fpa_gradient_tensors, 136),
+    AT(fpa_gradient_tensors, cu_seqlens, 136),
+    AT(fpa_gradient_tensors, max_length, 144),
+    AT(fpa_gradient_tensors, state_index, 152),
+    SIZE(fpa_gradient_tensors, 160),
     AT(fpa_error, code, 0),
     AT(fpa_error, where, 4),
     AT(fpa_error, message, 260),
     SIZE(fpa_error, 1284),
+    AT(fpa_object_call, read, 0),
+    AT(fpa_object_call, stream, 8),
+    AT(fpa_object_call, release, 16),
+    AT(fpa_object_call, acquire, 24),
+    AT(fpa_object_call, kernel, 32),
+    AT(fpa_object_call, layer, 40),
+    AT(fpa_object_call, form, 48),
+    AT(fpa_object_call, tensors, 56),
+    AT(fpa_object_call, workspace_size, 64),
+    AT(fpa_object_call, error, 72),
+    SIZE(fpa_object_call, 80),
     AT(fpa_description, name, 0), /* without a size: it may grow */
     AT(fpa_description, target, 8),
     AT(fpa_description, dtype, 16),
@@ -160,6 +174,7 @@ static const place_of soversion_0[] = {
     NUMBER(FPA_FORM_PARALLEL, 0),
     NUMBER(FPA_FORM_CHUNKED, 1),
     NUMBER(FPA_FORM_RECURRENT, 2),
+    NUMBER(FPA_OBJECTS_CHANGED, -1),
     NUMBER(FPA_OK, 0),
     NUMBER(FPA_INVALID, 1),
     NUMBER(FPA_UNSUPPORTED, 2),
@@ -172,8 +187,8 @@ static const place_of soversion_0[] = {
 };
 
 /* What modules of bundles are called with, as it is for this first line of a manifest. */
-static const char bundle_format[] = "fpac-bundle 8";
-static const place_of bundle_8[] = {
+static const char bundle_format[] = "fpac-bundle 9";
+static const place_of bundle_9[] = {
     AT(struct fpa_launch, batch, 0),
     AT(struct fpa_launch, length, 8),
     AT(struct fpa_launch, query_heads, 16),
@@ -264,7 +279,7 @@ static void a_launch_is_that_of_the_format_of_bundles(void **state)
     assert_int_equal(strncmp(manifest, bundle_format, strlen(bundle_format)), 0);
     free(manifest);
     assert_int_equal(
-        compare(bundle_8, sizeof bundle_8 / sizeof *bundle_8,
+        compare(bundle_9, sizeof bundle_9 / sizeof *bundle_9,
                 "raise the number of fpac-bundle in runtime/store/manifest.c; then record both here"),
         0);
 }

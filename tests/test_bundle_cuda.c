@@ -26,7 +26,7 @@ static void pretend_targets(fixture *f, const char *const *targets, int count)
         snprintf(entries[i].facts.target, sizeof entries->facts.target, "%s", targets[i]);
         snprintf(object->name, sizeof object->name, "toy.%s.cubin", strchr(targets[i], ':') + 1);
     }
-    char *other = manifest_print(&(fpa_manifest){count, entries});
+    char *other = manifest_print(&(fpa_manifest){.count = count, .entries = entries});
     write_manifest(f, other);
     manifest_free(&manifest);
     free(text);

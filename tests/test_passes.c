@@ -1,8 +1,10 @@
 /* Gradients that are forward passes of other heads: which heads have them, what these heads are, and such gradients on the
  * CPU, launched by the library's own code, beside those of the formula. */
 #include "dear.h"
+#include "emulate/backward_edge.h"
 #include "emulate/backward.h"
 #include "runtime/cuda/launch_passes.h"
+#include "runtime/cuda/module.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +25,9 @@ static const struct asked {
     {"a power", "cuda:sm_90a", "terms = power { degree = 2 }", 128, 64},
     {"a symmetric power", "cuda:sm_90a", "terms = tspow { d = 64, degree = 2, block = 8 }", 128, 64},
     {"a line", "cuda:sm_90a", "terms = linear {}", 64, 64},
-    {"a normalised line", "cuda:sm_90a", "terms = linear {}, normalize = 'sum'", 72, 64},
+    {"a normalised line", "cuda:sm_90a", "terms = linear {}, normalize = 'sum'", 0, 0},
+    {"a normalised line of no whole steps", "cuda:sm_90a", "d = 40, terms = linear {}, normalize = 'sum'", 72,
+     40},
     {"a sum of powers", "cuda:sm_90a", "terms = { term {}, linear {}, power { degree = 2 } }", 128, 64},
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0},
@@ -39,6 +43,8 @@ static const struct asked {
      "terms = { term { select(range(1, 32)) }, term { select(range(33, 64)), weight = 3 } }", 0, 0},
     {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 0, 0},
     {"a constant", "cuda:sm_90a", "terms = term {}", 0, 0},
+    {"values as wide as they may be", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }", 320,
+     64},
     {"wide vectors", "cuda:sm_90a", "d = 128, dv = 136, terms = linear {}", 136, 128},
 };
 
@@ -76,10 +82,10 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain",  "square", "line",      "lines",
-                                       "taylor", "gated",  "gatednorm", "linear"};
+static const char *const emulated[] = {"plain", "square",    "line",   "lines", "taylor",
+                                       "gated", "gatednorm", "linear", "broad"};
 
-enum { EMULATED = sizeof emulated / sizeof *emulated };
+enum { EMULATED = sizeof emulated / sizeof *emulated, SHORT = 90 /* tokens, of many columns */ };
 
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
@@ -95,6 +101,9 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         if (dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, emulated[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
+            jobs[count].check =
+                dear_tests() || strcmp(emulated[i], "square") == 0 ? backward_edge_check : NULL;
+            jobs[count].longest = f->list.heads[head]->dv > 128 ? SHORT : 0;
             jobs[count++].code = f->source[head].code;
         }
     }
@@ -115,15 +124,20 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 /* Calls that no pass is made for. */
 static void other_calls_have_no_passes(void **state)
 {
-    static const fpa_module pass, module = {.passes = {&pass, &pass}}, none;
+    static struct fpa_cuda_module cuda, coordinates = {.geometry.backward_both = 1};
+    static const fpa_module pass, none = {.handle = &cuda};
+    const fpa_module module = {.passes = {&pass, &pass}, .handle = &cuda};
+    const fpa_module of_coordinates = {.passes = {&pass, &pass}, .handle = &coordinates};
     static const float number;
     const struct fpa_backward_launch plain = {.forward = {.heads = 2, .query_heads = 2}};
     struct fpa_backward_launch a = plain;
     (void)state;
     assert_true(cuda_takes_passes(&module, &a));
     assert_false(cuda_takes_passes(&none, &a));
+    assert_true(cuda_takes_passes(&of_coordinates, &a));
     a.forward.query_heads = 4;
     assert_true(cuda_takes_passes(&module, &a));
+    assert_false(cuda_takes_passes(&of_coordinates, &a));
     a = plain, a.forward.state_in = &number;
     assert_false(cuda_takes_passes(&module, &a));
     a = plain, a.d_state_out = &number;

@@ -30,10 +30,36 @@ static void push_geometry(lua_State *L, const struct fpa_cuda_geometry *geometry
     lua_setfield(L, -2, "geometry");
 }
 
+/* plan.made: rows that are made before other kernels of gradients run, or false. */
+static void push_made(lua_State *L, const fpa_plan *plan)
+{
+    const fpa_row_head *made = &plan->made;
+    bool per_head = false;
+    if (!made->width) {
+        set_boolean(L, "made", false);
+        return;
+    }
+    lua_createtable(L, 0, 4);
+    push_integers(L, made->coordinates, made->coordinate_count);
+    lua_setfield(L, -2, "coordinates");
+    lua_createtable(L, made->projection_count, 0);
+    for (int i = 0; i < made->projection_count; i++) {
+        push_projection(L, plan->head, &made->projections[i], NULL);
+        lua_rawseti(L, -2, i + 1);
+        per_head = per_head || plan->head->matrices[made->projections[i].matrix].per_head;
+    }
+    lua_setfield(L, -2, "projections");
+    set_boolean(L, "per_head", per_head);
+    lua_pushnumber(L, made->scale);
+    lua_setfield(L, -2, "scale");
+    lua_setfield(L, -2, "made");
+}
+
 void push_cuda(lua_State *L, const fpa_plan *plan)
 {
     push_factor_rows(L, plan->cuda.rows);
     push_projections(L, plan, plan->cuda.rows->row);
+    push_made(L, plan);
     push_monomials(L, plan);
     push_trainable(L, plan->written);
     set_integer(L, "capability", plan->target->capability);

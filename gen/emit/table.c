@@ -134,8 +134,7 @@ static int weight_index(const fpa_head *head, int matrix)
     return index;
 }
 
-static void push_projection(lua_State *L, const fpa_head *head, const fpa_projection *projection,
-                            const int *row)
+void push_projection(lua_State *L, const fpa_head *head, const fpa_projection *projection, const int *row)
 {
     const fpa_matrix *matrix = &head->matrices[projection->matrix];
     const bool constant = matrix->kind == FPA_MATRIX_CONSTANT;

@@ -18,6 +18,8 @@ void set_string(lua_State *L, const char *field, const char *value);
 void set_boolean(lua_State *L, const char *field, bool value);
 void push_integers(lua_State *L, const int *values, int count);
 
+/* One of plan.projections. */
+void push_projection(lua_State *L, const fpa_head *head, const fpa_projection *projection, const int *row);
 /* plan.projections, plan.weighted and plan.monomials; row: numbers of packed rows, or NULL: the plan's. */
 void push_projections(lua_State *L, const fpa_plan *plan, const int *row);
 void push_monomials(lua_State *L, const fpa_plan *plan);

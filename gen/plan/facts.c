@@ -15,6 +15,8 @@ static double projection_flop(const fpa_plan *plan)
     double flop = 0;
     for (int i = 0; i < plan->projection_count; i++)
         flop += matrix_flop(&plan->head->matrices[plan->projections[i].matrix]);
+    for (int i = 0; i < plan->made.projection_count; i++)
+        flop += matrix_flop(&plan->head->matrices[plan->made.projections[i].matrix]);
     for (int m = 0; plan->written->lift && m < plan->written->matrix_count; m++)
         flop += matrix_flop(&plan->written->matrices[m]);
     return 2 * flop; /* q and k */

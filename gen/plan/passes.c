@@ -4,7 +4,10 @@
 
 #include "base/round.h"
 
-enum { PIECE = 8, MOST_WIDTH = 256 }; /* numbers of 16 bytes; of a row that kernels of warpgroups take */
+enum {
+    PIECE = 8,
+    MOST_WIDTH = 520
+}; /* numbers of 16 bytes; of a row that kernels of warpgroups take (cuda.h) */
 
 /* Multiplications of a pass of rows over the forward pass's, at most. There are two, and one of values: 6 forward passes; kernels
  * of the contraction took 12 to 20 times the forward pass on an H200 (docs/decisions/0032). */
@@ -63,13 +66,13 @@ bool coordinates_fit(const fpa_head *head)
     return head->d % STEP == 0 && head->dv % STEP == 0 && head->d <= MOST && head->dv <= MOST;
 }
 
-/* Linear attention with a gate: every operand of passes would be a copy. */
+/* Linear attention with a gate or a normaliser: every operand of passes would be a copy. */
 static bool copies_all(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    return head->gate && score->monomial_count == 1 && power_of(score, 0) == 1 &&
-           number_is_one(score->monomials[0].weight) && coordinates_fit(head);
+    return (head->gate || head->normalize != FPA_NORMALIZE_NONE) && score->monomial_count == 1 &&
+           power_of(score, 0) == 1 && number_is_one(score->monomials[0].weight) && coordinates_fit(head);
 }
 
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)

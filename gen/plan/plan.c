@@ -127,12 +127,20 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
 {
     fpa_status status = plan_check_backward(written, target, error);
     const fpa_generator *generator = generator_of(target);
+    fpa_row_head made = {0};
     if (!status)
-        status = plan_choose_as(simple, written, target, generator->backward_mechanism, plan, error);
+        status = row_head_make(simple, target, &made, error);
     if (status)
         return status;
+    simple = made.width ? made.simple : simple;
+    status = plan_choose_as(simple, written, target, generator->backward_mechanism, plan, error);
+    if (status) {
+        row_head_free(&made);
+        return status;
+    }
     plan->backward = true;
-    if (passes_suit(simple, written, target))
+    plan->made = made;
+    if (!made.width && passes_suit(simple, written, target))
         plan->passes = passes_rows(simple);
     status = generator->plan_backward(plan, error);
     if (status)
@@ -151,6 +159,7 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
 void plan_free(fpa_plan *plan)
 {
     free(plan->pieces);
+    row_head_free(&plan->made);
     arena_free(&plan->memory);
     *plan = (fpa_plan){0};
 }

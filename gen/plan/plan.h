@@ -16,12 +16,7 @@
 #include "gen/plan/cuda/cuda.h"
 #include "gen/simplify/simplify.h"
 #include "passes.h"
-
-/* A matrix whose rows are computed for every token. */
-typedef struct fpa_projection {
-    int matrix;    /* index of head->matrices */
-    int first_row; /* row of the packed input where its rows begin */
-} fpa_projection;
+#include "row_head.h"
 
 /* A row that is another row times gram on the key side. */
 typedef struct fpa_weighted_row {
@@ -51,7 +46,9 @@ typedef struct fpa_plan {
     const fpa_target *target;
     bool backward;        /* gradients are printed, not the forward pass */
     fpa_pass_rows passes; /* of gradients: rows of forward passes that they may be; width 0: they are none */
-    int forced;           /* mechanism that was asked for, as the back end counts them; -1: none */
+    fpa_row_head
+        made; /* of gradients: rows that are made before other kernels run, and `head` is of; width 0: they are not */
+    int forced; /* mechanism that was asked for, as the back end counts them; -1: none */
     /* the packed input: x[row][token] */
     int row_count;
     int ones_row; /* 1 for every token, 0 behind the last one */

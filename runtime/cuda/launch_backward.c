@@ -6,6 +6,7 @@
 #include "base/round.h"
 #include "grid.h"
 #include "launch.h"
+#include "launch_made.h"
 #include "launch_passes.h"
 #include "module.h"
 
@@ -13,19 +14,24 @@ enum { ALIGNMENT = 256, MOST_TOKENS = 1 << 17 /* by which kernels may go beyond 
 
 /* Bytes of all sequences in flight: of copies of states, and of parts of matrices' gradients. */
 static const int64_t copies_limit = INT64_C(1) << 29, parts_limit = INT64_C(1) << 27;
-/* And of totals of segments. */
-static const int64_t totals_limit = INT64_C(1) << 27;
+/* Of totals of segments, and of rows that are made before. */
+static const int64_t totals_limit = INT64_C(1) << 27, rows_limit = INT64_C(1) << 28;
 
 /* One call: what is wanted, how it is cut, and where everything lies. */
 typedef struct pass {
     const struct fpa_cuda_module *cuda;
     const struct fpa_backward_launch *launch;
     bool queries, keys, matrices, gates; /* what has to be computed of the gradients */
-    int64_t sequences, group, blocks;    /* [B][H]; query heads of a key head; blocks of a head's tokens */
-    int64_t at_once;                     /* sequences */
+    bool both;                           /* copies of S and of R are there together */
+    /* lines: [B][H], or where lengths differ [H], with the parts of all sequences; query heads of a key head; blocks of a
+     * line's tokens */
+    int64_t sequences, group, blocks;
+    int64_t walks;   /* of states of a line: its sequences */
+    int64_t at_once; /* lines */
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;
-    size_t bytes; /* of the workspace */
+    made_rows made; /* that kernels have in the place of q and k */
+    size_t bytes;   /* of the workspace */
 } pass;
 
 /* ---- sizes ---- */
@@ -37,16 +43,25 @@ static void *take(char *base, size_t *used, int64_t count, size_t size)
     return at;
 }
 
-/* Copies of states of one sequence: S and R one after the other, or both where gates need them. */
+/* Parts of a line, of so many tokens: where lengths differ as many as there can be (docs/decisions/0034). */
+static int64_t parts_in(const pass *p, int64_t tokens)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    return f->cu_seqlens ? f->total / tokens + f->batch : divide_up(f->length, tokens);
+}
+
+/* Copies of states of one line: S and R one after the other, or both where gates need them. */
 static int64_t copies_of(const pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return (p->call.chunks + 1) * g->features * g->columns;
+    return (p->call.chunks + p->walks) * g->features * g->columns;
 }
 
+/* Whichever gradients are wanted: chunks, and so the bits, are the same. */
 static int64_t copy_bytes(const pass *p)
 {
-    return copies_of(p) * p->cuda->geometry.copy_bytes * (p->gates ? 2 : 1);
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return copies_of(p) * g->copy_bytes * (g->gate || g->backward_both ? 2 : 1);
 }
 
 static void choose_chunk(pass *p, int form)
@@ -54,16 +69,18 @@ static void choose_chunk(pass *p, int form)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const int64_t length = p->launch->forward.length;
     p->call.chunk = form == FORM_PARALLEL ? round_up(length > 0 ? length : 1, g->backward_tokens) : g->chunk;
-    p->call.chunks = divide_up(length, p->call.chunk);
-    while (p->call.chunks > 1 && copy_bytes(p) > copies_limit) {
+    p->call.chunks = parts_in(p, p->call.chunk);
+    while (p->call.chunk < length && copy_bytes(p) > copies_limit) {
         p->call.chunk *= 2;
-        p->call.chunks = divide_up(length, p->call.chunk);
+        p->call.chunks = parts_in(p, p->call.chunk);
     }
 }
 
 static int64_t parts_of(const pass *p)
 {
-    return p->matrices ? p->group * p->blocks * p->cuda->geometry.backward_entries : 0;
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int64_t parts = g->made_width ? made_parts(&p->launch->forward) : p->group * p->blocks;
+    return p->matrices ? parts * g->backward_entries : 0;
 }
 
 static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
@@ -83,8 +100,7 @@ static int64_t alike(int64_t sequences, int64_t most)
 static void choose_segments(pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int64_t copies = copies_of(p) * g->copy_bytes * (g->gate ? 2 : 1);
-    const int64_t in_flight = at_most(p->sequences, copies_limit, copies);
+    const int64_t in_flight = at_most(p->sequences, copies_limit, copy_bytes(p));
     const int64_t walks = in_flight * g->chunk_state_slices * g->column_blocks;
     const int resident = p->cuda->room.occupancy[CUDA_BACKWARD_STATE];
     const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
@@ -93,8 +109,8 @@ static void choose_segments(pass *p)
     const int64_t most = p->call.chunks, kept = totals_limit / (total > 0 ? total : 1) + 1;
     segments = segments < most ? segments : most;
     segments = segments < kept ? segments : kept;
-    if (segments < 2 || p->launch->d_state_in)
-        segments = 1;
+    if (segments < 2 || p->launch->d_state_in || p->launch->forward.cu_seqlens)
+        segments = 1; /* different lengths: sequences are walked side by side */
     p->back.segment_chunks = divide_up(p->call.chunks, segments);
     p->back.segments = p->back.segment_chunks ? divide_up(p->call.chunks, p->back.segment_chunks) : 1;
 }
@@ -104,21 +120,36 @@ static void place(pass *p, char *base)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_launch *f = &p->launch->forward;
     struct fpa_cuda_backward *back = &p->back;
-    const int64_t queries = f->batch * f->query_heads * f->length, copies = p->at_once * copies_of(p);
-    p->call.gate_row = divide_up(f->length, 64) * 64;
+    const int64_t tokens = f->cu_seqlens ? f->total : f->batch * f->length;
+    const int64_t queries = tokens * f->query_heads, copies = p->at_once * copies_of(p);
+    p->call.gate_row = parts_in(p, 64) * 64;
     const int64_t gates = g->gate ? p->sequences * p->call.gate_row : 0;
     p->call.gates = take(base, &p->bytes, gates, 2 * sizeof(float));
     back->outputs =
         take(base, &p->bytes, g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0, 2 * sizeof(float));
     back->query_sums = take(base, &p->bytes, g->gate ? queries : 0, sizeof(double));
-    back->key_sums = take(base, &p->bytes, g->gate ? p->sequences * f->length : 0, sizeof(double));
+    back->key_sums = take(base, &p->bytes, g->gate ? tokens * f->heads : 0, sizeof(double));
     back->states = take(base, &p->bytes, copies, (size_t)g->copy_bytes);
-    back->reversed = p->gates ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
+    back->reversed = p->both ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
     back->totals =
         take(base, &p->bytes, p->at_once * (back->segments - 1) * g->features * g->columns, sizeof(float));
     back->parts = take(base, &p->bytes, p->at_once * parts_of(p), sizeof(float));
     back->sequence_sums =
         take(base, &p->bytes, p->matrices ? p->sequences * g->backward_entries : 0, sizeof(float));
+}
+
+static void place_made(pass *p, char *base)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    if (!g->made_width)
+        return;
+    void *operands = take(base, &p->bytes, made_operand_bytes(g, f), 1);
+    void *rows = take(base, &p->bytes, p->at_once * made_sequence_bytes(g, f), 1);
+    p->made = (made_rows){p->cuda, p->launch, p->matrices, p->call, p->back};
+    p->made.back.made_operands = operands;
+    if (rows)
+        made_place(&p->made, rows, p->at_once);
 }
 
 static void set_operands(pass *p)
@@ -143,6 +174,12 @@ static void set_operands(pass *p)
         back->den_stride[i] = a->forward.den_stride[i];
         back->d_log_gate_stride[i] = a->d_log_gate_stride[i];
     }
+    if (a->forward.cu_seqlens) { /* a sequence's place on the batch's axis is its first token */
+        long long *const strides[] = {back->d_o_stride, back->d_q_stride, back->d_k_stride,
+                                      back->d_v_stride, back->den_stride, back->d_log_gate_stride};
+        for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
+            strides[i][0] = strides[i][1];
+    }
     for (int i = 0; i < 2; i++) {
         back->d_state_out_stride[i] = a->d_state_out_stride[i];
         back->d_state_in_stride[i] = a->d_state_in_stride[i];
@@ -154,21 +191,29 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
                     const struct fpa_backward_launch *a, char *base)
 {
     const struct fpa_launch *f = &a->forward;
-    *p = (pass){.cuda = cuda, .launch = a, .sequences = f->batch * f->heads};
+    *p = (pass){.cuda = cuda, .launch = a, .sequences = f->batch * f->heads, .walks = 1};
+    if (f->cu_seqlens) {
+        p->sequences = f->batch ? f->heads : 0;
+        p->walks = f->batch;
+    }
     p->matrices = a->d_weights && cuda->geometry.backward_entries;
     p->gates = a->d_log_gate;
     p->queries = a->d_q || p->matrices || p->gates;
     p->keys = a->d_k || a->d_v || p->matrices || p->gates;
+    p->both = p->gates || (cuda->geometry.backward_both && p->queries && p->keys);
     p->group = f->heads ? f->query_heads / f->heads : 1;
-    p->blocks = divide_up(f->length, cuda->geometry.backward_tokens);
+    p->blocks = parts_in(p, cuda->geometry.backward_tokens);
     choose_chunk(p, form);
     p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
+    if (cuda->geometry.made_width)
+        p->at_once = at_most(p->at_once, rows_limit, made_sequence_bytes(&cuda->geometry, f));
     p->at_once = alike(p->sequences, p->at_once);
     choose_segments(p);
     set_operands(p);
     place(p, base);
-    p->back.both_sides = cuda->geometry.backward_both && p->gates;
+    place_made(p, base);
+    p->back.both_sides = cuda->geometry.backward_both && p->both;
 }
 
 size_t cuda_backward_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
@@ -205,9 +250,10 @@ static fpa_status launch_first(const pass *p, CUstream stream, fpa_error *error)
     if (g->gate && gates.blocks)
         status = cuda_launch(p->cuda, &gates, f, &p->call, stream, error);
     if (!status && p->back.outputs)
-        status = launch_own(p, CUDA_BACKWARD_OUTPUTS,
-                            divide_up(f->batch * f->query_heads * f->length, FPA_CUDA_BACKWARD_OUTPUTS),
-                            stream, error);
+        status =
+            launch_own(p, CUDA_BACKWARD_OUTPUTS,
+                       divide_up(p->call.batch * f->query_heads * p->call.length, FPA_CUDA_BACKWARD_OUTPUTS),
+                       stream, error);
     return status;
 }
 
@@ -219,9 +265,10 @@ static fpa_status launch_states(pass *p, bool back, bool last, CUstream stream, 
         divide_up((int64_t)g->features * g->columns / numbers, g->kernel[CUDA_BACKWARD_SEGMENTS].threads);
     p->back.walks_back = back;
     p->back.last = last;
-    fpa_status status = launch_own(
-        p, CUDA_BACKWARD_STATE,
-        p->back.sequences * p->back.segments * g->chunk_state_slices * g->column_blocks, stream, error);
+    fpa_status status =
+        launch_own(p, CUDA_BACKWARD_STATE,
+                   p->back.sequences * p->walks * p->back.segments * g->chunk_state_slices * g->column_blocks,
+                   stream, error);
     return status ? status
                   : launch_own(p, CUDA_BACKWARD_SEGMENTS, p->back.sequences * (p->back.segments - 1) * pieces,
                                stream, error);
@@ -233,7 +280,7 @@ static fpa_status launch_parts(pass *p, int64_t count, bool adds, CUstream strea
     const int threads = g->kernel[CUDA_BACKWARD_PARTS].threads;
     p->back.part_count = count;
     p->back.adds = adds;
-    return p->matrices
+    return p->matrices && !g->made_width
                ? launch_own(p, CUDA_BACKWARD_PARTS,
                             p->back.sequences * divide_up(g->backward_entries, threads), stream, error)
                : FPA_OK;
@@ -267,20 +314,31 @@ static fpa_status launch_keys(pass *p, CUstream stream, fpa_error *error)
     return status || !p->keys ? status : launch_parts(p, p->blocks, true, stream, error);
 }
 
+/* Of the sequences that `back` says. */
+static fpa_status launch_sequences(pass *p, CUstream stream, fpa_error *error)
+{
+    const bool made = p->cuda->geometry.made_width;
+    fpa_status status = made ? made_project(&p->made, &p->call, &p->back, stream, error) : FPA_OK;
+    if (!status && p->queries)
+        status = launch_queries(p, stream, error);
+    if (!status)
+        status = launch_keys(p, stream, error);
+    if (!status && p->gates)
+        status = launch_own(p, CUDA_BACKWARD_GATES, p->back.sequences * p->call.chunks, stream, error);
+    return status || !made ? status : made_unproject(&p->made, stream, error);
+}
+
 static fpa_status launch_all(pass *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     struct fpa_launch matrices = p->launch->forward;
     fpa_status status = launch_first(p, stream, error);
+    if (!status && g->made_width)
+        status = made_begin(&p->made, stream, error);
     for (int64_t first = 0; first < p->sequences && !status; first += p->at_once) {
         p->back.first_sequence = first;
         p->back.sequences = p->sequences - first < p->at_once ? p->sequences - first : p->at_once;
-        if (p->queries)
-            status = launch_queries(p, stream, error);
-        if (!status)
-            status = launch_keys(p, stream, error);
-        if (!status && p->gates)
-            status = launch_own(p, CUDA_BACKWARD_GATES, p->back.sequences * p->call.chunks, stream, error);
+        status = launch_sequences(p, stream, error);
     }
     if (status || !p->launch->d_weights)
         return status;
@@ -299,9 +357,11 @@ fpa_status cuda_backward(const fpa_module *module, int form, const struct fpa_ba
     fpa_status status = cuda_check_context(cuda, error);
     if (status)
         return status;
-    if (launch->forward.length > INT_MAX - MOST_TOKENS)
-        return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a sequence, here are %lld",
-                    INT_MAX - MOST_TOKENS, (long long)launch->forward.length);
+    const int64_t tokens = launch->forward.cu_seqlens ? launch->forward.total : launch->forward.length;
+    if (tokens > INT_MAX - MOST_TOKENS)
+        return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a %s, here are %lld",
+                    INT_MAX - MOST_TOKENS, launch->forward.cu_seqlens ? "batch" : "sequence",
+                    (long long)tokens);
     if (cuda_takes_passes(module, launch)) {
         p = (pass){.launch = launch};
         set_operands(&p);

@@ -13,7 +13,11 @@ enum { ELEMENT = 2 };
 bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launch *launch)
 {
     const struct fpa_launch *f = &launch->forward;
-    return module->passes[PASS_ROWS] && !f->state_in && !launch->d_state_out && !launch->d_state_in &&
+    const struct fpa_cuda_module *cuda = module->handle;
+    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need */
+    if (cuda->geometry.backward_both && f->query_heads != f->heads)
+        return false;
+    return module->passes[PASS_ROWS] && !f->cu_seqlens && !f->state_in && !launch->d_state_out && !launch->d_state_in &&
            !launch->d_weights;
 }
 

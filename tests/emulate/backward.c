@@ -48,6 +48,14 @@ static const char heads[] =
     "  h('manydots', { dv = 20, scale = 1 / 2, terms = { term { some(4, 16, 1), some(8, 16, 2), some(3, 16, "
     "3) }, "
     "term { some(8, 16, 4), some(4, 16, 5), weight = 3 } } }),\n"
+    "  h('halflearned', { d = 20, dtype = 'f16', scale = 1 / 4, gate = true, terms = { term { trainable { "
+    "name "
+    "= 'a', rows = 7 }, trainable { name = 'b', rows = 12, shared = true } }, linear { weight = 1 / 2 } } "
+    "}),\n"
+    "  h('line_of_rows', { d = 80, dv = 32, scale = 1 / 5, normalize = 'sum', gate = true, terms = term { "
+    "trainable { name = 'a', rows = 32 } } }),\n"
+    "  h('averages', { d = 32, dv = 48, scale = 1 / 5, normalize = 'sum', terms = linear {} }),\n"
+    "  h('broad', { d = 28, dv = 232, scale = 1 / 4, normalize = 'sum', terms = power { degree = 2 } }),\n"
     "  h('wide', { dv = 88, normalize = 'sum', terms = linear {} }),\n"
     "  h('wider', { dv = 160, terms = linear {} }),\n"
     "  h('fp32', { dtype = 'f32', gate = true, dv = 20, normalize = 'sum' }),\n"
@@ -233,6 +241,8 @@ static void run_job(int index, void *argument)
     if (!j->status)
         j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
                                           &f->forward[j->head], longest, j->text, &j->error);
+    if (!j->status && j->check)
+        j->status = j->check(f->list.heads[j->head], facts, &emulated.module, &j->error);
     j->seconds = clock_seconds() - begin;
     j->launched = emulated.launched;
     j->passed = passes.module[PASS_ROWS].launched | passes.module[PASS_VALUES].launched;

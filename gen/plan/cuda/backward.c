@@ -90,9 +90,11 @@ static int count_sum_blocks(const fpa_cuda_rows *rows)
 /* Of run-time matrices that rows are made by. */
 static int count_entries(const fpa_plan *plan)
 {
+    const fpa_projection *projections = plan->made.width ? plan->made.projections : plan->projections;
+    const int count = plan->made.width ? plan->made.projection_count : plan->projection_count;
     int entries = 0;
-    for (int i = 0; i < plan->projection_count; i++) {
-        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+    for (int i = 0; i < count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[projections[i].matrix];
         if (matrix->kind != FPA_MATRIX_CONSTANT)
             entries +=
                 matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? matrix->rows : matrix->rows * matrix->cols;
@@ -109,8 +111,7 @@ static bool suits_coordinates(const fpa_plan *plan)
     for (int f = 0; f < plan->features; f++)
         if (rows->weight[f] != 1)
             return false;
-    return rows->coordinates && head->dtype == FPA_BF16 && !cuda_count_weights(plan->written) &&
-           coordinates_fit(head);
+    return rows->coordinates && head->dtype == FPA_BF16 && coordinates_fit(head);
 }
 
 static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
@@ -207,6 +208,59 @@ static int count_numbers(const fpa_head *head, bool per_head)
     return numbers;
 }
 
+/* ---- rows that are made before ---- */
+
+/* Blocks have all numbers of their tokens, and make as many. */
+static void choose_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
+    back->made_pitch = odd_pitch(width * 2);
+    back->made_tiles = 2 * 2 * 16 * CUDA_WARPS * back->made_pitch <= plan->target->shared_memory / 2 ? 2 : 1;
+}
+
+/* Sides of the stacked matrix that have rows of run-time matrices, times those of its columns. */
+static int count_sides(const fpa_plan *plan)
+{
+    bool has[CUDA_MAX_WIDTH / FPA_CUDA_MADE_SIDE] = {false};
+    int sides = 0;
+    for (int i = 0; i < plan->made.projection_count; i++) {
+        const fpa_projection *projection = &plan->made.projections[i];
+        const fpa_matrix *matrix = &plan->head->matrices[projection->matrix];
+        const int first = projection->first_row / FPA_CUDA_MADE_SIDE;
+        const int last = (projection->first_row + matrix->rows - 1) / FPA_CUDA_MADE_SIDE;
+        for (int side = first; matrix->kind != FPA_MATRIX_CONSTANT && side <= last; side++) {
+            sides += !has[side];
+            has[side] = true;
+        }
+    }
+    return sides * ((head_width(plan->written) + FPA_CUDA_MADE_SIDE - 1) / FPA_CUDA_MADE_SIDE);
+}
+
+static bool is_per_head(const fpa_plan *plan)
+{
+    for (int i = 0; i < plan->made.projection_count; i++)
+        if (plan->head->matrices[plan->made.projections[i].matrix].per_head)
+            return true;
+    return false;
+}
+
+static void fill_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g)
+{
+    const int given = round_up(head_width(plan->written), 16), rows = round_up(plan->made.width, 16);
+    const int tokens = 16 * CUDA_WARPS * back->made_tiles;
+    const struct fpa_cuda_block block = {CUDA_THREADS, 2 * tokens * back->made_pitch, 0};
+    g->made_width = plan->made.width;
+    g->made_tokens = tokens;
+    g->made_operand = given * rows * 4;
+    g->made_per_head = is_per_head(plan);
+    g->made_sides = count_sides(plan);
+    g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){CUDA_THREADS, 0, 0};
+    g->kernel[CUDA_BACKWARD_PROJECT] = g->kernel[CUDA_BACKWARD_UNPROJECT] = block;
+    if (g->made_sides)
+        g->kernel[CUDA_BACKWARD_PRODUCTS] =
+            (struct fpa_cuda_block){CUDA_THREADS, 4 * FPA_CUDA_MADE_PANEL * FPA_CUDA_MADE_PITCH, 0};
+}
+
 static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
                           struct fpa_cuda_geometry *g)
 {
@@ -257,6 +311,8 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         (struct fpa_cuda_block){CUDA_THREADS, back->state.size, back->state_blocks};
     g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;
     g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
+    if (plan->made.width)
+        fill_made(plan, back, g);
 }
 
 fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
@@ -269,6 +325,7 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     choose_columns(plan, back);
     back->sum_blocks = count_sum_blocks(plan->cuda.rows);
     back->entries = count_entries(plan);
+    choose_made(plan, back);
     if (!choose_blocks(plan, back))
         return fail(
             error, FPA_UNSUPPORTED, head->origin,
@@ -300,6 +357,8 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(stages),
     BACKWARD(sum_blocks),
     BACKWARD(entries),
+    BACK(made_tiles),
+    BACK(made_pitch),
     BACK(query_pitch),
     BACK(key_pitch),
     BACK(raw_pitch),
@@ -326,6 +385,10 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
                 "passes       where no state goes in or out gradients are forward passes of rows of "
                 "%d numbers\n",
                 back->passes.width - back->passes.input);
+    if (plan->made.width)
+        fprintf(
+            out, "rows         %d numbers a query or key are made before other kernels run, by %d matri%s\n",
+            plan->made.width, plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
             plan->cuda.rows->slices * back->columns.blocks, plan->cuda.rows->warp_units,
             back->state.size / 1024.0);

@@ -17,6 +17,8 @@ typedef struct fpa_cuda_backward_plan {
     int sum_blocks;      /* of 8 rows whose gradients are added up */
     bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
     int entries;         /* of run-time matrices of a head */
+    int made_tiles;      /* of 16 tokens a warp of backward_project and backward_unproject, */
+    int made_pitch;      /* and bytes from one of them to the next */
     /* bytes from a row of a panel, a token's raw vector, a token's values, a feature of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;
     fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */

@@ -21,11 +21,12 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
     const int weights = cuda_count_weights(plan->written);
+    const int widest = plan->forced == SPLIT_OUTER ? CUDA_MAX_OUTER_WIDTH : CUDA_MAX_WIDTH;
     if (plan->written->lift && head->d > CUDA_MAX_COORDINATES)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' makes %d coordinates of q and k; CUDA kernels take at most %d coordinates",
                     head->name, head->d, CUDA_MAX_COORDINATES);
-    if ((!plan->written->lift && head->d > CUDA_MAX_WIDTH) || head->dv > CUDA_MAX_WIDTH)
+    if ((!plan->written->lift && head->d > widest) || head->dv > CUDA_MAX_WIDTH)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' has d = %d and dv = %d; CUDA kernels take at most %d", head->name,
                     head_width(plan->written), head->dv, CUDA_MAX_WIDTH);

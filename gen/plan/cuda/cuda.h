@@ -37,6 +37,7 @@ enum {
     CUDA_SCAN_ELEMENTS = 2048,   /* of a copy, that a block of segment_scan takes */
     WHY = 160,                   /* bytes of a reason */
     CUDA_MAX_WIDTH = 256,        /* d, dv */
+    CUDA_MAX_OUTER_WIDTH = 520,  /* d of kernels of split_outer alone: rows of gradients, q beside d_o */
     CUDA_MAX_COORDINATES = 1024, /* of a lift */
     CUDA_MAX_FEATURES = 1 << 18,
     CUDA_MAX_WEIGHTS = 256, /* run-time matrices: their addresses are kernel parameters */

@@ -108,6 +108,10 @@ enum {
  *   NAME_backward_gates     d_log_gate
  *   NAME_backward_parts     adds up what blocks have left of the gradients of matrices, of each sequence
  *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
+ *   NAME_backward_split     matrices as other kernels multiply them (16-bit heads with matrices)
+ *   NAME_backward_project   rows of queries and keys by them: all kernels above have these in the place of q and k
+ *   NAME_backward_unproject d_q and d_k of the gradients of rows
+ *   NAME_backward_products  and parts of the gradients of matrices
  *   NAME_backward_gather    rows of forward passes that are gradients: queries with d_o, keys with values (some heads)
  *   NAME_backward_scatter   and what such a pass gave, to d_k or d_v
  *   NAME_backward_pass_gates  d_log_gate of such passes
@@ -142,7 +146,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 28
+#define FPA_CUDA_KERNELS 32
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -218,17 +222,28 @@ struct fpa_cuda_geometry {
     int pass_values;       /* where d_o and values begin in it, */
     int pass_input;        /* and what such passes read of it */
     int pass_d, pass_dv;   /* d and dv of the head */
+    int made_width;        /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
+    int made_tokens;       /* that a block of it, or of NAME_backward_unproject, takes */
+    int made_operand;      /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
+    int made_per_head;     /* 1: of each head */
+    int made_sides;        /* NAME_backward_products: blocks that share a strip of tokens */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 21
+#define FPA_CUDA_VERSION 22
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
 
 /* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
 #define FPA_CUDA_PASS_TOKENS 32
+/* NAME_backward_products: rows and columns of a matrix that a block has; tokens that it takes, and of these at a time;
+ * bytes of a token's part in shared memory. */
+#define FPA_CUDA_MADE_SIDE 64
+#define FPA_CUDA_MADE_STRIP 1024
+#define FPA_CUDA_MADE_PANEL 64
+#define FPA_CUDA_MADE_PITCH 144
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 
 /* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
@@ -370,6 +385,9 @@ struct fpa_cuda_backward {
     const float *pass_reads, *pass_gives;
     const double *pass_products;
     long long pass_blocks, pass_chunk, pass_chunks;
+    /* rows of queries and keys, [sequences][query heads of a key head, or 1][length][made_width], and their gradients;
+     * the matrix that makes them, and its transpose */
+    void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -563,7 +581,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    21, /* version */
+    22, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -590,6 +608,10 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
         { 0, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
+        { 0, 0, 0 }, /* backward_split */
+        { 0, 0, 0 }, /* backward_project */
+        { 0, 0, 0 }, /* backward_unproject */
+        { 0, 0, 0 }, /* backward_products */
         { 0, 0, 0 }, /* backward_gather */
         { 0, 0, 0 }, /* backward_scatter */
         { 0, 0, 0 }, /* backward_pass_gates */
@@ -643,6 +665,11 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */
+    0, /* made_width */
+    0, /* made_tokens */
+    0, /* made_operand */
+    0, /* made_per_head */
+    0, /* made_sides */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
@@ -669,6 +696,10 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
@@ -990,12 +1021,7 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
 }
 
-/* ---- the causal edge ----
- *
- * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
- * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
- * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
- * they are. */
+/* ---- what is not finite ---- */
 
 /* Zero; of a value that is not finite NaN. */
 __device__ __forceinline__ float zero_of(element a)
@@ -1017,6 +1043,13 @@ __device__ __forceinline__ u32 finite_pair(u32 a)
     const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
     return a & ~(carry * 0xffffu);
 }
+
+/* ---- the causal edge ----
+ *
+ * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
+ * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
+ * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
+ * they are. */
 
 /* ---- barriers in shared memory ---- */
 

@@ -1,0 +1,37 @@
+/* row_head: a head of projected rows as a head of plain ones, whose q and k these are.
+ *
+ * k(q, k) = f(W scale q, W k), and the gradients of f with respect to both vectors of rows are those of a head without
+ * matrices, whatever kernels it has. What is left are products of all tokens: d_q = scale W' d_rows(q), d_k = W' d_rows(k), and
+ * d_W, the sum over tokens of d_rows(q) scale q' + d_rows(k) k'.
+ * Given: a simplified head. Gives: the head of rows, with the same features in the same order, so that states are the
+ * same, and where rows come from. */
+#ifndef FPAC_GEN_PLAN_ROW_HEAD_H
+#define FPAC_GEN_PLAN_ROW_HEAD_H
+
+#include "base/arena.h"
+#include "gen/simplify/simplify.h"
+#include "machine/target.h"
+
+/* A matrix whose rows are computed for every token. */
+typedef struct fpa_projection {
+    int matrix;    /* index of head->matrices */
+    int first_row; /* row of the packed input where its rows begin */
+} fpa_projection;
+
+typedef struct fpa_row_head {
+    arena memory;
+    const fpa_simplified *simple; /* of rows: no branch has a matrix, scale is 1 */
+    int width;                    /* numbers of a vector of rows, whole pieces of 8; 0: there is none */
+    double scale;                 /* of queries, which their rows have */
+    int coordinate_count;
+    int *coordinates; /* [coordinate_count] of q and k, which are a vector's first rows */
+    int projection_count;
+    fpa_projection *projections; /* behind them, from whole pieces of 8 on, zeros between */
+} fpa_row_head;
+
+/* made->width 0: the head has no matrices, or products of float32, or too many rows. */
+fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
+                         fpa_error *error);
+void row_head_free(fpa_row_head *made);
+
+#endif

@@ -1,0 +1,123 @@
+#include "launch_made.h"
+
+#include "base/round.h"
+#include "grid.h"
+
+enum { ELEMENT = 2 };
+
+static int64_t group_of(const struct fpa_launch *f)
+{
+    return f->heads ? f->query_heads / f->heads : 1;
+}
+
+int64_t made_sequence_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
+{
+    return 2 * (group_of(launch) + 1) * launch->length * g->made_width * ELEMENT;
+}
+
+int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
+{
+    return 2 * (int64_t)g->made_operand * (g->made_per_head ? launch->heads : 1);
+}
+
+int64_t made_parts(const struct fpa_launch *launch)
+{
+    return divide_up(launch->length, FPA_CUDA_MADE_STRIP);
+}
+
+void made_place(made_rows *m, char *rows, int64_t sequences)
+{
+    const struct fpa_launch *f = &m->launch->forward;
+    const int64_t keys = sequences * f->length * m->cuda->geometry.made_width * ELEMENT;
+    const int64_t queries = keys * group_of(f);
+    m->back.made_queries = rows;
+    m->back.made_d_queries = rows + queries;
+    m->back.made_keys = rows + 2 * queries;
+    m->back.made_d_keys = rows + 2 * queries + keys;
+}
+
+static fpa_status launch(const made_rows *m, cuda_kernel kernel, int64_t blocks, CUstream stream,
+                         fpa_error *error)
+{
+    const fpa_cuda_grid grid = {kernel, blocks, &m->back, 0};
+    return blocks > 0 ? cuda_launch(m->cuda, &grid, &m->launch->forward, &m->call, stream, error) : FPA_OK;
+}
+
+fpa_status made_begin(const made_rows *m, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &m->cuda->geometry;
+    const struct fpa_launch *f = &m->launch->forward;
+    const int64_t pieces = f->batch * f->length > 0 ? made_operand_bytes(g, f) / 16 : 0;
+    return launch(m, CUDA_BACKWARD_SPLIT, divide_up(pieces, g->kernel[CUDA_BACKWARD_SPLIT].threads), stream,
+                  error);
+}
+
+/* ---- rows in the place of q and k ---- */
+
+/* Such that sequence number `first`, counted [B][heads], is where the rows begin. */
+static void *shifted(void *rows, int64_t first, int64_t numbers)
+{
+    return (void *)((uintptr_t)rows - (uintptr_t)(first * numbers * ELEMENT));
+}
+
+static void set_strides(long long *stride, int64_t heads, int64_t length, int64_t width)
+{
+    stride[0] = heads * length * width;
+    stride[1] = width;
+    stride[2] = length * width;
+}
+
+static void take_place(const made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back)
+{
+    const struct fpa_launch *f = &m->launch->forward;
+    const int64_t width = m->cuda->geometry.made_width, numbers = f->length * width;
+    const int64_t key = back->first_sequence, query = key * group_of(f);
+    const bool queries = m->launch->d_q || m->matrices, keys = m->launch->d_k || m->matrices;
+    call->q = shifted(m->back.made_queries, query, numbers);
+    call->k = shifted(m->back.made_keys, key, numbers);
+    back->d_q = queries ? shifted(m->back.made_d_queries, query, numbers) : NULL;
+    back->d_k = keys ? shifted(m->back.made_d_keys, key, numbers) : NULL;
+    set_strides(call->q_stride, f->query_heads, f->length, width);
+    set_strides(call->k_stride, f->heads, f->length, width);
+    set_strides(back->d_q_stride, f->query_heads, f->length, width);
+    set_strides(back->d_k_stride, f->heads, f->length, width);
+}
+
+/* Blocks of so many tokens, of each query head and of the key's. */
+static int64_t count_blocks(const made_rows *m)
+{
+    const struct fpa_launch *f = &m->launch->forward;
+    return m->back.sequences * (group_of(f) + 1) * divide_up(f->length, m->cuda->geometry.made_tokens);
+}
+
+fpa_status made_project(made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back,
+                        CUstream stream, fpa_error *error)
+{
+    m->back.first_sequence = back->first_sequence;
+    m->back.sequences = back->sequences;
+    take_place(m, call, back);
+    return launch(m, CUDA_BACKWARD_PROJECT, count_blocks(m), stream, error);
+}
+
+/* ---- what rows' gradients are to others ---- */
+
+static fpa_status launch_products(made_rows *m, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &m->cuda->geometry;
+    const int threads = g->kernel[CUDA_BACKWARD_PARTS].threads;
+    m->back.part_count = made_parts(&m->launch->forward);
+    m->back.adds = 0;
+    fpa_status status = launch(m, CUDA_BACKWARD_PRODUCTS,
+                               m->back.sequences * m->back.part_count * g->made_sides, stream, error);
+    return status ? status
+                  : launch(m, CUDA_BACKWARD_PARTS,
+                           m->back.sequences * divide_up(g->backward_entries, threads), stream, error);
+}
+
+fpa_status made_unproject(made_rows *m, CUstream stream, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    if (m->launch->d_q || m->launch->d_k)
+        status = launch(m, CUDA_BACKWARD_UNPROJECT, count_blocks(m), stream, error);
+    return status || !m->matrices ? status : launch_products(m, stream, error);
+}

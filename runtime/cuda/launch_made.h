@@ -1,0 +1,35 @@
+/* launch_made: gradients of heads whose rows are made by matrices: kernels have rows in the place of q and k, which are made
+ * before they run; what rows' gradients are to q, k and the matrices is made behind them (gen/plan/row_head.h). */
+#ifndef FPAC_RUNTIME_CUDA_LAUNCH_MADE_H
+#define FPAC_RUNTIME_CUDA_LAUNCH_MADE_H
+
+#include "module.h"
+#include "runtime/backend.h"
+
+/* One call. `call` and `back` are of tensors as they are given. */
+typedef struct made_rows {
+    const struct fpa_cuda_module *cuda; /* NULL: kernels make their rows themselves */
+    const struct fpa_backward_launch *launch;
+    bool matrices; /* their gradients are wanted */
+    struct fpa_cuda_call call;
+    struct fpa_cuda_backward back;
+} made_rows;
+
+/* Bytes of a sequence's rows and their gradients, of all its query heads; of the matrices as kernels multiply them. */
+int64_t made_sequence_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
+int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
+/* Parts of a sequence's gradients of matrices. */
+int64_t made_parts(const struct fpa_launch *launch);
+
+/* The workspace's rows of the sequences in flight. */
+void made_place(made_rows *m, char *rows, int64_t sequences);
+
+/* Once a call: the matrices, split. */
+fpa_status made_begin(const made_rows *m, CUstream stream, fpa_error *error);
+/* Rows of some sequences, which call and back then have in the place of q, k, and their gradients. */
+fpa_status made_project(made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back,
+                        CUstream stream, fpa_error *error);
+/* d_q and d_k as far as they are wanted, and sums of d_weights of each of these sequences. */
+fpa_status made_unproject(made_rows *m, CUstream stream, fpa_error *error);
+
+#endif
