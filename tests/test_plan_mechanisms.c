@@ -34,7 +34,7 @@ static const struct kind {
     {LINEAR, "cuda:sm_90", "split_panel", "fused_panel", NULL},
     {LINEAR ", dtype = 'f32'", "cuda:sm_90a", "split_panel", "fused_panel", NULL},
     {"d = 128, dv = 100, gate = true, terms = linear {}", "cuda:sm_90a", "split_outer", "fused_rows", NULL},
-    {"d = 201, dv = 200, gate = true, terms = linear {}", "cuda:sm_90a", "split_outer", NULL, NULL},
+    {"d = 201, dv = 200, gate = true, terms = linear {}", "cuda:sm_90a", "split_outer", "fused_rows", NULL},
     {"d = 256, dv = 64, terms = linear {}", "cuda:sm_90a", "split_panel", "fused_coordinates", NULL},
 };
 

@@ -10,7 +10,7 @@ static int64_t group_of(const struct fpa_launch *f)
     return f->heads ? f->query_heads / f->heads : 1;
 }
 
-/* Tokens of a line: sequences of different lengths are one batch, whose rows are made token by token. */
+/* Of a head: its sequence's, or where lengths differ those of all sequences. */
 static int64_t tokens_of(const struct fpa_launch *f)
 {
     return f->cu_seqlens ? f->total : f->length;
@@ -56,7 +56,7 @@ fpa_status made_begin(const made_rows *m, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &m->cuda->geometry;
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t pieces = f->batch * f->length > 0 ? made_operand_bytes(g, f) / 16 : 0;
+    const int64_t pieces = f->batch * tokens_of(f) > 0 ? made_operand_bytes(g, f) / 16 : 0;
     return launch(m, CUDA_BACKWARD_SPLIT, divide_up(pieces, g->kernel[CUDA_BACKWARD_SPLIT].threads), stream,
                   error);
 }
@@ -69,9 +69,10 @@ static void *shifted(void *rows, int64_t first, int64_t numbers)
     return (void *)((uintptr_t)rows - (uintptr_t)(first * numbers * ELEMENT));
 }
 
+/* Where lengths differ, a sequence's place on the batch's axis is its first token. */
 static void set_strides(long long *stride, const struct fpa_launch *f, int64_t heads, int64_t width)
 {
-    stride[0] = f->cu_seqlens ? width : heads * f->length * width; /* of a batch's axis: a token's */
+    stride[0] = f->cu_seqlens ? width : heads * tokens_of(f) * width;
     stride[1] = width;
     stride[2] = tokens_of(f) * width;
 }

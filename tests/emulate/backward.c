@@ -130,7 +130,7 @@ int backward_setup(void **state)
     f->ready = compiled_possible();
     if (!f->ready)
         print_message("g++ or tests/emulate is not here: the emitted kernels are not run\n");
-    setenv("FPA_CFLAGS", "-O1", 0);
+    setenv("FPA_CFLAGS", "-O0", 0);
     scratch_make(f->folder);
     if (f->ready)
         status = compiled_prepare(f->folder, &error);
