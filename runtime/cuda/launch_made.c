@@ -36,9 +36,6 @@ void made_place(made_rows *m, char *rows, int64_t sequences)
     const struct fpa_launch *f = &m->launch->forward;
     const int64_t keys = sequences * tokens_of(f) * m->cuda->geometry.made_width * ELEMENT;
     const int64_t queries = keys * group_of(f);
-    m->call.batch = f->cu_seqlens ? 1 : f->batch;
-    m->call.length = tokens_of(f);
-    m->call.cu_seqlens = NULL;
     m->back.made_queries = rows;
     m->back.made_d_queries = rows + queries;
     m->back.made_keys = rows + 2 * queries;
