@@ -1,5 +1,6 @@
 /* bench_sequences: sequences of different lengths in one call, against sequences of one length with as many tokens and
- * against padding to the longest; then a prompt in pieces against one pass. On a GPU:
+ * against padding to the longest; then prompts in pieces against one pass: one prompt, and as many as give the GPU 256 heads. On a
+ * GPU:
  *
  *   build/gpu/bench_sequences SPEC HEAD [TOKENS [HEADS]]
  *
@@ -15,12 +16,17 @@
 #include "runtime/api/forward.h"
 #include "runtime/kernel.h"
 
-enum { MOST_SEQUENCES = 1 << 16, REPEATS = 15 };
+enum {
+    MOST_SEQUENCES = 1 << 16,
+    REPEATS = 15,
+    FULL = 256 /* heads of all sequences, about two a multiprocessor */
+};
 
 /* A call whose tensors lie on the GPU. */
 typedef struct bench_call {
     fpa_kernel *kernel;
     fpa_form form;
+    int64_t vector_stride[4], value_stride[4], gate_stride[3]; /* of prompts in pieces */
     int64_t q_shape[4], k_shape[4], v_shape[4], o_shape[4], gate_shape[3], state_shape[3], offset_shape[1];
     DLTensor q, k, v, o, gate, state, offsets;
     fpa_tensors tensors;
@@ -235,17 +241,34 @@ static void compare_mix(fpa_kernel *kernel, int64_t total, int64_t most, const c
 
 /* ---- a prompt in pieces ---- */
 
-static void compare_pieces(fpa_kernel *kernel, int64_t total, int64_t piece)
+/* A piece of each prompt is not behind the one of the prompt before. */
+static void set_strides(bench_call *c, int64_t total)
+{
+    const fpa_description *about = fpa_describe(c->kernel);
+    const int64_t vector[4] = {total * heads * about->d, (int64_t)heads * about->d, about->d, 1};
+    const int64_t value[4] = {total * heads * about->dv, (int64_t)heads * about->dv, about->dv, 1};
+    const int64_t gate[3] = {total * heads, heads, 1};
+    memcpy(c->vector_stride, vector, sizeof vector);
+    memcpy(c->value_stride, value, sizeof value);
+    memcpy(c->gate_stride, gate, sizeof gate);
+    c->q.strides = c->k.strides = c->vector_stride;
+    c->v.strides = c->o.strides = c->value_stride;
+    c->gate.strides = c->gate_stride;
+}
+
+static void compare_pieces(fpa_kernel *kernel, int64_t prompts, int64_t total, int64_t piece)
 {
     bench_call c = {.kernel = kernel, .form = FPA_FORM_CHUNKED, .pieces = total / piece, .piece = piece};
-    const mix one = {.name = "one prompt", .count = 1};
-    char what[64];
+    char what[64], name[64];
     if (c.pieces < 2)
         return;
-    const double whole = time_equal(kernel, FPA_FORM_CHUNKED, 1, total);
-    make_operands(&c, 1, total);
-    set_shapes(&c, 1, piece);
-    c.state_shape[0] = 1;
+    snprintf(name, sizeof name, "prompts of %lld tokens", (long long)total);
+    const mix one = {.name = name, .count = prompts};
+    const double whole = time_equal(kernel, FPA_FORM_CHUNKED, prompts, total);
+    make_operands(&c, prompts, total);
+    set_shapes(&c, prompts, piece);
+    set_strides(&c, total);
+    c.state_shape[0] = prompts;
     c.state_shape[1] = heads;
     c.state_shape[2] = fpa_describe(kernel)->state_elements;
     c.state = make(kernel, fpa_describe(kernel)->state_dtype, 3, c.state_shape, 0, 0, NULL);
@@ -274,8 +297,11 @@ int main(int count, char **arguments)
     compare_mix(kernel, total, 2048, "1 to 2,048");
     compare_mix(kernel, total, 16384, "1 to 16,384");
     compare_mix(kernel, total, 65536, "1 to 65,536");
-    compare_pieces(kernel, total, 2048);
-    compare_pieces(kernel, total, 8192);
+    const int64_t prompts = heads < FULL ? FULL / heads : 1;
+    compare_pieces(kernel, 1, total, 2048);
+    compare_pieces(kernel, 1, total, 8192);
+    compare_pieces(kernel, prompts, total / 4, 2048);
+    compare_pieces(kernel, prompts, total / 4, 8192);
     device_close(&device);
     fpa_close(kernel);
     return 0;

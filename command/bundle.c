@@ -26,7 +26,7 @@ static fpa_status read_old(const bundle *b, fpa_manifest *old, fpa_error *error)
     fpa_file file;
     fpa_error reason;
     char *path = file_path(b->folder, MANIFEST_NAME);
-    *old = (fpa_manifest){0, NULL};
+    *old = (fpa_manifest){0};
     if (!path)
         return fail_memory(error);
     fpa_status status = file_read(path, &file, &reason);
@@ -40,6 +40,14 @@ static fpa_status read_old(const bundle *b, fpa_manifest *old, fpa_error *error)
     free(file.bytes);
     free(path);
     return status == FPA_NO_MEMORY ? status : FPA_OK;
+}
+
+static bool names_layer(const bundle_parts *parts, const char *name)
+{
+    for (int i = 0; i < parts->layer_count; i++)
+        if (strcmp(parts->layers[i].name, name) == 0)
+            return true;
+    return false;
 }
 
 /* An entry stays when nothing of it was written anew with other bytes. */
@@ -56,9 +64,10 @@ static bool is_untouched(const fpa_bundle_entry *entry, const fpa_bundle_entry *
     return true;
 }
 
-/* Behind the entries of this call, those that were there; failed: what this call began and did not finish. */
-static fpa_status keep_others(const fpa_manifest *old, const fpa_manifest *failed, fpa_manifest *manifest,
-                              fpa_error *error)
+/* Behind the entries of this call, those that were there, but of heads that are named as a layer now; failed: what this
+ * call began and did not finish. */
+static fpa_status keep_others(const bundle *b, const fpa_manifest *old, const fpa_manifest *failed,
+                              fpa_manifest *manifest, fpa_error *error)
 {
     const int written = manifest->count;
     fpa_bundle_entry *entries =
@@ -67,7 +76,7 @@ static fpa_status keep_others(const fpa_manifest *old, const fpa_manifest *faile
         return fail_memory(error);
     manifest->entries = entries;
     for (int i = 0; i < old->count; i++) {
-        bool kept = true;
+        bool kept = !names_layer(&b->parts, old->entries[i].facts.name);
         for (int j = 0; j < written && kept; j++)
             kept = is_untouched(&old->entries[i], &entries[j]);
         for (int j = 0; j < failed->count && kept; j++)
@@ -78,8 +87,57 @@ static fpa_status keep_others(const fpa_manifest *old, const fpa_manifest *faile
     return FPA_OK;
 }
 
+/* ---- layers ---- */
+
+/* A head as some entry has it: the digest of its text; NULL: no entry is of it. */
+static const char *head_digest_of(const fpa_bundle_entry *entries, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(entries[i].facts.name, name) == 0)
+            return entries[i].files[MANIFEST_HEAD].digest;
+    return NULL;
+}
+
+/* The head of a part that the entries lack, or that they have otherwise than `old`'s (NULL: as it may be). */
+static const char *other_head(const fpa_bundle_layer *layer, const fpa_bundle_entry *entries, int count,
+                              const fpa_manifest *old)
+{
+    for (int p = 0; p < layer->part_count; p++) {
+        const char *name = layer->parts[p].head, *now = head_digest_of(entries, count, name);
+        if (!now || (old && strcmp(now, head_digest_of(old->entries, old->count, name)) != 0))
+            return name;
+    }
+    return NULL;
+}
+
+/* Those of this call, whose heads are among its first `written` entries, and those of before. */
+static fpa_status list_layers(const bundle *b, const fpa_manifest *old, int written, fpa_manifest *manifest,
+                              fpa_error *error)
+{
+    const bundle_parts *parts = &b->parts;
+    manifest->layers =
+        calloc((size_t)parts->layer_count + (size_t)old->layer_count + 1, sizeof *manifest->layers);
+    if (!manifest->layers)
+        return fail_memory(error);
+    for (int i = 0; i < parts->layer_count; i++) {
+        const char *lacks = other_head(&parts->layers[i], manifest->entries, written, NULL);
+        if (!lacks)
+            manifest->layers[manifest->layer_count++] = parts->layers[i];
+        else
+            log_line(b->options, "%s: warning: the layer is not listed, for its head %s is not written",
+                     parts->layers[i].name, lacks);
+    }
+    for (int i = 0; i < old->layer_count; i++) {
+        const fpa_bundle_layer *layer = &old->layers[i];
+        if (!manifest_find_layer(manifest, layer->name) && !manifest_has_head(manifest, layer->name) &&
+            !other_head(layer, manifest->entries, manifest->count, old))
+            manifest->layers[manifest->layer_count++] = *layer;
+    }
+    return FPA_OK;
+}
+
 /* Two of one name would overwrite each other's files. */
-static fpa_status check_names(fpa_head *const *heads, int count, fpa_error *error)
+static fpa_status check_names(fpa_head *const *heads, int count, const bundle_parts *parts, fpa_error *error)
 {
     for (int i = 0; i < count; i++)
         for (int j = 0; j < i; j++)
@@ -88,6 +146,14 @@ static fpa_status check_names(fpa_head *const *heads, int count, fpa_error *erro
                             "there are two heads named %s; a bundle needs "
                             "different names",
                             heads[i]->name);
+    for (int i = 0; i < count; i++)
+        if (names_layer(parts, heads[i]->name))
+            return fail(error, FPA_INVALID, heads[i]->origin,
+                        "a head and a layer are named %s; a bundle needs different names", heads[i]->name);
+    for (int i = 1; i < parts->layer_count; i++)
+        if (names_layer(&(bundle_parts){.layers = parts->layers, .layer_count = i}, parts->layers[i].name))
+            return fail(error, FPA_INVALID, parts->layers[i].name,
+                        "is the name of two layers; a bundle needs different names");
     return FPA_OK;
 }
 
@@ -167,7 +233,10 @@ static fpa_status write_all(const bundle *b, bundle_work *work, fpa_error *error
     fpa_status first = write_entries(b, work, error);
     if (concerns_all(first) || (first && work->manifest.count == 0))
         return first;
-    fpa_status status = keep_others(&work->old, &work->failed, &work->manifest, &reason);
+    const int written = work->manifest.count;
+    fpa_status status = keep_others(b, &work->old, &work->failed, &work->manifest, &reason);
+    if (!status)
+        status = list_layers(b, &work->old, written, &work->manifest, &reason);
     if (!status)
         status = write_manifest(b, &work->manifest, &reason);
     return status ? fail(error, status, reason.where, "%s", reason.message) : first;
@@ -183,7 +252,7 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
     if (!status)
         status = find_targets(targets, targets_count, found, error);
     if (!status)
-        status = check_names(heads, count, error);
+        status = check_names(heads, count, &b.parts, error);
     if (!status && !folder_create(folder, 0777))
         status = fail(error, FPA_IO, folder, "cannot be made: %s", strerror(errno));
     if (!status)

@@ -23,6 +23,9 @@ typedef struct bundle_parts {
     bool objects;  /* compiled; of CUDA targets always */
     bool ptx;      /* of CUDA targets: instructions as text */
     bool backward; /* gradients */
+    const struct fpa_bundle_layer
+        *layers; /* [layer_count] (manifest.h): of these heads, named in the manifest */
+    int layer_count;
 } bundle_parts;
 
 /* Generate every head for every target ("c": the best here) into folder, which is made when it is
@@ -31,7 +34,8 @@ typedef struct bundle_parts {
  * appears whole or not at all, the manifest last. It lists this call's entries, then those that the folder's
  * manifest listed before, but for the ones whose files this call wrote anew. A head that a target cannot
  * serve (where gradients are wanted: has none of), that does not compile or is refused is not listed, and does not
- * stop the others: the first one's error is returned in the end, of the rest the log has a warning each. */
+ * stop the others: the first one's error is returned in the end, of the rest the log has a warning each. So does a layer of
+ * which a head was not written, which is not listed; a layer that was listed before stays where its heads are the same. */
 fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
                         int targets_count, bundle_parts parts, const fpa_options *options, fpa_error *error);
 

@@ -6,6 +6,7 @@
 #include "bundle.h"
 #include "command.h"
 #include "options.h"
+#include "runtime/store/manifest.h"
 #include "show_layer.h"
 
 enum { MANY_TARGETS = 16, TARGET_TEXT = 32 };
@@ -60,9 +61,45 @@ typedef struct gen_options {
     bundle_parts parts;
 } gen_options;
 
-/* Heads of all specs, in order; owned. */
-static fpa_status add_heads(const char *spec, const gen_options *wanted, fpa_head_list *all, fpa_error *error)
+/* What is written: heads of all specs, in order, and layers of them; owned. */
+typedef struct gen_work {
+    fpa_head_list heads;
+    fpa_bundle_layer *layers;
+    int layer_count;
+} gen_work;
+
+/* As a manifest has it. */
+static void describe_layer(const fpa_head_list *list, const fpa_layer_spec *layer, fpa_bundle_layer *listed)
 {
+    *listed = (fpa_bundle_layer){.part_count = layer->part_count};
+    snprintf(listed->name, sizeof listed->name, "%s", layer->name);
+    for (int p = 0; p < layer->part_count; p++) {
+        const fpa_layer_share *part = &layer->parts[p];
+        listed->parts[p].heads = part->count;
+        snprintf(listed->parts[p].head, sizeof listed->parts[p].head, "%s", list->heads[part->head]->name);
+    }
+}
+
+/* All of a spec's, or the one of that name. */
+static fpa_status add_layers(const fpa_head_list *list, const char *name, gen_work *work, fpa_error *error)
+{
+    fpa_bundle_layer *layers =
+        realloc(work->layers, (size_t)(work->layer_count + list->layer_count) * sizeof *layers + 1);
+    if (!layers)
+        return fail_memory(error);
+    work->layers = layers;
+    for (int i = 0; i < list->layer_count; i++) {
+        if (name && strcmp(name, list->layers[i].name) != 0)
+            continue;
+        describe_layer(list, &list->layers[i], &layers[work->layer_count++]);
+        note("layer %s: its heads are written, and the manifest names it", list->layers[i].name);
+    }
+    return FPA_OK;
+}
+
+static fpa_status add_heads(const char *spec, const gen_options *wanted, gen_work *work, fpa_error *error)
+{
+    fpa_head_list *all = &work->heads;
     fpa_head_list list = {0};
     int first, end;
     fpa_status status = select_with_layers(spec, wanted->head, wanted->dtype, &list, &first, &end, error);
@@ -73,10 +110,8 @@ static fpa_status add_heads(const char *spec, const gen_options *wanted, fpa_hea
         all->heads = heads;
     else
         status = fail_memory(error);
-    for (int i = 0; i < list.layer_count && !status; i++)
-        if (!wanted->head || strcmp(wanted->head, list.layers[i].name) == 0)
-            note("layer %s: its heads are written; fpa_join_layer makes a layer of their kernels",
-                 list.layers[i].name);
+    if (!status)
+        status = add_layers(&list, wanted->head, work, error);
     for (int i = 0; i < list.count && !status; i++) {
         if (first == end ? !is_of_layer(&list, wanted->head, i) : i < first || i >= end)
             continue;
@@ -88,10 +123,10 @@ static fpa_status add_heads(const char *spec, const gen_options *wanted, fpa_hea
 }
 
 /* A spec that is wrong is told, and does not stop the others. */
-static fpa_status add_spec(const char *spec, const gen_options *wanted, fpa_head_list *all, int *code,
+static fpa_status add_spec(const char *spec, const gen_options *wanted, gen_work *work, int *code,
                            fpa_error *error)
 {
-    fpa_status status = add_heads(spec, wanted, all, error);
+    fpa_status status = add_heads(spec, wanted, work, error);
     if (!status || status == FPA_NO_MEMORY)
         return status;
     *code = report(error);
@@ -101,18 +136,22 @@ static fpa_status add_spec(const char *spec, const gen_options *wanted, fpa_head
 static fpa_status write_bundle(const fpa_texts *specs, const gen_options *wanted, int *code, fpa_error *error)
 {
     target_names targets = {0};
-    fpa_head_list all = {0};
+    gen_work work = {0};
+    bundle_parts parts = wanted->parts;
     const fpa_options options = {.log = say_log};
     fpa_status status = parse_targets(wanted->target, &targets, error);
     if (!status && wanted->parts.ptx && !targets.cuda)
         status = fail(error, FPA_INVALID, "--ptx", "is for CUDA targets, and --target names none");
     for (int i = 0; i < specs->count && !status; i++)
-        status = add_spec(specs->text[i], wanted, &all, code, error);
-    if (!status && all.count)
-        status = bundle_write(all.heads, all.count, wanted->folder, targets.name, targets.count,
-                              wanted->parts, &options, error);
+        status = add_spec(specs->text[i], wanted, &work, code, error);
+    parts.layers = work.layers;
+    parts.layer_count = work.layer_count;
+    if (!status && work.heads.count)
+        status = bundle_write(work.heads.heads, work.heads.count, wanted->folder, targets.name, targets.count,
+                              parts, &options, error);
     progress_end();
-    head_list_free(&all);
+    head_list_free(&work.heads);
+    free(work.layers);
     return status;
 }
 
@@ -142,7 +181,9 @@ int command_gen(int count, char **arguments)
         "sources are NAME.ISA.c and NAME.ISA.h. For CUDA targets: NAME.cu and, compiled by NVRTC\n"
         "(no GPU is needed), NAME.sm_90.cubin, which fpa_open_bundle loads. With --backward also\n"
         "NAME.backward.c and NAME.backward.h, NAME.backward.cu, NAME.ISA.backward.so and\n"
-        "NAME.sm_90.backward.cubin: fpa_open_bundle with backward = 1 has gradients then.",
+        "NAME.sm_90.backward.cubin: fpa_open_bundle with backward = 1 has gradients then. Layers are named "
+        "in\n"
+        "manifest.fpa: fpa_open_bundle_layer opens one with its heads.",
         OPTION_TABLE(table),
         1,
         -1,

@@ -8,6 +8,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/nvrtc_library.h"
 #include "head/lift.h"
+#include "bundle_heads.h"
 #include "command.h"
 #include "json.h"
 #include "options.h"
@@ -210,7 +211,7 @@ static void write_head(fpa_json *json, const char *spec, const fpa_head *head, c
 static fpa_status list_spec(const char *spec, fpa_json *json, fpa_error *error)
 {
     fpa_head_list list = {0};
-    fpa_status status = spec_load(spec, &list, error);
+    fpa_status status = load_heads(spec, &list, error);
     if (!status)
         detail("%s: %d heads", spec, list.count);
     for (int i = 0; i < list.count && !status; i++) {
@@ -242,7 +243,8 @@ int command_list(int count, char **arguments)
     };
     const fpa_syntax syntax = {
         "list [SPEC...] [--json] [--verbose]",
-        "List the heads of specs: D as written and after simplification, the state of one (batch, head);\n"
+        "List the heads of specs, or of bundles (their folders): D as written and after simplification, the "
+        "state of one (batch, head);\n"
         "then their layers;\n"
         "without a spec, the targets that this build can emit code for, and what this machine can do with "
         "them.",

@@ -32,7 +32,7 @@ static fpa_status check_axes(const char *path, const fpa_operand *operand, const
 /* Positions are often counted, and a mask has no fractions. */
 static fpa_status read_input(int input, const char *path, fpa_array *array, fpa_error *error)
 {
-    const bool counts = input == INPUT_POSITIONS || input == INPUT_SEQUENCES || input == INPUT_INDEX;
+    const bool counts = input == INPUT_POSITIONS || input > INPUT_MASK;
     return counts                ? npy_read_numbers(path, array, error)
            : input == INPUT_MASK ? npy_read_mask(path, array, error)
                                  : npy_read(path, array, error);
@@ -282,6 +282,34 @@ static fpa_status forward(int form, const run_data *data, fpa_error *error)
     return status;
 }
 
+/* Before anything is opened. */
+static fpa_status check_draft(const run_options *options, fpa_error *error)
+{
+    if (!options->input[INPUT_COUNT])
+        return FPA_OK;
+    if (!options->state_output)
+        return fail(error, FPA_INVALID, "--draft",
+                    "says how many tokens go into --state-out, which is not given; without it a forward with "
+                    "--state-in answers a draft");
+    if (strcmp(options->form, "auto") != 0)
+        return fail(error, FPA_INVALID, "--form", "is of forwards, but --draft is given");
+    return FPA_OK;
+}
+
+static fpa_status compute_draft(const run_options *options, run_data *data, fpa_error *error)
+{
+    if (data->opened.layer)
+        return fail(error, FPA_UNSUPPORTED, "--draft", "is of heads alone, and %s is a layer",
+                    data->opened.about.name);
+    set_tensors(options, data);
+    fpa_status status = place_operands(options, data, error);
+    if (!status)
+        status = run_draft(&data->opened, &data->tensors, &data->input[INPUT_COUNT].tensor, error);
+    if (status)
+        name_file(options, error);
+    return status ? status : fetch_outputs(data, error);
+}
+
 static fpa_status compute(const run_options *options, int form, run_data *data, fpa_error *error)
 {
     set_tensors(options, data);
@@ -367,6 +395,8 @@ static fpa_status run_head(const char *spec, const run_options *options, fpa_err
     int form;
     fpa_status status = run_check_paths(spec, options, error);
     if (!status)
+        status = check_draft(options, error);
+    if (!status)
         status = select_form(options->form, &form, error);
     if (!status)
         status = select_running(&open_options, &backend, &target, error);
@@ -390,7 +420,8 @@ static fpa_status run_head(const char *spec, const run_options *options, fpa_err
     if (!status)
         status = make_outputs(options, &data, error);
     if (!status)
-        status = compute(options, form, &data, error);
+        status = options->input[INPUT_COUNT] ? compute_draft(options, &data, error)
+                                             : compute(options, form, &data, error);
     if (!status)
         status = check_outputs_finite(options, &data, error);
     if (!status)
@@ -431,6 +462,8 @@ int command_run(int count, char **arguments)
          "[S + 1], integers: S sequences in the tokens of one batch", 0, 0},
         {"--state-index", OPTION_TEXT, &options.input[INPUT_INDEX], "FILE",
          "[B] or [S], integers: with which of --state-in's states; -1: with zero", 0, 0},
+        {"--draft", OPTION_TEXT, &options.input[INPUT_COUNT], "FILE",
+         "[B], integers: of these tokens, 16 at most, so many go into --state-out", 0, 0},
         {"--state-out", OPTION_TEXT, &options.state_output, "FILE", "write the final state", 0, 0},
         {"--check-finite", OPTION_FLAG, &options.check_finite, NULL,
          "fail when an input or a result is infinite or NaN", 0, 0},

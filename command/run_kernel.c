@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "bundle_heads.h"
 #include "command.h"
 #include "device.h"
 #include "head/layer.h"
@@ -43,19 +44,26 @@ fpa_status run_open(const char *spec, const char *name, const char *dtype, const
     const fpa_head *only; /* one, or none is opened */
     int first, end;
     *opened = (run_kernel){.kernel = NULL};
+    const bool bundle = is_bundle(spec);
+    if (bundle && dtype)
+        return fail(error, FPA_INVALID, "--dtype", "is that of a bundle's kernels: %s was written with it",
+                    spec);
     fpa_status status = select_with_layers(spec, name, dtype, &list, &first, &end, error);
     if (status)
         return status;
     const fpa_layer_spec *layer = find_layer(&list, name);
     if (layer) {
-        status = open_layer_of(&list, layer, options, &opened->layer, error);
+        status = bundle ? fpa_open_bundle_layer(spec, layer->name, options, &opened->layer, error)
+                        : open_layer_of(&list, layer, options, &opened->layer, error);
         if (!status)
             describe_layer(opened);
         head_list_free(&list);
         return status;
     }
     status = head_list_find(&list, name, spec, &only, error);
-    if (!status) {
+    if (!status && bundle)
+        status = fpa_open_bundle(spec, only->name, options, &opened->kernel, error);
+    else if (!status) {
         fpa_head *head = list.heads[first];
         list.heads[first] = NULL;
         status = open_parsed_head(head, options, &opened->kernel, error);
@@ -82,6 +90,46 @@ fpa_status run_workspace(const run_kernel *opened, fpa_form form, const fpa_tens
     *workspace = NULL;
     fpa_status status = fpa_layer_workspace_size(opened->layer, form, tensors, size, error);
     return status ? status : device_allocate(opened->kernel, *size, workspace, error);
+}
+
+/* With memory for both calls; the device's context is the current one. */
+static fpa_status draft_and_accept(const fpa_kernel *kernel, const fpa_tensors *draft,
+                                   const fpa_tensors *states, const fpa_accepted *accepted, void *workspace,
+                                   size_t size, fpa_error *error)
+{
+    fpa_status status = fpa_draft(kernel, draft, NULL, workspace, size, error);
+    return status ? status : fpa_accept(kernel, states, accepted, workspace, size, error);
+}
+
+fpa_status run_draft(const run_kernel *opened, const fpa_tensors *tensors, const DLTensor *count,
+                     fpa_error *error)
+{
+    const fpa_kernel *kernel = opened->kernel;
+    const fpa_accepted accepted = {
+        count, tensors->k, tensors->v, tensors->log_gate, tensors->positions, tensors->key_mask};
+    fpa_tensors draft = *tensors, states = *tensors;
+    size_t size, more;
+    void *workspace = NULL;
+    draft.state_out = NULL;
+    states.q = states.k = states.v = NULL;
+    states.o = NULL;
+    states.log_gate = states.positions = states.key_mask = NULL;
+    fpa_status status = fpa_draft_workspace(kernel, &draft, NULL, &size, error);
+    if (!status)
+        status = fpa_draft_workspace(kernel, &states, &accepted, &more, error);
+    if (!status)
+        status = device_allocate(kernel, size > more ? size : more, &workspace, error);
+    if (!status)
+        status = device_enter(kernel, error);
+    if (!status) {
+        status =
+            draft_and_accept(kernel, &draft, &states, &accepted, workspace, size > more ? size : more, error);
+        device_leave(kernel);
+    }
+    if (!status)
+        status = device_finish(kernel, error);
+    device_release(kernel, workspace);
+    return status;
 }
 
 fpa_status run_forward(const run_kernel *opened, fpa_form form, const fpa_tensors *tensors, void *workspace,

@@ -4,8 +4,9 @@
 
 #include "base/output.h"
 
-const char *const run_input_names[INPUTS] = {"q",         "k",        "v",          "log_gate",   "state_in",
-                                             "positions", "key_mask", "cu_seqlens", "state_index"};
+const char *const run_input_names[INPUTS] = {
+    "q",         "k",        "v",          "log_gate",    "state_in",
+    "positions", "key_mask", "cu_seqlens", "state_index", "accepted.count"};
 
 /* Every file that is read, and the other one that is written, must outlive what is written to path; --state-out may
  * name --state-in, which a caller that decodes step by step replaces. */

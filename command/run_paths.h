@@ -15,6 +15,7 @@ enum {
     INPUT_MASK,
     INPUT_SEQUENCES, /* cu_seqlens */
     INPUT_INDEX,     /* state_index */
+    INPUT_COUNT,     /* of a draft: how many of its tokens are accepted */
     INPUTS
 };
 

@@ -122,30 +122,34 @@ typedef struct server {
     slot slot[MOST];
     void *q, *k, *v, *o, *gate, *pool, *workspace;
     int32_t
-        *index[2]; /* offsets; slots that states come from, slots that they go to; of a step, of a forward */
-    size_t size;   /* of the workspace */
+        *index[2];  /* offsets; slots that states come from, slots that they go to; of a step, of a forward */
+    size_t size;    /* of the workspace */
+    size_t element; /* bytes of a number of q, k, v, o */
     int64_t decoded, read;
 } server;
 
-static DLTensor tensor(void *data, int bits, int axes, int64_t *shape)
+static DLTensor tensor(void *data, size_t element, int axes, int64_t *shape)
 {
     return (DLTensor){.data = data,
                       .device = {on_gpu ? kDLCUDA : kDLCPU, 0},
                       .ndim = axes,
-                      .dtype = {kDLFloat, (uint8_t)bits, 1},
+                      .dtype = {element == 2 ? kDLBfloat : kDLFloat, (uint8_t)(8 * element), 1},
                       .shape = shape};
 }
 
 /* Numbers that a model would have computed. */
-static void *make_numbers(size_t count, float low)
+static void *make_numbers(size_t count, float low, size_t element)
 {
-    float *numbers = malloc((count + 1) * sizeof *numbers);
-    void *memory = allocate(count * sizeof *numbers);
+    char *numbers = malloc((count + 1) * element);
+    void *memory = allocate(count * element);
     if (!numbers)
         stop("serve", "out of memory");
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = low + (float)rand() / (float)RAND_MAX * -2 * low;
-    upload(memory, numbers, count * sizeof *numbers);
+    for (size_t i = 0; i < count; i++) {
+        const float number = low + (float)rand() / (float)RAND_MAX * -2 * low;
+        memcpy(numbers + i * element, (const char *)&number + (sizeof number - element),
+               element); /* bf16: the upper half */
+    }
+    upload(memory, numbers, count * element);
     wait_for_all();
     free(numbers);
     return memory;
@@ -155,12 +159,16 @@ static void start(server *s, fpa_kernel *kernel, int slots, int requests)
 {
     const fpa_description *head = fpa_describe(kernel);
     const size_t tokens = (size_t)(slots + BUDGET) * HEADS;
-    *s = (server){.kernel = kernel, .head = head, .slots = slots, .waiting = requests};
-    s->q = make_numbers(tokens * (size_t)head->d, -0.5f);
-    s->k = make_numbers(tokens * (size_t)head->d, -0.5f);
-    s->v = make_numbers(tokens * (size_t)head->dv, -0.5f);
-    s->o = allocate(tokens * (size_t)head->dv * sizeof(float));
-    s->gate = make_numbers(tokens, 0); /* nothing fades */
+    *s = (server){.kernel = kernel,
+                  .head = head,
+                  .slots = slots,
+                  .waiting = requests,
+                  .element = strcmp(head->dtype, "f32") == 0 ? 4 : 2};
+    s->q = make_numbers(tokens * (size_t)head->d, -0.5f, s->element);
+    s->k = make_numbers(tokens * (size_t)head->d, -0.5f, s->element);
+    s->v = make_numbers(tokens * (size_t)head->dv, -0.5f, s->element);
+    s->o = allocate(tokens * (size_t)head->dv * s->element);
+    s->gate = make_numbers(tokens, 0, sizeof(float)); /* nothing fades */
     s->pool = allocate((size_t)slots * HEADS * (size_t)head->state_elements * sizeof(float));
     for (int i = 0; i < 2; i++)
         s->index[i] = allocate((size_t)(3 * slots + 1) * sizeof(int32_t));
@@ -190,15 +198,15 @@ static void call(server *s, int number, int count, int64_t first, const int32_t 
     values[3] = head->dv;
     states[0] = s->slots, states[1] = HEADS, states[2] = head->state_elements;
     indices[0] = count, indices[1] = count + 1;
-    DLTensor q = tensor(s->q, 32, 4, vectors), k = tensor(s->k, 32, 4, vectors),
-             v = tensor(s->v, 32, 4, values);
-    DLTensor o = tensor(s->o, 32, 4, values), gate = tensor(s->gate, 32, 3, vectors),
-             pool = tensor(s->pool, 32, 3, states);
-    DLTensor lengths = tensor(device, 32, 1, &indices[1]), in = tensor(device + count + 1, 32, 1, indices);
-    DLTensor out = tensor(device + 2 * count + 1, 32, 1, indices);
+    DLTensor q = tensor(s->q, s->element, 4, vectors), k = tensor(s->k, s->element, 4, vectors),
+             v = tensor(s->v, s->element, 4, values);
+    DLTensor o = tensor(s->o, s->element, 4, values), gate = tensor(s->gate, 4, 3, vectors),
+             pool = tensor(s->pool, 4, 3, states);
+    DLTensor lengths = tensor(device, 4, 1, &indices[1]), in = tensor(device + count + 1, 4, 1, indices);
+    DLTensor out = tensor(device + 2 * count + 1, 4, 1, indices);
     lengths.dtype.code = in.dtype.code = out.dtype.code = kDLInt;
-    q.byte_offset = k.byte_offset = (uint64_t)(first * HEADS * head->d) * sizeof(float);
-    v.byte_offset = o.byte_offset = (uint64_t)(first * HEADS * head->dv) * sizeof(float);
+    q.byte_offset = k.byte_offset = (uint64_t)(first * HEADS * head->d) * s->element;
+    v.byte_offset = o.byte_offset = (uint64_t)(first * HEADS * head->dv) * s->element;
     gate.byte_offset = (uint64_t)(first * HEADS) * sizeof(float);
     const fpa_tensors tensors = {.q = &q,
                                  .k = &k,
@@ -349,10 +357,11 @@ int main(int count, char **arguments)
         open_gpu();
     check(fpa_open(arguments[1], arguments[2], &options, &kernel, &error), &error);
     const fpa_description *head = fpa_describe(kernel);
-    if (strcmp(head->dtype, "f32") != 0 || strcmp(head->state_dtype, "f32") != 0 || head->weight_count ||
+    if (strcmp(head->dtype, "f16") == 0 || strcmp(head->state_dtype, "f32") != 0 || head->weight_count ||
         head->positions || head->key_mask || head->window)
-        stop(head->name,
-             "this example wants a head of float32 without run-time matrices, positions, masks or a window");
+        stop(head->name, "this example wants a head of f32 or bf16 with states of f32, without run-time "
+                         "matrices, positions, masks or a "
+                         "window");
     printf("slots\tdecoded a second\tread a second\n");
     for (int slots = 1; slots <= most; slots *= 2) {
         rate[points] = serve(kernel, slots, &reads);

@@ -111,11 +111,11 @@ static inline char *read_manifest(const fixture *f, size_t *size)
 static inline void sign_manifest(char *text)
 {
     char digest[DIGEST_TEXT];
-    char *last = strstr(text, "end\nsha256 ");
+    char *last = strstr(text, "\nsha256 ");
     assert_non_null(last);
-    for (char *next; (next = strstr(last + 1, "end\nsha256 "));)
+    for (char *next; (next = strstr(last + 1, "\nsha256 "));)
         last = next;
-    last += strlen("end\n");
+    last += strlen("\n");
     manifest_digest(text, (size_t)(last - text), digest);
     memcpy(last + strlen("sha256 "), digest, DIGEST_TEXT - 1);
 }

@@ -11,6 +11,8 @@
 #include "runtime/cuda/build.h"
 #include "cubin.h"
 #include "kernels.h"
+#include "nvrtc_hurry.h"
+#include "base/parallel.h"
 
 #include <setjmp.h>
 #include <stddef.h>
@@ -51,7 +53,8 @@ static void check_kernel(compile_job *job, const cubin_kernel *kernel)
     if (kernel->registers <= 0 || registers * 32 * warps > REGISTERS)
         complain(job, "%s: %d threads of %d registers do not fit; ", kernel->name, kernel->threads,
                  kernel->registers);
-    if (kernel->frame > (job->target->warpgroups && kernel->threads > 256 ? FETCHING_FRAME : 0))
+    if (!job->hurried &&
+        kernel->frame > (job->target->warpgroups && kernel->threads > 256 ? FETCHING_FRAME : 0))
         complain(job, "%s keeps %d bytes a thread in local memory; ", kernel->name, kernel->frame);
 }
 
@@ -89,20 +92,26 @@ static void check_geometry(compile_job *job, const fpa_facts *facts, const fpa_o
     }
 }
 
+static void check_instructions(compile_job *job, const fpa_object *object, const nvrtc_report *report)
+{
+    char remarks[512];
+    if (nvrtc_remarks(report, remarks, sizeof remarks) && nvrtc_warns(remarks, job->target))
+        complain(job, "%s; ", remarks);
+    if (job->target->capability < LATER &&
+        cubin_reads_too_early(object->bytes, object->size, remarks, sizeof remarks))
+        complain(job, "%s reads what CS2R has not cleared yet; ", remarks);
+}
+
 static void check_object(compile_job *job, const fpa_facts *facts, const fpa_object *object,
                          const nvrtc_report *report)
 {
     cubin module;
-    char remarks[512];
-    if (nvrtc_remarks(report, remarks, sizeof remarks) && nvrtc_warns(remarks, job->target))
-        complain(job, "%s; ", remarks);
     if (!cubin_read(object->bytes, object->size, &module)) {
         complain(job, "NVRTC's result is no cubin; ");
         return;
     }
-    if (job->target->capability < LATER &&
-        cubin_reads_too_early(object->bytes, object->size, remarks, sizeof remarks))
-        complain(job, "%s reads what CS2R has not cleared yet; ", remarks);
+    if (!job->hurried)
+        check_instructions(job, object, report);
     for (int i = 0; i < module.count; i++)
         check_kernel(job, &module.kernel[i]);
     check_geometry(job, facts, object, &module);
@@ -114,7 +123,7 @@ static fpa_status generate(const compile_job *job, fpa_source *source, fpa_error
                          : source_generate(job->head, job->target->name, source, error);
 }
 
-void compile_job_choose(compile_job *job, function_set *reached)
+void compile_job_choose(compile_job *job, function_set *reached, bool apart)
 {
     fpa_source source;
     fpa_error error;
@@ -123,25 +132,33 @@ void compile_job_choose(compile_job *job, function_set *reached)
         return;
     if (status)
         fail_msg("%s: %s", error.where, error.message);
-    job->code = kernels_new(source.code, job->head->name, reached);
-    if (!job->code)
+    job->code = kernels_new(source.code, job->head->name, reached, apart ? &job->others : NULL);
+    if (!job->code && !job->others)
         fail_msg("%s: its kernels cannot be told apart", job->head->name);
     source_free(&source);
 }
 
-void compile_job_run(int index, void *argument)
+void compile_job_forget(compile_job *job)
 {
-    compile_job *job = &((compile_job *)argument)[index];
+    free(job->code);
+    free(job->others);
+    job->code = job->others = NULL;
+}
+
+/* text: NULL, or instead of the head's; given away. */
+static void run_text(compile_job *job, char *text)
+{
     fpa_source source;
     fpa_object object;
     nvrtc_report report;
     fpa_error error = {0};
     const double start = clock_seconds();
     job->status = generate(job, &source, &error);
-    if (!job->status && job->code) {
+    if (!job->status && text) {
         free(source.code);
-        source.code = job->code;
-        job->code = NULL;
+        source.code = text;
+    } else {
+        free(text);
     }
     if (!job->status) {
         job->status = cuda_compile(NULL, &source, false, &object, &report, &error);
@@ -151,8 +168,38 @@ void compile_job_run(int index, void *argument)
         nvrtc_report_free(&report);
         source_free(&source);
     }
-    job->seconds = clock_seconds() - start;
+    job->seconds += clock_seconds() - start;
     job->too_large = compile_too_large(job->target, job->status, &error);
     if (job->status && !job->too_large)
         complain(job, "%s: %s", error.where, error.message);
+}
+
+static void run_whole(int index, void *argument)
+{
+    compile_job *job = &((compile_job *)argument)[index];
+    char *text = job->code;
+    if (!text && job->others)
+        return;
+    job->code = NULL;
+    run_text(job, text);
+}
+
+static void run_others(int index, void *argument)
+{
+    compile_job *job = &((compile_job *)argument)[index];
+    char *text = job->others;
+    if (!text)
+        return;
+    job->others = NULL;
+    run_text(job, text);
+}
+
+void compile_jobs_run(int count, compile_job *jobs)
+{
+    parallel_run(count, run_whole, jobs);
+    const bool hurried = nvrtc_hurry();
+    for (int i = 0; i < count; i++)
+        jobs[i].hurried = hurried;
+    parallel_run(count, run_others, jobs);
+    nvrtc_hurry_no_more();
 }

@@ -11,6 +11,8 @@ typedef struct compile_job {
     const fpa_target *target;
     bool backward; /* its gradients */
     char *code;    /* NULL, or its text with some of the kernels alone; malloc'ed, given away when it runs */
+    char *others;  /* the same, with kernels of which it is only asked that they compile: nvrtc_hurry.h */
+    bool hurried;  /* NVRTC does: registers and spills are no question */
     int group;     /* of the caller's */
     fpa_dtype dtype; /* of the head when it was given */
     fpa_status status;
@@ -23,12 +25,13 @@ typedef struct compile_job {
  * shared memory; it tells the figures. On those with the most (227 KiB) every shipped head fits. */
 bool compile_too_large(const fpa_target *target, fpa_status status, const fpa_error *error);
 
-/* Generate, compile, and check names, bounds, registers, spills, shared memory and the geometry. As
- * parallel_run calls it: jobs[index]. */
-void compile_job_run(int index, void *jobs);
+/* All of them, at once: generate, compile, and check names, bounds, registers, spills, shared memory and the geometry; then
+ * the others, whose registers and spills are those of a hurry. */
+void compile_jobs_run(int count, compile_job *jobs);
 
-/* Of its kernels those alone that reach a function which is not in the set yet (kernels.h); stops the test where its text
- * cannot be generated, unless it is too large. */
-void compile_job_choose(compile_job *job, function_set *reached);
+/* Of its kernels those alone that reach a function which is not in the set yet (kernels.h), where `apart` is set, apart from those
+ * whose name is known; stops the test where its text cannot be generated, unless it is too large. */
+void compile_job_choose(compile_job *job, function_set *reached, bool apart);
+void compile_job_forget(compile_job *job);
 
 #endif

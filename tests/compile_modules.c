@@ -2,7 +2,6 @@
 
 #include "dear.h"
 #include "base/clock.h"
-#include "base/parallel.h"
 #include "runtime/cuda/nvrtc.h"
 
 #include <setjmp.h>
@@ -244,13 +243,20 @@ static void choose_jobs(compile_fixture *f, bool warpgroups)
         }
 }
 
+/* Of one kernel and of several: registers of all are the question, so all are optimised. */
+static bool is_large_state(const compile_job *job)
+{
+    static const char *const names[] = {"ones", "some"};
+    return job->group == STATES && is_one_of(names, 2, job->head->name);
+}
+
 void modules_choose_kernels(compile_fixture *f, bool warpgroups)
 {
     function_set reached = {0};
     for (int m = 0; m < MODULE_FIXED; m++)
         for (int i = 0; i < f->count; i++)
             if (f->jobs[i].target->warpgroups == warpgroups && is_module(&f->jobs[i], &module_fixed[m])) {
-                compile_job_choose(&f->jobs[i], &reached);
+                compile_job_choose(&f->jobs[i], &reached, !is_large_state(&f->jobs[i]));
                 break;
             }
     function_set_free(&reached);
@@ -268,7 +274,7 @@ void modules_compile(compile_fixture *f, bool warpgroups)
         return;
     if (!dear_tests())
         modules_choose_kernels(f, warpgroups);
-    parallel_run(f->running, compile_job_run, f->jobs);
+    compile_jobs_run(f->running, f->jobs);
     for (int i = 0; i < f->running; i++)
         print_message("%-24s %-4s %-12s %5.1f s\n", f->jobs[i].head->name, dtype_name(f->jobs[i].dtype),
                       f->jobs[i].target->name, f->jobs[i].seconds);

@@ -49,7 +49,8 @@ int modules_teardown(void **state);
 void modules_need_nvrtc(const compile_fixture *f);
 
 /* In make test, of the modules of the table those kernels alone that reach functions which none before them in it
- * reaches; for targets with kernels of warpgroups or for the others. */
+ * reaches; optimised are those of a name that none before has, and those of two large states. For targets with
+ * kernels of warpgroups or for the others. */
 void modules_choose_kernels(compile_fixture *f, bool warpgroups);
 
 /* Compile those that are to run, for targets with kernels of warpgroups or for the others; all at once. */

@@ -28,6 +28,10 @@ static const struct fault backward_faults[] = {
     {"a gate's sum that is shifted by one", "d_log_gate at batch ... but the formula gives",
      "backward_gate_sum",
      "const float part = *gate - c->w->sum[t];\n*gate = (float)*running;\n*running += part;"},
+    {"gradients of outputs of another sequence", "different lengths ... but the formula gives",
+     "backward_sequence", "own->d_o = moved(a->d_o, a->d_o_stride, batch, begin > 0 ? begin - 1 : 0);"},
+    {"the first sequence's gradient of its state", "different lengths ... but the formula gives",
+     "backward_sequence_state", "own->d_state_out = moved_state(a->d_state_out, a->d_state_out_stride, 0);"},
     {"a gate's sum over the whole sequence", "the RMS error of d_log_gate ... more than twice",
      "backward_begin_anew", NULL},
 };

@@ -5,7 +5,7 @@
 
 static void read_manifest(const char *path, const unsigned char *bytes, size_t size)
 {
-    fpa_manifest manifest = {0, NULL};
+    fpa_manifest manifest = {0};
     fpa_error error;
     if (manifest_parse(path, (const char *)bytes, size, &manifest, &error))
         return;

@@ -151,21 +151,48 @@ static bool is_in(const items *list, const item *it)
     return false;
 }
 
-static bool mentions_word(const item *it, const char *word, size_t size)
+/* A name, and the item that defines it. */
+typedef struct definition {
+    const char *at;
+    size_t size;
+    int item;
+} definition;
+
+static int by_name(const void *a, const void *b)
 {
-    const char *at = it->text, *end = it->text + it->size;
-    for (; (at = memmem(at, (size_t)(end - at), word, size)) != NULL; at += size)
-        if ((at == it->text || !is_name(at[-1])) && (at + size == end || !is_name(at[size])))
-            return true;
-    return false;
+    const definition *first = a, *second = b;
+    const size_t size = first->size < second->size ? first->size : second->size;
+    const int order = memcmp(first->at, second->at, size);
+    return order ? order : (first->size > second->size) - (first->size < second->size);
 }
 
-static bool mentions(const item *it, const item *other)
+/* Of all items, sorted; malloc'ed. */
+static definition *definitions_of(const items *list, size_t *count)
 {
-    for (int i = 0; i < other->names; i++)
-        if (mentions_word(it, other->name[i].at, other->name[i].size))
-            return true;
-    return false;
+    definition *all = malloc((size_t)list->count * MOST_NAMES * sizeof *all + 1);
+    *count = 0;
+    for (int i = 0; all && i < list->count; i++)
+        for (int n = 0; n < list->item[i].names; n++)
+            all[(*count)++] = (definition){list->item[i].name[n].at, list->item[i].name[n].size, i};
+    if (all)
+        qsort(all, *count, sizeof *all, by_name);
+    return all;
+}
+
+/* Each of its words: several items may define it. */
+static void find_mentions(items *list, int i, const definition *all, size_t count)
+{
+    const item *it = &list->item[i];
+    for (const char *at = it->text, *end = at + it->size; at < end; at++) {
+        definition word = {.at = at};
+        while (at < end && is_name(*at))
+            at++, word.size++;
+        const definition *found = word.size ? bsearch(&word, all, count, sizeof *all, by_name) : NULL;
+        while (found && found > all && by_name(found - 1, &word) == 0)
+            found--;
+        for (; found && found < all + count && by_name(found, &word) == 0; found++)
+            list->mentions[i * list->count + found->item] = true;
+    }
 }
 
 static void items_free(items *list)
@@ -185,9 +212,15 @@ static items *items_of(const char *code)
         items_free(list);
         return NULL;
     }
-    for (int i = 0; i < list->count; i++)
-        for (int j = 0; j < list->count; j++)
-            list->mentions[i * list->count + j] = mentions(&list->item[i], &list->item[j]);
+    size_t count;
+    definition *all = definitions_of(list, &count);
+    for (int i = 0; all && i < list->count; i++)
+        find_mentions(list, i, all, count);
+    if (!all) {
+        items_free(list);
+        return NULL;
+    }
+    free(all);
     return list;
 }
 
@@ -264,8 +297,8 @@ static void take_reached(items *list, int kernel)
     }
 }
 
-/* Functions of what is taken. True: one of them is new. */
-static bool add_taken(const items *list, const char *head, function_set *set)
+/* Functions of what is taken. How many of them are new. */
+static size_t add_taken(const items *list, const char *head, function_set *set)
 {
     const size_t before = set->count;
     for (int i = 0; i < list->count; i++) {
@@ -275,29 +308,59 @@ static bool add_taken(const items *list, const char *head, function_set *set)
             function_set_add(set, text, head);
         free(text);
     }
-    return set->count > before;
+    return set->count - before;
 }
 
-char *kernels_new(const char *code, const char *head, function_set *set)
+enum { NOTHING, FUNCTIONS, ITSELF };
+
+/* What it brings that the set has not, to which that is added. */
+static int weigh_kernel(items *list, int kernel, const char *head, function_set *set)
+{
+    function_set own = {0};
+    char *text = strndup(list->item[kernel].text, list->item[kernel].size);
+    if (text)
+        function_set_add(&own, text, head);
+    free(text);
+    const bool known = own.count == 0 || !function_set_lacks(set, &own);
+    function_set_free(&own);
+    take_reached(list, kernel);
+    return add_taken(list, head, set) == 0 ? NOTHING : known ? FUNCTIONS : ITSELF;
+}
+
+/* With the kernels of that weight; NULL: there is none. */
+static char *join_weight(items *list, const int *weight, int wanted)
+{
+    bool any = false;
+    for (int i = 0; i < list->count; i++) {
+        list->item[i].taken = weight[i] == wanted;
+        any = any || list->item[i].taken;
+    }
+    return any ? join(list) : NULL;
+}
+
+char *kernels_new(const char *code, const char *head, function_set *set, char **others)
 {
     items *list = items_of(code);
-    bool keep[MOST_ITEMS] = {false}, any = false;
-    int longest = -1;
+    int weight[MOST_ITEMS] = {NOTHING}, longest = -1;
+    bool any = false;
+    if (others)
+        *others = NULL;
     if (!list)
         return NULL;
     for (int i = 0; i < list->count; i++) {
         if (!list->item[i].kernel)
             continue;
-        take_reached(list, i);
-        keep[i] = add_taken(list, head, set);
-        any = any || keep[i];
+        weight[i] = weigh_kernel(list, i, head, set);
+        any = any || weight[i];
         longest = longest < 0 || list->item[i].size > list->item[longest].size ? i : longest;
     }
     if (!any && longest >= 0)
-        keep[longest] = true;
-    for (int i = 0; i < list->count; i++)
-        list->item[i].taken = keep[i];
-    char *text = join(list);
+        weight[longest] = FUNCTIONS;
+    for (int i = 0; i < list->count && !others; i++)
+        weight[i] = weight[i] ? ITSELF : NOTHING;
+    if (others)
+        *others = join_weight(list, weight, FUNCTIONS);
+    char *text = join_weight(list, weight, ITSELF);
     items_free(list);
     return text;
 }

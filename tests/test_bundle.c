@@ -176,8 +176,8 @@ static void every_mistake_in_a_manifest_is_refused_with_its_line(void **state)
     static const struct {
         const char *from, *to, *where;
     } cases[] = {
-        {"fpac-bundle 8", "fpac-bundle 7", "manifest.fpa:1"},
-        {"fpac-bundle 8", "", "manifest.fpa:1"},
+        {"fpac-bundle 9", "fpac-bundle 8", "manifest.fpa:1"},
+        {"fpac-bundle 9", "", "manifest.fpa:1"},
         {"entries 1", "entries 2", ":"},
         {"entries 1", "entries 999999999", "manifest.fpa:2"},
         {"entries 1", "entries -1", "manifest.fpa:2"},

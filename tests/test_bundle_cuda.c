@@ -2,6 +2,7 @@
 #include "runtime/cuda/image.h"
 #include "runtime/cuda/nvrtc.h"
 #include "driver/fake_libcuda.h"
+#include "nvrtc_hurry.h"
 #include "program.h"
 
 #include <dlfcn.h>
@@ -25,7 +26,7 @@ static void pretend_targets(fixture *f, const char *const *targets, int count)
         snprintf(entries[i].facts.target, sizeof entries->facts.target, "%s", targets[i]);
         snprintf(object->name, sizeof object->name, "toy.%s.cubin", strchr(targets[i], ':') + 1);
     }
-    char *other = manifest_print(&(fpa_manifest){count, entries});
+    char *other = manifest_print(&(fpa_manifest){.count = count, .entries = entries});
     write_manifest(f, other);
     manifest_free(&manifest);
     free(text);
@@ -259,6 +260,7 @@ static void without_nvrtc_a_cuda_bundle_is_not_written(void **state)
 
 int main(void)
 {
+    nvrtc_hurry();
     toy_hurry();
     setenv("FPA_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     const struct CMUnitTest tests[] = {

@@ -1,4 +1,5 @@
 /* The command line: exit codes, messages, files. Drives the program itself. */
+#include "c_hurry.h"
 #include "command_place.h"
 
 #include <setjmp.h>
@@ -441,6 +442,7 @@ static void generated_exemplars_are_current(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_exits_with_0_and_usage_errors_with_2),
         cmocka_unit_test(verbose_says_what_was_found_and_written),

@@ -1,5 +1,6 @@
 /* The command line with CUDA targets, with a GPU and without. */
 #include "command_place.h"
+#include "nvrtc_hurry.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,6 +140,7 @@ static void options_that_the_target_cannot_have_are_refused(void **state)
 
 int main(void)
 {
+    nvrtc_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_tells_what_cuda_targets_need),
         cmocka_unit_test(explain_plans_for_a_gpu_that_is_not_here),

@@ -1,4 +1,5 @@
 /* The command line and layers of unlike heads. */
+#include "c_hurry.h"
 #include "command_place.h"
 
 #include <setjmp.h>
@@ -143,19 +144,50 @@ static void commands_tell_of_layers(void **state)
     expect(RUN("fpac", "bench", f.here.spec, "--head", "both", "--backward"), 1, NULL, "both is a layer");
     place_file(&f.here, "out", out);
     expect(RUN("fpac", "gen", f.here.spec, "--head", "both", "-o", out), 0, NULL,
-           "layer both: its heads are written; fpa_join_layer");
+           "layer both: its heads are written, and the manifest names it");
     assert_int_equal(scratch_count(out, ".c"), 2);
     expect(RUN("fpac", "report", f.here.spec, "--head", "both", "-o", f.o), 1, NULL,
            "both is a layer of heads, and no head");
     scratch_remove(f.here.folder);
 }
 
+/* What gen writes is a place to run from: no compiler is asked for. */
+static void a_bundle_has_its_layers(void **state)
+{
+    files f;
+    char out[PATH];
+    (void)state;
+    begin(&f);
+    place_file(&f.here, "out", out);
+    expect(APPLY(f, "both", "--weights", f.weight), 0, NULL, NULL);
+    fpa_array wanted = read_array(f.o);
+    expect(RUN("fpac", "gen", f.here.spec, "--head", "both", "-o", out, "--object"), 0, NULL, NULL);
+    snprintf(f.here.spec, sizeof f.here.spec, "%s", out);
+    expect(RUN("fpac", "list", out), 0, "layer both: 3 heads, d 4, dv 4: square x 2, learned x 1", NULL);
+    expect(RUN("fpac", "explain", out, "--head", "both"), 0, "layer both: 3 heads", NULL);
+    setenv("FPA_CC", "/nowhere/cc", 1);
+    expect(APPLY(f, "both", "--weights", f.weight), 0, NULL, NULL);
+    fpa_array again = read_array(f.o);
+    assert_int_equal(wanted.count, again.count);
+    assert_memory_equal(wanted.data, again.data, (size_t)wanted.count * sizeof *wanted.data);
+    npy_free(&wanted);
+    npy_free(&again);
+    write_inputs(&f, 0, 2);
+    expect(APPLY(f, "square"), 0, NULL, NULL);
+    expect(APPLY(f, "other"), 1, NULL, "there is no head \"other\"");
+    expect(APPLY(f, "square", "--dtype", "bf16"), 1, NULL, "is that of a bundle's kernels");
+    unsetenv("FPA_CC");
+    scratch_remove(f.here.folder);
+}
+
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_gives_what_it_gives_of_the_heads),
         cmocka_unit_test(run_goes_on_from_a_layers_state),
         cmocka_unit_test(commands_tell_of_layers),
+        cmocka_unit_test(a_bundle_has_its_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

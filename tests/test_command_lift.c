@@ -1,4 +1,5 @@
 /* test_command_lift: what `fpac explain` says of heads whose coordinates are made of q and k. */
+#include "c_hurry.h"
 #include "program.h"
 #include "scratch.h"
 
@@ -78,6 +79,7 @@ static void explain_has_the_formulas_of_a_lift(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {cmocka_unit_test(explain_has_the_formulas_of_a_lift)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* fpac run: arrays in, arrays out, and a state handed over. */
+#include "c_hurry.h"
 #include "base/dtype.h"
 #include "command_place.h"
 
@@ -394,6 +395,7 @@ static void gates_that_overflow_are_found_by_a_check(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_computes_the_formula_in_every_form),
         cmocka_unit_test(commands_take_another_dtype_than_the_heads),

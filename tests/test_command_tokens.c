@@ -1,4 +1,5 @@
 /* fpac run with positions and a mask of keys, and what the other commands say of heads that take them. */
+#include "c_hurry.h"
 #include "command_place.h"
 
 #include <setjmp.h>
@@ -187,6 +188,7 @@ static void commands_tell_what_calls_give(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_and_floats_give_the_same_bits),
         cmocka_unit_test(what_does_not_fit_is_refused_by_its_option_or_file),

@@ -7,11 +7,11 @@
 #include "compile_job.h"
 #include "cubin.h"
 #include "dear.h"
+#include "nvrtc_hurry.h"
 #include "runtime/builder.h"
 #include "runtime/cuda/build.h"
 #include "runtime/cuda/image.h"
 #include "shipped_heads.h"
-#include "base/parallel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,7 +103,7 @@ static void choose_kernels(fixture *f)
     function_set reached[2] = {{0}};
     dear_report("modules, of them kernels that others have not,", f->count, f->count + !dear_tests());
     for (int i = 0; i < f->count && !dear_tests(); i++)
-        compile_job_choose(&f->jobs[i], &reached[f->jobs[i].target->warpgroups]);
+        compile_job_choose(&f->jobs[i], &reached[f->jobs[i].target->warpgroups], true);
     for (int w = 0; w < 2; w++)
         function_set_free(&reached[w]);
 }
@@ -119,7 +119,7 @@ static void gradients_compile_within_their_bounds(void **state)
     }
     free(identity);
     choose_kernels(f);
-    parallel_run(f->count, compile_job_run, f->jobs);
+    compile_jobs_run(f->count, f->jobs);
     for (int i = 0; i < f->count; i++) {
         const compile_job *job = &f->jobs[i];
         too_large += job->too_large;
@@ -145,8 +145,10 @@ static void the_programs_have_every_kernel_between_them(void **state)
         skip();
     const fpa_head *head = head_named(&f->heads[FPA_F16], "gated_linear_d32");
     assert_int_equal(source_generate_backward(head, "cuda:sm_90", &source, &error), FPA_OK);
+    nvrtc_hurry();
     if (builder_cuda.compile(NULL, &source, &object, &error))
         fail_msg("%s: %s", error.where, error.message);
+    nvrtc_hurry_no_more();
     const int count = image_split(&object, images, FPA_CUDA_PARTS);
     assert_true(count > 1);
     snprintf(symbol, sizeof symbol, "%s_geometry", head->name);

@@ -8,6 +8,7 @@
 #include "emulate/tensor_map.h"
 #include "emulate/translate.h"
 #include "gpu_problem.h"
+#include "nvrtc_hurry.h"
 #include "scratch.h"
 
 #include <dlfcn.h>
@@ -204,12 +205,14 @@ static void nvrtc_accepts_the_kernels(void **state)
         print_message("%s\n", error.message);
         skip();
     }
+    nvrtc_hurry();
     for (int kind = 0; kind < KINDS; kind++) {
         fpa_object object;
         if (compile(f->code[kind], kinds[kind], &object, &error))
             fail_msg("%s: %s", error.where, error.message);
         free(object.bytes);
     }
+    nvrtc_hurry_no_more();
 }
 
 /* Kernel i on the GPU, with the words that are in f->in. */

@@ -8,6 +8,7 @@
 #include "runtime/verify/verify.h"
 #include "cubin.h"
 #include "dear.h"
+#include "nvrtc_hurry.h"
 
 #include <fcntl.h>
 
@@ -66,11 +67,14 @@ static void damage(const char *path, size_t at)
         abort();
 }
 
-/* Bytes between two that are damaged: `make test-all` damages each. */
-static size_t damage_step(void)
+enum { PLACES = 256 };
+
+/* Bytes between two that are damaged: `make test-all` damages each, make test about so many in a file of so many bytes, at all
+ * places within words and lines. */
+static size_t damage_step(size_t size, size_t places)
 {
-    enum { STEP = 61 }; /* a prime: all places within words and lines */
-    return dear_tests() ? 1 : STEP;
+    const size_t step = size / places + 1;
+    return dear_tests() ? 1 : step | 1;
 }
 
 /* The status, with what is wrong on stderr where it is another one than wanted. */
@@ -120,12 +124,12 @@ static void take_object(const char *name)
     snprintf(object_path, sizeof object_path, "%s/%s", here->bundle, name);
 }
 
-static int every_changed_byte_is_refused(struct fake_state *driver, size_t step)
+static int every_changed_byte_is_refused(struct fake_state *driver, size_t places)
 {
     fpa_error error = {0};
     fpa_file file;
     HOLDS(file_read(object_path, &file, &error) == FPA_OK);
-    for (size_t at = 0; at < file.size; at += step) {
+    for (size_t at = 0; at < file.size; at += damage_step(file.size, places)) {
         damage(object_path, at);
         HOLDS(is_refused(driver));
         damage(object_path, at);
@@ -157,19 +161,18 @@ static int every_changed_byte_of_a_bundle_is_refused(void)
     struct fake_state *driver;
     take_object("small.sm_90.cubin");
     HOLDS(is_whole(&driver) == 0);
-    return every_changed_byte_is_refused(driver, damage_step());
+    return every_changed_byte_is_refused(driver, PLACES);
 }
 
 /* Where gradients are wanted neither module is loaded before both are known to be whole. */
 static int every_changed_byte_of_gradients_is_refused(void)
 {
-    enum { FEWER = 31 }; /* both files are read each time */
     struct fake_state *driver;
     here->options.backward = 1;
     take_object("trained.sm_90.cubin");
     HOLDS(is_whole(&driver) == 0);
     take_object("trained.sm_90.backward.cubin");
-    return every_changed_byte_is_refused(driver, FEWER * damage_step());
+    return every_changed_byte_is_refused(driver, PLACES / 8); /* both files are read each time */
 }
 
 /* Where there is no driver a bundle is written unverified. */
@@ -249,7 +252,7 @@ static int every_changed_byte_of_an_entry_is_noticed(const fpa_cache *cache, con
     fpa_error error;
     fpa_file file;
     HOLDS(file_read(path, &file, &error) == FPA_OK);
-    for (size_t at = 0; at < file.size; at += damage_step()) {
+    for (size_t at = 0; at < file.size; at += damage_step(file.size, PLACES)) {
         fpa_object object = {NULL, 0};
         char *verdict = NULL;
         bool found = true;
@@ -323,6 +326,7 @@ static void a_damaged_cubin_of_the_cache_never_reaches_the_driver(void **state)
 
 int main(void)
 {
+    nvrtc_hurry();
     const struct CMUnitTest tests[] = {
         CLAIM(a_damaged_cubin_of_a_bundle_never_reaches_the_driver, make_small),
         CLAIM(a_damaged_cubin_of_gradients_never_reaches_the_driver, make_trained),

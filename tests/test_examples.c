@@ -1,4 +1,5 @@
 /* Programs of examples/ that measure something, at a small size: they end well, and their results are right. */
+#include "c_hurry.h"
 #include "program.h"
 
 #include <setjmp.h>
@@ -87,6 +88,7 @@ static void pieces_of_a_sequence_are_one_pass(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_prints_a_line_for_each_number_of_slots_and_draws_them),
         cmocka_unit_test(pieces_of_a_sequence_are_one_pass),

@@ -357,6 +357,45 @@ static void sequences_without_tokens_take_no_time(void **state)
     assert_true(isnan(call.o[0]));
 }
 
+/* The call is refused, and the message is about `what`. */
+#define REFUSES(what, ...)                                                                                   \
+    do {                                                                                                     \
+        fpa_error error = {0};                                                                               \
+        assert_int_equal(__VA_ARGS__, FPA_INVALID);                                                          \
+        assert_string_equal(error.where, what);                                                              \
+    } while (0)
+
+static void gradients_drafts_and_layers_refuse_it_too(void **state)
+{
+    const fpa_tensors none = {0};
+    const fpa_gradient_tensors no_gradient = {0};
+    const fpa_accepted accepted = {0};
+    const fpa_kernel *kernel = *state;
+    const int heads = 1;
+    fpa_layer *layer;
+    size_t size;
+    REFUSES("kernel", fpa_backward_workspace(NULL, FPA_FORM_AUTO, &no_gradient, &size, &error));
+    REFUSES("bytes", fpa_backward_workspace(kernel, FPA_FORM_AUTO, &no_gradient, NULL, &error));
+    REFUSES("kernel", fpa_backward(NULL, FPA_FORM_AUTO, &no_gradient, NULL, 0, &error));
+    REFUSES("kernel", fpa_draft_workspace(NULL, &none, &accepted, &size, &error));
+    REFUSES("tensors", fpa_draft_workspace(kernel, NULL, &accepted, &size, &error));
+    REFUSES("bytes", fpa_draft_workspace(kernel, &none, &accepted, NULL, &error));
+    REFUSES("kernel", fpa_draft(NULL, &none, &accepted, NULL, 0, &error));
+    REFUSES("tensors", fpa_draft(kernel, NULL, &accepted, NULL, 0, &error));
+    REFUSES("kernel", fpa_accept(NULL, &none, &accepted, NULL, 0, &error));
+    REFUSES("tensors", fpa_accept(kernel, NULL, &accepted, NULL, 0, &error));
+    REFUSES("accepted", fpa_accept(kernel, &none, NULL, NULL, 0, &error));
+    REFUSES("spec", fpa_open_layer(NULL, NULL, NULL, &layer, &error));
+    REFUSES("opened", fpa_open_layer("no.lua", NULL, NULL, NULL, &error));
+    REFUSES("text", fpa_open_layer_text("no.lua", NULL, NULL, NULL, &layer, &error));
+    REFUSES("name", fpa_join_layer(NULL, &kernel, &heads, 1, &layer, &error));
+    REFUSES("heads", fpa_join_layer("layer", &kernel, NULL, 1, &layer, &error));
+    REFUSES("joined", fpa_join_layer("layer", &kernel, &heads, 1, NULL, &error));
+    REFUSES("layer", fpa_layer_workspace_size(NULL, FPA_FORM_AUTO, &none, &size, &error));
+    REFUSES("layer", fpa_layer_backward(NULL, FPA_FORM_AUTO, &no_gradient, NULL, 0, &error));
+    assert_int_equal(fpa_layer_step(NULL, NULL, NULL, 0, NULL), FPA_INVALID); /* and without an error */
+}
+
 int main(void)
 {
     toy_hurry();
@@ -372,6 +411,7 @@ int main(void)
         cmocka_unit_test(objects_are_computed_where_they_lie_and_others_are_told),
         cmocka_unit_test(sequences_without_tokens_take_no_time),
         cmocka_unit_test(what_is_not_given_is_refused_by_its_name),
+        cmocka_unit_test(gradients_drafts_and_layers_refuse_it_too),
     };
     return cmocka_run_group_tests(tests, open_kernel, close_kernel);
 }

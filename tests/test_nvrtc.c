@@ -293,6 +293,39 @@ static void the_identity_is_the_version_and_the_options(void **state)
     free(other);
 }
 
+static void flags_of_the_environment_are_added_and_part_of_the_identity(void **state)
+{
+    static const char wanting[] = "#ifndef KNOWN\n#error nobody told\n#endif\n"
+                                  "extern \"C\" __global__ void toy(int *y) { *y = KNOWN; }\n";
+    char many[200] = "";
+    char *without, *with;
+    fpa_object object;
+    nvrtc_report report;
+    fpa_error error = {0};
+    need_nvrtc();
+    assert_int_equal(builder_cuda.identity(NULL, "cuda:sm_80", &without, &error), FPA_OK);
+    assert_int_equal(compile(*state, wanting, "cuda:sm_80", false, &object, &report, &error), FPA_COMPILE);
+    nvrtc_report_free(&report);
+    setenv("FPA_NVRTC_FLAGS", " --define-macro=KNOWN=1  --no-source-include ", 1);
+    assert_int_equal(builder_cuda.identity(NULL, "cuda:sm_80", &with, &error), FPA_OK);
+    assert_string_not_equal(without, with);
+    object = compiled(*state, wanting, "cuda:sm_80", false, &report);
+    free(object.bytes);
+    nvrtc_report_free(&report);
+    setenv("FPA_NVRTC_FLAGS", "--nobody-knows-this", 1);
+    assert_int_equal(compile(*state, plain, "cuda:sm_80", false, &object, &report, &error), FPA_COMPILE);
+    assert_non_null(strstr(error.message, "nobody-knows-this"));
+    nvrtc_report_free(&report);
+    for (int i = 0; i < 17; i++)
+        strcat(many, " -lineinfo");
+    setenv("FPA_NVRTC_FLAGS", many, 1);
+    assert_int_equal(compile(*state, plain, "cuda:sm_80", false, &object, &report, &error), FPA_INVALID);
+    assert_string_equal(error.where, "FPA_NVRTC_FLAGS");
+    unsetenv("FPA_NVRTC_FLAGS");
+    free(without);
+    free(with);
+}
+
 /* The driver is not told how long the bytes are: what was cut must not get that far. */
 static void a_cubin_that_was_cut_is_refused_before_the_driver_sees_it(void **state)
 {
@@ -362,6 +395,7 @@ int main(void)
         CLAIM(a_warning_is_logged),
         CLAIM(the_bytes_depend_on_neither_folder_nor_thread),
         CLAIM(the_identity_is_the_version_and_the_options),
+        CLAIM(flags_of_the_environment_are_added_and_part_of_the_identity),
         CLAIM(a_cubin_that_was_cut_is_refused_before_the_driver_sees_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

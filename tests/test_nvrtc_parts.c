@@ -2,6 +2,7 @@
 #include "gen/gen.h"
 #include "runtime/cuda/image.h"
 #include "cubin.h"
+#include "nvrtc_hurry.h"
 
 #include "nvrtc_fixture.h"
 
@@ -97,6 +98,7 @@ static void the_parts_of_a_head_have_all_of_its_kernels(void **state)
 
 int main(void)
 {
+    nvrtc_hurry();
     const struct CMUnitTest tests[] = {
         CLAIM(parts_with_kernels_are_compiled_apart_and_kept_together),
         CLAIM(the_parts_of_a_head_have_all_of_its_kernels),

@@ -1,4 +1,5 @@
 /* Where fpac writes: links, devices, FIFOs and modes are left as they are, and no file is lost to another. */
+#include "c_hurry.h"
 #include "command_place.h"
 
 #include <fcntl.h>
@@ -295,6 +296,7 @@ static void what_a_killed_writer_left_is_swept_a_day_later(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         CLAIM(links_are_followed),
         CLAIM(a_device_stays_a_device),

@@ -2,6 +2,7 @@
  *
  * FPA_TEST_TARGET runs them on another target than the best C one ("cuda"), FPA_TEST_DTYPE as heads
  * of bf16 or f16; the tolerance then has the roundings of that type added (parity_rounding.h). */
+#include "c_hurry.h"
 #include "gen/gen.h"
 #include "gen/spec/spec.h"
 #include "parity_rounding.h"
@@ -480,6 +481,7 @@ static void a_case_matches_its_peer_in_every_form(void **state)
 
 int main(void)
 {
+    c_hurry();
     enum { CASES = sizeof cases / sizeof *cases };
     struct CMUnitTest tests[CASES];
     for (int i = 0; i < CASES; i++)

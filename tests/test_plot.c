@@ -1,4 +1,5 @@
 /* fpac plot, and the lines that fpac bench --tsv adds for it. Drives the program itself. */
+#include "c_hurry.h"
 #include "program.h"
 #include "xml.h"
 
@@ -339,6 +340,7 @@ static void bench_adds_lines_to_nothing_else(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_is_well_formed_and_says_its_units),
         cmocka_unit_test(labels_name_the_package_and_the_work_and_ticks_the_lengths),

@@ -1,5 +1,6 @@
 /* fpac report, looked at: headless Chromium lays pages out, narrow and wide, light and dark (tools/page-look.py). All of it
  * is dear, and skipped where there is no browser. */
+#include "c_hurry.h"
 #include "command_place.h"
 #include "dear.h"
 #include "program.h"
@@ -80,6 +81,7 @@ static void a_browser_finds_what_is_wrong(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_browser_finds_nothing_wrong),
         cmocka_unit_test(a_browser_finds_what_is_wrong),

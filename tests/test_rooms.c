@@ -38,7 +38,7 @@ static const room rooms[] = {
      "base head machine abi runtime runtime/c runtime/cuda runtime/store runtime/reference runtime/verify"},
     {"runtime/c", "compiler.h", "base head machine abi runtime runtime/api"},
     {"runtime/cuda", "build.h driver.h nvrtc_library.h watch.h", "base head machine abi runtime runtime/api"},
-    {"runtime/store", "cache.h lock.h manifest.h", "base head machine abi runtime runtime/verify"},
+    {"runtime/store", "bundle_choice.h cache.h lock.h manifest.h", "base head machine abi runtime runtime/verify"},
     {"runtime/reference", "reference.h", "base head abi"},
     {"runtime/verify", "verify.h", "base head machine abi runtime runtime/reference"},
     {"command", "",

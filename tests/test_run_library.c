@@ -1,5 +1,6 @@
 /* libfpa-run opens bundles: nothing of what makes a kernel is in it, no generator, no Lua, no C compiler's
  * process, no NVRTC. What is in it is what nm prints of its archive, hidden symbols and open ones too. */
+#include "c_hurry.h"
 #include "program.h"
 
 #include <glob.h>
@@ -149,6 +150,7 @@ static void the_whole_library_makes_kernels(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_library_that_opens_bundles_makes_no_kernel),
         cmocka_unit_test(the_whole_library_makes_kernels),

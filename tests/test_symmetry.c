@@ -1,5 +1,6 @@
 /* The rotations that leave a kernel as it is: what is claimed holds in double on the head as written, what is not
  * claimed changes it, and the dimension is that of the linear equations. */
+#include "c_hurry.h"
 #include "base/splitmix.h"
 #include "command_place.h"
 #include "gen/simplify/symmetry.h"
@@ -399,6 +400,7 @@ static void explain_tells_it_in_words_and_as_json(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shipped_heads_keep_what_is_claimed),
         cmocka_unit_test(random_heads_keep_what_is_claimed),

@@ -1,4 +1,5 @@
 /* What decides the code that is loaded: variables, folders, the verifier; and what the installer leaves behind. */
+#include "c_hurry.h"
 #include "command_place.h"
 #include "runtime/cuda/nvrtc_library.h"
 #include "runtime/verify/verify.h"
@@ -262,6 +263,7 @@ static void a_compiler_may_have_options(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_variable_that_decides_what_is_loaded_is_told),
         cmocka_unit_test(nvrtc_in_a_cache_obeys_the_rules_of_the_cache),

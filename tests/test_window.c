@@ -1,5 +1,6 @@
 /* Heads with a window through the C API: however a sequence is cut, in whatever forms, with a state and the keys and
  * values of the window handed over, it is one sequence. */
+#include "c_hurry.h"
 #include "gen/gen.h"
 #include "runtime/api/fpa.h"
 
@@ -272,6 +273,7 @@ static void windows_of_other_heads_are_verified(void **state)
 
 int main(void)
 {
+    c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_is_the_formula),
         cmocka_unit_test(a_sequence_may_be_cut_anywhere),

@@ -143,6 +143,9 @@ class GradientTensors(Structure):
         ("d_state_in", c_void_p),
         ("d_weights", c_void_p),
         ("stream", c_void_p),
+        ("cu_seqlens", c_void_p),
+        ("max_length", c_int64),
+        ("state_index", c_void_p),
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from . import abi
 from .call import Calls, Operands, make_tensor
 from .errors import InvalidError
-from .kinds import Array, Kind, Layout, check_dtype, in_c_order
+from .kinds import WHOLE, Array, Kind, Layout, check_dtype, in_c_order
 from .library import check
 
 
@@ -68,6 +68,8 @@ def _check_dtypes(calls: Calls, kind: Kind, operands: Operands) -> None:
     widths = calls.widths
     wanted = {"q": widths.dtype, "k": widths.dtype, "v": widths.dtype, "state": widths.state_dtype}
     for name, array in operands.arrays():
+        if name in WHOLE:  # their layout says what they may be
+            continue
         check_dtype(name, kind.layout(name, array), wanted.get(name, "f32"), widths.name)
 
 
@@ -78,6 +80,20 @@ def _give_operands(call: _Call, operands: Operands) -> None:
     call.give("log_gate", operands.log_gate)
     call.give("state_in", operands.state)
     call.give_list("weights", operands.weights)
+    call.give("cu_seqlens", operands.cu_seqlens)
+    call.give("state_index", operands.state_index)
+    call.tensors.max_length = operands.max_length
+
+
+def _state_shape(calls: Calls, kind: Kind, operands: Operands) -> tuple[int, ...]:
+    """Of the states of all sequences, as they are given, or as an array of three axes."""
+    k_shape = kind.layout("k", operands.k).shape
+    count = k_shape[0]
+    if operands.cu_seqlens is not None:
+        count = kind.layout("cu_seqlens", operands.cu_seqlens).shape[0] - 1
+    if operands.state is None:
+        return (count, *calls.widths.state_axes(k_shape[2]))
+    return (count, *kind.layout("state", operands.state).shape[1:])
 
 
 def _new(kind: Kind, like: Array, dtype: str, shape: tuple[int, ...]) -> Array:
@@ -95,9 +111,7 @@ def run_saving(calls: Calls, kind: Kind, operands: Operands, with_state: bool) -
     den = _new(kind, k, "f32", q_shape[:3]) if widths.normalized else None
     state = None
     if with_state:
-        given = operands.state
-        shape = (k_shape[0], *widths.state_axes(k_shape[2]))
-        state = _new(kind, k, widths.state_dtype, shape if given is None else kind.layout("state", given).shape)
+        state = _new(kind, k, widths.state_dtype, _state_shape(calls, kind, operands))
     _give_operands(call, operands)
     call.give("o", o)
     call.give("den", den)
@@ -135,13 +149,13 @@ def run_backward(
         if name not in wanted:
             continue
         shape = None if array is None else kind.layout(name, array).shape
-        if name == "state" and shape is None:
-            axes = kind.layout("k", k).shape
-            shape = (axes[0], *widths.state_axes(axes[2]))
+        if name == "state":  # of sequences, also where states are in a pool
+            shape = _state_shape(calls, kind, operands)
         if shape is None:
             raise InvalidError("wanted", f"names {name}, which was not given")
         dtype = {"log_gate": "f32", "state": widths.state_dtype}.get(name, widths.dtype)
-        some = name == "log_gate" and widths.layer  # of heads without a gate nothing is written: it is zero
+        # zeros where nothing is written: of heads without a gate, of tokens that are no sequence's
+        some = (name == "log_gate" and widths.layer) or operands.cu_seqlens is not None
         gradients[name] = kind.zeros(shape, dtype, k) if some else _new(kind, k, dtype, shape)
         call.give("d_state_in" if name == "state" else f"d_{name}", gradients[name])
     matrices = [

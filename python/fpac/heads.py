@@ -138,10 +138,11 @@ class Head:
             o = kind_of("k", k).run_quick(self._calls, q, k, v, None, number)
             if o is not None:
                 return o
-        if return_saved and (cu_seqlens is not None or state_index is not None):
-            raise UnsupportedError("return_saved", "with cu_seqlens or state_index: such calls have no gradients yet")
         if return_saved:
-            return self._run_saving(q, k, v, log_gate, weights, state, return_state, _form_number(form), recent)
+            sequences = (positions, key_mask, cu_seqlens, state_index, None, max_length)
+            return self._run_saving(
+                q, k, v, log_gate, weights, state, return_state, _form_number(form), recent, sequences
+            )
         keeps = STATE_NEW if return_state else STATE_DROPPED
         tokens = (positions, key_mask, cu_seqlens, state_index, None, max_length)
         o, state = self._run(q, k, v, log_gate, weights, state, _form_number(form), recent, keeps, tokens)
@@ -158,7 +159,8 @@ class Head:
 
         saved: of a call with return_saved. The head was opened with backward=True.
         wanted: some of q, k, v, log_gate, state, and names of matrices; None: of all that the call was given. What is
-        not wanted is not computed.
+        not wanted is not computed. With cu_seqlens or state_index the gradient of the state is one a sequence,
+        [S, H, N], not a pool's.
         """
         given = [name for name in NAMES if getattr(saved.operands, name) is not None] + list(self.weight_names)
         names = given if wanted is None else list(wanted)
@@ -314,13 +316,14 @@ class Head:
         return_state: bool,
         form: int,
         recent: int,
+        tokens: tuple[Any, ...],
     ) -> tuple[Any, ...]:
         if recent:
             raise InvalidError("recent", "is for decoding, which has no gradients")
         if not self._calls.widths.backward:
             raise UnsupportedError(self.name, "was opened without gradients: open it with backward=True")
         kind = kind_of("k", k)
-        taken = self._take(kind, q, k, v, log_gate, weights, state, form, 0, STATE_DROPPED)
+        taken = self._take(kind, q, k, v, log_gate, weights, state, form, 0, STATE_DROPPED, tokens)
         saved, new = run_saving(self._calls, kind, taken, return_state)
         o = kind.give(saved.o, k)
         return (o, kind.give(new, k), saved) if return_state else (o, saved)

@@ -58,6 +58,7 @@ def _prototype(library: ctypes.CDLL) -> None:
         "fpa_close": (None, [c_void_p]),
         "fpa_open_layer": (status, [c_char_p, c_char_p, options, kernel, error]),
         "fpa_open_layer_text": (status, [c_char_p, c_char_p, c_char_p, options, kernel, error]),
+        "fpa_open_bundle_layer": (status, [c_char_p, c_char_p, options, kernel, error]),
         "fpa_join_layer": (status, [c_char_p, kernel, POINTER(c_int), c_int, kernel, error]),
         "fpa_describe_layer": (POINTER(abi.LayerDescription), [c_void_p]),
         "fpa_layer_workspace_size": (status, [c_void_p, c_int, c_void_p, POINTER(c_size_t), error]),
@@ -204,7 +205,7 @@ def open_kernel(function: str, arguments: list[bytes | None], options: abi.Optio
 
 
 def open_layer(function: str, arguments: list[bytes | None], options: abi.Options) -> LayerKernel:
-    """Call fpa_open_layer or fpa_open_layer_text."""
+    """Call fpa_open_layer, fpa_open_layer_text or fpa_open_bundle_layer."""
     return LayerKernel(_open_address(function, arguments, options))
 
 

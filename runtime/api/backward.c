@@ -47,13 +47,15 @@ typedef struct wanted {
 static wanted vectors(const call *c, const char *name, const DLTensor *tensor, bool queries, int width)
 {
     const struct fpa_launch *f = &c->launch.forward;
+    const bool packed = f->cu_seqlens;
 
     return (wanted){.name = name,
                     .tensor = tensor,
                     .dtype = c->kernel->head->dtype,
                     .axes = 4,
                     .contiguous = 3,
-                    .shape = {f->batch, f->length, queries ? f->query_heads : f->heads, width}};
+                    .shape = {packed ? 1 : f->batch, packed ? f->total : f->length,
+                              queries ? f->query_heads : f->heads, width}};
 }
 
 static wanted numbers(const call *c, const char *name, const DLTensor *tensor, bool queries)
@@ -66,26 +68,26 @@ static wanted numbers(const call *c, const char *name, const DLTensor *tensor, b
 }
 
 /* [B, H, N], or [B, H, D, dv] when there is no z behind S. */
-static wanted state(const call *c, const char *name, const DLTensor *tensor)
+static wanted state(const call *c, const char *name, const DLTensor *tensor, int64_t count)
 {
     const struct fpa_launch *f = &c->launch.forward;
     const fpa_head *head = c->kernel->head;
     const fpa_facts *facts = &c->kernel->facts;
     const bool matrix = tensor && tensor->ndim == 4 && head->normalize == FPA_NORMALIZE_NONE;
 
-    return (wanted){
-        .name = name,
-        .tensor = tensor,
-        .dtype = head->state_dtype,
-        .axes = matrix ? 4 : 3,
-        .contiguous = 2,
-        .shape = {f->batch, f->heads, matrix ? facts->features : facts->state_elements, head->dv}};
+    return (wanted){.name = name,
+                    .tensor = tensor,
+                    .dtype = head->state_dtype,
+                    .axes = matrix ? 4 : 3,
+                    .contiguous = 2,
+                    .shape = {count, f->heads, matrix ? facts->features : facts->state_elements, head->dv}};
 }
 
 static wanted tensor_at(const call *c, int i)
 {
     const fpa_gradient_tensors *t = c->tensors;
     const fpa_head *head = c->kernel->head;
+    const struct fpa_launch *f = &c->launch.forward;
 
     switch (i) {
     case Q:
@@ -101,11 +103,11 @@ static wanted tensor_at(const call *c, int i)
     case LOG_GATE:
         return numbers(c, "log_gate", t->log_gate, false);
     case STATE_IN:
-        return state(c, "state_in", t->state_in);
+        return state(c, "state_in", t->state_in, f->state_in_index ? f->state_in_slots : f->batch);
     case D_O:
         return vectors(c, "d_o", t->d_o, true, head->dv);
     case D_STATE_OUT:
-        return state(c, "d_state_out", t->d_state_out);
+        return state(c, "d_state_out", t->d_state_out, f->batch);
     case D_Q:
         return vectors(c, "d_q", t->d_q, true, head->d);
     case D_K:
@@ -115,7 +117,7 @@ static wanted tensor_at(const call *c, int i)
     case D_LOG_GATE:
         return numbers(c, "d_log_gate", t->d_log_gate, false);
     case D_STATE_IN:
-        return state(c, "d_state_in", t->d_state_in);
+        return state(c, "d_state_in", t->d_state_in, f->batch);
     default:
         return (wanted){.name = ""};
     }
@@ -186,6 +188,29 @@ static int count_of(const call *c)
     return TENSORS + 2 * c->kernel->description.weight_count;
 }
 
+/* An output shares no memory with offsets and indices. */
+static fpa_status check_apart_from_numbers(const call *c, const fpa_view *output, fpa_error *error)
+{
+    const DLTensor *const numbers[] = {c->tensors->cu_seqlens, c->tensors->state_index};
+    fpa_status status = FPA_OK;
+
+    for (int i = 0; i < 2 && !status; i++) {
+        fpa_view other = {.name = i ? "state_index" : "cu_seqlens",
+                          .tensor = numbers[i],
+                          .device = device_of(c),
+                          .is_index = true,
+                          .may_be_wide = true,
+                          .axes = 1,
+                          .with_data = c->with_data};
+        if (!numbers[i])
+            continue;
+        status = view_check(&other, error);
+        if (!status)
+            status = view_apart(output, &other, error);
+    }
+    return status;
+}
+
 /* An output shares no memory with any other tensor. */
 static fpa_status check_apart(const call *c, const fpa_view *output, int index, fpa_error *error)
 {
@@ -203,7 +228,7 @@ static fpa_status check_apart(const call *c, const fpa_view *output, int index, 
         if (!status)
             status = view_apart(output, &other, error);
     }
-    return status;
+    return status ? status : check_apart_from_numbers(c, output, error);
 }
 
 static fpa_status check_gradients(const call *c, fpa_error *error)
@@ -308,7 +333,10 @@ static fpa_status check(call *c, const float **weights, float **matrices, fpa_fo
                                   .log_gate = t->log_gate,
                                   .state_in = t->state_in,
                                   .weights = t->weights,
-                                  .stream = t->stream};
+                                  .stream = t->stream,
+                                  .cu_seqlens = t->cu_seqlens,
+                                  .max_length = t->max_length,
+                                  .state_index = t->state_index};
     fpa_status status = tensors_check(kernel->head, &kernel->facts, device_of(c),
                                       c->with_data ? TENSORS_DATA : TENSORS_SHAPES, &operands, weights,
                                       &c->launch.forward, error);

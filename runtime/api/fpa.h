@@ -165,6 +165,13 @@ typedef struct fpa_gradient_tensors {
     DLTensor *d_state_in;        /* as a state; also where none was given, which is zero */
     DLTensor *const *d_weights;  /* [weight_count], entries may be NULL: float32, as weights; or NULL */
     void *stream;                /* C: NULL */
+    const DLTensor *
+        cu_seqlens; /* [S + 1]: sequences of lengths of their own, as in fpa_tensors, one part of the packed batch each:
+                                    tokens that are no sequence's have no gradients, which stay as they are. d_state_out and
+                                    d_state_in are of sequences, [S, H, N]; d_weights are sums over all of them */
+    int64_t max_length; /* as in fpa_tensors */
+    const DLTensor
+        *state_index; /* [B], or [S]: state_in is a pool, as in fpa_tensors; gradients of states are not */
 } fpa_gradient_tensors;
 
 /* The library's own version, "0.1.0": a program may run with another one than it was compiled with. */
@@ -325,7 +332,13 @@ FPA_API fpa_status fpa_open_layer(const char *spec, const char *layer, const fpa
 FPA_API fpa_status fpa_open_layer_text(const char *name, const char *text, const char *layer,
                                        const fpa_options *options, fpa_layer **opened, fpa_error *error);
 
-/* A layer of kernels that are open already, of a bundle say: heads[i] key/value heads of kernels[i], `count` parts, at most
+/* Open a layer of a folder written by `fpac gen --object`, as fpa_open_bundle opens a head: its heads, for the best target that
+ * runs here and that all of them were written for. layer NULL: the folder's only one. UNSUPPORTED: there is no such target,
+ * or one without the gradients wanted. */
+FPA_API fpa_status fpa_open_bundle_layer(const char *folder, const char *layer, const fpa_options *options,
+                                         fpa_layer **opened, fpa_error *error);
+
+/* A layer of kernels that are open already, of several bundles say: heads[i] key/value heads of kernels[i], `count` parts, at most
  * 64. The kernels stay the caller's, and open while the layer is. INVALID: widths, dtypes, numbers of positions, targets or
  * devices that differ, numbers of heads that are not 1 to 65536 or not those of a head's constants; LOAD: a module of an
  * older version of fpac. */

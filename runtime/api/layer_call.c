@@ -172,6 +172,8 @@ static const layer_row backward_rows[] = {
     ROW(d_v, AXES_VALUES, true),
     ROW(d_log_gate, AXES_KEY_NUMBERS, true),
     ROW(d_state_in, AXES_STATES, true),
+    ROW(cu_seqlens, AXES_INDEX, false),
+    ROW(state_index, AXES_INDEX, false),
 };
 #undef ROW
 

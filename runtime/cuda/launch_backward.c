@@ -21,8 +21,11 @@ typedef struct pass {
     const struct fpa_cuda_module *cuda;
     const struct fpa_backward_launch *launch;
     bool queries, keys, matrices, gates; /* what has to be computed of the gradients */
-    int64_t sequences, group, blocks;    /* [B][H]; query heads of a key head; blocks of a head's tokens */
-    int64_t at_once;                     /* sequences */
+    /* lines: [B][H], or where lengths differ [H], with the parts of all sequences; query heads of a key head; blocks of a
+     * line's tokens */
+    int64_t sequences, group, blocks;
+    int64_t walks;   /* of states of a line: its sequences */
+    int64_t at_once; /* lines */
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;
     size_t bytes; /* of the workspace */
@@ -37,11 +40,18 @@ static void *take(char *base, size_t *used, int64_t count, size_t size)
     return at;
 }
 
-/* Copies of states of one sequence: S and R one after the other, or both where gates need them. */
+/* Parts of a line, of so many tokens: where lengths differ as many as there can be (docs/decisions/0034). */
+static int64_t parts_in(const pass *p, int64_t tokens)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    return f->cu_seqlens ? f->total / tokens + f->batch : divide_up(f->length, tokens);
+}
+
+/* Copies of states of one line: S and R one after the other, or both where gates need them. */
 static int64_t copies_of(const pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return (p->call.chunks + 1) * g->features * g->columns;
+    return (p->call.chunks + p->walks) * g->features * g->columns;
 }
 
 static int64_t copy_bytes(const pass *p)
@@ -54,10 +64,10 @@ static void choose_chunk(pass *p, int form)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const int64_t length = p->launch->forward.length;
     p->call.chunk = form == FORM_PARALLEL ? round_up(length > 0 ? length : 1, g->backward_tokens) : g->chunk;
-    p->call.chunks = divide_up(length, p->call.chunk);
-    while (p->call.chunks > 1 && copy_bytes(p) > copies_limit) {
+    p->call.chunks = parts_in(p, p->call.chunk);
+    while (p->call.chunk < length && copy_bytes(p) > copies_limit) {
         p->call.chunk *= 2;
-        p->call.chunks = divide_up(length, p->call.chunk);
+        p->call.chunks = parts_in(p, p->call.chunk);
     }
 }
 
@@ -93,8 +103,8 @@ static void choose_segments(pass *p)
     const int64_t most = p->call.chunks, kept = totals_limit / (total > 0 ? total : 1) + 1;
     segments = segments < most ? segments : most;
     segments = segments < kept ? segments : kept;
-    if (segments < 2 || p->launch->d_state_in)
-        segments = 1;
+    if (segments < 2 || p->launch->d_state_in || p->launch->forward.cu_seqlens)
+        segments = 1; /* different lengths: sequences are walked side by side */
     p->back.segment_chunks = divide_up(p->call.chunks, segments);
     p->back.segments = p->back.segment_chunks ? divide_up(p->call.chunks, p->back.segment_chunks) : 1;
 }
@@ -104,14 +114,15 @@ static void place(pass *p, char *base)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_launch *f = &p->launch->forward;
     struct fpa_cuda_backward *back = &p->back;
-    const int64_t queries = f->batch * f->query_heads * f->length, copies = p->at_once * copies_of(p);
-    p->call.gate_row = divide_up(f->length, 64) * 64;
+    const int64_t tokens = f->cu_seqlens ? f->total : f->batch * f->length;
+    const int64_t queries = tokens * f->query_heads, copies = p->at_once * copies_of(p);
+    p->call.gate_row = parts_in(p, 64) * 64;
     const int64_t gates = g->gate ? p->sequences * p->call.gate_row : 0;
     p->call.gates = take(base, &p->bytes, gates, 2 * sizeof(float));
     back->outputs =
         take(base, &p->bytes, g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0, 2 * sizeof(float));
     back->query_sums = take(base, &p->bytes, g->gate ? queries : 0, sizeof(double));
-    back->key_sums = take(base, &p->bytes, g->gate ? p->sequences * f->length : 0, sizeof(double));
+    back->key_sums = take(base, &p->bytes, g->gate ? tokens * f->heads : 0, sizeof(double));
     back->states = take(base, &p->bytes, copies, (size_t)g->copy_bytes);
     back->reversed = p->gates ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
     back->totals =
@@ -143,6 +154,12 @@ static void set_operands(pass *p)
         back->den_stride[i] = a->forward.den_stride[i];
         back->d_log_gate_stride[i] = a->d_log_gate_stride[i];
     }
+    if (a->forward.cu_seqlens) { /* a sequence's place on the batch's axis is its first token */
+        long long *const strides[] = {back->d_o_stride, back->d_q_stride, back->d_k_stride,
+                                      back->d_v_stride, back->den_stride, back->d_log_gate_stride};
+        for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
+            strides[i][0] = strides[i][1];
+    }
     for (int i = 0; i < 2; i++) {
         back->d_state_out_stride[i] = a->d_state_out_stride[i];
         back->d_state_in_stride[i] = a->d_state_in_stride[i];
@@ -154,13 +171,17 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
                     const struct fpa_backward_launch *a, char *base)
 {
     const struct fpa_launch *f = &a->forward;
-    *p = (pass){.cuda = cuda, .launch = a, .sequences = f->batch * f->heads};
+    *p = (pass){.cuda = cuda, .launch = a, .sequences = f->batch * f->heads, .walks = 1};
+    if (f->cu_seqlens) {
+        p->sequences = f->batch ? f->heads : 0;
+        p->walks = f->batch;
+    }
     p->matrices = a->d_weights && cuda->geometry.backward_entries;
     p->gates = a->d_log_gate;
     p->queries = a->d_q || p->matrices || p->gates;
     p->keys = a->d_k || a->d_v || p->matrices || p->gates;
     p->group = f->heads ? f->query_heads / f->heads : 1;
-    p->blocks = divide_up(f->length, cuda->geometry.backward_tokens);
+    p->blocks = parts_in(p, cuda->geometry.backward_tokens);
     choose_chunk(p, form);
     p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
@@ -205,9 +226,10 @@ static fpa_status launch_first(const pass *p, CUstream stream, fpa_error *error)
     if (g->gate && gates.blocks)
         status = cuda_launch(p->cuda, &gates, f, &p->call, stream, error);
     if (!status && p->back.outputs)
-        status = launch_own(p, CUDA_BACKWARD_OUTPUTS,
-                            divide_up(f->batch * f->query_heads * f->length, FPA_CUDA_BACKWARD_OUTPUTS),
-                            stream, error);
+        status =
+            launch_own(p, CUDA_BACKWARD_OUTPUTS,
+                       divide_up(p->call.batch * f->query_heads * p->call.length, FPA_CUDA_BACKWARD_OUTPUTS),
+                       stream, error);
     return status;
 }
 
@@ -219,9 +241,10 @@ static fpa_status launch_states(pass *p, bool back, bool last, CUstream stream, 
         divide_up((int64_t)g->features * g->columns / numbers, g->kernel[CUDA_BACKWARD_SEGMENTS].threads);
     p->back.walks_back = back;
     p->back.last = last;
-    fpa_status status = launch_own(
-        p, CUDA_BACKWARD_STATE,
-        p->back.sequences * p->back.segments * g->chunk_state_slices * g->column_blocks, stream, error);
+    fpa_status status =
+        launch_own(p, CUDA_BACKWARD_STATE,
+                   p->back.sequences * p->walks * p->back.segments * g->chunk_state_slices * g->column_blocks,
+                   stream, error);
     return status ? status
                   : launch_own(p, CUDA_BACKWARD_SEGMENTS, p->back.sequences * (p->back.segments - 1) * pieces,
                                stream, error);
@@ -299,9 +322,11 @@ fpa_status cuda_backward(const fpa_module *module, int form, const struct fpa_ba
     fpa_status status = cuda_check_context(cuda, error);
     if (status)
         return status;
-    if (launch->forward.length > INT_MAX - MOST_TOKENS)
-        return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a sequence, here are %lld",
-                    INT_MAX - MOST_TOKENS, (long long)launch->forward.length);
+    const int64_t tokens = launch->forward.cu_seqlens ? launch->forward.total : launch->forward.length;
+    if (tokens > INT_MAX - MOST_TOKENS)
+        return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a %s, here are %lld",
+                    INT_MAX - MOST_TOKENS, launch->forward.cu_seqlens ? "batch" : "sequence",
+                    (long long)tokens);
     if (cuda_takes_passes(module, launch)) {
         p = (pass){.launch = launch};
         set_operands(&p);

@@ -13,7 +13,7 @@ enum { ELEMENT = 2 };
 bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launch *launch)
 {
     const struct fpa_launch *f = &launch->forward;
-    return module->passes[PASS_ROWS] && !f->state_in && !launch->d_state_out && !launch->d_state_in &&
+    return module->passes[PASS_ROWS] && !f->cu_seqlens && !f->state_in && !launch->d_state_out && !launch->d_state_in &&
            !launch->d_weights;
 }
 

@@ -14,6 +14,13 @@ static const char *const fixed_options[] = {"--std=c++17", "--ptxas-options=-v"}
 
 enum { FIXED_OPTIONS = sizeof fixed_options / sizeof *fixed_options };
 
+/* Words that are added to them, as FPA_CFLAGS are to a C compiler's. */
+static const char *flags_of_environment(void)
+{
+    const char *flags = getenv("FPA_NVRTC_FLAGS");
+    return flags ? flags : "";
+}
+
 void nvrtc_report_free(nvrtc_report *report)
 {
     free(report->log);
@@ -44,6 +51,7 @@ fpa_status nvrtc_identity(const fpa_target *target, char **identity, fpa_error *
             target->march);
     for (int i = 0; i < FIXED_OPTIONS; i++)
         fprintf(text, "option %s\n", fixed_options[i]);
+    fprintf(text, "flags %s\n", flags_of_environment());
     *identity = text_finish(&buffer);
     return *identity ? FPA_OK : fail_memory(error);
 }
@@ -235,38 +243,61 @@ static fpa_status read_result(const struct nvrtc_library *nvrtc, nvrtcProgram pr
     return FPA_OK;
 }
 
-enum { MOST_OPTIONS = 2 + FIXED_OPTIONS };
+enum { MOST_FLAGS = 16, MOST_OPTIONS = 2 + FIXED_OPTIONS + MOST_FLAGS };
+
+typedef struct option_list {
+    int count;
+    const char *item[MOST_OPTIONS];
+    char architecture[64], part[64], flags[512];
+} option_list;
+
+static fpa_status add_flags(option_list *options, fpa_error *error)
+{
+    char *rest = NULL;
+    const int size = snprintf(options->flags, sizeof options->flags, "%s", flags_of_environment());
+    const int most = options->count + MOST_FLAGS;
+    bool fit = size < (int)sizeof options->flags;
+    for (char *word = strtok_r(options->flags, " ", &rest); word && fit; word = strtok_r(NULL, " ", &rest)) {
+        fit = options->count < most;
+        if (fit)
+            options->item[options->count++] = word;
+    }
+    return fit ? FPA_OK
+               : fail(error, FPA_INVALID, "FPA_NVRTC_FLAGS", "has more than %d words or %zu characters",
+                      MOST_FLAGS, sizeof options->flags - 1);
+}
 
 /* What differs from file to file, then what does not. */
-static int make_options(const nvrtc_input *input, char architecture[64], char part[64],
-                        const char *options[MOST_OPTIONS])
+static fpa_status make_options(const nvrtc_input *input, option_list *options, fpa_error *error)
 {
-    int count = 0;
-    snprintf(architecture, 64, "--gpu-architecture=%s%s", input->ptx ? "compute_" : "sm_",
-             input->target->march + strlen("sm_"));
-    snprintf(part, 64, "--define-macro=FPA_CUDA_PART=%d", input->part);
-    options[count++] = architecture;
+    options->count = 0;
+    snprintf(options->architecture, sizeof options->architecture, "--gpu-architecture=%s%s",
+             input->ptx ? "compute_" : "sm_", input->target->march + strlen("sm_"));
+    snprintf(options->part, sizeof options->part, "--define-macro=FPA_CUDA_PART=%d", input->part);
+    options->item[options->count++] = options->architecture;
     if (input->part > 0)
-        options[count++] = part;
-    memcpy(options + count, fixed_options, sizeof fixed_options);
-    return count + FIXED_OPTIONS;
+        options->item[options->count++] = options->part;
+    for (int i = 0; i < FIXED_OPTIONS; i++)
+        options->item[options->count++] = fixed_options[i];
+    return add_flags(options, error);
 }
 
 static fpa_status run(const struct nvrtc_library *nvrtc, const nvrtc_input *input, fpa_object *object,
                       nvrtc_report *report, fpa_error *error)
 {
-    char architecture[64], part[64];
-    const char *options[MOST_OPTIONS];
+    option_list options;
     nvrtcProgram program = NULL;
-    int count = make_options(input, architecture, part, options);
-    double start = clock_seconds();
+    fpa_status status = make_options(input, &options, error);
+    if (status)
+        return status;
+    const double start = clock_seconds();
     nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, input->code, input->file, 0, NULL, NULL);
     if (result)
         return judge(nvrtc, result, input->file, report, error);
-    result = nvrtc->nvrtcCompileProgram(program, count, options);
+    result = nvrtc->nvrtcCompileProgram(program, options.count, options.item);
     report->seconds = clock_seconds() - start;
     read_log(nvrtc, program, report);
-    fpa_status status = judge(nvrtc, result, input->file, report, error);
+    status = judge(nvrtc, result, input->file, report, error);
     if (!status)
         status = read_result(nvrtc, program, input->file, input->ptx, object, error);
     nvrtc->nvrtcDestroyProgram(&program);

@@ -1,13 +1,12 @@
 /* bundle_open: a bundle's folder -> kernel. Uses neither the generator nor a compiler, so that a
  * program which only opens bundles links against neither. */
+#include "bundle_choice.h"
 #include "cache.h"
 #include "base/file.h"
 #include "base/plain_locale.h"
 #include "runtime/kernel.h"
-#include "manifest.h"
 #include "runtime/verify/verify.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,20 +44,6 @@ static fpa_status read_file(const opening *o, const char *name, fpa_file *file, 
     return status;
 }
 
-static fpa_status read_manifest(opening *o, fpa_error *error)
-{
-    fpa_file file;
-    char *where = file_path(o->folder, MANIFEST_NAME);
-    if (!where)
-        return fail_memory(error);
-    fpa_status status = read_file(o, MANIFEST_NAME, &file, error);
-    if (!status)
-        status = manifest_parse(where, (const char *)file.bytes, file.size, &o->manifest, error);
-    free(file.bytes);
-    free(where);
-    return status;
-}
-
 /* A file whose digest is the one in the manifest. */
 static fpa_status read_checked(const opening *o, const fpa_bundle_file *listed, fpa_file *file,
                                fpa_error *error)
@@ -78,122 +63,9 @@ static fpa_status read_checked(const opening *o, const fpa_bundle_file *listed, 
                 o->folder);
 }
 
-/* The names of the manifest's heads, each once, for messages. */
-static void list_heads(const fpa_manifest *manifest, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = 0;
-    for (int i = 0; i < manifest->count && used < size; i++) {
-        const char *name = manifest->entries[i].facts.name;
-        bool listed = false;
-        for (int j = 0; j < i && !listed; j++)
-            listed = strcmp(manifest->entries[j].facts.name, name) == 0;
-        if (listed)
-            continue;
-        int length = snprintf(text + used, size - used, "%s%s", used ? ", " : "", name);
-        used += (size_t)length;
-    }
-}
-
-static fpa_status check_name(const opening *o, const char *name, fpa_error *error)
-{
-    char names[512];
-    const fpa_manifest *m = &o->manifest;
-    bool known = false, single = true;
-    for (int i = 0; i < m->count; i++) {
-        known |= !name || strcmp(m->entries[i].facts.name, name) == 0;
-        single &= strcmp(m->entries[i].facts.name, m->entries[0].facts.name) == 0;
-    }
-    list_heads(m, names, sizeof names);
-    if (!known)
-        return fail(error, FPA_INVALID, o->folder, "there is no head '%.63s' in this bundle, but: %s",
-                    name ? name : "", *names ? names : "none at all");
-    if (!name && !single)
-        return fail(error, FPA_INVALID, o->folder, "the bundle has several heads, so name one of: %s", names);
-    return FPA_OK;
-}
-
-/* Is this an object of the head, and has it the gradients that are wanted? *its: for which target. */
-static bool has_object(const fpa_bundle_entry *entry, const char *name, bool backward, const fpa_target **its)
-{
-    const manifest_file object = backward ? MANIFEST_BACKWARD_OBJECT : MANIFEST_OBJECT;
-    *its = target_find(entry->facts.target);
-    return *its && entry->files[MANIFEST_OBJECT].name[0] && entry->files[object].name[0] &&
-           (!name || strcmp(entry->facts.name, name) == 0);
-}
-
-static bool is_better(const fpa_target *its, const fpa_bundle_entry *entry)
-{
-    const fpa_target *other = entry ? target_find(entry->facts.target) : NULL;
-    return !other || target_is_better(its, other);
-}
-
-/* "c:avx2, cuda:sm_80": what the head has objects for. */
-static void list_objects(const fpa_manifest *manifest, const char *name, char *text, size_t size)
-{
-    const fpa_target *its;
-    size_t used = 0;
-    snprintf(text, size, "none");
-    for (int i = 0; i < manifest->count && used < size; i++)
-        if (has_object(&manifest->entries[i], name, false, &its))
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", its->name);
-}
-
-static fpa_status refuse_target(const opening *o, const char *name, const char *wanted,
-                                const fpa_target *target, fpa_error *error)
-{
-    char objects[256];
-    list_objects(&o->manifest, name, objects, sizeof objects);
-    return fail(error, FPA_UNSUPPORTED, o->folder,
-                "the bundle has no object of this head for the target %s that runs here; it has: %s; write "
-                "one with fpac gen --object --target %s",
-                wanted, objects, target->name);
-}
-
-/* The named target, or of the entries that run here the one with the widest vectors, and pairs of bf16,
- * or for the newest GPU, and its warpgroups. NULL: there is none. */
-static const fpa_bundle_entry *best_entry(const opening *o, const char *name, const char *wanted,
-                                          const fpa_target *target, bool backward)
-{
-    const bool any = strcmp(wanted, o->backend->name) == 0;
-    const fpa_bundle_entry *best = NULL;
-    const fpa_target *its;
-    for (int i = 0; i < o->manifest.count; i++) {
-        const fpa_bundle_entry *entry = &o->manifest.entries[i];
-        if (has_object(entry, name, backward, &its) &&
-            (any ? target_fits_beside(its, target) : its == target) && is_better(its, best))
-            best = entry;
-    }
-    return best;
-}
-
 static bool wants_gradients(const opening *o)
 {
     return o->options && o->options->backward;
-}
-
-static fpa_status refuse_backward(const opening *o, const fpa_bundle_entry *entry, fpa_error *error)
-{
-    return fail(error, FPA_UNSUPPORTED, o->folder,
-                "%s was written without gradients for %s; write it with fpac gen --backward --object "
-                "--target %s",
-                entry->facts.name, entry->facts.target, entry->facts.target);
-}
-
-static fpa_status choose_entry(opening *o, const char *name, fpa_error *error)
-{
-    const char *wanted = o->options && o->options->target ? o->options->target : "c";
-    const fpa_target *target;
-    fpa_status status = check_name(o, name, error);
-    if (!status)
-        status = backend_choose(o->options, wanted, &o->backend, &target, error);
-    if (status)
-        return status;
-    o->entry = best_entry(o, name, wanted, target, wants_gradients(o));
-    if (o->entry)
-        return FPA_OK;
-    const fpa_bundle_entry *without = best_entry(o, name, wanted, target, false);
-    return without ? refuse_backward(o, without, error) : refuse_target(o, name, wanted, target, error);
 }
 
 static void find_parts(opening *o)
@@ -348,9 +220,10 @@ fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_optio
     if (!kernel || !folder)
         return fail(error, FPA_INVALID, kernel ? "folder" : "kernel", "is NULL");
     const locale_t before = locale_plain();
-    fpa_status status = read_manifest(&o, error);
+    const bundle_wish wish = {folder, &o.manifest, options};
+    fpa_status status = bundle_read_manifest(folder, &o.manifest, error);
     if (!status)
-        status = choose_entry(&o, head, error);
+        status = bundle_choose_entry(&wish, head, &o.entry, &o.backend, error);
     if (!status) {
         find_parts(&o);
         status = read_head(&o, error);

@@ -1,9 +1,10 @@
 #include "manifest.h"
 #include "base/plain_locale.h"
 #include "base/text.h"
+#include "lines.h"
+#include "manifest_layers.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <sha256.h>
 #include <stdio.h>
@@ -50,9 +51,9 @@ static const char *const file_words[MANIFEST_FILES] = {
 static const char entry_word[] = "entry", backward_word[] = "backward";
 
 static const char last_word[] = "sha256";
-static const char first_line[] = "fpac-bundle 8";
+static const char first_line[] = "fpac-bundle 9";
 
-enum { FIELDS = sizeof fields / sizeof *fields, MAX_LINE = 512, MAX_ENTRIES = 1 << 16 };
+enum { FIELDS = sizeof fields / sizeof *fields, MAX_ENTRIES = 1 << 16 };
 
 void manifest_digest(const void *bytes, size_t size, char digest[DIGEST_TEXT])
 {
@@ -65,7 +66,8 @@ void manifest_digest(const void *bytes, size_t size, char digest[DIGEST_TEXT])
 void manifest_free(fpa_manifest *manifest)
 {
     free(manifest->entries);
-    *manifest = (fpa_manifest){0, NULL};
+    free(manifest->layers);
+    *manifest = (fpa_manifest){0};
 }
 
 static void print_field(FILE *text, const struct field *field, const fpa_facts *facts)
@@ -117,6 +119,7 @@ static void print_manifest(FILE *text, const void *manifest)
     fprintf(text, "%s\nentries %d\n", first_line, m->count);
     for (int i = 0; i < m->count; i++)
         print_entry(text, &m->entries[i]);
+    layers_print(text, m);
 }
 
 /* What print writes of something, malloc'ed, or NULL. */
@@ -152,52 +155,6 @@ char *facts_print(const fpa_facts *facts)
     return printed(print_facts, facts);
 }
 
-/* The text, line by line. */
-typedef struct reader {
-    const char *where;
-    const char *next; /* start of the next line */
-    int number;       /* of the current line, from 1 */
-    char line[MAX_LINE];
-    fpa_error *error;
-} reader;
-
-static fpa_status refuse(const reader *r, const char *wanted)
-{
-    char place[256];
-    snprintf(place, sizeof place, "%.200s:%d", r->where, r->number);
-    return fail(r->error, FPA_INVALID, place, "expected '%s', found '%.100s'; write the bundle again", wanted,
-                r->line);
-}
-
-static bool next_line(reader *r)
-{
-    size_t length = strcspn(r->next, "\n");
-    r->number++;
-    snprintf(r->line, sizeof r->line, "%.*s", length < MAX_LINE ? (int)length : MAX_LINE - 1, r->next);
-    bool fine = length < MAX_LINE && r->next[length] == '\n';
-    r->next += length + (r->next[length] == '\n');
-    return fine;
-}
-
-/* The rest of the current line after "word ", or NULL. */
-static char *after_word(reader *r, const char *word)
-{
-    size_t length = strlen(word);
-    bool same = strncmp(r->line, word, length) == 0 && r->line[length] == ' ';
-    return same ? r->line + length + 1 : NULL;
-}
-
-static bool parse_whole(const char *text, int64_t largest, int64_t *value)
-{
-    char *end;
-    if (!isdigit((unsigned char)*text))
-        return false;
-    errno = 0;
-    long long parsed = strtoll(text, &end, 10);
-    *value = parsed;
-    return errno == 0 && *end == 0 && parsed <= largest;
-}
-
 static bool parse_number(const char *text, double *value)
 {
     char *end;
@@ -227,7 +184,7 @@ static bool parse_value(const struct field *field, const char *text, fpa_facts *
         return parse_number(text, value);
     if (field->type == DTYPE)
         return parse_dtype(text, value);
-    if (!parse_whole(text, field->type == SMALL ? INT32_MAX : INT64_MAX, &whole))
+    if (!whole_parse(text, field->type == SMALL ? INT32_MAX : INT64_MAX, &whole))
         return false;
     if (field->type == SMALL)
         *(int *)value = (int)whole;
@@ -236,88 +193,60 @@ static bool parse_value(const struct field *field, const char *text, fpa_facts *
     return true;
 }
 
-static fpa_status parse_field(reader *r, const struct field *field, fpa_facts *facts)
+static fpa_status parse_field(fpa_lines *r, const struct field *field, fpa_facts *facts)
 {
     char wanted[64];
-    char *text = next_line(r) ? after_word(r, field->name) : NULL;
+    char *text = lines_next(r) ? lines_after(r, field->name) : NULL;
     if (text && parse_value(field, text, facts))
         return FPA_OK;
     snprintf(wanted, sizeof wanted, "%s %s", field->name, field->type == DTYPE ? "TYPE" : "NUMBER");
-    return refuse(r, wanted);
+    return lines_refuse(r, wanted);
 }
 
-/* A name that stays inside the folder: no slash, no dot at its start. */
-static bool is_plain_name(const char *name)
-{
-    size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
-    return length > 0 && name[length] == 0 && name[0] != '.';
-}
-
-static bool is_digest(const char *text)
-{
-    return strspn(text, "0123456789abcdef") == 64 && text[64] == 0;
-}
-
-static bool copy_word(char *to, size_t size, const char *word)
-{
-    return (size_t)snprintf(to, size, "%s", word) < size;
-}
-
-/* Split "first second" in two; false when it is not two words. */
-static bool split(char *text, char **first, char **second)
-{
-    char *space = text ? strchr(text, ' ') : NULL;
-    if (!space || strchr(space + 1, ' '))
-        return false;
-    *space = 0;
-    *first = text;
-    *second = space + 1;
-    return true;
-}
-
-static bool parse_file(reader *r, int kind, fpa_bundle_file *file)
+static bool parse_file(fpa_lines *r, int kind, fpa_bundle_file *file)
 {
     char *name, *digest;
-    return split(after_word(r, file_words[kind]), &name, &digest) && is_plain_name(name) &&
-           is_digest(digest) && copy_word(file->name, sizeof file->name, name) &&
-           copy_word(file->digest, sizeof file->digest, digest);
+    return words_split(lines_after(r, file_words[kind]), &name, &digest) && is_plain_name(name) &&
+           is_digest(digest) && word_copy(file->name, sizeof file->name, name) &&
+           word_copy(file->digest, sizeof file->digest, digest);
 }
 
 /* Files first..end-1 in their order; those behind `needed` may be left out. The line behind them is the current one
  * then; *fine: there is one. */
-static fpa_status parse_files(reader *r, int first, int needed, int end, fpa_bundle_entry *entry, bool *fine)
+static fpa_status parse_files(fpa_lines *r, int first, int needed, int end, fpa_bundle_entry *entry,
+                              bool *fine)
 {
     char wanted[64];
-    *fine = next_line(r);
+    *fine = lines_next(r);
     for (int f = first; f < end; f++) {
-        if (f > needed && !(*fine && after_word(r, file_words[f])))
+        if (f > needed && !(*fine && lines_after(r, file_words[f])))
             continue;
         if (!*fine || !parse_file(r, f, &entry->files[f])) {
             snprintf(wanted, sizeof wanted, "%s FILE SHA256", file_words[f]);
-            return refuse(r, wanted);
+            return lines_refuse(r, wanted);
         }
-        *fine = next_line(r);
+        *fine = lines_next(r);
     }
     return FPA_OK;
 }
 
 /* "word NAME TARGET": of the current line. */
-static bool parse_title(reader *r, const char *word, fpa_facts *facts)
+static bool parse_title(fpa_lines *r, const char *word, fpa_facts *facts)
 {
     char *name, *target;
-    return split(after_word(r, word), &name, &target) && is_plain_name(name) &&
-           copy_word(facts->name, sizeof facts->name, name) &&
-           copy_word(facts->target, sizeof facts->target, target);
+    return words_split(lines_after(r, word), &name, &target) && is_plain_name(name) &&
+           word_copy(facts->name, sizeof facts->name, name) &&
+           word_copy(facts->target, sizeof facts->target, target);
 }
 
 /* Of the current line, which is a whole one, and those behind it. */
-static fpa_status parse_facts(reader *r, bool whole, const char *word, fpa_facts *facts)
+static fpa_status parse_facts(fpa_lines *r, bool whole, const char *word, fpa_facts *facts)
 {
     char wanted[64];
     fpa_status status = FPA_OK;
     if (!whole || !parse_title(r, word, facts)) {
         snprintf(wanted, sizeof wanted, "%s NAME TARGET", word);
-        return refuse(r, wanted);
+        return lines_refuse(r, wanted);
     }
     for (int f = 0; !status && f < FIELDS; f++)
         status = parse_field(r, &fields[f], facts);
@@ -327,21 +256,21 @@ static fpa_status parse_facts(reader *r, bool whole, const char *word, fpa_facts
 fpa_status facts_parse(const char *where, const char *text, fpa_facts *facts, const char **rest,
                        fpa_error *error)
 {
-    reader r = {.where = where, .next = text, .error = error};
+    fpa_lines r = {.where = where, .next = text, .error = error};
     *facts = (fpa_facts){0};
-    const bool whole = next_line(&r);
+    const bool whole = lines_next(&r);
     fpa_status status = parse_facts(&r, whole, entry_word, facts);
     *rest = r.next;
     return status;
 }
 
 /* Gradients are those of the entry: nobody looks for another head's. */
-static fpa_status parse_backward(reader *r, fpa_bundle_entry *entry, bool *fine)
+static fpa_status parse_backward(fpa_lines *r, fpa_bundle_entry *entry, bool *fine)
 {
     char wanted[HEAD_MAX_NAME + 64];
     snprintf(wanted, sizeof wanted, "%s %s %s", backward_word, entry->facts.name, entry->facts.target);
     if (strcmp(r->line, wanted) != 0)
-        return refuse(r, wanted);
+        return lines_refuse(r, wanted);
     entry->backward = true;
     fpa_status status = parse_facts(r, true, backward_word, &entry->backward_facts);
     return status
@@ -350,52 +279,52 @@ static fpa_status parse_backward(reader *r, fpa_bundle_entry *entry, bool *fine)
 }
 
 /* Facts, files, those of the gradients where there are some, "end". */
-static fpa_status parse_entry(reader *r, fpa_bundle_entry *entry)
+static fpa_status parse_entry(fpa_lines *r, fpa_bundle_entry *entry)
 {
-    bool fine = next_line(r);
+    bool fine = lines_next(r);
     fpa_status status = parse_facts(r, fine, entry_word, &entry->facts);
     if (!status)
         status = parse_files(r, MANIFEST_HEAD, MANIFEST_CODE, MANIFEST_BACKWARD_CODE, entry, &fine);
-    if (!status && fine && after_word(r, backward_word))
+    if (!status && fine && lines_after(r, backward_word))
         status = parse_backward(r, entry, &fine);
     if (status)
         return status;
-    return fine && strcmp(r->line, "end") == 0 ? FPA_OK : refuse(r, "end");
+    return fine && strcmp(r->line, "end") == 0 ? FPA_OK : lines_refuse(r, "end");
 }
 
 /* An entry takes more than 16 bytes of text: a count that a short text cannot hold is refused
  * before memory is asked for. */
-static fpa_status parse_count(reader *r, size_t size, fpa_manifest *manifest)
+static fpa_status parse_count(fpa_lines *r, size_t size, fpa_manifest *manifest)
 {
     int64_t count = 0;
-    if (!next_line(r) || strcmp(r->line, first_line) != 0)
-        return refuse(r, first_line);
-    char *text = next_line(r) ? after_word(r, "entries") : NULL;
-    if (!text || !parse_whole(text, MAX_ENTRIES, &count) || (size_t)count > size / 16)
-        return refuse(r, "entries NUMBER");
+    if (!lines_next(r) || strcmp(r->line, first_line) != 0)
+        return lines_refuse(r, first_line);
+    char *text = lines_next(r) ? lines_after(r, "entries") : NULL;
+    if (!text || !whole_parse(text, MAX_ENTRIES, &count) || (size_t)count > size / 16)
+        return lines_refuse(r, "entries NUMBER");
     manifest->entries = calloc((size_t)count + 1, sizeof *manifest->entries);
     manifest->count = (int)count;
     return manifest->entries ? FPA_OK : fail_memory(r->error);
 }
 
 /* "sha256 DIGEST": check_spelling compares it with what the lines before it demand. */
-static fpa_status parse_digest(reader *r)
+static fpa_status parse_digest(fpa_lines *r)
 {
-    const char *listed = next_line(r) ? after_word(r, last_word) : NULL;
-    return listed && is_digest(listed) ? FPA_OK : refuse(r, "sha256 SHA256");
+    const char *listed = lines_next(r) ? lines_after(r, last_word) : NULL;
+    return listed && is_digest(listed) ? FPA_OK : lines_refuse(r, "sha256 SHA256");
 }
 
-static fpa_status refuse_line(const reader *r, const char *wanted)
+static fpa_status refuse_line(const fpa_lines *r, const char *wanted)
 {
     if (strncmp(wanted, last_word, strlen(last_word)) != 0)
-        return refuse(r, wanted);
+        return lines_refuse(r, wanted);
     return fail(r->error, FPA_INVALID, r->where,
                 "was changed after it was written (its SHA-256 differs); write the bundle again");
 }
 
 /* One text for one manifest: a number that is spelled another way ("007") is refused too, and a fact that is not
  * the one whose digest was written. */
-static fpa_status check_spelling(const char *text, const fpa_manifest *manifest, reader *r)
+static fpa_status check_spelling(const char *text, const fpa_manifest *manifest, fpa_lines *r)
 {
     char *ours = manifest_print(manifest);
     if (!ours)
@@ -406,9 +335,9 @@ static fpa_status check_spelling(const char *text, const fpa_manifest *manifest,
     fpa_status status = FPA_OK;
     while (!status && *line) {
         size_t length = strcspn(line, "\n");
-        next_line(r);
+        lines_next(r);
         if (strncmp(theirs, line, length + 1) != 0) {
-            char wanted[MAX_LINE];
+            char wanted[LINES_MOST];
             snprintf(wanted, sizeof wanted, "%.*s", (int)(length < 200 ? length : 200), line);
             status = refuse_line(r, wanted);
         }
@@ -422,18 +351,20 @@ static fpa_status check_spelling(const char *text, const fpa_manifest *manifest,
 fpa_status manifest_parse(const char *where, const char *text, size_t size, fpa_manifest *manifest,
                           fpa_error *error)
 {
-    reader r = {.where = where, .next = text, .error = error};
-    *manifest = (fpa_manifest){0, NULL};
+    fpa_lines r = {.where = where, .next = text, .error = error};
+    *manifest = (fpa_manifest){0};
     if (strlen(text) != size)
         return fail(error, FPA_INVALID, where, "has a zero byte; it is no manifest");
     fpa_status status = parse_count(&r, size, manifest);
     for (int i = 0; !status && i < manifest->count; i++)
         status = parse_entry(&r, &manifest->entries[i]);
     if (!status)
+        status = layers_parse(&r, size, manifest);
+    if (!status)
         status = parse_digest(&r);
     if (!status && *r.next) {
-        next_line(&r);
-        status = refuse(&r, "the end of the file");
+        lines_next(&r);
+        status = lines_refuse(&r, "the end of the file");
     }
     if (!status)
         status = check_spelling(text, manifest, &r);

@@ -1,6 +1,6 @@
 /* manifest: the list of what lies in a bundle's folder, as text (manifest.fpa).
  *
- *     fpac-bundle 8
+ *     fpac-bundle 9
  *     entries 1
  *     entry tspow2_d64_b8 c:avx512      a head for a target
  *     arithmetic f32                    its facts, one a line, in a fixed order
@@ -16,12 +16,17 @@
  *     backward_code tspow2_d64_b8.backward.c SHA256
  *     ...
  *     end
+ *     layers 1
+ *     layer hybrid 2                    heads side by side: so many parts, each a head of the entries and how many of it
+ *     part tspow2_d64_b8 8
+ *     part gated 4
+ *     end
  *     sha256 SHA256                     of the lines before it */
 #ifndef FPAC_RUNTIME_STORE_MANIFEST_H
 #define FPAC_RUNTIME_STORE_MANIFEST_H
 
 #include "abi/source.h"
-#include "head/head.h"
+#include "head/layer.h"
 
 #define MANIFEST_NAME "manifest.fpa"
 
@@ -51,9 +56,23 @@ typedef struct fpa_bundle_entry {
     fpa_bundle_file files[MANIFEST_FILES];
 } fpa_bundle_entry;
 
+/* So many key/value heads that are alike. */
+typedef struct fpa_bundle_part {
+    char head[HEAD_MAX_NAME + 1]; /* of some entry at least */
+    int heads;
+} fpa_bundle_part;
+
+typedef struct fpa_bundle_layer {
+    char name[HEAD_MAX_NAME + 1]; /* no entry and no other layer has it */
+    int part_count;
+    fpa_bundle_part parts[LAYER_MAX_PARTS]; /* in the order of the heads' axis */
+} fpa_bundle_layer;
+
 typedef struct fpa_manifest {
     int count;
     fpa_bundle_entry *entries; /* malloc'ed */
+    int layer_count;
+    fpa_bundle_layer *layers; /* malloc'ed */
 } fpa_manifest;
 
 /* malloc'ed text, or NULL. manifest_parse reads it back and refuses anything else, with its line;
@@ -62,6 +81,10 @@ char *manifest_print(const fpa_manifest *manifest);
 fpa_status manifest_parse(const char *where, const char *text, size_t size, fpa_manifest *manifest,
                           fpa_error *error);
 void manifest_free(fpa_manifest *manifest);
+
+bool manifest_has_head(const fpa_manifest *manifest, const char *name);
+/* NULL: there is none. */
+const fpa_bundle_layer *manifest_find_layer(const fpa_manifest *manifest, const char *name);
 
 /* The part of an entry up to its files, which the cache keeps too: malloc'ed text, or NULL; and back. *rest:
  * what comes behind it. */

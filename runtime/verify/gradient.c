@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/plain_locale.h"
 #include "gradient_judge.h"
+#include "gradient_ragged.h"
 #include "runtime/kernel.h"
 
 /* Operations of the reference on one trial: above, it is cut to one key head, ten times above to one query head;
@@ -19,11 +20,12 @@ static const double long_budget = 4e9;
 
 enum { SEED = 20261123, LONGEST = 1 << 16, PERIOD = 128 };
 
-enum {             /* what a trial checks besides the gradients */
-       REPEAT = 1, /* the same call twice gives the same bits */
-       SOME = 2,   /* and one that wants less gives these bits of what it wants */
-       STATES = 4, /* two runs with a state between them, and its gradient, are one */
-       LONG = 8,   /* a long gated sequence */
+enum {              /* what a trial checks besides the gradients */
+       REPEAT = 1,  /* the same call twice gives the same bits */
+       SOME = 2,    /* and one that wants less gives these bits of what it wants */
+       STATES = 4,  /* two runs with a state between them, and its gradient, are one */
+       LONG = 8,    /* a long gated sequence */
+       RAGGED = 16, /* sequences of different lengths in one batch, states in pools */
 };
 
 /* Lengths are times * chunk + more. */
@@ -44,6 +46,8 @@ static const row rows[] = {
     {1, 2, 1, 1, 1, LAYOUT_PADDED, INPUTS_EXTREME_GATE, STATES},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, 0},
     {3, 7, 1, 2, 2, LAYOUT_PADDED, INPUTS_DENSE, REPEAT | SOME | STATES},
+    {0, 11, 2, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
+    {1, 3, 2, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {0, LONGEST, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, LONG},
 };
 
@@ -143,6 +147,23 @@ static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_
     return status;
 }
 
+/* As they were one call by one, but for states that are handed over in the middle of each row. */
+static fpa_status check_ragged(examination *x, const fpa_gradient_trial *g, const fpa_gradient_run *all,
+                               fpa_error *error)
+{
+    fpa_gradient_squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
+    fpa_gradient_outputs outputs;
+    fpa_status status = gradient_outputs_make(g, &outputs, error);
+
+    if (status == FPA_OK)
+        status = gradient_run_ragged(g, x->backward, x->forward, all, &outputs, error);
+    if (status == FPA_OK)
+        status = gradient_judge(judge_of(x, g, all->form, " (sequences of different lengths)", 2), all,
+                                &outputs, sums, error);
+    gradient_outputs_free(g, &outputs);
+    return status;
+}
+
 static fpa_status check_form(examination *x, const fpa_gradient_trial *g, fpa_form_index form, int checks,
                              fpa_error *error)
 {
@@ -170,6 +191,8 @@ static fpa_status check_form(examination *x, const fpa_gradient_trial *g, fpa_fo
                             "a call that wants one gradient gave other bits than one that wants all", error);
     }
     gradient_outputs_free(g, &outputs);
+    if (status == FPA_OK && checks & RAGGED)
+        status = check_ragged(x, g, &all, error);
     return status == FPA_OK && checks & STATES ? check_states(x, g, form, error) : status;
 }
 

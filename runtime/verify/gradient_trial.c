@@ -319,6 +319,15 @@ static void set_operands(const fpa_gradient_trial *g, const fpa_gradient_run *ru
     if (t->head->gate)
         a->log_gate = address(&t->gate_field, run->from, a->gate_stride);
     a->state_in = state_address(run->state_in, a->state_in_stride);
+    a->total = a->batch * a->length;
+    if (run->sequences) {
+        a->batch = run->sequences->count;
+        a->length = run->sequences->longest;
+        a->cu_seqlens = run->sequences->cu_seqlens;
+        a->cu_seqlens_bytes = sizeof *run->sequences->cu_seqlens;
+        a->state_in_index = run->state_in ? run->sequences->in : NULL;
+        a->state_in_slots = run->state_in ? run->state_in->batch : 0;
+    }
 }
 
 static struct fpa_backward_launch launch_of(const fpa_gradient_trial *g, const fpa_gradient_run *run,
@@ -382,6 +391,12 @@ static void take_operands(const fpa_gradient_trial *g, const fpa_gradient_run *r
     f->den = take_field(place, &g->den_field, false, f->den, error);
     f->log_gate = take_field(place, &t->gate_field, false, f->log_gate, error);
     f->state_in = take_field(place, run->state_in, false, f->state_in, error);
+    if (f->cu_seqlens)
+        f->cu_seqlens = place_take(place, f->cu_seqlens, sizeof(int32_t) * (size_t)(f->batch + 1), false,
+                                   f->cu_seqlens, error);
+    if (f->state_in_index)
+        f->state_in_index = place_take(place, f->state_in_index, sizeof(int32_t) * (size_t)f->batch, false,
+                                       f->state_in_index, error);
     a->d_o = take_field(place, &g->d_o_field, false, a->d_o, error);
     a->d_state_out = take_field(place, run->d_state_out, false, a->d_state_out, error);
     a->d_state_in = take_field(place, run->d_state_in, true, a->d_state_in, error);
@@ -425,7 +440,7 @@ static fpa_status tell(const fpa_gradient_trial *g, const fpa_gradient_run *run,
 fpa_status gradient_run(const fpa_gradient_trial *g, const fpa_module *module, const fpa_gradient_run *run,
                         fpa_gradient_outputs *outputs, fpa_error *error)
 {
-    enum { OTHERS = 16 }; /* operands that are no matrices */
+    enum { OTHERS = 18 }; /* operands that are no matrices */
     struct fpa_backward_launch a = launch_of(g, run, outputs);
     const int count = gradient_matrices(g->inputs.head);
     const size_t size = module->backward_workspace(module, (int)run->form, &a);

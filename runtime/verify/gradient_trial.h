@@ -37,6 +37,13 @@ fpa_status gradient_outputs_make(const fpa_gradient_trial *trial, fpa_gradient_o
                                  fpa_error *error);
 void gradient_outputs_free(const fpa_gradient_trial *trial, fpa_gradient_outputs *outputs);
 
+/* Sequences of different lengths, in all tokens of a trial in plain layout: one row behind the other. */
+typedef struct fpa_gradient_sequences {
+    int64_t count, longest;
+    int32_t *cu_seqlens; /* [count + 1] */
+    int32_t *in;         /* [count]: slots of state_in; negative: none */
+} fpa_gradient_sequences;
+
 /* Which part of the tokens, with which states, and what is wanted. */
 typedef struct fpa_gradient_run {
     fpa_form_index form;
@@ -44,6 +51,7 @@ typedef struct fpa_gradient_run {
     const fpa_field *state_in, *d_state_out, *d_state_in; /* NULL: none */
     int kinds;                                            /* bits of fpa_gradient_kind */
     bool matrices;
+    const fpa_gradient_sequences *sequences; /* NULL: those of the trial. Gradients of states are of these */
 } fpa_gradient_run;
 
 fpa_status gradient_run(const fpa_gradient_trial *trial, const fpa_module *module,

@@ -53,11 +53,11 @@ RUNTIME void __syncthreads(void)
 namespace emulate
 {
 
-/* The number that another lane has. */
-template <typename number> static number shuffle(const char *what, number mine, int source)
+/* What another lane has. */
+RUNTIME u64 shuffle_bits(const char *what, u64 mine, int source)
 {
     struct lane {
-        number value, result;
+        u64 value, result;
         int source;
     } own = {mine, mine, source};
     group &g = own_warp().lanes;
@@ -68,6 +68,16 @@ template <typename number> static number shuffle(const char *what, number mine, 
         }
     });
     return own.result;
+}
+
+template <typename number> static number shuffle(const char *what, number mine, int source)
+{
+    u64 bits = 0;
+    static_assert(sizeof mine <= sizeof bits, "a lane hands over 64 bits at most");
+    memcpy(&bits, &mine, sizeof mine);
+    bits = shuffle_bits(what, bits, source);
+    memcpy(&mine, &bits, sizeof mine);
+    return mine;
 }
 
 } // namespace emulate

@@ -26,8 +26,8 @@ static const struct cuda_backward_fault {
       "$ for i = 1, #list, 32 do local line = string.rep(\"1, \", math.min(32, #list - i + 1)):sub(1, -3)"}},
     {"plain",
      {"a reversed state of the chunk before", "d_k at batch ... is not a number", "cuda_backward_reversed",
-      "if (chunk + 1 < call.chunks || back.d_state_out) {\n"
-      "const copy_element *s = (const copy_element *)back.reversed + ((i64)place * (call.chunks + 1) + "
+      "if (chunk + 1 < count_chunks(call, length) || back.d_state_out) {\n"
+      "const copy_element *s = (const copy_element *)back.reversed + (first_copy_of(call, place, at.own) + "
       "chunk) * "
       "FEATURES16 * COLUMNS;"}},
     {"plain",
@@ -59,7 +59,18 @@ static const struct cuda_backward_fault {
       "cuda_backward_anew", NULL}},
     {"gated",
      {"a given state that every segment begins with", "but the formula gives", "cuda_backward_segment_start",
-      "if (walks_back ? back.d_state_out : call.state_in)"}},
+      "if (given)"}},
+    {"gated",
+     {"parts of the sequence before", "different lengths ... was not written", "cuda_backward_part",
+      "return {own, line, (int)(at - (u32)own.b / (u32)tokens)};"}},
+    {"gated",
+     {"copies of states that two sequences share", "different lengths ... but the formula gives",
+      "cuda_backward_copies",
+      "return place * (call.chunks + call.sequences) + (u32)own.b / (u32)call.chunk + own.number / 2;"}},
+    {"gated",
+     {"the gradient of the first sequence's state alone", "an element of d_state_in was not written",
+      "cuda_backward_state_place",
+      "state_element *to = (state_element *)back.d_state_in + head * back.d_state_in_stride[1];"}},
     {"plain",
      {"what a segment before the last one has left is lost", "but the formula gives",
       "cuda_backward_segment_join", "start[i] = total[i];"}},

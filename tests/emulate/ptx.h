@@ -391,15 +391,10 @@ RUNTIME const void *tensor_part(const tensor_map &t, int64_t number, int64_t hea
     return parts.back().data();
 }
 
-} // namespace emulate
-
 /* A box of 64 numbers of 64 tokens, in rows of 128 bytes, swizzled; outside of the tensor are zeros. map:
  * what tests/emulate/tensor_map.h describes. */
-template <typename coordinate>
-static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
-    emulate::u32 to, const void *map, std::array<coordinate *, 4> place, emulate::u32 barrier)
+RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 barrier)
 {
-    using namespace emulate;
     const tensor_map &tensor = *(const tensor_map *)map;
     barrier_at(barrier);
     if (to % 1024 || *place[0] % 8 || *place[1] < 0 ||
@@ -424,24 +419,9 @@ static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
         }
 }
 
-RUNTIME void ptx_cp_async_bulk_global_shared__cta_bulk_group(void *to, emulate::u32 from, emulate::u32 bytes)
-{
-    using namespace emulate;
-    if (bytes % 16 || (uintptr_t)to % 16)
-        stop("a bulk copy of %u bytes to %p", bytes, to);
-    at(from, 16), at(from + bytes - 16, 16);
-    for (emulate::u32 i = 0; i < bytes; i += 16)
-        check_fence(from + i);
-    threads[current].open_out.push_back({to, memory + (from - BASE), bytes, 0, from});
-}
-
 /* The other way round: a box as the map says; what is outside of the tensor is left out. */
-template <typename coordinate>
-static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(const void *map,
-                                                                           std::array<coordinate *, 4> place,
-                                                                           emulate::u32 from)
+RUNTIME void send_box(const void *map, const int *const *place, u32 from)
 {
-    using namespace emulate;
     const tensor_map &t = *(const tensor_map *)map;
     if (from % 1024 || *place[0] % 8 || *place[1] < 0 || *place[3] < 0)
         stop("a box is sent from address %u to column %d", from, (int)*place[0]);
@@ -458,6 +438,33 @@ static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(const
                      *place[3] * t.stride[3],
                  at(address, 16), (u32)(left < 8 ? left * 2 : 16), 0, address});
         }
+}
+
+} // namespace emulate
+
+template <typename coordinate>
+static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
+    emulate::u32 to, const void *map, const std::array<coordinate *, 4> &place, emulate::u32 barrier)
+{
+    emulate::fetch_box(to, map, place.data(), barrier);
+}
+
+template <typename coordinate>
+static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(
+    const void *map, const std::array<coordinate *, 4> &place, emulate::u32 from)
+{
+    emulate::send_box(map, place.data(), from);
+}
+
+RUNTIME void ptx_cp_async_bulk_global_shared__cta_bulk_group(void *to, emulate::u32 from, emulate::u32 bytes)
+{
+    using namespace emulate;
+    if (bytes % 16 || (uintptr_t)to % 16)
+        stop("a bulk copy of %u bytes to %p", bytes, to);
+    at(from, 16), at(from + bytes - 16, 16);
+    for (emulate::u32 i = 0; i < bytes; i += 16)
+        check_fence(from + i);
+    threads[current].open_out.push_back({to, memory + (from - BASE), bytes, 0, from});
 }
 
 RUNTIME void ptx_cp_async_bulk_commit_group(void)

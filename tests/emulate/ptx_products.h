@@ -185,7 +185,7 @@ RUNTIME void multiply(product form, part mine)
     meet(g, "wgmma", current % lanes, &mine, [&] { issue(form, g, lanes, first / WARP); });
 }
 
-template <size_t size> static float *whole(const floats<size> &c)
+RUNTIME float *whole(float *const *c, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         if (c[i] != c[0] + i)
@@ -193,44 +193,62 @@ template <size_t size> static float *whole(const floats<size> &c)
     return c[0];
 }
 
-template <size_t size, typename word>
-static void multiply_registers(bool half, floats<size> c, std::array<word *, 4> a, u64 b, bool add,
-                               int scale_a, int scale_b, int b_columns)
+/* How operands lie and what signs they have: the last words of an instruction. */
+struct flags {
+    bool half, add;
+    int scale_a, scale_b, a_rows, b_columns;
+};
+
+/* a: four registers, or NULL: it is at a_place. */
+RUNTIME void multiply_group(const flags &f, float *const *c, size_t size, const u32 *const *a, u64 a_place,
+                            u64 b)
 {
-    if (scale_a != 1 || scale_b != 1)
+    if (f.scale_a != 1 || f.scale_b != 1)
         stop("a matrix instruction with another sign");
     product form = {};
-    form.columns = 2 * size, form.half = half, form.add = add, form.b_columns = b_columns;
-    multiply(form, {{*a[0], *a[1], *a[2], *a[3]}, 0, b, whole(c)});
+    form.columns = 2 * size, form.half = f.half, form.add = f.add, form.a_rows = f.a_rows,
+    form.b_columns = f.b_columns;
+    part mine = {{}, a_place, b, whole(c, size)};
+    for (int i = 0; i < 4 && a; i++)
+        mine.a[i] = *a[i];
+    multiply(form, mine);
+}
+
+template <size_t size, typename word>
+static void multiply_registers(bool half, const floats<size> &c, const std::array<word *, 4> &a, u64 b,
+                               bool add, int scale_a, int scale_b, int b_columns)
+{
+    multiply_group({half, add, scale_a, scale_b, false, b_columns}, c.data(), size, a.data(), 0, b);
 }
 
 template <size_t size>
-static void multiply_shared(bool half, floats<size> c, u64 a, u64 b, bool add, int scale_a, int scale_b,
-                            int a_rows, int b_columns)
+static void multiply_shared(bool half, const floats<size> &c, u64 a, u64 b, bool add, int scale_a,
+                            int scale_b, int a_rows, int b_columns)
 {
-    if (scale_a != 1 || scale_b != 1)
-        stop("a matrix instruction with another sign");
-    product form = {};
-    form.columns = 2 * size, form.half = half, form.add = add, form.a_rows = a_rows,
-    form.b_columns = b_columns;
-    multiply(form, {{}, a, b, whole(c)});
+    multiply_group({half, add, scale_a, scale_b, a_rows, b_columns}, c.data(), size, NULL, a, b);
 }
 
 /* ---- of a warp ---- */
 
-template <typename a_words, typename b_words>
-static void multiply_warp(bool half, floats<4> c, a_words a, b_words b)
+struct warp_part {
+    u32 a[4], b[2];
+    float *c;
+};
+
+RUNTIME warp_part warp_part_of(float *const *c, const u32 *const *a, const u32 *const *b)
 {
-    struct lane {
-        u32 a[4], b[2];
-        float *c;
-    } own = {{*a[0], *a[1], *a[2], *a[3]}, {*b[0], *b[1]}, whole(c)};
+    return {{*a[0], *a[1], *a[2], *a[3]}, {*b[0], *b[1]}, whole(c, 4)};
+}
+
+RUNTIME void multiply_lanes(bool half, float *const *c, const u32 *const *a, const u32 *const *b)
+{
+    warp_part own = warp_part_of(c, a, b);
     group &g = own_warp().lanes;
     meet(g, "mma", current % WARP, &own, [&g, half] {
         float x[16][16], y[16 * 8], *sums[WARP];
         u32 words[WARP][4];
         for (int i = 0; i < WARP; i++) {
-            const lane *one = (const lane *)g.argument[i];
+            const warp_part *one = (const warp_part *)g.argument[i];
             memcpy(words[i], one->a, sizeof words[i]);
             sums[i] = one->c;
             for (int e = 0; e < 4; e++)
@@ -243,18 +261,14 @@ static void multiply_warp(bool half, floats<4> c, a_words a, b_words b)
 }
 
 /* tf32: what a float has besides its last 13 bits. Sums of eight products, in float. */
-template <typename a_words, typename b_words>
-static void multiply_warp_tf32(floats<4> c, a_words a, b_words b)
+RUNTIME void multiply_lanes_tf32(float *const *c, const u32 *const *a, const u32 *const *b)
 {
-    struct lane {
-        u32 a[4], b[2];
-        float *c;
-    } own = {{*a[0], *a[1], *a[2], *a[3]}, {*b[0], *b[1]}, whole(c)};
+    warp_part own = warp_part_of(c, a, b);
     group &g = own_warp().lanes;
     meet(g, "mma", current % WARP, &own, [&g] {
         float x[16][8], y[8][8];
         for (int i = 0; i < WARP; i++) {
-            const lane *one = (const lane *)g.argument[i];
+            const warp_part *one = (const warp_part *)g.argument[i];
             for (int e = 0; e < 4; e++)
                 x[i / 4 + e % 2 * 8][i % 4 + e / 2 * 4] = __uint_as_float(one->a[e] & ~0x1fffu);
             for (int e = 0; e < 2; e++)
@@ -265,7 +279,7 @@ static void multiply_warp_tf32(floats<4> c, a_words a, b_words b)
                 double sum = 0;
                 for (int k = 0; k < 8; k++)
                     sum += (double)x[i / 4 + e / 2 * 8][k] * y[k][i % 4 * 2 + e % 2];
-                ((const lane *)g.argument[i])->c[e] += (float)sum;
+                ((const warp_part *)g.argument[i])->c[e] += (float)sum;
             }
     });
 }
@@ -302,25 +316,25 @@ RUNTIME void ptx_wgmma_wait_group_sync_aligned(int pending)
 #define EMULATE_WGMMA(n)                                                                                     \
     template <typename... more>                                                                              \
     static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_bf16_bf16(                                 \
-        emulate::floats<n / 2> c, emulate::u64 a, emulate::u64 b, more... flags)                             \
+        const emulate::floats<n / 2> &c, emulate::u64 a, emulate::u64 b, more... flags)                      \
     {                                                                                                        \
         emulate::multiply_shared(false, c, a, b, flags...);                                                  \
     }                                                                                                        \
     template <typename... more>                                                                              \
     static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_f16_f16(                                   \
-        emulate::floats<n / 2> c, emulate::u64 a, emulate::u64 b, more... flags)                             \
+        const emulate::floats<n / 2> &c, emulate::u64 a, emulate::u64 b, more... flags)                      \
     {                                                                                                        \
         emulate::multiply_shared(true, c, a, b, flags...);                                                   \
     }                                                                                                        \
     template <typename word, typename... more>                                                               \
     static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_bf16_bf16(                                 \
-        emulate::floats<n / 2> c, std::array<word *, 4> a, emulate::u64 b, more... flags)                    \
+        const emulate::floats<n / 2> &c, const std::array<word *, 4> &a, emulate::u64 b, more... flags)      \
     {                                                                                                        \
         emulate::multiply_registers(false, c, a, b, flags...);                                               \
     }                                                                                                        \
     template <typename word, typename... more>                                                               \
     static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_f16_f16(                                   \
-        emulate::floats<n / 2> c, std::array<word *, 4> a, emulate::u64 b, more... flags)                    \
+        const emulate::floats<n / 2> &c, const std::array<word *, 4> &a, emulate::u64 b, more... flags)      \
     {                                                                                                        \
         emulate::multiply_registers(true, c, a, b, flags...);                                                \
     }
@@ -340,24 +354,27 @@ EMULATE_WGMMA(128)
 EMULATE_WGMMA(136)
 
 template <typename a_words, typename b_words>
-static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(emulate::floats<4> d, a_words a,
-                                                                    b_words b, emulate::floats<4>)
+static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(const emulate::floats<4> &d,
+                                                                    const a_words &a, const b_words &b,
+                                                                    const emulate::floats<4> &)
 {
-    emulate::multiply_warp(false, d, a, b);
+    emulate::multiply_lanes(false, d.data(), a.data(), b.data());
 }
 
 template <typename a_words, typename b_words>
-static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(emulate::floats<4> d, a_words a, b_words b,
-                                                                  emulate::floats<4>)
+static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(const emulate::floats<4> &d,
+                                                                  const a_words &a, const b_words &b,
+                                                                  const emulate::floats<4> &)
 {
-    emulate::multiply_warp(true, d, a, b);
+    emulate::multiply_lanes(true, d.data(), a.data(), b.data());
 }
 
 template <typename a_words, typename b_words>
-static void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(emulate::floats<4> d, a_words a, b_words b,
-                                                                   emulate::floats<4>)
+static void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(const emulate::floats<4> &d,
+                                                                   const a_words &a, const b_words &b,
+                                                                   const emulate::floats<4> &)
 {
-    emulate::multiply_warp_tf32(d, a, b);
+    emulate::multiply_lanes_tf32(d.data(), a.data(), b.data());
 }
 
 #endif

@@ -91,6 +91,29 @@ class Backward(unittest.TestCase):
         theirs = trained("mean").backward(trained("mean")(*arrays, return_saved=True)[1], o)
         self.assertTrue(all(same_bits(ours[name], theirs[name]) for name in ("q", "k", "v")))
 
+    def test_sequences_of_different_lengths_have_the_bits_of_calls_of_their_own(self):
+        offsets, slots = [2, 2, 30, 31, 95], [1, -1, 2, 0]
+        mine = trained("gated")
+        q, k, v = operands(mine.explain(), 100, batch=1, query_heads=4)
+        gate, d_o = log_gates(100, batch=1), numbers(7, 1, 100, 4, mine.explain().dv)
+        pool = numbers(8, 3, *mine.new_state(k).shape[1:])
+        d_state = numbers(9, 4, *pool.shape[1:])
+        packed = {"cu_seqlens": np.array(offsets, "int64"), "state_index": np.array(slots, "int32"), "max_length": 64}
+        o, states, saved = mine(q, k, v, gate, state=pool, form="chunked", return_state=True, return_saved=True, **packed)
+        found = mine.backward(saved, d_o, d_state)
+        self.assertEqual(found["state"].shape, (4, *pool.shape[1:]))
+        for name in ("q", "k", "v", "log_gate"):
+            self.assertFalse(found[name][:, :2].any() or found[name][:, 95:].any())
+        for s, slot in enumerate(slots):
+            part = slice(offsets[s], offsets[s + 1])
+            state = pool[slot : slot + 1] if slot >= 0 else np.zeros_like(pool[:1])
+            own = mine(q[:, part], k[:, part], v[:, part], gate[:, part], state=state, form="chunked", return_state=True, return_saved=True)  # fmt: skip
+            theirs = mine.backward(own[2], d_o[:, part], d_state[s : s + 1])
+            self.assertTrue(same_bits(states[s : s + 1], own[1]))
+            self.assertTrue(same_bits(found["state"][s : s + 1], theirs["state"]))
+            for name in ("q", "k", "v", "log_gate"):
+                self.assertTrue(same_bits(found[name][:, part], theirs[name]), name)
+
     def test_what_is_refused(self):
         q, k, v = operands(head("mean").explain(), 6)
         with self.assertRaises(fpac.UnsupportedError) as caught:

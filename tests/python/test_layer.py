@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
-from support import fpac, log_gates, np, numbers, same_bits
+from support import COMMAND, fpac, log_gates, np, numbers, same_bits
 
 SPEC = """
 local mean = head { name = "mean", d = 8, dv = 4, scale = 1 / 4, normalize = "sum", terms = power { degree = 2 } }
@@ -48,6 +51,18 @@ class Layers(unittest.TestCase):
             os.append(o)
             states.append(new.reshape(2, -1))
         return np.concatenate(os, 2), np.concatenate(states, 1)
+
+    def test_a_bundle_has_it_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            spec, bundle = Path(folder) / "layer.lua", Path(folder) / "bundle"
+            spec.write_text(SPEC)
+            subprocess.run([COMMAND, "gen", spec, "-o", bundle, "--object"], check=True, capture_output=True)
+            mine = fpac.load_bundle(bundle, "mixed", cache_dir="")
+        self.assertIsInstance(mine, fpac.Layer)
+        q, k, v = operands()
+        gate = log_gates(LENGTH, heads=HEADS)
+        weights = list(WEIGHTS.values())
+        self.assertTrue(same_bits(mine(q, k, v, gate, weights), self.layer(q, k, v, gate, weights)))
 
     def test_a_name_of_a_layer_opens_one(self):
         self.assertIsInstance(self.layer, fpac.Layer)

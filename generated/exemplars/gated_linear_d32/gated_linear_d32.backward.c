@@ -768,6 +768,101 @@ static int has_lost_threads(void)
 }
 #endif
 
+/* ---- sequences of a call ---- */
+
+static int64_t offset_of(const struct fpa_launch *a, int64_t i)
+{
+    return a->cu_seqlens_bytes == 8 ? ((const int64_t *)a->cu_seqlens)[i] : ((const int32_t *)a->cu_seqlens)[i];
+}
+
+/* Tokens of sequence b, and how many tokens come before it in its batch. */
+static int64_t sequence_length(const struct fpa_launch *a, int64_t b)
+{
+    return a->cu_seqlens ? offset_of(a, b + 1) - offset_of(a, b) : a->length;
+}
+
+static int64_t sequence_begin(const struct fpa_launch *a, int64_t b)
+{
+    return a->cu_seqlens ? offset_of(a, b) : 0;
+}
+
+/* A sequence's state among those of a tensor; negative: none. */
+static int64_t slot_of(const int32_t *index, int64_t b)
+{
+    return index ? index[b] : b;
+}
+
+/* Where token `begin` of batch b is, in elements. */
+static int64_t token_place(const int64_t *stride, int64_t b, int64_t begin)
+{
+    return b * stride[0] + begin * stride[1];
+}
+
+static void find_tokens(const struct fpa_launch *a, int64_t b, int64_t begin, struct fpa_launch *own)
+{
+    if (a->query_heads) {
+        own->q = (const stored *)a->q + token_place(a->q_stride, b, begin);
+        own->o = (stored *)a->o + token_place(a->o_stride, b, begin);
+    }
+    own->k = (const stored *)a->k + token_place(a->k_stride, b, begin);
+    own->v = (const stored *)a->v + token_place(a->v_stride, b, begin);
+    own->log_gate = a->log_gate ? a->log_gate + token_place(a->gate_stride, b, begin) : NULL;
+    own->positions = a->positions ? a->positions + token_place(a->position_stride, b, begin) : NULL;
+    own->key_mask = a->key_mask ? a->key_mask + token_place(a->key_mask_stride, b, begin) : NULL;
+    own->den = a->den ? a->den + token_place(a->den_stride, b, begin) : NULL;
+}
+
+static void find_states(const struct fpa_launch *a, int64_t b, struct fpa_launch *own)
+{
+    const int64_t in = slot_of(a->state_in_index, b), out = slot_of(a->state_out_index, b);
+    own->state_in = a->state_in && in >= 0 ? (const state_stored *)a->state_in + in * a->state_in_stride[0] : NULL;
+    own->state_out = a->state_out && out >= 0 ? (state_stored *)a->state_out + out * a->state_out_stride[0] : NULL;
+}
+
+/* Sequence b as a call of one: in `own`. Where all are alike it is the call itself, of which it is number b. */
+static const struct fpa_launch *sequence_of(const struct fpa_launch *a, int64_t b, struct fpa_launch *own)
+{
+    if (!a->cu_seqlens && !a->state_in_index && !a->state_out_index)
+        return a;
+    *own = *a;
+    own->batch = 1;
+    own->length = sequence_length(a, b);
+    own->cu_seqlens = NULL;
+    own->state_in_index = own->state_out_index = NULL;
+    find_tokens(a, a->cu_seqlens ? 0 : b, sequence_begin(a, b), own);
+    find_states(a, b, own);
+    return own;
+}
+
+/* Spans of tokens that sequences are divided into: those of sequence b begin with span_start. Some are behind its end
+ * where lengths differ. */
+struct span {
+    int64_t b, first; /* token */
+};
+
+static int64_t span_start(const struct fpa_launch *a, int64_t tokens, int64_t b)
+{
+    return a->cu_seqlens ? offset_of(a, b) / tokens + b : b * ((a->length + tokens - 1) / tokens);
+}
+
+static int64_t count_spans(const struct fpa_launch *a, int64_t tokens)
+{
+    return span_start(a, tokens, a->batch);
+}
+
+static struct span span_at(const struct fpa_launch *a, int64_t tokens, int64_t number)
+{
+    int64_t b = 0, end = a->batch;
+    while (end - b > 1) {
+        const int64_t middle = (b + end) / 2;
+        if (span_start(a, tokens, middle) <= number)
+            b = middle;
+        else
+            end = middle;
+    }
+    return (struct span){b, (number - span_start(a, tokens, b)) * tokens};
+}
+
 /* ---- products of gradients: y[r][t] += sum over i of w[r][i] x[i][t], rows in register tiles ---- */
 
 static void add_values6_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
@@ -1267,6 +1362,7 @@ struct work {
     float *dots;       /* [DOTS] */
     float *seen;       /* [T][T] decays of a panel of keys and one of queries, 0 where a key is not seen */
     float *coordinates; /* [T][D_IN] of a panel's tokens, or gradients of them */
+    float *finite;     /* [T][DV] d_o / n of a block, with zero for what is not finite */
     float *state;      /* [STATE] S */
     float *reversed;   /* [STATE] R */
     float *gd, *vd;       /* g and v, decayed from the chunk's begin and to its end */
@@ -1307,6 +1403,8 @@ static struct cut cut_of(int form, const struct fpa_backward_launch *a)
     const int64_t room = COPIES / (4 * (int64_t)STATE) > 1 ? COPIES / (4 * (int64_t)STATE) : 1;
     c.every = (c.chunks + room - 1) / room;
     c.copies = a->d_log_gate && c.chunks ? (c.chunks - 1) / c.every : 0;
+    if (f->cu_seqlens && c.copies) /* a shorter sequence may keep more of them */
+        c.copies = c.chunks - 1 < room ? c.chunks - 1 : room;
     c.at_once = heads < most ? heads : most;
     return c;
 }
@@ -1332,6 +1430,7 @@ static char *work_layout(struct work *w, char *base, const struct cut *c)
     w->dots = carve(&at, sizeof(float) * DOTS);
     w->seen = carve(&at, sizeof(float) * T * T);
     w->coordinates = carve(&at, sizeof(float) * T * D_IN);
+    w->finite = carve(&at, sizeof(float) * VALUES);
     w->state = carve(&at, sizeof(float) * STATE);
     w->reversed = carve(&at, sizeof(float) * STATE);
     w->gd = carve(&at, sizeof(float) * queries * VALUES);
@@ -1608,6 +1707,67 @@ static double state_product(const float *restrict a, const float *restrict b)
     return total;
 }
 
+/* ---- the causal edge of a block with itself ----
+ *
+ * What a product has for a pair that does not see each other is zero, but times NaN or an infinity it would be NaN.
+ * Where an operand is not finite, which is rare, the product has zero for it, in the same order of sums, and what sees
+ * it gets it afterwards. */
+
+static inline int is_finite(float a)
+{
+    return a - a == 0; /* NaN is not equal */
+}
+
+/* Of `count` numbers, whole vectors. */
+static int all_finite(const float *restrict x, int count)
+{
+    vf sum = {0};
+    for (int i = 0; i < count; i += VL)
+        sum += 0.0f * get8(x + i);
+    int finite = 1;
+    for (int n = 0; n < VL; n++)
+        finite &= sum[n] == 0;
+    return finite;
+}
+
+static void copy_finite(const float *restrict from, float *restrict to, int count)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = is_finite(from[i]) ? from[i] : 0.0f;
+}
+
+/* add_tokens where x[i][t] is 0 but for t >= i, or, reversed, for t <= i. */
+static void add_seen_tokens(const float *restrict w, int rows, int steps, const float *restrict x, float *restrict y,
+                            int count, int reversed)
+{
+    float finite[T];
+    if (all_finite(w, rows * T)) {
+        add_tokens(w, rows, steps, x, y, count);
+        return;
+    }
+    for (int r = 0; r < rows; r++, w += T, y += T) {
+        copy_finite(w, finite, T);
+        add_tokens(finite, 1, steps, x, y, count);
+        for (int i = 0; i < steps; i++)
+            for (int t = reversed ? 0 : i; t < (reversed ? i + 1 : count) && !is_finite(w[i]); t++)
+                y[t] += w[i] * x[i * T + t];
+    }
+}
+
+/* dv[j] += sum over queries t of p[j][t] g[t], where p[j][t] is 0 but for t >= j. */
+static void add_seen_outputs(const struct work *w, const float *g, float *dv, int tokens)
+{
+    if (all_finite(g, VALUES)) {
+        update(w->p, g, dv, tokens, T, 1.0f);
+        return;
+    }
+    copy_finite(g, w->finite, VALUES);
+    update(w->p, w->finite, dv, tokens, T, 1.0f);
+    for (int i = 0; i < tokens * DV; i++)
+        for (int j = 0; j <= i / DV && !is_finite(g[i]); j++)
+            dv[j * DV + i % DV] += w->p[j * T + i / DV] * g[i];
+}
+
 /* ---- inside a chunk: pairs of tokens ---- */
 
 /* seen[j][t]: the decay from key j to token t, where t sees j; else 0. Of block `block` of the queries and block
@@ -1640,13 +1800,21 @@ static inline vf slope_0(vf d0)
     return splat(1.0f);
 }
 
+/* The numbers of lanes whose mask is set, and 0. */
+static inline vf only(vi mask, vf a)
+{
+    return (vf)((vi)a & mask);
+}
+
 /* Scores of a panel of keys and one of queries, in w->p, and in w->dots the gradients of the dots. sums: products of
  * scores and their gradients are added up, of queries ([T], by lanes) or of keys. */
 static void pair_scores(const struct pass *c, int64_t queries, int block, int keys_block, float *query_sums,
                         float *key_sums)
 {
     const struct work *w = c->w;
-    const int keys = block_tokens(c->tokens, keys_block), count = lanes(block_tokens(c->tokens, block));
+    const vi lane = {0, 1, 2, 3, 4, 5, 6, 7};
+    const int keys = block_tokens(c->tokens, keys_block), tokens = block_tokens(c->tokens, block);
+    const int count = lanes(tokens);
     const float *last = w->last + queries * T;
     pair_decays(c, block, keys_block);
     dots(w->qx + queries * PANEL, w->kx + keys_block * PANEL, w->dots, keys, 0, count);
@@ -1656,11 +1824,12 @@ static void pair_scores(const struct pass *c, int64_t queries, int block, int ke
     for (int j = 0; j < keys; j++) {
         vf key_sum = {0};
         for (int t = 0; t < count; t += VL) {
-            const vf seen = get8(w->seen + j * T + t), gradient = get8(w->d + j * T + t) * seen;
+            const vi sees = (lane + t >= (block == keys_block ? j : 0)) & (lane + t < tokens);
+            const vf seen = get8(w->seen + j * T + t), gradient = only(sees, get8(w->d + j * T + t) * seen);
             const vf d0 = get8(w->dots + j * T + t);
-            const vf score = kernel_of(d0);
+            const vf score = only(sees, kernel_of(d0));
             /* the dots' gradients in their place */
-            set8(w->dots + j * T + t, slope_0(d0) * gradient);
+            set8(w->dots + j * T + t, only(sees, slope_0(d0) * gradient));
             /* scores, and their products with gradients */
             set8(w->p + j * T + t, score * seen);
             if (query_sums)
@@ -1692,8 +1861,12 @@ static void queries_from_keys(const struct pass *c, int64_t g, int block)
         pair_scores(c, at, block, j, w->sum + at * T, NULL);
         for (int i = 0; i < DOT_ROWS; i++) {
             const int64_t row = dot_rows[i].row * T;
-            add_tokens(w->kx + j * PANEL + row, dot_rows[i].rows, keys, w->dots + dot_rows[i].dot * T * T,
-                       w->dx + at * PANEL + row, count);
+            const float *from = w->kx + j * PANEL + row, *gradients = w->dots + dot_rows[i].dot * T * T;
+            float *to = w->dx + at * PANEL + row;
+            if (j == block)
+                add_seen_tokens(from, dot_rows[i].rows, keys, gradients, to, count, 0);
+            else
+                add_tokens(from, dot_rows[i].rows, keys, gradients, to, count);
         }
     }
 }
@@ -1708,15 +1881,22 @@ static void keys_from_queries(const struct pass *c, int block)
             const int64_t at = g * c->cut->blocks + i;
             const int tokens = block_tokens(c->tokens, i);
             pair_scores(c, at, i, block, NULL, w->sum + block * T);
-            update(w->p, w->g + at * VALUES, w->dv + block * VALUES, tokens, T, 1.0f);
+            if (i == block)
+                add_seen_outputs(w, w->g + at * VALUES, w->dv + block * VALUES, tokens);
+            else
+                update(w->p, w->g + at * VALUES, w->dv + block * VALUES, tokens, T, 1.0f);
             for (int n = 0; n < DOT_ROWS; n++) {
                 const int64_t row = dot_rows[n].row * T;
                 if (n == 0 || dot_rows[n].dot != dot_rows[n - 1].dot)
                     transpose(w->dots + dot_rows[n].dot * T * T, T, keys, tokens, w->d, T);
                 for (int t = 0; t < tokens && keys < lanes(keys); t++)
                     memset(w->d + t * T + keys, 0, sizeof(float) * (lanes(keys) - keys));
-                add_tokens(w->qx + at * PANEL + row, dot_rows[n].rows, tokens, w->d, w->dx + block * PANEL + row,
-                           lanes(keys));
+                if (i == block)
+                    add_seen_tokens(w->qx + at * PANEL + row, dot_rows[n].rows, tokens, w->d,
+                                    w->dx + block * PANEL + row, lanes(keys), 1);
+                else
+                    add_tokens(w->qx + at * PANEL + row, dot_rows[n].rows, tokens, w->d, w->dx + block * PANEL + row,
+                               lanes(keys));
             }
         }
 }
@@ -1880,11 +2060,10 @@ static void walk_back(struct pass *c)
         state_store(w->reversed, a->d_state_in, a->d_state_in_stride, c->b, c->h);
 }
 
-static void backward_head(const struct fpa_backward_launch *a, const struct cut *cut, const struct work *w,
-                          int64_t index, float *matrices)
+static void backward_head(const struct fpa_backward_launch *a, const struct cut *cut, const struct work *w, int64_t b,
+                          int64_t h, float *matrices)
 {
-    struct pass c = {.a = a, .w = w, .cut = cut, .matrices = matrices, .b = index / a->forward.heads,
-                     .h = index % a->forward.heads};
+    struct pass c = {.a = a, .w = w, .cut = cut, .matrices = matrices, .b = b, .h = h};
     if (matrices)
         memset(matrices, 0, sizeof(float) * MATRICES);
     if (a->d_q || matrices || a->d_log_gate)
@@ -1907,8 +2086,52 @@ static void add_matrices(const struct fpa_backward_launch *a, int64_t head, cons
     (void)a, (void)head, (void)part;
 }
 
+static const stored *moved(const void *base, const int64_t *stride, int64_t b, int64_t begin)
+{
+    return base ? (const stored *)base + token_place(stride, b, begin) : NULL;
+}
+
+static const state_stored *moved_state(const void *base, const int64_t *stride, int64_t b)
+{
+    return base ? (const state_stored *)base + b * stride[0] : NULL;
+}
+
+/* Sequence b as a call of one, in `own`; where all are alike the call itself. Gradients of states are of sequences, in
+ * no pool. */
+static const struct fpa_backward_launch *backward_sequence(const struct fpa_backward_launch *a, int64_t b,
+                                                           struct fpa_backward_launch *own)
+{
+    const struct fpa_launch *f = &a->forward;
+    const int64_t begin = sequence_begin(f, b), batch = f->cu_seqlens ? 0 : b;
+    if (!f->cu_seqlens && !f->state_in_index)
+        return a;
+    *own = *a;
+    sequence_of(f, b, &own->forward);
+    own->d_o = moved(a->d_o, a->d_o_stride, batch, begin);
+    own->d_q = (void *)(uintptr_t)moved(a->d_q, a->d_q_stride, batch, begin);
+    own->d_k = (void *)(uintptr_t)moved(a->d_k, a->d_k_stride, batch, begin);
+    own->d_v = (void *)(uintptr_t)moved(a->d_v, a->d_v_stride, batch, begin);
+    own->d_log_gate = a->d_log_gate ? a->d_log_gate + token_place(a->d_log_gate_stride, batch, begin) : NULL;
+    own->d_state_out = moved_state(a->d_state_out, a->d_state_out_stride, b);
+    own->d_state_in = (void *)(uintptr_t)moved_state(a->d_state_in, a->d_state_in_stride, b);
+    return own;
+}
+
+/* One head of one sequence, which is cut as a call of its own would be; memory: of one thread. */
+static void run_head(int form, const struct fpa_backward_launch *a, const struct cut *cut, char *memory, int64_t index,
+                     float *matrices)
+{
+    struct fpa_backward_launch own;
+    struct work w;
+    const int64_t b = index / a->forward.heads, h = index % a->forward.heads;
+    const struct fpa_backward_launch *s = backward_sequence(a, b, &own);
+    const struct cut its = s == a ? *cut : cut_of(form, s);
+    work_layout(&w, memory, &its);
+    backward_head(s, &its, &w, s == a ? b : 0, h, matrices);
+}
+
 /* Heads first..end-1, dealt out to threads. */
-static void run_heads(const struct fpa_backward_launch *a, const struct cut *cut, int threads, int64_t first,
+static void run_heads(int form, const struct fpa_backward_launch *a, const struct cut *cut, int threads, int64_t first,
                       int64_t end)
 {
     char *base = a->forward.workspace;
@@ -1920,13 +2143,12 @@ static void run_heads(const struct fpa_backward_launch *a, const struct cut *cut
     (void)threads;
 #endif
     for (int64_t i = first; i < end; i++) {
-        struct work w;
 #ifdef _OPENMP
-        work_layout(&w, base + omp_get_thread_num() * work_size(cut), cut);
+        char *memory = base + omp_get_thread_num() * work_size(cut);
 #else
-        work_layout(&w, base, cut);
+        char *memory = base;
 #endif
-        backward_head(a, cut, &w, i, matrices ? matrices + (i - first) * MATRICES : NULL);
+        run_head(form, a, cut, memory, i, matrices ? matrices + (i - first) * MATRICES : NULL);
     }
     for (int64_t i = first; i < end && matrices; i++)
         add_matrices(a, i % a->forward.heads, matrices + (i - first) * MATRICES);
@@ -1961,6 +2183,6 @@ EXPORT int gated_linear_d32_backward(int form, const struct fpa_backward_launch 
     if (a->d_weights)
         clear_matrices(a);
     for (int64_t first = 0; first < heads; first += cut.at_once)
-        run_heads(a, &cut, threads, first, first + cut.at_once < heads ? first + cut.at_once : heads);
+        run_heads(form, a, &cut, threads, first, first + cut.at_once < heads ? first + cut.at_once : heads);
     return 0;
 }

@@ -892,6 +892,12 @@ __device__ __forceinline__ i64 gate_row_of(const struct fpa_cuda_call &call, i64
     return (number * call.heads + head) * call.gate_row;
 }
 
+/* Chunks and segments of a sequence. */
+__device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
+{
+    return call.cu_seqlens ? ((u32)length + (u32)call.chunk - 1) / (u32)call.chunk : (int)call.chunks;
+}
+
 /* The states before and behind a sequence: NULL where there is none. */
 __device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 number, i64 head)
 {
@@ -902,6 +908,11 @@ __device__ __forceinline__ const state_element *given_state(const struct fpa_cud
     }
     return call.state_in ? (const state_element *)call.state_in + number * call.state_in_stride[0]
         + head * call.state_in_stride[1] : 0;
+}
+
+__device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, i64 number)
+{
+    return given_state(call, number, 0) != 0;
 }
 
 __device__ __forceinline__ const float *log_gates_of(const struct fpa_cuda_call &call, i64 b, i64 head)
@@ -1147,6 +1158,121 @@ struct consecutive {
     }
 };
 
+/* ---- what is not finite ---- */
+
+/* Zero; of a value that is not finite NaN. */
+__device__ __forceinline__ float zero_of(element a)
+{
+    return to_float(a) * 0.0f;
+}
+
+/* noted + 0 a: not zero any more when one of the pair is not finite. */
+__device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
+{
+    u32 sum;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0), "r"(noted));
+    return sum;
+}
+
+/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+__device__ __forceinline__ u32 finite_pair(u32 a)
+{
+    const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
+    return a & ~(carry * 0xffffu);
+}
+
+/* ---- the causal edge ----
+ *
+ * What a product has for a pair that does not see each other is zero, but times NaN or an infinity it would be NaN. So
+ * where the edge lies among others, their numbers are looked at. Where one is not finite, which is rare, products have
+ * zero for it, and sums of own tokens that see it, or are seen by it, get NaN. */
+
+/* Whether a query sees the key; own tokens are keys or queries. */
+template <bool keys> __device__ __forceinline__ bool are_pair(int own, int other, int limit)
+{
+    return other < limit && (keys ? own <= other : other <= own);
+}
+
+/* Of both operands, whatever lane has the number. */
+__device__ __forceinline__ bool all_finite(const right *b)
+{
+    u32 noted = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        noted = note_nonfinite(noted, b[i >> 1].word[i & 1]);
+    return !__any_sync(0xffffffffu, noted);
+}
+
+/* Zero for what is not finite. */
+__device__ __forceinline__ void keep_finite(right *b)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        b[i >> 1].word[i & 1] = finite_pair(b[i >> 1].word[i & 1]);
+}
+
+/* Operands b[other][column] of 16 others, for `tiles` sums c of 16 own tokens and 8 columns each. place(other, column):
+ * where the number lies. */
+template <bool keys, int tiles, typename places>
+__device__ __forceinline__ void keep_seen(right *b, float (*c)[4], int own_first, int other_first, int limit,
+                                          const places &place)
+{
+    if (all_finite(b))
+        return;
+#pragma unroll 1
+    for (int other = 0; other < 16; other++)
+#pragma unroll
+        for (int i = 0; i < 4 * tiles; i++) {
+            const float zero = zero_of(get_element(place(other, (i >> 2) * 8 + lane_column() * 2 + (i & 1))));
+            if (zero != 0.0f && are_pair<keys>(own_first + (i >> 1 & 1) * 8 + lane_row(), other_first + other, limit))
+                c[i >> 2][i & 3] = zero;
+        }
+    keep_finite(b);
+}
+
+/* ---- lines: a launch takes some of them, in which parts are counted ----
+ *
+ * A line is a head of a sequence. Where lengths differ it is a head, with the parts of all sequences one behind the
+ * other; some are behind a sequence's end. */
+
+/* Number `at` of the parts of line number `place` of the launch's. */
+__device__ __forceinline__ struct part line_part(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
+                                                 u32 place, u32 at, i64 tokens)
+{
+    const u32 line = (u32)back.first_sequence + place;
+    if (!call.cu_seqlens)
+        return {sequence_of(call, line / (u32)call.heads), line % (u32)call.heads, (int)at};
+    const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
+    return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
+}
+
+/* A sequence may begin behind the first part's tokens. */
+__device__ __forceinline__ bool is_there(const struct part &at, i64 tokens)
+{
+    return at.index >= 0 && at.index * tokens < at.own.length;
+}
+
+/* Blocks of QUERY_TOKENS tokens of a line. */
+__device__ __forceinline__ u32 blocks_of(const struct fpa_cuda_call &call)
+{
+    return call.cu_seqlens ? (u32)call.length / QUERY_TOKENS + (u32)call.sequences
+        : (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
+}
+
+/* The first copy of a state of a sequence of line `place`: one before each chunk, and one behind the last. */
+__device__ __forceinline__ i64 first_copy_of(const struct fpa_cuda_call &call, u32 place, const struct sequence &own)
+{
+    if (call.cu_seqlens)
+        return place * (call.chunks + call.sequences) + (u32)own.b / (u32)call.chunk + 2 * own.number;
+    return place * (call.chunks + 1);
+}
+
+/* Where numbers of a head's tokens begin: [sequence][head][token], or [head][token]. */
+__device__ __forceinline__ i64 numbers_of(const struct fpa_cuda_call &call, i64 b, i64 heads, i64 head)
+{
+    return call.cu_seqlens ? head * call.length + b : (b * heads + head) * call.length;
+}
+
 /* ---- sides: queries with d_o' = [d_o / n, -(o.d_o) n'(den) / n], or keys with v' = [v, 1] ---- */
 
 /* What a (batch, head) has of a side. */
@@ -1263,13 +1389,13 @@ __device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], floa
 
 /* Where a walk is: a panel of a chunk, of one of the query heads that share a state. */
 struct walk {
-    int chunk, member, first, end;
+    int chunk, member, first, end, length;
 };
 
 __device__ __forceinline__ void begin_chunk(walk &at, const struct fpa_cuda_call &call)
 {
     at.first = at.chunk * (int)call.chunk;
-    at.end = at.first + call.chunk < call.length ? at.first + (int)call.chunk : (int)call.length;
+    at.end = at.first + (int)call.chunk < at.length ? at.first + (int)call.chunk : at.length;
 }
 
 /* The next panel; members: heads of a side that share the state. */
@@ -1323,22 +1449,27 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     const u32 walk_number = blockIdx.x / (COLUMN_BLOCKS * SLICES), place = walk_number / (u32)back.segments;
     const int segment = walk_number % (u32)back.segments;
     const bool leaves_total = segment + 1 < back.segments;
-    const struct key_head own = key_head_of(call, (u32)back.first_sequence + place);
+    /* of a line; where lengths differ it has a walk for each sequence */
+    const u32 walks = call.cu_seqlens ? (u32)call.sequences : 1, line = place / walks;
+    const u32 number = (u32)back.first_sequence + line;
+    const struct sequence own = sequence_of(call, call.cu_seqlens ? place % walks : number / (u32)call.heads);
+    const i64 head = call.cu_seqlens ? number : number % (u32)call.heads;
     const bool walks_back = back.walks_back;
     const int unit = (slice * WARPS + (threadIdx.x >> 5)) * WARP_UNITS;
     const int group = (int)(call.query_heads / call.heads), members = walks_back ? group : 1;
-    const int chunks = (int)call.chunks, step = walks_back ? -1 : 1;
+    const int chunks = count_chunks(call, own.length), step = walks_back ? -1 : 1;
     const u32 shared = shared_address(), raw = shared, values = shared + 10240;
-    copy_element *copies = (copy_element *)(walks_back ? back.reversed : back.states) + (i64)place * (chunks + 1)
+    copy_element *copies = (copy_element *)(walks_back ? back.reversed : back.states) + first_copy_of(call, line, own)
         * FEATURES16 * COLUMNS;
     const u32 decay = shared + 20480;
-    const float2 *sums = gate_sums_of(call, own.b, (int)own.b, own.head);
+    const float2 *sums = gate_sums_of(call, own.b, own.number, head);
 
     float c[WARP_UNITS][ALL_TILES][4] = {};
-    const state_element *given = walks_back ? (const state_element *)back.d_state_out
-        + own.b * back.d_state_out_stride[0] + own.head * back.d_state_out_stride[1]
-                                            : given_state(call, own.b, own.head);
-    if (segment == 0 && (walks_back ? back.d_state_out : call.state_in))
+    const state_element *given = !walks_back       ? given_state(call, own.number, head)
+                                 : back.d_state_out ? (const state_element *)back.d_state_out
+                                     + own.number * back.d_state_out_stride[0] + head * back.d_state_out_stride[1]
+                                                    : 0;
+    if (segment == 0 && given)
         each_sum(c, unit, block, [&](float &a, int f, int column) {
             a = state_to_float(given[state_place(f, column)]);
         });
@@ -1356,11 +1487,11 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     const int last_chunk = first_chunk + (steps - 1) * step;
     const bool wanted = leaves_total || back.last || (walks_back && back.d_state_in); /* the state behind it */
     const auto is_walked = [&](int chunk) { return walks_back ? chunk >= last_chunk : chunk <= last_chunk; };
-    walk at = {first_chunk, 0, 0, 0};
+    walk at = {first_chunk, 0, 0, 0, own.length};
     begin_chunk(at, call);
     const auto fetch = [&](const walk &w, int stage) {
-        const side from = walks_back ? queries_side(call, back, own.b, own.head * group + w.member)
-            : keys_side(call, own.b, own.head);
+        const side from = walks_back ? queries_side(call, back, own.b, head * group + w.member)
+            : keys_side(call, own.b, head);
         fetch_side<PANEL>(raw + stage * PANEL * RAW_PITCH, values + stage * PANEL * VALUE_PITCH, from, w.first, w.end);
     };
     if (steps > 0)
@@ -1382,8 +1513,8 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
             fetch(next, stage ^ 1);
         copy_commit();
         finish_tokens(decay, values + stage * PANEL * VALUE_PITCH,
-                      walks_back ? queries_side(call, back, own.b, own.head * group + at.member)
-                      : keys_side(call, own.b, own.head), at, walks_back, sums);
+                      walks_back ? queries_side(call, back, own.b, head * group + at.member)
+                      : keys_side(call, own.b, head), at, walks_back, sums);
         __syncthreads();
         add_panel(c, raw + stage * PANEL * RAW_PITCH, row, panel_values, decay);
         at = next;
@@ -1396,8 +1527,8 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     if (back.last)
         store_copy(c, copies + (i64)(walks_back ? 0 : chunks) * FEATURES16 * COLUMNS, unit, block);
     if (walks_back && back.d_state_in) {
-        state_element *to = (state_element *)back.d_state_in + own.b * back.d_state_in_stride[0]
-            + own.head * back.d_state_in_stride[1];
+        state_element *to = (state_element *)back.d_state_in + own.number * back.d_state_in_stride[0]
+            + head * back.d_state_in_stride[1];
         each_sum(c, unit, block, [&](float &a, int f, int column) {
             to[state_place(f, column)] = state_from_float(a);
         });
@@ -1530,6 +1661,22 @@ template <int steps, int pitch> __device__ __forceinline__ void add_rows(float (
     }
 }
 
+/* The same of others of which not all are pairs with the own tokens. */
+template <bool keys, int steps, int pitch>
+__device__ __forceinline__ void add_seen_rows(float (*c)[4], const left &a, u32 rows, int own_first, int other_first,
+                                              int limit)
+{
+#pragma unroll
+    for (int n = 0; n < steps; n++) {
+        right b[2];
+        right_down(b, rows + n * 32, pitch, consecutive());
+        keep_seen<keys, 2>(b, c + 2 * n, own_first, other_first, limit,
+                           [&](int other, int column) { return rows + other * pitch + (n * 16 + column) * ELEMENT; });
+        product(c[2 * n], a, b[0]);
+        product(c[2 * n + 1], a, b[1]);
+    }
+}
+
 /* ---- from a state ---- */
 
 /* Row g, or g + 8, of a warp's sums. */
@@ -1598,13 +1745,13 @@ __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 const int token = own.first + i * 8 + lane_row();
-                const bool seen = whole || (other < others.limit && (keys ? token <= other : other <= token));
+                const bool seen = whole || are_pair<keys>(token, other, others.limit);
                 const float kept = seen ? keys ? gate_between(gate, own.gate[i]) : gate_between(own.gate[i], gate)
                     : 0.0f;
                 float &product = g[n][2 * i + j];
-                product *= kept;
+                product = seen ? product * kept : 0.0f;
                 if (keys)
-                    s[n][2 * i + j] *= kept * 0.176776695f;
+                    s[n][2 * i + j] = seen ? s[n][2 * i + j] * (kept * 0.176776695f) : 0.0f;
             }
         }
 }
@@ -1622,9 +1769,17 @@ __device__ __forceinline__ void add_pairs(float (*rows)[4], float (*values)[4], 
     finish_pairs<keys, whole>(g, s, own, others, at);
 #pragma unroll
     for (int p = 0; p < PAIRS / 16; p++) {
-        add_rows<STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), other_rows + p * 16 * RAW_PITCH);
-        if (keys)
-            add_rows<VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), other_values + p * 16 * VALUE_PITCH);
+        const u32 its_rows = other_rows + p * 16 * RAW_PITCH, its_values = other_values + p * 16 * VALUE_PITCH;
+        if (whole)
+            add_rows<STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), its_rows);
+        else
+            add_seen_rows<keys, STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), its_rows, own.first,
+                                                  others.first + at + p * 16, others.limit);
+        if (keys && whole)
+            add_rows<VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), its_values);
+        else if (keys)
+            add_seen_rows<true, VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), its_values, own.first,
+                                                          others.first + at + p * 16, others.limit);
     }
 }
 
@@ -1700,27 +1855,28 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
 __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
                                              u32 item)
 {
-    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
-    const u32 group = (u32)(call.query_heads / call.heads);
+    const u32 blocks = blocks_of(call), group = (u32)(call.query_heads / call.heads);
     const u32 place = item / blocks / group;
-    const struct key_head key = key_head_of(call, (u32)back.first_sequence + place);
-    const i64 b = key.b, head = key.head;
+    const struct part at = line_part(call, back, place, item % blocks, QUERY_TOKENS);
+    if (!is_there(at, QUERY_TOKENS))
+        return;
+    const i64 b = at.own.b, head = at.head;
     const i64 query_head = head * group + item / blocks % group;
-    const int length = (int)call.length, chunk_tokens = (int)call.chunk, first = item % blocks * QUERY_TOKENS;
+    const int length = at.own.length, chunk_tokens = (int)call.chunk, first = at.index * QUERY_TOKENS;
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
     const u32 shared = shared_address(), numbers = shared + 10240, outputs = shared + 11264, tile = shared + 12288;
     const tokens own = {shared, shared + 5120, numbers, outputs, first, chunk_end};
     const side own_side = queries_side(call, back, b, query_head);
-    const float2 *sums = gate_sums_of(call, key.b, (int)key.b, key.head);
+    const float2 *sums = gate_sums_of(call, b, at.own.number, head);
     /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
     tokens others = {0, 0, numbers + QUERY_TOKENS * 8, outputs + QUERY_TOKENS * 8, 0, chunk_end};
     const int begin = start, end = first + QUERY_TOKENS < chunk_end ? first + QUERY_TOKENS : chunk_end;
     const int panels = (end - begin + PANEL - 1) / PANEL, count = panels;
     const auto side_of = [&](int) { return keys_side(call, b, head); };
-    const bool reads = chunk > 0 || call.state_in;
-    const copy_element *s = (const copy_element *)back.states + ((i64)place * (call.chunks + 1) + chunk) * FEATURES16
-        * COLUMNS;
+    const bool reads = chunk > 0 || is_given(call, at.own.number);
+    const copy_element *s = (const copy_element *)back.states + (first_copy_of(call, place, at.own) + chunk)
+        * FEATURES16 * COLUMNS;
     others.limit = end;
     const auto go_to = [&](int i) {
         others.first = begin + i % panels * PANEL;
@@ -1754,7 +1910,7 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
         __syncthreads();
         add_panel_pairs<false>(rows, values, lane, others);
     }
-    store_totals(rows, lane.rows, back.query_sums + (b * call.query_heads + query_head) * call.length + first,
+    store_totals(rows, lane.rows, back.query_sums + numbers_of(call, b, call.query_heads, query_head) + first,
                  chunk_end - first);
     if (back.d_q)
         store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
@@ -1767,24 +1923,25 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
 __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
                                           u32 item)
 {
-    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
-    const u32 group = (u32)(call.query_heads / call.heads);
+    const u32 blocks = blocks_of(call), group = (u32)(call.query_heads / call.heads);
     const u32 place = item / blocks;
-    const struct key_head key = key_head_of(call, (u32)back.first_sequence + place);
-    const i64 b = key.b, head = key.head;
-    const int length = (int)call.length, chunk_tokens = (int)call.chunk, first = item % blocks * QUERY_TOKENS;
+    const struct part at = line_part(call, back, place, item % blocks, QUERY_TOKENS);
+    if (!is_there(at, QUERY_TOKENS))
+        return;
+    const i64 b = at.own.b, head = at.head;
+    const int length = at.own.length, chunk_tokens = (int)call.chunk, first = at.index * QUERY_TOKENS;
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
     const u32 shared = shared_address(), numbers = shared + 10240, outputs = shared + 11264, tile = shared + 12288;
     const tokens own = {shared, shared + 5120, numbers, outputs, first, chunk_end};
     const side own_side = keys_side(call, b, head);
-    const float2 *sums = gate_sums_of(call, key.b, (int)key.b, key.head);
+    const float2 *sums = gate_sums_of(call, b, at.own.number, head);
     /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
     tokens others = {0, 0, numbers + QUERY_TOKENS * 8, outputs + QUERY_TOKENS * 8, 0, chunk_end};
     const int begin = first, end = chunk_end, panels = (end - begin + PANEL - 1) / PANEL, count = panels * (int)group;
     const auto side_of = [&](int i) { return queries_side(call, back, b, head * group + i / panels); };
-    const bool reads = chunk + 1 < call.chunks || back.d_state_out;
-    const copy_element *s = (const copy_element *)back.reversed + ((i64)place * (call.chunks + 1) + chunk + 1)
+    const bool reads = chunk + 1 < count_chunks(call, length) || back.d_state_out;
+    const copy_element *s = (const copy_element *)back.reversed + (first_copy_of(call, place, at.own) + chunk + 1)
         * FEATURES16 * COLUMNS;
     const auto go_to = [&](int i) {
         others.first = begin + i % panels * PANEL;
@@ -1818,7 +1975,7 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
         __syncthreads();
         add_panel_pairs<true>(rows, values, lane, others);
     }
-    store_totals(rows, lane.rows, back.key_sums + key.bh * call.length + first, chunk_end - first);
+    store_totals(rows, lane.rows, back.key_sums + numbers_of(call, b, call.heads, head) + first, chunk_end - first);
     if (back.d_k)
         store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
                                        (element *)back.d_k + b * back.d_k_stride[0] + (i64)first * back.d_k_stride[1]
@@ -1850,7 +2007,7 @@ gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call
 {
     const u32 sides = back.both_sides ? (u32)(call.query_heads / call.heads) + 1 : 1, item = blockIdx.x / sides;
     const u32 member = blockIdx.x % sides;
-    const u32 blocks = (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
+    const u32 blocks = blocks_of(call);
     if (member + 1 == sides)
         take_keys(call, back, item);
     else
@@ -1922,14 +2079,18 @@ gated_linear_d32_backward_gates(const __grid_constant__ struct fpa_cuda_call cal
                                 const __grid_constant__ struct fpa_cuda_backward back)
 {
     __shared__ double warp_sum[WARPS];
-    const u32 chunks = (u32)call.chunks, place = blockIdx.x / chunks, chunk = blockIdx.x % chunks;
-    const struct key_head own = key_head_of(call, (u32)back.first_sequence + place);
+    const u32 parts = (u32)call.chunks, place = blockIdx.x / parts;
+    const struct part at = line_part(call, back, place, blockIdx.x % parts, call.chunk);
+    const struct sequence own = at.own;
+    if (!is_there(at, call.chunk))
+        return;
+    const int chunk = at.index, chunks = count_chunks(call, own.length);
     const i64 group = call.query_heads / call.heads, first = chunk * call.chunk;
-    const i64 end = first + call.chunk < call.length ? first + call.chunk : call.length;
-    const i64 boundary = ((i64)place * (chunks + 1) + chunk + 1) * FEATURES16 * COLUMNS;
-    const double *keys = back.key_sums + own.bh * call.length;
-    const double *queries = back.query_sums + (own.b * call.query_heads + own.head * group) * call.length;
-    float *to = back.d_log_gate + own.b * back.d_log_gate_stride[0] + own.head * back.d_log_gate_stride[2];
+    const i64 end = first + call.chunk < own.length ? first + call.chunk : own.length;
+    const i64 boundary = (first_copy_of(call, place, own) + chunk + 1) * FEATURES16 * COLUMNS;
+    const double *keys = back.key_sums + numbers_of(call, own.b, call.heads, at.head);
+    const double *queries = back.query_sums + numbers_of(call, own.b, call.query_heads, at.head * group);
+    float *to = back.d_log_gate + own.b * back.d_log_gate_stride[0] + at.head * back.d_log_gate_stride[2];
     double before = 0;
     if (chunk + 1 < chunks || back.d_state_out)
         before = boundary_product((const copy_element *)back.states + boundary,

@@ -1,0 +1,14 @@
+/* gradient_ragged: gradients of sequences of different lengths in one batch. */
+#ifndef FPAC_RUNTIME_VERIFY_GRADIENT_RAGGED_H
+#define FPAC_RUNTIME_VERIFY_GRADIENT_RAGGED_H
+
+#include "gradient_trial.h"
+
+/* The tokens of a trial of plain layout once more, each of its rows as two sequences of different lengths and one of no tokens
+ * between them: the second one begins with the state of the first, which is in a pool, and its gradient goes back. outputs:
+ * of all tokens, as `run`, which says what is wanted, would give them of the rows. */
+fpa_status gradient_run_ragged(const fpa_gradient_trial *trial, const fpa_module *backward,
+                               const fpa_module *forward, const fpa_gradient_run *run,
+                               fpa_gradient_outputs *outputs, fpa_error *error);
+
+#endif

@@ -1,0 +1,183 @@
+/* test_pieces: a prompt in pieces, the state handed over, against one pass: bit for bit where pieces are whole chunks, near it
+ * where they are not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/api/fpa.h"
+#include "scratch.h"
+
+#include <cmocka.h> /* last: it defines fail() */
+
+enum { B = 2, L = 310, HQ = 4, H = 2, D = 16, CHUNK = 48 };
+
+static const char spec[] =
+    "return head { name = 'plain', d = 16, dv = 16, chunk = 48, terms = power { degree = 2 } },\n"
+    "  head { name = 'mean', d = 16, dv = 16, chunk = 48, gate = true, normalize = 'sum', terms = power { "
+    "degree = 2 } "
+    "}\n";
+
+typedef struct operand {
+    DLTensor tensor;
+    int64_t shape[4], stride[4];
+    float *values;
+    size_t count;
+} operand;
+
+typedef struct fixture {
+    char folder[64];
+    operand q, k, v, o, gate, state;
+} fixture;
+
+/* Positive where normalisers are made of them. */
+static void make(operand *a, int axes, const int64_t *shape, float low, float high)
+{
+    a->count = 1;
+    for (int i = axes - 1; i >= 0; i--) {
+        a->shape[i] = shape[i];
+        a->stride[i] = (int64_t)a->count;
+        a->count *= (size_t)shape[i];
+    }
+    a->values = calloc(a->count, sizeof(float));
+    assert_non_null(a->values);
+    for (size_t i = 0; i < a->count; i++)
+        a->values[i] =
+            low + (high - low) * (float)((uint32_t)(i * 2654435761u + (unsigned)axes) >> 8) * 0x1p-24f;
+    a->tensor = (DLTensor){.data = a->values,
+                           .device = {kDLCPU, 0},
+                           .ndim = axes,
+                           .dtype = {kDLFloat, 32, 1},
+                           .shape = a->shape,
+                           .strides = a->stride};
+}
+
+static int setup(void **state)
+{
+    static fixture f;
+    *state = &f;
+    scratch_make(f.folder);
+    make(&f.q, 4, (int64_t[]){B, L, HQ, D}, 0, 0.5f);
+    make(&f.k, 4, (int64_t[]){B, L, H, D}, 0, 0.5f);
+    make(&f.v, 4, (int64_t[]){B, L, H, D}, -1, 1);
+    make(&f.o, 4, (int64_t[]){B, L, HQ, D}, 0, 0);
+    make(&f.gate, 3, (int64_t[]){B, L, H}, -0.1f, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    operand *all[] = {&f->q, &f->k, &f->v, &f->o, &f->gate};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]->values);
+    scratch_remove(f->folder);
+    return 0;
+}
+
+/* Tokens first .. of all tensors. */
+static DLTensor piece_of(const operand *a, int64_t shape[4], int64_t first, int64_t tokens)
+{
+    DLTensor piece = a->tensor;
+    memcpy(shape, a->shape, sizeof a->shape);
+    shape[1] = tokens;
+    piece.shape = shape;
+    piece.byte_offset = (uint64_t)(first * a->stride[1]) * sizeof(float);
+    return piece;
+}
+
+static void run_piece(fixture *f, const fpa_kernel *kernel, int64_t first, int64_t tokens)
+{
+    int64_t shape[5][4];
+    fpa_error error;
+    size_t size;
+    DLTensor q = piece_of(&f->q, shape[0], first, tokens), k = piece_of(&f->k, shape[1], first, tokens);
+    DLTensor v = piece_of(&f->v, shape[2], first, tokens), o = piece_of(&f->o, shape[3], first, tokens);
+    DLTensor gate = piece_of(&f->gate, shape[4], first, tokens);
+    const fpa_tensors tensors = {.q = &q,
+                                 .k = &k,
+                                 .v = &v,
+                                 .o = &o,
+                                 .log_gate = fpa_describe(kernel)->gate ? &gate : NULL,
+                                 .state_in = first ? &f->state.tensor : NULL,
+                                 .state_out = &f->state.tensor};
+    assert_int_equal(fpa_workspace_size(kernel, FPA_FORM_CHUNKED, &tensors, &size, &error), FPA_OK);
+    void *workspace = aligned_alloc(64, (size + 64) / 64 * 64);
+    if (fpa_forward(kernel, FPA_FORM_CHUNKED, &tensors, workspace, size, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    free(workspace);
+}
+
+typedef struct results {
+    float *o, *state;
+} results;
+
+/* All tokens, in pieces of so many. */
+static results run(fixture *f, const fpa_kernel *kernel, int64_t piece)
+{
+    results r;
+    make(&f->state, 3, (int64_t[]){B, H, fpa_describe(kernel)->state_elements}, 0, 0);
+    for (int64_t first = 0; first < L; first += piece)
+        run_piece(f, kernel, first, L - first < piece ? L - first : piece);
+    r.o = malloc(f->o.count * sizeof(float));
+    assert_non_null(r.o);
+    memcpy(r.o, f->o.values, f->o.count * sizeof(float));
+    r.state = f->state.values;
+    return r;
+}
+
+static double distance(const float *a, const float *b, size_t count)
+{
+    double most = 0, largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        most = fmax(most, fabs((double)a[i] - (double)b[i]));
+        largest = fmax(largest, fabs((double)b[i]));
+    }
+    return most / largest;
+}
+
+static void compare(fixture *f, const char *head)
+{
+    static const int64_t whole[] = {CHUNK, 2 * CHUNK, 5 * CHUNK}, others[] = {1, 47, 100};
+    const fpa_options options = {.cache_dir = f->folder};
+    fpa_kernel *kernel;
+    fpa_error error;
+    if (fpa_open_text("pieces.lua", spec, head, &options, &kernel, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    assert_int_equal(fpa_describe(kernel)->chunk, CHUNK);
+    const results wanted = run(f, kernel, L);
+    const size_t states = f->state.count;
+    for (int i = 0; i < 3; i++) {
+        const results r = run(f, kernel, whole[i]), near = run(f, kernel, others[i]);
+        assert_memory_equal(r.o, wanted.o, f->o.count * sizeof(float));
+        assert_memory_equal(r.state, wanted.state, states * sizeof(float));
+        assert_true(distance(near.o, wanted.o, f->o.count) < 2e-6);
+        assert_true(distance(near.state, wanted.state, states) < 2e-6);
+        free(r.o), free(r.state), free(near.o), free(near.state);
+    }
+    free(wanted.o), free(wanted.state);
+    fpa_close(kernel);
+}
+
+static void pieces_of_whole_chunks_have_the_bits_of_one_pass(void **state)
+{
+    compare(*state, "plain");
+}
+
+static void gates_and_normalisers_change_nothing_of_that(void **state)
+{
+    compare(*state, "mean");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_of_whole_chunks_have_the_bits_of_one_pass),
+        cmocka_unit_test(gates_and_normalisers_change_nothing_of_that),
+    };
+    setenv("FPA_CFLAGS", "-O1", 0);
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
