@@ -272,8 +272,8 @@ ubsan:
 
 # The programs that have threads, fork, or share files with others, under GCC's thread sanitizer. It would refuse a
 # forked child that starts threads; what it reports though it is none is in the file of suppressions.
-tsan_tests := $(addprefix $(BUILD)/tests/test_,threads open fork parallel cache bundle fpa locale process trust \
-                reference verify driver driver_modules)
+tsan_tests := $(addprefix $(BUILD)/tests/test_,threads open open_once fork parallel cache bundle fpa backward layer \
+                locale process trust reference verify driver driver_modules)
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread tsan-run
 tsan-run: export TSAN_OPTIONS := die_after_fork=0 halt_on_error=1 \

@@ -2,10 +2,15 @@
 """The table of docs/performance.md from the lines of results' part `models`: python3 bench/models_table.py LINES.tsv
 
 A row a head and length: what fpac takes, beside every case of a package whose name begins with the head's. ns per
-token and head. What could not be measured is told below the table.
+token and head. What could not be measured is told below the table. --into docs/performance.md puts it there, between its
+two lines <!-- models: ... -->, with the date, commit and device of the lines, which tools/results.sh wrote at their top.
 """
 
 import argparse
+import re
+import sys
+
+BEGIN, END = "<!-- models: begin -->", "<!-- models: end -->"
 
 
 def read(path):
@@ -35,17 +40,48 @@ def rows(ours, theirs):
             yield f"| {head} | {length:,} | {ns:.2f} | {name} | {other:.2f} | {other / ns:.1f} |"
 
 
+def where_from(path):
+    """Date, commit and device: the first two comments of what tools/results.sh keeps."""
+    with open(path, encoding="utf-8") as lines:
+        first, second = next(lines, ""), next(lines, "")
+    found = re.match(r"# results.sh .*: (\d{4}-\d\d-\d\d) .*, commit ([^,]*)", first)
+    if not found or not second.startswith("# "):
+        sys.exit(f"{path}: is not what tools/results.sh keeps: its first lines name no date, commit and device")
+    return f"{second[2:].strip()}, {found[1]}, commit {found[2]} (`models.txt`)"
+
+
+def table_of(ours, theirs, skipped):
+    yield "| head | L | fpac | package | its ns | ratio |"
+    yield "|---|---|---|---|---|---|"
+    yield from rows(ours, theirs)
+    if skipped:
+        yield ""
+    for package, case, why in skipped:
+        yield f"skipped: {package}: {case}: {why}"
+
+
+def put_into(page, lines):
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    begin, end = text.find(BEGIN), text.find(END)
+    if begin < 0 or end < begin:
+        sys.exit(f"{page}: has no lines {BEGIN} and {END}")
+    with open(page, "w", encoding="utf-8") as file:
+        file.write("\n".join([text[:begin] + BEGIN, *lines, text[end:]]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("lines", help="models.tsv")
-    ours, theirs, skipped = read(parser.parse_args().lines)
-    print("| head | L | fpac | package | its ns | ratio |")
-    print("|---|---|---|---|---|---|")
-    print(*rows(ours, theirs), sep="\n")
-    if skipped:
-        print()
-    for package, case, why in skipped:
-        print(f"skipped: {package}: {case}: {why}")
+    parser.add_argument("--into", metavar="PAGE", help="the page that gets the table")
+    arguments = parser.parse_args()
+    ours, theirs, skipped = read(arguments.lines)
+    if not arguments.into:
+        print(*table_of(ours, theirs, skipped), sep="\n")
+        return
+    told = [f"- {case} ({package}): {why}" for package, case, why in skipped]
+    told = ["", "Not measured:", "", *told] if told else []
+    put_into(arguments.into, [where_from(arguments.lines) + ":", "", *table_of(ours, theirs, []), *told])
 
 
 if __name__ == "__main__":

@@ -21,10 +21,12 @@ int layer_ungroup(void **state)
     return 0;
 }
 
+/* By the program's own OpenMP where it has one (tests/threads/openmp.c), else by libgomp. */
 void layer_set_threads(int threads)
 {
     void *openmp = dlopen("libgomp.so.1", RTLD_NOW);
-    void (*set)(int) = openmp ? (void (*)(int))dlsym(openmp, "omp_set_num_threads") : NULL;
+    void *own = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+    void (*set)(int) = (void (*)(int))(own || !openmp ? own : dlsym(openmp, "omp_set_num_threads"));
     if (set)
         set(threads);
 }

@@ -1,6 +1,7 @@
 /* Emitted gradients for CUDA on the CPU, launched by the library's own code, beside those of the formula: the trials by
  * which verification judges a module, but of short sequences. */
 #include "dear.h"
+#include "emulate/backward_edge.h"
 #include "emulate/backward.h"
 #include "runtime/cuda/launch_backward.h"
 
@@ -19,6 +20,9 @@
 static const char *const fixed[] = {"gated",  "gatednorm", "half", "odd",        "learned",
                                     "shared", "wider",     "tf32", "coordinates"};
 
+/* Of those, whose gradients are looked at when something is not finite: products with and without tensor cores, coordinates. */
+static const char *const edges[] = {"half", "coordinates", "tf32"};
+
 static bool is_run(const fpa_head *head)
 {
     return dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, head->name);
@@ -36,6 +40,8 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
     for (int i = 0; i < f->list.count; i++)
         if (is_run(f->list.heads[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = i, .number = i, .code = f->source[i].code};
+            if (dear_tests() || is_one_of(edges, sizeof edges / sizeof *edges, f->list.heads[i]->name))
+                jobs[count].check = backward_edge_check;
             jobs[count++].longest = i == backward_head_named(f, "gated") ? LONGER : 0;
         }
     dear_report("heads", count, f->list.count);

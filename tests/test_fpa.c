@@ -247,6 +247,98 @@ static void a_workspace_that_overlaps_a_tensor_is_refused(void **state)
     }
 }
 
+/* An array of a language. */
+typedef struct object {
+    DLTensor tensor;
+    int64_t shape[4], strides[4];
+    bool is_readable;
+} object;
+
+static int read_object(void *of, DLTensor *tensor)
+{
+    object *mine = of;
+    *tensor = mine->tensor;
+    tensor->shape = mine->shape;
+    tensor->strides = mine->strides;
+    return mine->is_readable ? 0 : -1;
+}
+
+static int locked = 1; /* the interpreter's lock */
+
+static void *release_lock(void)
+{
+    locked--;
+    return &locked;
+}
+
+static void acquire_lock(void *lock)
+{
+    ++*(int *)lock;
+}
+
+/* Objects of the call's four tensors, in memory of their own that begins with the same numbers. */
+static void make_objects(const toy_call *call, float memory[4][TOY_ELEMENTS], object objects[4])
+{
+    for (int i = 0; i < 4; i++) {
+        objects[i] = (object){.tensor = call->tensors[i], .is_readable = true};
+        memcpy(memory[i], call->tensors[i].data, sizeof memory[i]);
+        objects[i].tensor.data = memory[i];
+        memcpy(objects[i].shape, call->shape, sizeof call->shape);
+        memcpy(objects[i].strides, call->tensors[i].strides, sizeof objects[i].strides);
+    }
+}
+
+/* Each object in turn becomes another one than the call was prepared for, in each thing that a DLTensor says. */
+static void changed_objects_are_told(const fpa_object_call *ready, object objects[4])
+{
+    for (int i = 0; i < 4; i++)
+        for (int change = 0; change < 7; change++) {
+            object before = objects[i], *now = &objects[i];
+            now->is_readable = change != 0;
+            now->shape[1] -= change == 1;
+            now->strides[2] += change == 2;
+            now->tensor.dtype.bits = change == 3 ? 16 : 32;
+            now->tensor.dtype.code = change == 4 ? kDLInt : kDLFloat;
+            now->tensor.device.device_id = change == 5;
+            now->tensor.ndim -= change == 6;
+            assert_int_equal(
+                fpa_forward_objects(ready, &objects[0], &objects[1], &objects[2], NULL, &objects[3], NULL),
+                FPA_OBJECTS_CHANGED);
+            objects[i] = before;
+        }
+}
+
+static void objects_are_computed_where_they_lie_and_others_are_told(void **state)
+{
+    toy_call call;
+    fpa_error error = {0};
+    size_t size = 0;
+    object objects[4];
+    static float memory[4][TOY_ELEMENTS];
+    int64_t strides[] = {TOY_TOKENS * TOY_HEADS * TOY_WIDTH, TOY_HEADS * TOY_WIDTH, TOY_WIDTH, 1};
+    toy_fill(&call);
+    for (int i = 0; i < 4; i++)
+        call.tensors[i].strides = strides;
+    make_objects(&call, memory, objects);
+    assert_int_equal(fpa_workspace_size(*state, FPA_FORM_AUTO, &call.operands, &size, &error), FPA_OK);
+    char *workspace = aligned_alloc(64, (size + 64) / 64 * 64);
+    const fpa_object_call ready = {read_object, NULL,          release_lock,   acquire_lock, *state,
+                                   NULL,        FPA_FORM_AUTO, &call.operands, size,         &error};
+    changed_objects_are_told(&ready, objects);
+    assert_ptr_equal(call.tensors[0].data, call.q); /* as it was */
+    assert_int_equal(
+        fpa_forward_objects(&ready, &objects[0], &objects[1], &objects[2], NULL, &objects[3], workspace),
+        FPA_OK);
+    memcpy(call.o, memory[3], sizeof call.o);
+    assert_true(toy_is_right(&call));
+    assert_int_equal(locked, 1);
+    assert_int_equal(
+        fpa_forward_objects(&ready, &objects[0], &objects[1], &objects[2], NULL, &objects[0], workspace),
+        FPA_INVALID);
+    assert_non_null(strstr(error.message, "overlap"));
+    free(workspace);
+}
+
 /* 2^33 sequences of no token: no memory is behind the tensors, and nobody visits them one by one. */
 static void sequences_without_tokens_take_no_time(void **state)
 {
@@ -265,6 +357,45 @@ static void sequences_without_tokens_take_no_time(void **state)
     assert_true(isnan(call.o[0]));
 }
 
+/* The call is refused, and the message is about `what`. */
+#define REFUSES(what, ...)                                                                                   \
+    do {                                                                                                     \
+        fpa_error error = {0};                                                                               \
+        assert_int_equal(__VA_ARGS__, FPA_INVALID);                                                          \
+        assert_string_equal(error.where, what);                                                              \
+    } while (0)
+
+static void gradients_drafts_and_layers_refuse_it_too(void **state)
+{
+    const fpa_tensors none = {0};
+    const fpa_gradient_tensors no_gradient = {0};
+    const fpa_accepted accepted = {0};
+    const fpa_kernel *kernel = *state;
+    const int heads = 1;
+    fpa_layer *layer;
+    size_t size;
+    REFUSES("kernel", fpa_backward_workspace(NULL, FPA_FORM_AUTO, &no_gradient, &size, &error));
+    REFUSES("bytes", fpa_backward_workspace(kernel, FPA_FORM_AUTO, &no_gradient, NULL, &error));
+    REFUSES("kernel", fpa_backward(NULL, FPA_FORM_AUTO, &no_gradient, NULL, 0, &error));
+    REFUSES("kernel", fpa_draft_workspace(NULL, &none, &accepted, &size, &error));
+    REFUSES("tensors", fpa_draft_workspace(kernel, NULL, &accepted, &size, &error));
+    REFUSES("bytes", fpa_draft_workspace(kernel, &none, &accepted, NULL, &error));
+    REFUSES("kernel", fpa_draft(NULL, &none, &accepted, NULL, 0, &error));
+    REFUSES("tensors", fpa_draft(kernel, NULL, &accepted, NULL, 0, &error));
+    REFUSES("kernel", fpa_accept(NULL, &none, &accepted, NULL, 0, &error));
+    REFUSES("tensors", fpa_accept(kernel, NULL, &accepted, NULL, 0, &error));
+    REFUSES("accepted", fpa_accept(kernel, &none, NULL, NULL, 0, &error));
+    REFUSES("spec", fpa_open_layer(NULL, NULL, NULL, &layer, &error));
+    REFUSES("opened", fpa_open_layer("no.lua", NULL, NULL, NULL, &error));
+    REFUSES("text", fpa_open_layer_text("no.lua", NULL, NULL, NULL, &layer, &error));
+    REFUSES("name", fpa_join_layer(NULL, &kernel, &heads, 1, &layer, &error));
+    REFUSES("heads", fpa_join_layer("layer", &kernel, NULL, 1, &layer, &error));
+    REFUSES("joined", fpa_join_layer("layer", &kernel, &heads, 1, NULL, &error));
+    REFUSES("layer", fpa_layer_workspace_size(NULL, FPA_FORM_AUTO, &none, &size, &error));
+    REFUSES("layer", fpa_layer_backward(NULL, FPA_FORM_AUTO, &no_gradient, NULL, 0, &error));
+    assert_int_equal(fpa_layer_step(NULL, NULL, NULL, 0, NULL), FPA_INVALID); /* and without an error */
+}
+
 int main(void)
 {
     toy_hurry();
@@ -277,8 +408,10 @@ int main(void)
         cmocka_unit_test(nothing_to_compute_is_no_error),
         cmocka_unit_test(a_wrong_tensor_is_refused_in_every_call),
         cmocka_unit_test(a_workspace_that_overlaps_a_tensor_is_refused),
+        cmocka_unit_test(objects_are_computed_where_they_lie_and_others_are_told),
         cmocka_unit_test(sequences_without_tokens_take_no_time),
         cmocka_unit_test(what_is_not_given_is_refused_by_its_name),
+        cmocka_unit_test(gradients_drafts_and_layers_refuse_it_too),
     };
     return cmocka_run_group_tests(tests, open_kernel, close_kernel);
 }

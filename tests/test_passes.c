@@ -1,6 +1,7 @@
 /* Gradients that are forward passes of other heads: which heads have them, what these heads are, and such gradients on the
  * CPU, launched by the library's own code, beside those of the formula. */
 #include "dear.h"
+#include "emulate/backward_edge.h"
 #include "emulate/backward.h"
 #include "runtime/cuda/launch_passes.h"
 
@@ -95,6 +96,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         if (dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, emulated[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
+            jobs[count].check =
+                dear_tests() || strcmp(emulated[i], "square") == 0 ? backward_edge_check : NULL;
             jobs[count++].code = f->source[head].code;
         }
     }

@@ -68,6 +68,9 @@ printf '%s\n' "$(block_of 'build/fpac new mine')" >"$folder/root/ten-lines.sh"
 [ -s "$folder/root/ten-lines.sh" ] || { echo "fresh-check: README.md has no ten lines" >&2; exit 1; }
 step "the README's ten lines" "bash -eu -x /root/ten-lines.sh"
 step "install, and a program in C" "make install >/dev/null && ldconfig && cc -o /tmp/hand examples/prefill_decode.c \$(pkg-config --cflags --libs fpa) && /tmp/hand mine.lua"
+printf '%s\n' "$(block_of 'import fpac')" >"$folder/root/lines.py"
+[ -s "$folder/root/lines.py" ] || { echo "fresh-check: README.md has no lines of Python" >&2; exit 1; }
+step "the README's lines of Python" "apt-get install -y -q --no-install-recommends python3-numpy >/dev/null && PYTHONPATH=python python3 -c 'exec(open(\"/root/lines.py\").read()); print(head, o.shape, state.shape)'"
 step "tutorials" "tools/docs-run.sh build/fpac docs/*.md"
 step "make wheel-check" "make wheel-check"
 if [ -n "${FPA_FRESH_TEST:-}" ]; then step "make test" "make test"; fi

@@ -149,6 +149,7 @@ design_of() { # length batch heads dtype
 }
 
 # Heads that the target does not serve are told by fpac bench, and are no failure. They are compiled side by side first.
+# MODELS_SECONDS: for all packages together; bench/peers/shares.py says how they share them.
 run_models() {
     local spec length lengths="65536 4096" tokens=65536 heads=16
     if [ "$(kind_of models)" = cpu ]; then lengths=256 tokens=256 heads=1; fi
@@ -162,9 +163,10 @@ run_models() {
                 --tsv "$made/models.tsv" >"$work/line" 2>"$work/errors" || sed 's/^fpac: //' "$work/errors"
         done
     done
-    # packages print more than lines
-    "$python" bench/peers/models.py --lengths "${lengths// /,}" --tokens $tokens --heads $heads --seconds 240 2>"$work/errors" |
-        grep -a -E $'^(#|skipped\t|([^\t]*\t){7}[^\t]*$)' >>"$made/models.tsv" || tail -n 3 "$work/errors"
+    # packages print more than lines; a line is in the file as soon as it is there
+    "$python" bench/peers/models.py --lengths "${lengths// /,}" --tokens $tokens --heads $heads --seconds "${MODELS_SECONDS:-240}" \
+        2>"$work/errors" | grep -a --line-buffered -E $'^(#|skipped\t|([^\t]*\t){7}[^\t]*$)' >>"$made/models.tsv" ||
+        tail -n 3 "$work/errors"
     "$python" bench/models_table.py "$made/models.tsv"
 }
 

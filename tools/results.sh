@@ -26,13 +26,15 @@
 # Without --only every part that can run here; the others are told with what they lack. What a part wrote replaces
 # what the folder had; each text and table says at its top when, of which commit and on which device. parts.tsv has
 # a line a part, what became of it; environment-cpu.txt and environment-gpu.txt the machine of the last run with
-# such a part. --commit names the commit where there is no git. Target: cuda, what the GPU is. Nothing is built:
-# BUILD is where make, or tools/gpu-pack.sh, put its programs; packages of BUILD/wheels (tools/peer-wheels.sh) go before those
-# that Python has. Status 1 when a part failed, or one that --only names could not run.
+# such a part. While a part runs what it has measured lies in OUT/unfinished; of one that is cut off it stays, and the next
+# run puts it aside as OUT/cut-off-DATE. --commit names the commit where there is no git. Target: cuda, what the GPU is.
+# Nothing is built: BUILD is where make, or tools/gpu-pack.sh, put its programs; packages of BUILD/wheels
+# (tools/peer-wheels.sh) go before those that Python has. MODELS_SECONDS (240): for the packages of models together. Status 1
+# when a part failed, or one that --only names could not run.
 set -eu
 
 usage() {
-    sed -n 's/^# \{0,1\}//; 2,31p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 2,33p' "$0" >&2
     exit 2
 }
 
@@ -63,8 +65,13 @@ fpac=$build/fpac
 python=${PYTHON:-python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-made=$work/made # files of the part that runs
+made=$out/unfinished # files of the part that runs: there also when this is killed
 mkdir -p "$out"
+if [ -e "$made" ]; then
+    aside=$out/cut-off-$(date -u +%Y-%m-%dT%H%M%S)
+    mv "$made" "$aside"
+    echo "results: a part was cut off before; $aside has what it left" >&2
+fi
 export FPA_CACHE_DIR=$work/cache
 mkdir -m 700 "$FPA_CACHE_DIR"
 
@@ -216,13 +223,13 @@ head_of() { # part
 
 keep_files() { # part
     local file
-    mv "$work/said" "$made/$1.txt"
     for file in "$made"/*; do
         case $file in
         *.svg) mv "$file" "$out/" ;;
         *) { head_of "$1"; cat "$file"; } >"$out/${file##*/}" ;;
         esac
     done
+    rm -rf "$made"
 }
 
 # A line a part; parts that this run has nothing to say of keep theirs.
@@ -259,12 +266,12 @@ run_part() { # part
     rm -rf "$made"
     mkdir "$made"
     set +e
-    "run_$part" 2>&1 | tee "$work/said"
+    "run_$part" 2>&1 | tee "$made/$part.txt"
     status=${PIPESTATUS[0]}
     set -e
-    files=$(ls "$made")
+    files=$(cd "$made" && printf '%s ' "$part.txt" && ls | grep -vx "$part.txt" | tr '\n' ' ')
     keep_files "$part"
-    files="$part.txt${files:+ ${files//$'\n'/ }}"
+    files=${files% }
     if [ ! -e "$work/described.$(kind_of "$part")" ]; then
         mv "$work/environment" "$out/environment-$(kind_of "$part").txt"
         touch "$work/described.$(kind_of "$part")"

@@ -33,14 +33,17 @@ class Skip(Exception):
     """A case cannot be measured here; the text says why."""
 
 
-def parse_arguments(description):
+def parse_arguments(description, seconds=90, case=False):
+    """seconds: the default of --seconds; case: the script has --case NAME, too."""
     parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])
     parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="tokens a sequence: 4096,1024")
     parser.add_argument("--tokens", type=int, default=TOKENS, help="batch * length (%(default)s)")
     parser.add_argument("--heads", type=int, default=HEADS, help="heads of q, k and v (%(default)s)")
     parser.add_argument("--repeats", type=int, default=25, help="runs of a case (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=90, help="no case begins later (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=seconds, help="no case begins later (%(default)s)")
     parser.add_argument("--only", default="", help="cases whose name contains this")
+    if case:
+        parser.add_argument("--case", help="this one alone, in this process")
     arguments = parser.parse_args()
     arguments.lengths = [int(length) for length in arguments.lengths.split(",") if length]
     return arguments
@@ -62,9 +65,9 @@ class Peer:
     installed.
     """
 
-    def __init__(self, name, packages, description):
+    def __init__(self, name, packages, description, arguments=None):
         self.name = name
-        self.arguments = parse_arguments(description)
+        self.arguments = arguments or parse_arguments(description)
         self.end = time.monotonic() + self.arguments.seconds
         self.torch = None
         self.version = next((v for v in map(version_of, packages) if v), None)

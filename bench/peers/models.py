@@ -4,13 +4,15 @@ performer-pytorch.
 bf16. A case begins with the name of fpac's head. Where a model maps q and k before linear attention (elu + 1,
 LoLCATs), torch makes the maps and the package the rest. fla's GLA has a gate for each coordinate of a key where fpac's
 head has one a token. Polysketches have no package on an index. tools/peer-wheels.sh fetches the packages for a machine
-that reaches none.
+that reaches none. shares.py says how the cases share --seconds.
 """
 
+import os
 import sys
 import types
 
-from measure import Peer, Skip, forget_tuning, speed_up_tuning, version_of
+from measure import Peer, Skip, forget_tuning, parse_arguments, speed_up_tuning, version_of
+from shares import Turn, end_with_the_parent, share_out
 
 LONGEST_QUADRATIC = 16384
 
@@ -107,46 +109,93 @@ def performer(peer):
     return make
 
 
-def cases(peer):
-    """Case, what makes it, and the packages that it needs, any of them."""
-    fla = ("fla-core", "flash-linear-attention")
-    yield (
+FLA = ("fla-core", "flash-linear-attention")
+
+# Case, what makes it of a Peer, and the packages that it needs, any of them. Those that tune longest are last.
+CASES = (
+    (
         "based_360m fused_chunk_based",
-        of_fla(peer, "based", "fused_chunk_based", 16, 64, scale=0.25, use_norm=True),
-        fla,
-    )
-    yield "rebased_d16 parallel_rebased", of_fla(
-        peer, "rebased", "parallel_rebased", 16, 64, longest=LONGEST_QUADRATIC), fla  # fmt: skip
-    yield "retnet_d256_v512 chunk_retention", of_fla(peer, "retention", "chunk_retention", 256, 512), fla
-    yield "mamba2_n128_p64 chunk_simple_gla", of_fla(
-        peer, "simple_gla", "chunk_simple_gla", 128, 64, gate="g", scale=1.0), fla  # fmt: skip
-    yield "mamba2_n128_p64 mamba_chunk_scan", mamba(peer), ("mamba-ssm",)
-    yield (
+        lambda peer: of_fla(peer, "based", "fused_chunk_based", 16, 64, scale=0.25, use_norm=True),
+        FLA,
+    ),
+    (
+        "rebased_d16 parallel_rebased",
+        lambda peer: of_fla(peer, "rebased", "parallel_rebased", 16, 64, longest=LONGEST_QUADRATIC),
+        FLA,
+    ),
+    (
+        "retnet_d256_v512 chunk_retention",
+        lambda peer: of_fla(peer, "retention", "chunk_retention", 256, 512),
+        FLA,
+    ),
+    (
+        "mamba2_n128_p64 chunk_simple_gla",
+        lambda peer: of_fla(peer, "simple_gla", "chunk_simple_gla", 128, 64, gate="g", scale=1.0),
+        FLA,
+    ),
+    ("mamba2_n128_p64 mamba_chunk_scan", mamba, ("mamba-ssm",)),
+    (
         "gla_shape_d128_v256 chunk_simple_gla",
-        of_fla(peer, "simple_gla", "chunk_simple_gla", 128, 256, gate="g"),
-        fla,
-    )
-    yield "gla_shape_d128_v256 chunk_gla", of_fla(peer, "gla", "chunk_gla", 128, 256, gate="g"), fla
-    yield "elu_attention_d64 elu by torch, chunk_linear_attn", of_maps(peer, 64, 64, elu_plus_one(peer)), fla
-    yield "lolcats_llama3_8b maps by torch, chunk_linear_attn", of_maps(peer, 128, 128, hedgehog(peer, 128)), fla
-    for chunk in (512, 1024):
-        yield f"power_retention_d64 chunk {chunk}", power(peer, 64, chunk), ("retention",)
-    yield "powercoder_3b chunk 1024", power(peer, 128, 1024), ("retention",)
-    yield "performer_d64_m256 FastAttention", performer(peer), ("performer-pytorch",)
+        lambda peer: of_fla(peer, "simple_gla", "chunk_simple_gla", 128, 256, gate="g"),
+        FLA,
+    ),
+    (
+        "gla_shape_d128_v256 chunk_gla",
+        lambda peer: of_fla(peer, "gla", "chunk_gla", 128, 256, gate="g"),
+        FLA,
+    ),
+    (
+        "elu_attention_d64 elu by torch, chunk_linear_attn",
+        lambda peer: of_maps(peer, 64, 64, elu_plus_one(peer)),
+        FLA,
+    ),
+    (
+        "lolcats_llama3_8b maps by torch, chunk_linear_attn",
+        lambda peer: of_maps(peer, 128, 128, hedgehog(peer, 128)),
+        FLA,
+    ),
+    ("performer_d64_m256 FastAttention", performer, ("performer-pytorch",)),
+    ("power_retention_d64 chunk 512", lambda peer: power(peer, 64, 512), ("retention",)),
+    ("power_retention_d64 chunk 1024", lambda peer: power(peer, 64, 1024), ("retention",)),
+    ("powercoder_3b chunk 1024", lambda peer: power(peer, 128, 1024), ("retention",)),
+)
+
+
+def version_of_any(packages):
+    return next((found for found in map(version_of, packages) if found), None)
+
+
+def measure_case(case, arguments):
+    """One case, in a process of its own."""
+    end_with_the_parent()
+    _, make, needed = next(found for found in CASES if found[0] == case)
+    peer = Peer(needed[0].split("-")[0], list(needed), __doc__, arguments)
+    speed_up_tuning()
+    for length in arguments.lengths:
+        peer.prefill(case, length, lambda *sizes: make(peer)(*sizes))
 
 
 def main():
-    packages = ("fla-core", "flash-linear-attention", "mamba-ssm", "retention", "performer-pytorch")
-    peer = Peer("models", list(packages), __doc__)
-    speed_up_tuning()
-    for case, make, needed in cases(peer):
-        version = next((found for found in map(version_of, needed) if found), None)
-        peer.name, peer.version = needed[0].split("-")[0], version
-        for length in peer.arguments.lengths:
-            if version is None:
-                peer.skip(case, Skip(f"{' or '.join(needed)} is not installed"))
-                break
-            peer.prefill(case, length, make)
+    arguments = parse_arguments(__doc__, seconds=240, case=True)
+    if arguments.case:
+        measure_case(arguments.case, arguments)
+        return
+    turns = []
+    for case, _, needed in CASES:
+        if arguments.only in case:
+            turn = Turn(needed[0].split("-")[0], case, arguments.lengths)
+            if version_of_any(needed):
+                turns.append(turn)
+            else:
+                turn.skip(f"{' or '.join(needed)} is not installed")
+    if turns:
+        share_out(turns, lambda case, lengths: command_of(case, lengths, arguments), arguments.seconds)
+
+
+def command_of(case, lengths, arguments):
+    sizes = ["--tokens", arguments.tokens, "--heads", arguments.heads, "--repeats", arguments.repeats]
+    wanted = ["--case", case, "--lengths", ",".join(map(str, lengths)), "--seconds", arguments.seconds, *sizes]
+    return [sys.executable, os.path.abspath(__file__), *map(str, wanted)]
 
 
 if __name__ == "__main__":

@@ -12,8 +12,10 @@ from ctypes import (
     c_int,
     c_int32,
     c_int64,
+    c_size_t,
     c_uint8,
     c_uint16,
+    c_uint32,
     c_uint64,
     c_void_p,
 )
@@ -29,6 +31,7 @@ DTYPES.update(i32=(0, 32), i64=(0, 64))  # offsets and indices
 FORMS: tuple[str, ...] = ("parallel", "chunked", "recurrent")
 AUTO = -1
 RECURRENT = 2
+OBJECTS_CHANGED = -1
 
 LogFunction = CFUNCTYPE(None, c_void_p, c_char_p)
 
@@ -47,6 +50,21 @@ class DLTensor(Structure):
         ("shape", POINTER(c_int64)),
         ("strides", POINTER(c_int64)),
         ("byte_offset", c_uint64),
+    ]
+
+
+class ExchangeTable(Structure):
+    """DLPack's DLPackExchangeAPI, of major version 1."""
+
+    _fields_ = [
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("prev_api", c_void_p),
+        ("managed_tensor_allocator", c_void_p),
+        ("managed_tensor_from_py_object_no_sync", c_void_p),
+        ("managed_tensor_to_py_object_no_sync", c_void_p),
+        ("dltensor_from_py_object_no_sync", c_void_p),
+        ("current_work_stream", c_void_p),
     ]
 
 
@@ -71,6 +89,23 @@ class Tensors(Structure):
         ("max_length", c_int64),
         ("state_index", c_void_p),
         ("state_out_index", c_void_p),
+    ]
+
+
+class ObjectCall(Structure):
+    """fpa_object_call."""
+
+    _fields_ = [
+        ("read", c_void_p),
+        ("stream", c_void_p),
+        ("release", c_void_p),
+        ("acquire", c_void_p),
+        ("kernel", c_void_p),
+        ("layer", c_void_p),
+        ("form", c_int),
+        ("tensors", c_void_p),
+        ("workspace_size", c_size_t),
+        ("error", c_void_p),
     ]
 
 

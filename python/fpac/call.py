@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from . import abi
 from .errors import Code, InvalidError
 from .kinds import INDICES, Array, Kind, Layout, check_dtype, in_c_order
-from .library import Kernel, check
+from .library import Exchange, Kernel, check
 
 # What becomes of the state.
 STATE_DROPPED = 0  # it is not wanted
@@ -33,7 +33,7 @@ class _Kept(threading.local):
     size = 0
 
 
-_kept = _Kept()
+kept_workspace = _Kept()
 
 _NAMES = ("q", "k", "v", "log_gate", "state", "positions", "key_mask", *INDICES)
 
@@ -145,6 +145,8 @@ class Prepared:
         "device",
         "on_device",
         "twin",
+        "again",
+        "again_at",
     )
 
     def __init__(self, kernel: Kernel, widths: Widths, kind: Kind, operands: Operands) -> None:
@@ -172,6 +174,9 @@ class Prepared:
         self.o_layout: Any = None  # a Layout; None: no such result
         self.state_layout: Any = None
         self.twin: str | None = None  # the operand that lies as o does
+        # The same call for C, which looks whether operands lie as these do, and its address; None where no kind asked
+        self.again: abi.ObjectCall | None = None
+        self.again_at = 0
         self.ask_size()  # checks the shapes, before anything is allocated
         self._add_results(layouts, operands.keeps == STATE_NEW)
 
@@ -215,6 +220,13 @@ class Prepared:
         status = self.kernel.size(self.kernel_at, self.form, self.tensors_at, byref(size), byref(self.error))
         check(status, self.error)
         self.size: int = size.value
+        if self.again is not None:
+            self.again.workspace_size = self.size
+
+    def repeat_by(self, exchange: Exchange) -> None:
+        """Make `again`."""
+        self.again = exchange.prepare(self.kernel, self.form, self.tensors_at, self.size, self.error_at)
+        self.again_at = addressof(self.again)
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """o and the new state, each None when it is not wanted."""
@@ -265,7 +277,7 @@ class Prepared:
                 with guard:
                     return self.forward(self.kernel_at, self.form, self.tensors_at, workspace, size, self.error_at)
         elif size:
-            kept = _kept
+            kept = kept_workspace
             if size <= kept.size:
                 workspace = kept.address
             else:
@@ -296,16 +308,18 @@ class Calls:
     """The prepared calls of one kernel, and the kernel, while it is open.
 
     free: by layouts and the way of the call, those that nobody uses now; a list has them for good.
+    last: by the way of the call, the list of those used last, for kinds that can tell that layouts are as before.
     key: its name in this process, for torch's graphs. All that the shapes of results depend on is in it: a graph that
     was kept from another process is taken only where the head at its place has the same.
     """
 
-    __slots__ = ("_kernel", "widths", "free", "key", "__weakref__")
+    __slots__ = ("_kernel", "widths", "free", "last", "key", "__weakref__")
 
     def __init__(self, kernel: Kernel, widths: Widths) -> None:
         self._kernel: Kernel | None = kernel
         self.widths = widths
         self.free: dict[object, list[Prepared]] = {}
+        self.last: dict[object, list[Prepared]] = {}
         w = widths
         self.key = f"{w.name}/{w.dtype}/{w.dv}/{w.state_dtype}/{w.state_elements}/{next(_serial)}"
         _open[self.key] = weakref.ref(self, functools.partial(_forget, self.key))
@@ -323,7 +337,12 @@ class Calls:
     def close(self) -> None:
         """The kernel is unloaded when the last call that runs has ended."""
         self._kernel = None
+        self.forget()
+
+    def forget(self) -> None:
+        """What is prepared holds the kernel."""
         self.free = {}
+        self.last = {}
 
     def run(self, kind: Kind, operands: Operands) -> tuple[Array | None, Array | None]:
         """Compute. Threads may call at once: each takes structures that no other one has."""
@@ -368,11 +387,11 @@ class Calls:
     def prepare(self, kind: Kind, operands: Operands) -> Prepared:
         """InvalidError: the head was closed."""
         if self._kernel is None:
-            self.free = {}
+            self.forget()
         return Prepared(self.kernel(), self.widths, kind, operands)
 
     def give_back(self, free: list[Prepared], prepared: Prepared) -> None:
         """For the next call."""
         free.append(prepared)
         if self._kernel is None:
-            self.free = {}  # closed meanwhile: nothing here may hold the kernel
+            self.forget()  # closed meanwhile

@@ -113,6 +113,41 @@ def library() -> ctypes.CDLL:
     return _library
 
 
+class Exchange:
+    """What C has to know of arrays whose type has this __dlpack_c_exchange_api__, for fpa_forward_objects.
+
+    forward: that function, given the address of an fpa_object_call, id() of q, k, v, state and o, and the workspace.
+    """
+
+    __slots__ = ("_read", "_stream", "_release", "_acquire", "forward")
+
+    def __init__(self, table: abi.ExchangeTable) -> None:
+        self._read, self._stream = table.dltensor_from_py_object_no_sync, table.current_work_stream
+        python = ctypes.pythonapi
+        self._release, self._acquire = (
+            ctypes.cast(function, c_void_p).value
+            for function in (python.PyEval_SaveThread, python.PyEval_RestoreThread)
+        )
+        # A call keeps Python's lock until it computes: it reads Python's objects.
+        self.forward = ctypes.PyDLL(library()._name).fpa_forward_objects
+        self.forward.restype, self.forward.argtypes = c_int, 7 * [c_void_p]
+
+    def prepare(self, kernel: Kernel, form: int, tensors: int, size: int, error: int) -> abi.ObjectCall:
+        """A call; tensors and error are addresses."""
+        of = (None, kernel.address) if isinstance(kernel, LayerKernel) else (kernel.address, None)
+        return abi.ObjectCall(self._read, self._stream, self._release, self._acquire, *of, form, tensors, size, error)
+
+
+def find_exchange(capsule: object) -> Exchange | None:
+    """None: it is None, or not of DLPack 1, or lacks a function."""
+    if capsule is None:
+        return None
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+    table = abi.ExchangeTable.from_address(pointer(capsule, b"dlpack_exchange_api"))
+    return Exchange(table) if table.major == 1 and table.dltensor_from_py_object_no_sync else None
+
+
 def library_version() -> str:
     """The version of the C library, "0.1.0"."""
     return library().fpa_version().decode()

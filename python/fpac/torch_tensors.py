@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import abi
-from .call import STATE_DROPPED, STATE_UPDATED, Operands
+from .call import STATE_DROPPED, STATE_UPDATED, Operands, kept_workspace
 from .errors import ArgumentTypeError, UnsupportedError
 from .kinds import MASK, WHOLE, Layout, index_name, mask_name, refuse_kind
+from .library import find_exchange
 
 if TYPE_CHECKING:
     from .call import Calls
@@ -28,9 +29,14 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda device: torch.cuda.current_stream(device).cuda_stream
 )
 
+# Recent versions of torch let C read what a tensor is.
+_exchange = find_exchange(getattr(torch.Tensor, "__dlpack_c_exchange_api__", None))
+_STEP = 3  # a way to call, as forms are
+
 _empty_like = torch.empty_like
 _is_compiling = torch.compiler.is_compiling
 _grad_enabled = torch.is_grad_enabled
+_repeat: Any = None if _exchange is None else _exchange.forward
 _modes = torch._C._len_torch_dispatch_stack
 
 # torch.cuda.current_device without a look whether CUDA was initialised, which a tensor on a GPU has seen to.
@@ -126,6 +132,8 @@ class Torch:
             q.requires_grad or k.requires_grad or v.requires_grad or (state is not None and state.requires_grad)
         ):
             return None
+        if q.is_neg() or k.is_neg() or v.is_neg() or (state is not None and state.is_neg()):
+            return None  # is refused there
         return self.run_plain(calls, q, k, v, state, form)
 
     def run_plain(
@@ -133,6 +141,46 @@ class Torch:
     ) -> torch.Tensor:
         """calls.run of what most calls have: q, k, v, and perhaps a state, which is updated. Half of the time that a
         small call takes is Python's: nothing here asks for what such a call does not have."""
+        free = calls.last.get(form if state is None else _STEP)
+        if not free:
+            return self._run_prepared(calls, q, k, v, state, form)
+        try:
+            prepared = free.pop()
+        except IndexError:  # another thread was sooner
+            return self._run_prepared(calls, q, k, v, state, form)
+        # Most calls are like the one before: C looks whether this one is, and computes.
+        try:
+            size, workspace, kept = prepared.size, 0, kept_workspace
+            if prepared.on_device:
+                if self.guard(prepared.device) is not None:
+                    return self._run_prepared(calls, q, k, v, state, form)
+                if size:
+                    memory, workspace = self.scratch(size, k)
+            elif size <= kept.size:
+                workspace = kept.address
+            else:
+                memory, workspace = self.scratch(size, k)
+            twin = prepared.twin  # half of the time that empty takes
+            o = _empty_like(q if twin == "q" else v) if twin else self.empty(prepared.o_layout, k)
+            try:
+                status = _repeat(prepared.again_at, id(q), id(k), id(v), id(state), id(o), workspace)
+            except Exception:  # torch's, of a tensor that has no memory: what follows says so
+                status = abi.OBJECTS_CHANGED
+            if status == 0:
+                return o
+            if status > 0:
+                prepared.compute(self, k)  # again, to tell why or with a larger workspace
+                return o
+        finally:
+            free.append(prepared)  # as give_back
+            if calls._kernel is None:
+                calls.forget()
+        return self._run_prepared(calls, q, k, v, state, form)
+
+    def _run_prepared(
+        self, calls: Calls, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, state: torch.Tensor | None, form: int
+    ) -> torch.Tensor:
+        """run_plain, by what was prepared for tensors of these layouts."""
         # fmt: off
         key: tuple[object, ...] = (
             form, q.shape, q.stride(), q.dtype, q.device, k.shape, k.stride(), k.dtype, k.device,
@@ -160,14 +208,16 @@ class Torch:
             prepared.o.data = o.data_ptr()
             if prepared.launch(self, k):
                 prepared.compute(self, k)  # again, to tell why or with a larger workspace
+            if _exchange is not None:
+                if prepared.again is None:
+                    prepared.repeat_by(_exchange)
+                calls.last[form if state is None else _STEP] = free
             return o
         finally:
-            free.append(prepared)  # as give_back
-            if calls._kernel is None:
-                calls.free = {}
+            calls.give_back(free, prepared)
 
     def signature(self, array: torch.Tensor) -> Hashable:
-        return array.shape, array.stride(), array.dtype, array.device
+        return array.shape, array.stride(), array.dtype, array.device, array.is_neg()
 
     def layout(self, name: str, array: torch.Tensor) -> Layout:
         dtype = _NAMES.get(array.dtype)
@@ -180,6 +230,8 @@ class Torch:
             )
         if device is None:
             raise ArgumentTypeError(name, f"lies on {array.device}, but tensors on cpu and cuda are taken")
+        if array.is_neg():  # as z.conj().imag is: memory has the negative of what torch shows
+            raise ArgumentTypeError(name, "is negated by torch when it is read: make it plain with .resolve_neg()")
         return Layout(dtype, tuple(array.shape), array.stride(), device, array.device.index or 0)
 
     address = staticmethod(torch.Tensor.data_ptr)

@@ -380,6 +380,30 @@ FPA_API fpa_status fpa_layer_backward(const fpa_layer *layer, fpa_form form,
 /* Unload, with the kernels that it opened. NULL is fine. No call on the layer may be running. */
 FPA_API void fpa_close_layer(fpa_layer *layer);
 
+/* For bindings: what a language's arrays are is read by a function of theirs, so that a small call takes no longer to
+ * prepare than to compute. The functions are those of DLPack's exchange table (Python's __dlpack_c_exchange_api__) and
+ * of the interpreter; *tensors and its DLTensors are the binding's, with strides, as they were in a call before. */
+typedef struct fpa_object_call {
+    int (*read)(void *object, DLTensor *tensor); /* dltensor_from_py_object_no_sync; not 0: it cannot */
+    int (*stream)(DLDeviceType type, int32_t device, void **stream); /* current_work_stream; of GPUs only */
+    void *(*release)(void);                                          /* PyEval_SaveThread */
+    void (*acquire)(void *lock);                                     /* PyEval_RestoreThread */
+    const fpa_kernel *kernel;
+    const fpa_layer *layer; /* one of the two */
+    fpa_form form;
+    fpa_tensors *tensors;
+    size_t workspace_size;
+    fpa_error *error;
+} fpa_object_call;
+
+#define FPA_OBJECTS_CHANGED (-1)
+
+/* fpa_forward or fpa_layer_forward, after the addresses of q, k, v, state_in and o, those that are not NULL in *tensors, became those of the
+ * objects. FPA_OBJECTS_CHANGED: one could not be read, or is not what its DLTensor says (type, device, shape, strides),
+ * and nothing was changed; else a fpa_status. Called with the interpreter's lock, which is released to compute. */
+FPA_API int fpa_forward_objects(const fpa_object_call *call, void *q, void *k, void *v, void *state, void *o,
+                                void *workspace);
+
 #ifdef __cplusplus
 }
 #endif

@@ -191,7 +191,9 @@ static fpa_status check_gate(operands *all, fpa_error *error)
     if (gate && !all->head->gate)
         return fail(error, FPA_INVALID, "log_gate", "is given, but %s has no gate", all->head->name);
     if (!gate && all->head->gate && all->with_data)
-        return fail(error, FPA_INVALID, "log_gate", "is NULL, but %s is gated", all->head->name);
+        return fail(error, FPA_INVALID, "log_gate",
+                    "is NULL, but %s is gated: give the log-gates of all tokens and heads, [B, L, H]",
+                    all->head->name);
     if (!gate)
         return FPA_OK;
     fpa_status status = take(all, &all->log_gate, "log_gate", gate, FPA_F32, 3, error);
@@ -351,15 +353,29 @@ int tensors_weights(const fpa_head *head)
     return count;
 }
 
+/* Of the run-time ones: "A, B"; as many as there is room for. */
+static const char *names_of_matrices(const fpa_head *head, char *names, size_t size)
+{
+    size_t used = 0;
+    names[0] = '\0';
+    for (int m = 0; m < head->matrix_count && used < size; m++)
+        if (head->matrices[m].kind != FPA_MATRIX_CONSTANT)
+            used +=
+                (size_t)snprintf(names + used, size - used, "%s%s", used ? ", " : "", head->matrices[m].name);
+    return names;
+}
+
 static fpa_status check_weights(const operands *all, const float **weights, fpa_error *error)
 {
     int count = tensors_weights(all->head), index = 0;
+    char names[256];
     memset(weights, 0, (size_t)count * sizeof *weights);
     if (count == 0 || (!all->tensors->weights && !all->with_data))
         return FPA_OK;
     if (!all->tensors->weights)
-        return fail(error, FPA_INVALID, "weights", "is NULL, but %s has %d run-time matrices",
-                    all->head->name, count);
+        return fail(error, FPA_INVALID, "weights", "is NULL, but %s has %d run-time matri%s: %s",
+                    all->head->name, count, count == 1 ? "x" : "ces",
+                    names_of_matrices(all->head, names, sizeof names));
     for (int m = 0; m < all->head->matrix_count; m++) {
         const fpa_matrix *matrix = &all->head->matrices[m];
         if (matrix->kind == FPA_MATRIX_CONSTANT)

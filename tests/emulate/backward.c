@@ -233,6 +233,8 @@ static void run_job(int index, void *argument)
     if (!j->status)
         j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
                                           &f->forward[j->head], longest, j->text, &j->error);
+    if (!j->status && j->check)
+        j->status = j->check(f->list.heads[j->head], facts, &emulated.module, &j->error);
     j->seconds = clock_seconds() - begin;
     j->launched = emulated.launched;
     j->passed = passes.module[PASS_ROWS].launched | passes.module[PASS_VALUES].launched;

@@ -22,17 +22,22 @@ int backward_setup(void **state);
 int backward_teardown(void **state);
 int backward_head_named(const backward_fixture *f, const char *name);
 
+/* What is done with the module of a job's gradients once it is verified. */
+typedef fpa_status backward_check(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
+                                  fpa_error *error);
+
 typedef struct backward_job {
     const backward_fixture *fixture;
     int head;
-    const char *code;    /* of the head, or a fault in it; */
-    const char *base;    /* then the head's */
-    int number;          /* of its own */
-    bool passes;         /* gradients are forward passes of other heads, where a call allows it, */
-    const char *values;  /* text of the pass of values, with a fault; NULL: as it is */
-    size_t pass_limit;   /* of so many bytes of workspace; 0: as many as they need */
-    int multiprocessors; /* that the GPU has; 0: one, so that nothing is walked in segments */
-    int64_t longest;     /* tokens; 0: three chunks and some */
+    const char *code;      /* of the head, or a fault in it; */
+    const char *base;      /* then the head's */
+    int number;            /* of its own */
+    bool passes;           /* gradients are forward passes of other heads, where a call allows it, */
+    const char *values;    /* text of the pass of values, with a fault; NULL: as it is */
+    size_t pass_limit;     /* of so many bytes of workspace; 0: as many as they need */
+    int multiprocessors;   /* that the GPU has; 0: one, so that nothing is walked in segments */
+    int64_t longest;       /* tokens; 0: three chunks and some */
+    backward_check *check; /* NULL: nothing more */
     /* what became of it */
     fpa_status status;
     fpa_error error;

@@ -48,12 +48,10 @@ class Page(unittest.TestCase):
         self.assertGreater(ran, 15)
 
     def test_the_readme_s_lines(self):
-        import numpy as np
-
         (lines,) = re.findall(r"(?s)```python\n(.*?)```", (TOP / "README.md").read_text())
-        names = {name: np.random.default_rng(0).standard_normal((1, 30, 2, 64), np.float32) for name in "qkv"}
+        names: dict = {}
         exec(lines, names)
-        self.assertEqual((names["o"].shape, names["state"].shape[:2]), ((1, 30, 2, 64), (1, 2)))
+        self.assertEqual((names["o"].shape, names["state"].shape[:2]), ((1, 1, 2, 64), (1, 2)))
 
     def test_every_exception_is_in_the_table(self):
         import fpac

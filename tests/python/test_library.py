@@ -119,6 +119,7 @@ class Header(unittest.TestCase):
             (abi.DLTensor, "DLTensor", written_out),
             (abi.Tensors, "fpa_tensors", {}),
             (abi.Accepted, "fpa_accepted", {}),
+            (abi.ObjectCall, "fpa_object_call", {}),
             (abi.Options, "fpa_options", {}),
             (abi.Description, "fpa_description", {}),
             (abi.WeightShape, "fpa_weight_shape", {}),
@@ -140,6 +141,7 @@ class Header(unittest.TestCase):
         kinds = {"f32": "kDLFloat", "f16": "kDLFloat", "bf16": "kDLBfloat"}
         devices = {"kDLCPU": abi.CPU, "kDLCUDA": abi.CUDA, "FPA_FORM_AUTO": abi.AUTO}
         numbers = {**codes, **forms, **devices, "FPA_FORM_RECURRENT": abi.RECURRENT}
+        numbers["FPA_OBJECTS_CHANGED"] = abi.OBJECTS_CHANGED
         self.assertEqual(dict(zip(numbers, self.ask(numbers))), numbers)
         self.assertEqual(self.ask(kinds.values()), [abi.DTYPES[name][0] for name in kinds])
 

@@ -201,7 +201,7 @@ class Life(unittest.TestCase):
         for length, batch in ((300, 1), (2000, 1), (300, 1), (4000, 8)):
             arrays = operands(mine.explain(), length, batch)
             self.assertTrue(same_bits(mine(*arrays, form="chunked"), mine(*arrays, form="chunked")))
-            kept.append(call._kept.size)
+            kept.append(call.kept_workspace.size)
         self.assertEqual(kept, sorted(kept), "another call's is not given up for a smaller one")
         self.assertTrue(0 < kept[-1] <= call._MOST_KEPT)
 

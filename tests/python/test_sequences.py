@@ -95,9 +95,7 @@ class Sequences(unittest.TestCase):
                 for s in range(count):
                     self.assertTrue(same_bits(np.ascontiguousarray(part((o,), s)[0]), expected[s][0]))
                 self.assertTrue(same_bits(pool, before))
-            mine.step(
-                *arrays, pool, cu_seqlens=OFFSETS.astype("int32"), state_index=begin, state_out_index=end, **more
-            )
+            mine.step(*arrays, pool, cu_seqlens=OFFSETS.astype("int32"), state_index=begin, state_out_index=end, **more)
             for slot in range(len(pool)):
                 if slot in end:
                     s = list(end).index(slot)
@@ -144,7 +142,6 @@ class Sequences(unittest.TestCase):
                 mine.update(*part((k, v), s), own)
             self.assertTrue(same_bits(pool[index[s]], own[0]))
         self.assertFalse(pool[:9].any())
-
 
     def test_the_command_gives_the_same_bits(self):
         mine, (q, k, v), _ = call_of("plain")

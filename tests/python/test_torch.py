@@ -50,6 +50,54 @@ class Tensors(unittest.TestCase):
                 o = step(q[:, :1], k[:, :1], v[:, :1], state)
                 self.assertTrue(torch.equal(o, first[0]) and torch.equal(state, first[1]))
 
+    def test_a_call_is_never_taken_for_the_one_before(self):
+        """Each pair of calls: the second differs from the first in one thing, and gives what a call of its own does."""
+        q, k, v = tensors(head("mean"), 12)
+        others = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v)]
+        longer = tensors(head("mean"), 13)
+        calls = [(q, k, v), (others[0], k, v), (q, others[1], v), (q, k, others[2]), tuple(longer)]
+        calls += [
+            (q, k, torch.stack([v, v], -1)[..., 0].contiguous()),
+            (q[:1], k[:1], v[:1]),
+            (q[:, 3:], k[:, 3:], v[:, 3:]),
+        ]
+        alone = [torch.from_numpy(head("mean")(*(x.numpy() for x in call))) for call in calls]
+        mine = head("mean")
+        for first in calls:
+            for second, expected in zip(calls, alone):
+                mine(*first)
+                self.assertTrue(torch.equal(mine(*second), expected))
+        mine(q, k, v)
+        for wrong in (v.double(), v.half(), v[..., :-1], v[:, :-1], v.to("meta"), torch.stack([v, v], -1)[..., 0]):
+            with self.assertRaises(fpac.Error):
+                mine(q, k, wrong)
+        self.assertTrue(torch.equal(mine(q, k, v), alone[0]))
+
+    def test_what_torch_negates_when_it_is_read_is_refused_and_not_taken_for_what_lies_in_memory(self):
+        mine = head("mean")
+        q, k, v = tensors(mine, 5)
+        state = mine.new_state(k)
+        negative = torch._neg_view(k)
+        for arrays in ((negative, k, v), (q, negative, v), (q, k, negative)):
+            for call in (mine, lambda *a: mine(*a, return_state=True), lambda *a: mine.step(*a, state)):
+                call(q, k, v)
+                with self.assertRaisesRegex(fpac.ArgumentTypeError, "resolve_neg"):
+                    call(*arrays)
+        with self.assertRaisesRegex(fpac.ArgumentTypeError, "resolve_neg"):
+            mine.step(q, k, v, torch._neg_view(state))
+        expected = mine(q, -k, v)
+        self.assertTrue(torch.equal(mine(q, negative.resolve_neg(), v), expected))
+        self.assertTrue(torch.equal(torch.ops.fpac.forward(mine.key, q, negative, v, None, [], None, -1, 0), expected))
+
+    def test_a_closed_head_is_refused_after_calls_that_were_alike(self):
+        mine = fpac.head(SPEC, "mean")
+        arrays = tensors(mine, 5)
+        for _ in range(3):
+            mine(*arrays)
+        mine.close()
+        with self.assertRaisesRegex(fpac.InvalidError, "is closed"):
+            mine(*arrays)
+
     def test_every_dtype(self):
         for name, dtype in NAMES.items():
             mine = head(name)

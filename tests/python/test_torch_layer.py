@@ -11,9 +11,8 @@ try:
 except ImportError:
     raise unittest.SkipTest("torch is not installed") from None
 
-from test_layer import HEADS, LENGTH, WEIGHTS, operands, opened
-
 from support import log_gates
+from test_layer import HEADS, LENGTH, WEIGHTS, opened, operands
 
 
 def tensors():

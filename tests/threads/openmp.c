@@ -38,8 +38,12 @@ static void *run_member(void *argument)
     return NULL;
 }
 
+static _Thread_local int wanted; /* omp_set_num_threads; 0: as the environment says */
+
 static int count_threads(void)
 {
+    if (wanted > 0)
+        return wanted;
     const char *text = getenv("OMP_NUM_THREADS");
     const int count = text ? atoi(text) : 0;
     return count > 0 ? count : 4;
@@ -81,6 +85,7 @@ static bool take_some(loop *l, long *from, long *to)
 
 #define SHOWN __attribute__((visibility("default")))
 
+SHOWN void omp_set_num_threads(int threads);
 SHOWN int omp_get_max_threads(void);
 SHOWN int omp_get_thread_num(void);
 SHOWN int omp_get_num_threads(void);
@@ -92,6 +97,11 @@ SHOWN bool GOMP_loop_nonmonotonic_dynamic_start(long start, long end, long step,
                                                 long *to);
 SHOWN bool GOMP_loop_nonmonotonic_dynamic_next(long *from, long *to);
 SHOWN void GOMP_loop_end_nowait(void);
+
+void omp_set_num_threads(int threads)
+{
+    wanted = threads;
+}
 
 int omp_get_max_threads(void)
 {

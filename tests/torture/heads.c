@@ -1,29 +1,13 @@
 /* Random heads: opened by the library, called in every form, compared with the formula. */
-#include "formula.h"
+#include "heads.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dtype.h"
-#include "runtime/api/fpa.h"
 #include "tests/comma_locale.h"
 
-/* A tensor's numbers as the kernel takes them, and its description. */
-typedef struct operand {
-    void *data;
-    int64_t shape[4];
-    DLTensor tensor;
-} operand;
-
-typedef struct player {
-    formula f;
-    call_numbers call;
-    fpa_kernel *kernel;
-    double *o, *bound;
-} player;
-
-static void *reserve(size_t count, size_t size)
+void *torture_reserve(size_t count, size_t size)
 {
     void *memory = calloc(count + 1, size);
     if (!memory)
@@ -33,19 +17,18 @@ static void *reserve(size_t count, size_t size)
 
 static double *random_numbers(random_source *random, size_t count, fpa_dtype dtype, double size)
 {
-    double *x = reserve(count, sizeof *x);
+    double *x = torture_reserve(count, sizeof *x);
     for (size_t i = 0; i < count; i++)
         x[i] = dtype_round(dtype, size * random_normal(random));
     return x;
 }
 
-/* numbers NULL: zeros. */
-static void fill(operand *x, fpa_dtype dtype, const double *numbers, int axes, const int64_t *shape)
+void operand_fill(operand *x, fpa_dtype dtype, const double *numbers, int axes, const int64_t *shape)
 {
     size_t count = 1;
     for (int a = 0; a < axes; a++)
         count *= (size_t)(x->shape[a] = shape[a]);
-    x->data = reserve(count, dtype_size(dtype));
+    x->data = torture_reserve(count, dtype_size(dtype));
     for (size_t i = 0; numbers && i < count; i++)
         dtype_store(dtype, (char *)x->data + i * dtype_size(dtype), numbers[i]);
     x->tensor = (DLTensor){.data = x->data,
@@ -72,15 +55,7 @@ static DLTensor part_of(const operand *x, int64_t first, int64_t tokens, int64_t
     return part;
 }
 
-enum { Q, K, V, GATE, O, OPERANDS };
-
-/* Everything that a call takes. */
-typedef struct operands {
-    operand x[OPERANDS], state, weight[MOST_WEIGHTS];
-    const DLTensor *weights[MOST_WEIGHTS];
-} operands;
-
-static void make_operands(const player *p, operands *all)
+void operands_make(const player *p, operands *all)
 {
     const call_numbers *c = &p->call;
     const formula *f = &p->f;
@@ -88,22 +63,23 @@ static void make_operands(const player *p, operands *all)
     const int64_t b = c->batch, l = c->length, hq = c->query_heads, h = c->heads;
     const fpa_dtype dtype = (fpa_dtype)f->dtype;
     memset(all, 0, sizeof *all);
-    fill(&all->x[Q], dtype, c->q, 4, (int64_t[]){b, l, hq, f->d});
-    fill(&all->x[K], dtype, c->k, 4, (int64_t[]){b, l, h, f->d});
-    fill(&all->x[V], dtype, c->v, 4, (int64_t[]){b, l, h, f->dv});
-    fill(&all->x[GATE], FPA_F32, c->log_gate, 3, (int64_t[]){b, l, h});
-    fill(&all->x[O], dtype, NULL, 4, (int64_t[]){b, l, hq, f->dv});
-    fill(&all->state, FPA_F32, NULL, 3, (int64_t[]){b, h, about->state_elements});
+    operand_fill(&all->x[Q], dtype, c->q, 4, (int64_t[]){b, l, hq, f->d});
+    operand_fill(&all->x[K], dtype, c->k, 4, (int64_t[]){b, l, h, f->d});
+    operand_fill(&all->x[V], dtype, c->v, 4, (int64_t[]){b, l, h, f->dv});
+    operand_fill(&all->x[GATE], FPA_F32, c->log_gate, 3, (int64_t[]){b, l, h});
+    operand_fill(&all->x[O], dtype, NULL, 4, (int64_t[]){b, l, hq, f->dv});
+    operand_fill(&all->state, FPA_F32, NULL, 3, (int64_t[]){b, h, about->state_elements});
     for (int i = 0; i < f->weights; i++) {
         const char *name = about->weight_names[i]; /* "w0": in which order they are wanted */
         const int which = atoi(name + 1);
         const int64_t own[] = {h, f->weight_rows[which], f->d};
-        fill(&all->weight[i], FPA_F32, c->weight[which], f->shared[which] ? 2 : 3, own + f->shared[which]);
+        operand_fill(&all->weight[i], FPA_F32, c->weight[which], f->shared[which] ? 2 : 3,
+                     own + f->shared[which]);
         all->weights[i] = &all->weight[i].tensor;
     }
 }
 
-static void drop_operands(operands *all)
+void operands_drop(operands *all)
 {
     for (int i = 0; i < OPERANDS; i++)
         free(all->x[i].data);
@@ -172,14 +148,14 @@ static bool check_form(const player *p, fpa_form form, int64_t cut)
     const int64_t rest = p->call.length - cut;
     char how[64];
     operands all;
-    make_operands(p, &all);
+    operands_make(p, &all);
     bool fine = call_part(p, &all, form, (part){.tokens = cut, .keeps_state = rest > 0 || cut % 2});
     if (fine && rest > 0)
         fine = call_part(p, &all, form,
                          (part){.first = cut, .tokens = rest, .takes_state = true, .keeps_state = cut % 2});
     snprintf(how, sizeof how, "%s, cut at %lld of %d", names[form], (long long)cut, p->call.length);
     fine = fine && compare(p, &all, p->call.length, how);
-    drop_operands(&all);
+    operands_drop(&all);
     return fine;
 }
 
@@ -188,14 +164,14 @@ static bool check_recent(const player *p, int64_t cut)
 {
     char how[64];
     operands all;
-    make_operands(p, &all);
+    operands_make(p, &all);
     bool fine = call_part(p, &all, FPA_FORM_CHUNKED, (part){.tokens = cut, .keeps_state = true});
     for (int64_t t = cut; fine && t < p->call.length; t++)
         fine = call_part(p, &all, FPA_FORM_RECURRENT,
                          (part){.first = t, .tokens = 1, .recent = t - cut, .takes_state = true});
     snprintf(how, sizeof how, "recent tokens from %lld of %d", (long long)cut, p->call.length);
     fine = fine && compare(p, &all, p->call.length, how);
-    drop_operands(&all);
+    operands_drop(&all);
     return fine;
 }
 
@@ -234,12 +210,12 @@ static bool check_future(torture *t, const player *p)
     for (int form = FPA_FORM_PARALLEL; fine && p->f.causal && form <= FPA_FORM_RECURRENT; form++) {
         char how[64];
         operands all;
-        make_operands(p, &all);
+        operands_make(p, &all);
         spoil(p, &all, cut, values[random_between(&t->random, 0, 2)]);
         snprintf(how, sizeof how, "form %d, spoilt from %lld of %d", form, (long long)cut, p->call.length);
         fine = call_part(p, &all, (fpa_form)form, (part){.tokens = p->call.length, .keeps_state = cut % 2}) &&
                compare(p, &all, cut, how);
-        drop_operands(&all);
+        operands_drop(&all);
         t->tries++;
     }
     return fine;
@@ -259,13 +235,13 @@ static void make_call(random_source *random, player *p)
     c->q = random_numbers(random, queries * (size_t)f->d, dtype, 0.5);
     c->k = random_numbers(random, keys * (size_t)f->d, dtype, 0.5);
     c->v = random_numbers(random, keys * (size_t)f->dv, dtype, 1);
-    c->log_gate = reserve(keys, sizeof *c->log_gate);
+    c->log_gate = torture_reserve(keys, sizeof *c->log_gate);
     for (size_t i = 0; i < keys; i++)
         c->log_gate[i] = (double)(float)(-0.2 * random_unit(random));
     for (int i = 0; i < f->weights; i++)
         c->weight[i] = random_numbers(random, (size_t)(c->heads * f->weight_rows[i] * f->d), FPA_F32, 0.5);
-    p->o = reserve(queries * (size_t)f->dv, sizeof *p->o);
-    p->bound = reserve(queries * (size_t)f->dv, sizeof *p->bound);
+    p->o = torture_reserve(queries * (size_t)f->dv, sizeof *p->o);
+    p->bound = torture_reserve(queries * (size_t)f->dv, sizeof *p->bound);
     formula_output(f, c, p->o, p->bound);
 }
 
@@ -291,12 +267,12 @@ static void drop_player(player *p)
             free(p->f.term[i].branch[l].w);
 }
 
-/* comma: the library works in a locale with a decimal comma; specs are written before. */
-static bool play(torture *t, bool (*check)(torture *t, const player *p), bool comma)
+bool torture_play(torture *t, const playing *how)
 {
     enum { CALLS = 4 };
     char path[TORTURE_PATH];
     player p = {.kernel = NULL};
+    const fpa_options options = {.backward = how->backward};
     fpa_error error;
     torture_path(t, "random.lua", path);
     FILE *spec = fopen(path, "w");
@@ -304,17 +280,17 @@ static bool play(torture *t, bool (*check)(torture *t, const player *p), bool co
         return torture_says("%s cannot be written", path);
     formula_random(&t->random, &p.f, spec);
     fclose(spec);
-    if (comma && !comma_locale_enter(t->folder)) {
+    if (how->comma && !comma_locale_enter(t->folder)) {
         fprintf(stderr, "no locale with a decimal comma can be had here\n");
         drop_player(&p);
         return true;
     }
-    bool fine = fpa_open(path, NULL, NULL, &p.kernel, &error) == FPA_OK;
-    if (!fine)
-        torture_says("%s: %s", error.where, error.message);
-    for (int i = 0; fine && i < CALLS; i++) {
+    const fpa_status status = fpa_open(path, NULL, &options, &p.kernel, &error);
+    const bool without = how->backward && status == FPA_UNSUPPORTED; /* of a head that has no gradients */
+    bool fine = status == FPA_OK || without || torture_says("%s: %s", error.where, error.message);
+    for (int i = 0; fine && !without && i < CALLS; i++) {
         make_call(&t->random, &p);
-        fine = check(t, &p);
+        fine = how->check(t, &p);
         drop_call(&p);
     }
     drop_player(&p);
@@ -323,15 +299,15 @@ static bool play(torture *t, bool (*check)(torture *t, const player *p), bool co
 
 bool torture_head(torture *t)
 {
-    return play(t, check_forms, false);
+    return torture_play(t, &(playing){.check = check_forms});
 }
 
 bool torture_future(torture *t)
 {
-    return play(t, check_future, false);
+    return torture_play(t, &(playing){.check = check_future});
 }
 
 bool torture_locale(torture *t)
 {
-    return play(t, check_forms, true);
+    return torture_play(t, &(playing){.check = check_forms, .comma = true});
 }

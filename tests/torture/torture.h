@@ -23,6 +23,7 @@ typedef struct torture {
 /* Each plays one case; false, with a line on stderr, when fpac did not hold. */
 bool torture_head(torture *t);
 bool torture_future(torture *t);
+bool torture_gradients(torture *t);
 bool torture_locale(torture *t);
 bool torture_spec(torture *t);
 bool torture_arguments(torture *t);

@@ -121,18 +121,12 @@ void work_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     count_packed(plan, false, &g->totals);
 }
 
-/* Lanes of a warp that share a row of so many words of 16 bytes. */
-static int row_lanes(int words)
-{
-    return words > 16 ? 32 : words > 8 ? 16 : words > 4 ? 8 : 4;
-}
-
-/* Rows of so many operands that begin at any address, 16 tokens: a word is copied by 10 instructions of a warp that has a row or more of them,
- * and read and stored by 20 more of one that has one of each of 32 rows. */
+/* Rows of so many operands that begin at any address, 16 tokens: a piece of each of 32 rows takes 30 instructions of a warp, and of sixteen warps three do so while
+ * others wait for them: as though it were 80 of all, half as often. */
 static void add_words(int operands, int words, struct fpa_cuda_work *step)
 {
     step->shared += operands * 4 * words;
-    step->instructions += operands * (5 * row_lanes(words) + 10 * words);
+    step->instructions += operands * 80 * words;
 }
 
 /* Rows as they lie, for 16 tokens and a block of columns. Shared memory: values of keys' products, keys' rows, copies that are

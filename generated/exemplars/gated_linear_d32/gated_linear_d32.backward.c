@@ -1362,6 +1362,7 @@ struct work {
     float *dots;       /* [DOTS] */
     float *seen;       /* [T][T] decays of a panel of keys and one of queries, 0 where a key is not seen */
     float *coordinates; /* [T][D_IN] of a panel's tokens, or gradients of them */
+    float *finite;     /* [T][DV] d_o / n of a block, with zero for what is not finite */
     float *state;      /* [STATE] S */
     float *reversed;   /* [STATE] R */
     float *gd, *vd;       /* g and v, decayed from the chunk's begin and to its end */
@@ -1429,6 +1430,7 @@ static char *work_layout(struct work *w, char *base, const struct cut *c)
     w->dots = carve(&at, sizeof(float) * DOTS);
     w->seen = carve(&at, sizeof(float) * T * T);
     w->coordinates = carve(&at, sizeof(float) * T * D_IN);
+    w->finite = carve(&at, sizeof(float) * VALUES);
     w->state = carve(&at, sizeof(float) * STATE);
     w->reversed = carve(&at, sizeof(float) * STATE);
     w->gd = carve(&at, sizeof(float) * queries * VALUES);
@@ -1705,6 +1707,67 @@ static double state_product(const float *restrict a, const float *restrict b)
     return total;
 }
 
+/* ---- the causal edge of a block with itself ----
+ *
+ * What a product has for a pair that does not see each other is zero, but times NaN or an infinity it would be NaN.
+ * Where an operand is not finite, which is rare, the product has zero for it, in the same order of sums, and what sees
+ * it gets it afterwards. */
+
+static inline int is_finite(float a)
+{
+    return a - a == 0; /* NaN is not equal */
+}
+
+/* Of `count` numbers, whole vectors. */
+static int all_finite(const float *restrict x, int count)
+{
+    vf sum = {0};
+    for (int i = 0; i < count; i += VL)
+        sum += 0.0f * get8(x + i);
+    int finite = 1;
+    for (int n = 0; n < VL; n++)
+        finite &= sum[n] == 0;
+    return finite;
+}
+
+static void copy_finite(const float *restrict from, float *restrict to, int count)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = is_finite(from[i]) ? from[i] : 0.0f;
+}
+
+/* add_tokens where x[i][t] is 0 but for t >= i, or, reversed, for t <= i. */
+static void add_seen_tokens(const float *restrict w, int rows, int steps, const float *restrict x, float *restrict y,
+                            int count, int reversed)
+{
+    float finite[T];
+    if (all_finite(w, rows * T)) {
+        add_tokens(w, rows, steps, x, y, count);
+        return;
+    }
+    for (int r = 0; r < rows; r++, w += T, y += T) {
+        copy_finite(w, finite, T);
+        add_tokens(finite, 1, steps, x, y, count);
+        for (int i = 0; i < steps; i++)
+            for (int t = reversed ? 0 : i; t < (reversed ? i + 1 : count) && !is_finite(w[i]); t++)
+                y[t] += w[i] * x[i * T + t];
+    }
+}
+
+/* dv[j] += sum over queries t of p[j][t] g[t], where p[j][t] is 0 but for t >= j. */
+static void add_seen_outputs(const struct work *w, const float *g, float *dv, int tokens)
+{
+    if (all_finite(g, VALUES)) {
+        update(w->p, g, dv, tokens, T, 1.0f);
+        return;
+    }
+    copy_finite(g, w->finite, VALUES);
+    update(w->p, w->finite, dv, tokens, T, 1.0f);
+    for (int i = 0; i < tokens * DV; i++)
+        for (int j = 0; j <= i / DV && !is_finite(g[i]); j++)
+            dv[j * DV + i % DV] += w->p[j * T + i / DV] * g[i];
+}
+
 /* ---- inside a chunk: pairs of tokens ---- */
 
 /* seen[j][t]: the decay from key j to token t, where t sees j; else 0. Of block `block` of the queries and block
@@ -1737,13 +1800,21 @@ static inline vf slope_0(vf d0)
     return splat(1.0f);
 }
 
+/* The numbers of lanes whose mask is set, and 0. */
+static inline vf only(vi mask, vf a)
+{
+    return (vf)((vi)a & mask);
+}
+
 /* Scores of a panel of keys and one of queries, in w->p, and in w->dots the gradients of the dots. sums: products of
  * scores and their gradients are added up, of queries ([T], by lanes) or of keys. */
 static void pair_scores(const struct pass *c, int64_t queries, int block, int keys_block, float *query_sums,
                         float *key_sums)
 {
     const struct work *w = c->w;
-    const int keys = block_tokens(c->tokens, keys_block), count = lanes(block_tokens(c->tokens, block));
+    const vi lane = {0, 1, 2, 3, 4, 5, 6, 7};
+    const int keys = block_tokens(c->tokens, keys_block), tokens = block_tokens(c->tokens, block);
+    const int count = lanes(tokens);
     const float *last = w->last + queries * T;
     pair_decays(c, block, keys_block);
     dots(w->qx + queries * PANEL, w->kx + keys_block * PANEL, w->dots, keys, 0, count);
@@ -1753,11 +1824,12 @@ static void pair_scores(const struct pass *c, int64_t queries, int block, int ke
     for (int j = 0; j < keys; j++) {
         vf key_sum = {0};
         for (int t = 0; t < count; t += VL) {
-            const vf seen = get8(w->seen + j * T + t), gradient = get8(w->d + j * T + t) * seen;
+            const vi sees = (lane + t >= (block == keys_block ? j : 0)) & (lane + t < tokens);
+            const vf seen = get8(w->seen + j * T + t), gradient = only(sees, get8(w->d + j * T + t) * seen);
             const vf d0 = get8(w->dots + j * T + t);
-            const vf score = kernel_of(d0);
+            const vf score = only(sees, kernel_of(d0));
             /* the dots' gradients in their place */
-            set8(w->dots + j * T + t, slope_0(d0) * gradient);
+            set8(w->dots + j * T + t, only(sees, slope_0(d0) * gradient));
             /* scores, and their products with gradients */
             set8(w->p + j * T + t, score * seen);
             if (query_sums)
@@ -1789,8 +1861,12 @@ static void queries_from_keys(const struct pass *c, int64_t g, int block)
         pair_scores(c, at, block, j, w->sum + at * T, NULL);
         for (int i = 0; i < DOT_ROWS; i++) {
             const int64_t row = dot_rows[i].row * T;
-            add_tokens(w->kx + j * PANEL + row, dot_rows[i].rows, keys, w->dots + dot_rows[i].dot * T * T,
-                       w->dx + at * PANEL + row, count);
+            const float *from = w->kx + j * PANEL + row, *gradients = w->dots + dot_rows[i].dot * T * T;
+            float *to = w->dx + at * PANEL + row;
+            if (j == block)
+                add_seen_tokens(from, dot_rows[i].rows, keys, gradients, to, count, 0);
+            else
+                add_tokens(from, dot_rows[i].rows, keys, gradients, to, count);
         }
     }
 }
@@ -1805,15 +1881,22 @@ static void keys_from_queries(const struct pass *c, int block)
             const int64_t at = g * c->cut->blocks + i;
             const int tokens = block_tokens(c->tokens, i);
             pair_scores(c, at, i, block, NULL, w->sum + block * T);
-            update(w->p, w->g + at * VALUES, w->dv + block * VALUES, tokens, T, 1.0f);
+            if (i == block)
+                add_seen_outputs(w, w->g + at * VALUES, w->dv + block * VALUES, tokens);
+            else
+                update(w->p, w->g + at * VALUES, w->dv + block * VALUES, tokens, T, 1.0f);
             for (int n = 0; n < DOT_ROWS; n++) {
                 const int64_t row = dot_rows[n].row * T;
                 if (n == 0 || dot_rows[n].dot != dot_rows[n - 1].dot)
                     transpose(w->dots + dot_rows[n].dot * T * T, T, keys, tokens, w->d, T);
                 for (int t = 0; t < tokens && keys < lanes(keys); t++)
                     memset(w->d + t * T + keys, 0, sizeof(float) * (lanes(keys) - keys));
-                add_tokens(w->qx + at * PANEL + row, dot_rows[n].rows, tokens, w->d, w->dx + block * PANEL + row,
-                           lanes(keys));
+                if (i == block)
+                    add_seen_tokens(w->qx + at * PANEL + row, dot_rows[n].rows, tokens, w->d,
+                                    w->dx + block * PANEL + row, lanes(keys), 1);
+                else
+                    add_tokens(w->qx + at * PANEL + row, dot_rows[n].rows, tokens, w->d, w->dx + block * PANEL + row,
+                               lanes(keys));
             }
         }
 }

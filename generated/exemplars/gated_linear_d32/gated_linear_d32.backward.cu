@@ -1158,6 +1158,78 @@ struct consecutive {
     }
 };
 
+/* ---- what is not finite ---- */
+
+/* Zero; of a value that is not finite NaN. */
+__device__ __forceinline__ float zero_of(element a)
+{
+    return to_float(a) * 0.0f;
+}
+
+/* noted + 0 a: not zero any more when one of the pair is not finite. */
+__device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
+{
+    u32 sum;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0), "r"(noted));
+    return sum;
+}
+
+/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+__device__ __forceinline__ u32 finite_pair(u32 a)
+{
+    const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
+    return a & ~(carry * 0xffffu);
+}
+
+/* ---- the causal edge ----
+ *
+ * What a product has for a pair that does not see each other is zero, but times NaN or an infinity it would be NaN. So
+ * where the edge lies among others, their numbers are looked at. Where one is not finite, which is rare, products have
+ * zero for it, and sums of own tokens that see it, or are seen by it, get NaN. */
+
+/* Whether a query sees the key; own tokens are keys or queries. */
+template <bool keys> __device__ __forceinline__ bool are_pair(int own, int other, int limit)
+{
+    return other < limit && (keys ? own <= other : other <= own);
+}
+
+/* Of both operands, whatever lane has the number. */
+__device__ __forceinline__ bool all_finite(const right *b)
+{
+    u32 noted = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        noted = note_nonfinite(noted, b[i >> 1].word[i & 1]);
+    return !__any_sync(0xffffffffu, noted);
+}
+
+/* Zero for what is not finite. */
+__device__ __forceinline__ void keep_finite(right *b)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        b[i >> 1].word[i & 1] = finite_pair(b[i >> 1].word[i & 1]);
+}
+
+/* Operands b[other][column] of 16 others, for `tiles` sums c of 16 own tokens and 8 columns each. place(other, column):
+ * where the number lies. */
+template <bool keys, int tiles, typename places>
+__device__ __forceinline__ void keep_seen(right *b, float (*c)[4], int own_first, int other_first, int limit,
+                                          const places &place)
+{
+    if (all_finite(b))
+        return;
+#pragma unroll 1
+    for (int other = 0; other < 16; other++)
+#pragma unroll
+        for (int i = 0; i < 4 * tiles; i++) {
+            const float zero = zero_of(get_element(place(other, (i >> 2) * 8 + lane_column() * 2 + (i & 1))));
+            if (zero != 0.0f && are_pair<keys>(own_first + (i >> 1 & 1) * 8 + lane_row(), other_first + other, limit))
+                c[i >> 2][i & 3] = zero;
+        }
+    keep_finite(b);
+}
+
 /* ---- lines: a launch takes some of them, in which parts are counted ----
  *
  * A line is a head of a sequence. Where lengths differ it is a head, with the parts of all sequences one behind the
@@ -1589,6 +1661,22 @@ template <int steps, int pitch> __device__ __forceinline__ void add_rows(float (
     }
 }
 
+/* The same of others of which not all are pairs with the own tokens. */
+template <bool keys, int steps, int pitch>
+__device__ __forceinline__ void add_seen_rows(float (*c)[4], const left &a, u32 rows, int own_first, int other_first,
+                                              int limit)
+{
+#pragma unroll
+    for (int n = 0; n < steps; n++) {
+        right b[2];
+        right_down(b, rows + n * 32, pitch, consecutive());
+        keep_seen<keys, 2>(b, c + 2 * n, own_first, other_first, limit,
+                           [&](int other, int column) { return rows + other * pitch + (n * 16 + column) * ELEMENT; });
+        product(c[2 * n], a, b[0]);
+        product(c[2 * n + 1], a, b[1]);
+    }
+}
+
 /* ---- from a state ---- */
 
 /* Row g, or g + 8, of a warp's sums. */
@@ -1657,13 +1745,13 @@ __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 const int token = own.first + i * 8 + lane_row();
-                const bool seen = whole || (other < others.limit && (keys ? token <= other : other <= token));
+                const bool seen = whole || are_pair<keys>(token, other, others.limit);
                 const float kept = seen ? keys ? gate_between(gate, own.gate[i]) : gate_between(own.gate[i], gate)
                     : 0.0f;
                 float &product = g[n][2 * i + j];
-                product *= kept;
+                product = seen ? product * kept : 0.0f;
                 if (keys)
-                    s[n][2 * i + j] *= kept * 0.176776695f;
+                    s[n][2 * i + j] = seen ? s[n][2 * i + j] * (kept * 0.176776695f) : 0.0f;
             }
         }
 }
@@ -1681,9 +1769,17 @@ __device__ __forceinline__ void add_pairs(float (*rows)[4], float (*values)[4], 
     finish_pairs<keys, whole>(g, s, own, others, at);
 #pragma unroll
     for (int p = 0; p < PAIRS / 16; p++) {
-        add_rows<STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), other_rows + p * 16 * RAW_PITCH);
-        if (keys)
-            add_rows<VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), other_values + p * 16 * VALUE_PITCH);
+        const u32 its_rows = other_rows + p * 16 * RAW_PITCH, its_values = other_values + p * 16 * VALUE_PITCH;
+        if (whole)
+            add_rows<STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), its_rows);
+        else
+            add_seen_rows<keys, STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), its_rows, own.first,
+                                                  others.first + at + p * 16, others.limit);
+        if (keys && whole)
+            add_rows<VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), its_values);
+        else if (keys)
+            add_seen_rows<true, VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), its_values, own.first,
+                                                          others.first + at + p * 16, others.limit);
     }
 }
 

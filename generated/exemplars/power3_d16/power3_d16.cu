@@ -1227,12 +1227,7 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
 }
 
-/* ---- the causal edge ----
- *
- * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
- * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
- * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
- * they are. */
+/* ---- what is not finite ---- */
 
 /* Zero; of a value that is not finite NaN. */
 __device__ __forceinline__ float zero_of(element a)
@@ -1254,6 +1249,13 @@ __device__ __forceinline__ u32 finite_pair(u32 a)
     const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
     return a & ~(carry * 0xffffu);
 }
+
+/* ---- the causal edge ----
+ *
+ * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
+ * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
+ * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
+ * they are. */
 
 /* The kernel as a polynomial of its dot products. */
 __device__ __forceinline__ float kernel_of(float d0)

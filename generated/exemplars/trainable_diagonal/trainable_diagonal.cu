@@ -1069,18 +1069,35 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
 }
 
-/* ---- the causal edge ----
- *
- * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
- * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
- * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
- * they are. */
+/* ---- what is not finite ---- */
 
 /* Zero; of a value that is not finite NaN. */
 __device__ __forceinline__ float zero_of(element a)
 {
     return to_float(a) * 0.0f;
 }
+
+/* noted + 0 a: not zero any more when one of the pair is not finite. */
+__device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
+{
+    u32 sum;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0), "r"(noted));
+    return sum;
+}
+
+/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+__device__ __forceinline__ u32 finite_pair(u32 a)
+{
+    const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
+    return a & ~(carry * 0xffffu);
+}
+
+/* ---- the causal edge ----
+ *
+ * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
+ * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
+ * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
+ * they are. */
 
 /* The number, of which the compiler knows nothing: what is rare and follows from it takes no registers where it is not
  * needed. */
@@ -1107,21 +1124,6 @@ __device__ __forceinline__ void spoil_queries(float *c, const element *v, i64 st
                 c[i / 2 * 4 + i % 2] = zero;
             c[i / 2 * 4 + 2 + i % 2] = zero;
         }
-}
-
-/* noted + 0 a: not zero any more when one of the pair is not finite. */
-__device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
-{
-    u32 sum;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0), "r"(noted));
-    return sum;
-}
-
-/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
-__device__ __forceinline__ u32 finite_pair(u32 a)
-{
-    const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
-    return a & ~(carry * 0xffffu);
 }
 
 /* ---- barriers in shared memory ---- */
