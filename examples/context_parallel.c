@@ -7,7 +7,6 @@
  * A thread a piece. Sums go over NCCL where it is found, the head has no gate and every piece has its own GPU; else a second
  * piece's state is copied from GPU to GPU, and later ones are added up by the host. NCCL is $FPA_NCCL, else libnccl.so.2 where the
  * loader looks (LD_LIBRARY_PATH); PyTorch's wheels have it in site-packages/nvidia/nccl/lib. FPA_NCCL="" does without.
- *
  *   cc context_parallel.c $(pkg-config --cflags --libs fpa) -ldl -lpthread -lm -o context_parallel
  *   ./context_parallel specs/tspow.lua tspow2_d64_b8 [TARGET [TOKENS [PIECES [HEADS]]]]
  *
