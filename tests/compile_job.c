@@ -20,8 +20,9 @@
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
-/* Warps that only fetch, in blocks of warpgroups, have too few registers to keep all in them. */
-enum { REGISTERS = 65536, FETCHING_FRAME = 320 };
+/* Warps that only fetch, in blocks of warpgroups, have too few registers to keep all in them. Of gradients, products at the
+ * causal edge look at numbers beside all sums of others, where 255 registers are full. */
+enum { REGISTERS = 65536, FETCHING_FRAME = 320, EDGE_FRAME = 64 };
 enum { LATER = 100 }; /* generations whose CS2R nobody has seen read too early; their clocks are others */
 
 bool compile_too_large(const fpa_target *target, fpa_status status, const fpa_error *error)
@@ -42,6 +43,14 @@ static void complain(compile_job *job, const char *format, ...)
     va_end(arguments);
 }
 
+/* Bytes of local memory that a thread may have. */
+static int frame_of(const compile_job *job, const cubin_kernel *kernel)
+{
+    if (job->backward)
+        return EDGE_FRAME;
+    return job->target->warpgroups && kernel->threads > 256 ? FETCHING_FRAME : 0;
+}
+
 /* A multiprocessor gives registers to whole warps, in steps of 8 a thread. */
 static void check_kernel(compile_job *job, const cubin_kernel *kernel)
 {
@@ -53,8 +62,7 @@ static void check_kernel(compile_job *job, const cubin_kernel *kernel)
     if (kernel->registers <= 0 || registers * 32 * warps > REGISTERS)
         complain(job, "%s: %d threads of %d registers do not fit; ", kernel->name, kernel->threads,
                  kernel->registers);
-    if (!job->hurried &&
-        kernel->frame > (job->target->warpgroups && kernel->threads > 256 ? FETCHING_FRAME : 0))
+    if (!job->hurried && kernel->frame > frame_of(job, kernel))
         complain(job, "%s keeps %d bytes a thread in local memory; ", kernel->name, kernel->frame);
 }
 
