@@ -33,6 +33,15 @@ static bool is_of_segments(int i)
     return strstr(fault_at(i)->fault.point, "_segment_") != NULL;
 }
 
+/* make test: the first of each head and of each part of the table. */
+static bool is_fixed(int i)
+{
+    bool seen = false;
+    for (int j = 0; j < i; j++)
+        seen = seen || strcmp(fault_at(j)->head, fault_at(i)->head) == 0;
+    return !seen || i == OWN || i == OF_PASSES || i == OF_VALUES;
+}
+
 /* The text of the pass of values, with the fault. */
 static char *fault_values(const struct fault *fault, const fpa_head *head)
 {
@@ -52,11 +61,12 @@ static void every_fault_is_refused_in_its_words(void **state)
     enum { MANY = 132, LONGER = 1400 };
     static backward_job jobs[FAULTS];
     const backward_fixture *f = *state;
-    const int each = dear_tests() ? 1 : 2; /* make test: every other one */
     int wrong = 0, count = 0;
     if (!f->ready)
         skip();
-    for (int i = 0; i < FAULTS; i += each) {
+    for (int i = 0; i < FAULTS; i++) {
+        if (!dear_tests() && !is_fixed(i))
+            continue;
         const int head = backward_head_named(f, fault_at(i)->head);
         const bool forward = i >= OF_PASSES;
         const struct fault *fault = &fault_at(i)->fault;
