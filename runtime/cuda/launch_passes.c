@@ -17,8 +17,8 @@ bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launc
     /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need */
     if (cuda->geometry.backward_both && f->query_heads != f->heads)
         return false;
-    return module->passes[PASS_ROWS] && !f->cu_seqlens && !f->state_in && !launch->d_state_out && !launch->d_state_in &&
-           !launch->d_weights;
+    return module->passes[PASS_ROWS] && !f->cu_seqlens && !f->state_in && !launch->d_state_out &&
+           !launch->d_state_in && !launch->d_weights;
 }
 
 size_t cuda_passes_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
