@@ -68,7 +68,7 @@ def wants_gradients(operands: Operands) -> bool:
         or (log_gate is not None and log_gate.requires_grad)
         or (state is not None and state.requires_grad)
         or (positions is not None and positions.requires_grad)
-        or (bool(weights) and any([weight.requires_grad for weight in weights]))
+        or (weights is not None and any([weight.requires_grad for weight in weights]))
     )
 
 
