@@ -53,6 +53,7 @@ static fpa_status read_heads(const char *folder, const fpa_manifest *manifest, f
                              fpa_error *error)
 {
     fpa_status status = FPA_OK;
+    list->count = 0;
     list->heads = calloc((size_t)manifest->count + 1, sizeof(fpa_head *));
     if (!list->heads)
         return fail_memory(error);
@@ -60,13 +61,14 @@ static fpa_status read_heads(const char *folder, const fpa_manifest *manifest, f
         const fpa_bundle_entry *entry = &manifest->entries[i];
         if (find_head(list, entry->facts.name) >= 0)
             continue;
-        status = read_head(folder, &entry->files[MANIFEST_HEAD], &list->heads[list->count], error);
+        fpa_head *head = NULL;
+        status = read_head(folder, &entry->files[MANIFEST_HEAD], &head, error);
         if (status)
             break;
-        const char *name = list->heads[list->count++]->name;
-        if (strcmp(name, entry->facts.name) != 0)
+        list->heads[list->count++] = head;
+        if (strcmp(head->name, entry->facts.name) != 0)
             status = fail(error, FPA_LOAD, entry->files[MANIFEST_HEAD].name,
-                          "is of head %s, but the manifest says %s", name, entry->facts.name);
+                          "is of head %s, but the manifest says %s", head->name, entry->facts.name);
     }
     return status;
 }
