@@ -34,10 +34,12 @@ static fpa_status read_head(const char *folder, const fpa_bundle_file *listed, f
     if (!status)
         status = head_parse((const char *)file.bytes, file.size, head, error);
     free(file.bytes);
-    if (status)
-        free(path);
-    else
-        (*head)->origin = path;
+    if (!status && !((*head)->origin = arena_format(&(*head)->memory, "%s", path))) {
+        head_free(*head);
+        *head = NULL;
+        status = fail_memory(error);
+    }
+    free(path);
     return status;
 }
 
