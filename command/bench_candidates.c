@@ -169,8 +169,6 @@ static fpa_status time_module(table *t, const fpa_kernel *kernel, const char *pl
 
 /* ---- mechanisms that kernels are planned by ---- */
 
-enum { PLANNED = FUSED_ROWS + 1 }; /* splits and fused ones, each of which has a form alone */
-
 static bool is_split(int mechanism)
 {
     return mechanism == SPLIT_PANEL || mechanism == SPLIT_OUTER;
@@ -187,7 +185,7 @@ static const char *planned_by(const table *t, const fpa_plan *plan)
 {
     const fpa_generator *generator = generator_of(t->job->target);
     const char *name = "";
-    for (int m = 0; m < PLANNED && generator->mechanism; m++)
+    for (int m = 0; m < PLANNED_MECHANISMS && generator->mechanism; m++)
         if (plan->cuda.chosen[m] && plans_form(t, m) && (!is_split(m) || !*name))
             name = generator->mechanism(m);
     return name;
@@ -223,7 +221,7 @@ static fpa_status time_alternatives(table *t, fpa_error *error)
     fpa_status status = FPA_OK;
     if (!*t->plan)
         return FPA_OK;
-    for (int m = 0; m < PLANNED && !status; m++) {
+    for (int m = 0; m < PLANNED_MECHANISMS && !status; m++) {
         const char *name = generator->mechanism(m);
         if (plans_form(t, m) && strcmp(name, t->plan) != 0)
             status = time_alternative(t, name, error);

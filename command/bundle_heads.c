@@ -19,27 +19,17 @@ bool is_bundle(const char *path)
 static fpa_status read_head(const char *folder, const fpa_bundle_file *listed, fpa_head **head,
                             fpa_error *error)
 {
-    char digest[DIGEST_TEXT], *path = file_path(folder, listed->name);
-    fpa_file file = {0};
-    if (!path)
-        return fail_memory(error);
-    fpa_status status = file_read(path, &file, error);
-    if (!status) {
-        manifest_digest(file.bytes, file.size, digest);
-        if (strcmp(digest, listed->digest) != 0)
-            status =
-                fail(error, FPA_LOAD, path,
-                     "is not the file that the manifest lists (its SHA-256 differs); write the bundle again");
-    }
-    if (!status)
-        status = head_parse((const char *)file.bytes, file.size, head, error);
+    fpa_file file;
+    fpa_status status = bundle_read_file(folder, listed, &file, error);
+    if (status)
+        return status;
+    status = head_parse((const char *)file.bytes, file.size, head, error);
     free(file.bytes);
-    if (!status && !((*head)->origin = arena_format(&(*head)->memory, "%s", path))) {
+    if (!status && !((*head)->origin = arena_format(&(*head)->memory, "%s/%s", folder, listed->name))) {
         head_free(*head);
         *head = NULL;
         status = fail_memory(error);
     }
-    free(path);
     return status;
 }
 

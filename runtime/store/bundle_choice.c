@@ -19,6 +19,28 @@ fpa_status bundle_read_manifest(const char *folder, fpa_manifest *manifest, fpa_
     return status;
 }
 
+fpa_status bundle_read_file(const char *folder, const fpa_bundle_file *listed, fpa_file *file,
+                            fpa_error *error)
+{
+    char digest[DIGEST_TEXT], *path = file_path(folder, listed->name);
+    *file = (fpa_file){0};
+    if (!path)
+        return fail_memory(error);
+    fpa_status status = file_read(path, file, error);
+    free(path);
+    if (status)
+        return status;
+    manifest_digest(file->bytes, file->size, digest);
+    if (strcmp(digest, listed->digest) == 0)
+        return FPA_OK;
+    free(file->bytes);
+    file->bytes = NULL;
+    return fail(
+        error, FPA_LOAD, listed->name,
+        "is not the file that the manifest of %.150s lists (its SHA-256 differs); write the bundle again",
+        folder);
+}
+
 /* ---- targets ---- */
 
 /* What the wish's target stands for here. */

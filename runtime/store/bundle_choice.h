@@ -2,6 +2,7 @@
 #ifndef FPAC_RUNTIME_STORE_BUNDLE_CHOICE_H
 #define FPAC_RUNTIME_STORE_BUNDLE_CHOICE_H
 
+#include "base/file.h"
 #include "manifest.h"
 #include "runtime/backend.h"
 
@@ -14,6 +15,10 @@ typedef struct bundle_wish {
 
 /* The manifest of a folder; manifest_free. */
 fpa_status bundle_read_manifest(const char *folder, fpa_manifest *manifest, fpa_error *error);
+
+/* A file that the manifest lists, whose digest is the one there; file->bytes: the caller's. */
+fpa_status bundle_read_file(const char *folder, const fpa_bundle_file *listed, fpa_file *file,
+                            fpa_error *error);
 
 /* A head's entry; name NULL: the only head. */
 fpa_status bundle_choose_entry(const bundle_wish *wish, const char *name, const fpa_bundle_entry **entry,

@@ -33,36 +33,6 @@ typedef struct opening {
     stored part[PARTS];
 } opening;
 
-static fpa_status read_file(const opening *o, const char *name, fpa_file *file, fpa_error *error)
-{
-    char *path = file_path(o->folder, name);
-    *file = (fpa_file){0};
-    if (!path)
-        return fail_memory(error);
-    fpa_status status = file_read(path, file, error);
-    free(path);
-    return status;
-}
-
-/* A file whose digest is the one in the manifest. */
-static fpa_status read_checked(const opening *o, const fpa_bundle_file *listed, fpa_file *file,
-                               fpa_error *error)
-{
-    char digest[DIGEST_TEXT];
-    fpa_status status = read_file(o, listed->name, file, error);
-    if (status)
-        return status;
-    manifest_digest(file->bytes, file->size, digest);
-    if (strcmp(digest, listed->digest) == 0)
-        return FPA_OK;
-    free(file->bytes);
-    file->bytes = NULL;
-    return fail(error, FPA_LOAD, listed->name,
-                "is not the file that the manifest of %.150s lists (its SHA-256 differs); "
-                "write the bundle again",
-                o->folder);
-}
-
 static bool wants_gradients(const opening *o)
 {
     return o->options && o->options->backward;
@@ -96,7 +66,7 @@ static fpa_status read_head(opening *o, fpa_error *error)
 {
     fpa_file file;
     const fpa_bundle_file *listed = &o->entry->files[MANIFEST_HEAD];
-    fpa_status status = read_checked(o, listed, &file, error);
+    fpa_status status = bundle_read_file(o->folder, listed, &file, error);
     if (!status)
         status = head_parse((const char *)file.bytes, file.size, &o->head, error);
     free(file.bytes);
@@ -113,7 +83,7 @@ static fpa_status read_objects(opening *o, fpa_error *error)
     fpa_status status = FPA_OK;
     for (stored *part = o->part; part < o->part + PARTS && part->facts && !status; part++) {
         fpa_file file;
-        status = read_checked(o, part->listed, &file, error);
+        status = bundle_read_file(o->folder, part->listed, &file, error);
         if (!status)
             part->object = (fpa_object){file.bytes, file.size};
     }

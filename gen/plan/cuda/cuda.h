@@ -96,6 +96,7 @@ typedef struct fpa_cuda_rows {
     bool coordinates; /* features and the one dot are the coordinates themselves, 16-bit numbers, in order */
 } fpa_cuda_rows;
 
+/* First those by which kernels are planned, splits and fused ones, each of which has a form alone; then what runs beside them. */
 typedef enum fpa_cuda_mechanism {
     SPLIT_PANEL,
     FUSED_PANEL,
@@ -103,7 +104,8 @@ typedef enum fpa_cuda_mechanism {
     SPLIT_OUTER,
     FUSED_PACKED,
     FUSED_ROWS,
-    CLUSTER_SCAN,
+    PLANNED_MECHANISMS,
+    CLUSTER_SCAN = PLANNED_MECHANISMS,
     DECODE,
     CUDA_MECHANISMS
 } fpa_cuda_mechanism;
