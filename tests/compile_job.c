@@ -46,7 +46,7 @@ static void complain(compile_job *job, const char *format, ...)
 /* Bytes of local memory that a thread may have. */
 static int frame_of(const compile_job *job, const cubin_kernel *kernel)
 {
-    if (job->backward)
+    if (strstr(kernel->name, "_backward_keys") || strstr(kernel->name, "_backward_queries"))
         return EDGE_FRAME;
     return job->target->warpgroups && kernel->threads > 256 ? FETCHING_FRAME : 0;
 }
