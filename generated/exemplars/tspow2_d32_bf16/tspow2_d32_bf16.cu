@@ -3406,6 +3406,18 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
+/* The same for a warpgroup without queries, of which a sequence's last item may have few: tiles are free for all that
+ * it does. */
+__device__ __forceinline__ void pass_state(u32 shared, struct turn &at)
+{
+#pragma unroll 1
+    for (int tile = 0; tile < TILES; tile++, advance<TILE_STAGES>(at)) {
+        barrier_wait(shared + TILE_BARRIERS + at.slot * 8, at.phase);
+        if (is_first_lane())
+            barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + at.slot) * 8);
+    }
+}
+
 /* ---- the chunk's own keys ---- */
 
 /* d[32]: dots of a warpgroup's 64 queries and 64 keys, for each dot of the score. */
@@ -3668,6 +3680,7 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
 {
     struct turn queries = {0, 0}, tiles = {0, 0}, keys = {0, 0};
     const u32 mine = from_lane((threadIdx.x >> 5) * 2048, 0); /* the warp's first query: one number for all lanes */
+    const int group_query = from_lane((threadIdx.x >> 7) * 64, 0); /* its warpgroup's */
     if (!await_item(shared, queries))
         return;
 #pragma unroll 1
@@ -3683,8 +3696,10 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
             /* as sums that no state was read into: else ptxas serialises the products of some heads */
             make_opaque<N / 2>(c[m]);
         }
-        if (item.reads) {
+        if (item.reads && item.first + group_query < item.length) {
             read_state(c, shared, from, tiles);
+        } else if (item.reads) {
+            pass_state(shared, tiles);
         }
         read_keys(c, call, item, shared, from, keys);
         if (call.den && item.block == 0)
