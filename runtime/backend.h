@@ -62,16 +62,22 @@ typedef struct fpa_module {
     const struct fpa_module *passes[PASSES];
 } fpa_module;
 
-/* What a launch asks for. */
+/* Sequences of different lengths are planned as so many of the longest length as have their tokens: what suits those suits these,
+ * of which there are more, and shorter ones. */
+static inline int64_t planned_sequences(const struct fpa_launch *launch)
+{
+    const int64_t whole = launch->length > 0 ? (launch->total + launch->length / 2) / launch->length : 1;
+    return whole < 1 ? 1 : whole < launch->batch ? whole : launch->batch;
+}
+
+/* What a launch asks for. Token by token lengths do not count. */
 static inline fpa_call_size call_size(int form, const struct fpa_launch *launch)
 {
-    /* but token by token sequences of different lengths are one sequence, in which states begin anew */
     const bool packed = launch->cu_seqlens && form != FORM_RECURRENT;
     return (fpa_call_size){.form = form,
-                           .batch = packed ? 1 : launch->batch,
-                           .length = packed ? launch->total : launch->length,
+                           .batch = packed ? planned_sequences(launch) : launch->batch,
+                           .length = launch->length,
                            .sequences = launch->cu_seqlens ? launch->batch : 0,
-                           .longest = launch->length,
                            .query_heads = launch->query_heads,
                            .heads = launch->heads,
                            .recent = launch->recent,

@@ -14,6 +14,7 @@
 #include "machine/cuda_estimate.h"
 #include "planned.h"
 #include "random_work.h"
+#include "runtime/backend.h"
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
@@ -237,6 +238,46 @@ static void segments_cover_every_sequence(void **state)
     }
 }
 
+/* ---- sequences in one batch ---- */
+
+static fpa_candidate choose_packed(int64_t sequences, int64_t total, int64_t longest)
+{
+    static const int32_t somewhere;
+    const fpa_gpu_room room = on_gpu(&square64);
+    const struct fpa_launch launch = {.batch = sequences,
+                                      .length = longest,
+                                      .total = total,
+                                      .query_heads = 16,
+                                      .heads = 16,
+                                      .cu_seqlens = &somewhere};
+    const fpa_call_size size = call_size(FORM_CHUNKED, &launch);
+    return choose_for(&square64, &room, &size);
+}
+
+static void equal_lengths_are_walked_as_a_batch_is(void **state)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    const fpa_call_size batch = {
+        .form = FORM_CHUNKED, .batch = 16, .length = 4000, .query_heads = 16, .heads = 16};
+    const fpa_candidate expected = choose_for(&square64, &room, &batch),
+                        packed = choose_packed(16, 64000, 4000);
+    (void)state;
+    assert_int_equal(packed.variant, expected.variant);
+    assert_int_equal(packed.blocks, expected.blocks);
+    assert_int_equal(packed.segments, expected.segments);
+}
+
+/* Where the longest is not known, all tokens are one sequence's. */
+static void lengths_that_nobody_knows_are_walked_as_one(void **state)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    const fpa_candidate one = choose(&square64, &room, 16, 65536), many = choose_packed(16, 65536, 65536);
+    (void)state;
+    assert_int_equal(many.variant, one.variant);
+    assert_int_equal(many.blocks, one.blocks);
+    assert_int_equal(many.segments, one.segments);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +290,8 @@ int main(void)
         cmocka_unit_test(segments_of_a_few_sequences_are_alike),
         cmocka_unit_test(sequences_that_fill_the_gpu_are_walked_in_one_piece),
         cmocka_unit_test(segments_cover_every_sequence),
+        cmocka_unit_test(equal_lengths_are_walked_as_a_batch_is),
+        cmocka_unit_test(lengths_that_nobody_knows_are_walked_as_one),
     };
     return cmocka_run_group_tests(tests, plan_heads, NULL);
 }

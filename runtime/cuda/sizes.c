@@ -124,7 +124,7 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     const fpa_call_size *size = task->size;
     struct fpa_cuda_call *call = &s->call;
     const int64_t run = task->summed ? 1 : call->segment_chunks, tokens = run * call->chunk;
-    s->in_segments = size->longest > tokens && call->segments > 1;
+    s->in_segments = size->length > tokens && call->segments > 1;
     call->chunks = total / call->chunk + size->sequences * (task->summed ? 2 : 1);
     call->empty_chunks = task->summed;
     call->segment_tokens = s->in_segments ? tokens : INT32_MAX;
@@ -141,7 +141,8 @@ void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
     struct fpa_cuda_call *call = &s->call;
     const fpa_call_size size = call_size(form, launch);
     const cuda_task task = cuda_task_of(g, &cuda->room, &size);
-    const int64_t sequences = task.sequences, copy = (int64_t)g->features * g->columns;
+    const int64_t sequences = launch->cu_seqlens ? launch->heads : task.sequences,
+                  copy = (int64_t)g->features * g->columns;
     memset(s, 0, sizeof *s);
     call->chunk = task.chunk;
     call->chunks = task.chunks;
