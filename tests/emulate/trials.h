@@ -30,7 +30,8 @@ enum {
     CLUSTER_CALL = 20,
     WINDOW_CALL = 25,
     SEQUENCES_CALL = 30, /* of faults alone: test_cuda_emulated_sequences.c has the others */
-    EMULATED_CALLS = 32
+    SCANNED_CALL = 32,   /* the same by clusters */
+    EMULATED_CALLS = 33
 };
 
 typedef struct emulated_fixture {
