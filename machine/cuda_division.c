@@ -31,6 +31,14 @@ cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
     return task;
 }
 
+void cuda_take_chunk(cuda_task *task, int64_t chunk)
+{
+    const fpa_call_size *size = task->size;
+    task->chunk = chunk;
+    task->chunks = divide_up(size->length, chunk);
+    task->walked = task->chunks > (task->summed ? 0 : 1) || size->state_in || size->state_out;
+}
+
 cuda_division cuda_divide(int64_t chunks, int64_t segments)
 {
     if (chunks == 0)

@@ -22,6 +22,9 @@ typedef struct cuda_task {
 cuda_task cuda_task_of(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                        const fpa_call_size *size);
 
+/* The same with chunks of so many tokens. */
+void cuda_take_chunk(cuda_task *task, int64_t chunk);
+
 /* Runs of whole chunks. */
 typedef struct cuda_division {
     int64_t segments;       /* at least 1; perhaps fewer than were asked for */
