@@ -278,6 +278,48 @@ static void lengths_that_nobody_knows_are_walked_as_one(void **state)
     assert_int_equal(many.segments, one.segments);
 }
 
+/* ---- states that are handed over, copies that are kept ---- */
+
+static double seconds_with(bool states, int64_t tokens)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    const fpa_call_size size = {.form = FORM_CHUNKED,
+                                .batch = 16,
+                                .length = tokens,
+                                .query_heads = 16,
+                                .heads = 16,
+                                .state_in = states,
+                                .state_out = states};
+    return choose_for(&square64, &room, &size).cost.seconds;
+}
+
+/* Of short pieces more than of long ones. */
+static void states_that_come_and_go_take_time(void **state)
+{
+    (void)state;
+    const double of_short = seconds_with(true, 2048) / seconds_with(false, 2048),
+                 of_long = seconds_with(true, 8192) / seconds_with(false, 8192);
+    print_message("pieces of 2,048 tokens %.3f, of 8,192 %.3f times as long as without states\n", of_short,
+                  of_long);
+    assert_true(of_short > of_long && of_long > 1 && of_short < 1.3);
+}
+
+static void kept_copies_are_of_longer_chunks_where_tokens_are_many(void **state)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    fpa_call_size size = {
+        .form = FORM_CHUNKED, .batch = 1, .length = 1 << 19, .heads = 16, .state_out = true};
+    fpa_candidate walk;
+    int64_t chunk;
+    (void)state;
+    assert_true(cuda_fastest_walk(&square64, &room, &size, &walk, &chunk));
+    assert_true(chunk > square64.chunk && chunk % square64.chunk == 0);
+    assert_false(walk.variant & SPLIT_OVERLAPPED);
+    size.length = square64.chunk;
+    assert_true(cuda_fastest_walk(&square64, &room, &size, &walk, &chunk));
+    assert_int_equal(chunk, square64.chunk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +334,8 @@ int main(void)
         cmocka_unit_test(segments_cover_every_sequence),
         cmocka_unit_test(equal_lengths_are_walked_as_a_batch_is),
         cmocka_unit_test(lengths_that_nobody_knows_are_walked_as_one),
+        cmocka_unit_test(states_that_come_and_go_take_time),
+        cmocka_unit_test(kept_copies_are_of_longer_chunks_where_tokens_are_many),
     };
     return cmocka_run_group_tests(tests, plan_heads, NULL);
 }
