@@ -2952,25 +2952,6 @@ __device__ __forceinline__ struct cluster_scan_part cluster_scan_part_of(const s
     return part;
 }
 
-/* Whether what a box fetches or stores has tokens of the next sequence, too. */
-__device__ __forceinline__ bool cluster_scan_cut_off(const struct fpa_cuda_call &call,
-                                                     const struct cluster_scan_part &part, int box_end)
-{
-    return call.cu_seqlens && box_end > part.own.length;
-}
-
-/* Where the copy engine has a sequence: where lengths differ the batch is one, and a sequence begins at its first
- * token. */
-struct box_place {
-    int token, batch;
-};
-
-__device__ __forceinline__ struct box_place box_of(const struct fpa_cuda_call &call,
-                                                   const struct cluster_scan_part &part)
-{
-    return call.cu_seqlens ? box_place{(int)part.b, 0} : box_place{0, (int)part.b};
-}
-
 __device__ __forceinline__ void cluster_scan_init(u32 shared)
 {
     for (int i = 0; i < 2 * SPANS; i++) {
@@ -2992,6 +2973,25 @@ __device__ __forceinline__ void cluster_scan_init(u32 shared)
 }
 
 /* ---- cluster_scan: boxes, by one thread; what a sequence ends in, by its warp ---- */
+
+/* Whether what a box fetches or stores has tokens of the next sequence, too. */
+__device__ __forceinline__ bool cluster_scan_cut_off(const struct fpa_cuda_call &call,
+                                                     const struct cluster_scan_part &part, int box_end)
+{
+    return call.cu_seqlens && box_end > part.own.length;
+}
+
+/* Where the copy engine has a sequence: where lengths differ the batch is one, and a sequence begins at its first
+ * token. */
+struct box_place {
+    int token, batch;
+};
+
+__device__ __forceinline__ struct box_place box_of(const struct fpa_cuda_call &call,
+                                                   const struct cluster_scan_part &part)
+{
+    return call.cu_seqlens ? box_place{(int)part.b, 0} : box_place{0, (int)part.b};
+}
 
 __device__ __forceinline__ void cluster_scan_copy_half(const struct fpa_cuda_maps &maps,
                                                        const struct cluster_scan_part &part, struct box_place from,
@@ -3034,6 +3034,29 @@ __device__ __forceinline__ void cluster_scan_fetch_half(const struct fpa_cuda_ca
     copy_wait<0>();
     fence_shared();
     warp_arrive(full);
+}
+
+/* A warp's rows of o of which some are the next sequence's: those of `count` tokens, by threads. */
+__device__ __forceinline__ void cluster_scan_store_rows(const struct fpa_cuda_call &call,
+                                                        const struct cluster_scan_part &part, u32 rows, int token,
+                                                        int count)
+{
+    const int column = part.block * COLUMN_TILES * 8;
+    element *o = outputs_of(call, part.b, part.query_head) + token * call.o_stride[1] + column;
+#pragma unroll 1
+    for (int i = threadIdx.x & 31; i < 16 * COLUMN_TILES; i += 32) {
+        const int row = i / COLUMN_TILES, piece = i % COLUMN_TILES, left = DV - column - piece * 8;
+        const uint4 a = get_words(rows + slab_place(row, piece));
+        element *to = o + row * call.o_stride[1] + piece * 8;
+        if (row >= count)
+            continue;
+        if (left >= 8)
+            store_words(to, a);
+        else
+            for (int n = 0; n < left; n++)
+                to[n] = (element)((n < 2 ? a.x : n < 4 ? a.y : n < 6 ? a.z : a.w) >> n % 2 * 16);
+    }
+    __syncwarp();
 }
 
 __device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
@@ -3268,29 +3291,6 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
             store_matrices2(rows + slab_place(threadIdx.x & 15, n), a);
     }
     fence_shared();
-    __syncwarp();
-}
-
-/* A warp's rows of o of which some are the next sequence's: those of `count` tokens, by threads. */
-__device__ __forceinline__ void cluster_scan_store_rows(const struct fpa_cuda_call &call,
-                                                        const struct cluster_scan_part &part, u32 rows, int token,
-                                                        int count)
-{
-    const int column = part.block * COLUMN_TILES * 8;
-    element *o = outputs_of(call, part.b, part.query_head) + token * call.o_stride[1] + column;
-#pragma unroll 1
-    for (int i = threadIdx.x & 31; i < 16 * COLUMN_TILES; i += 32) {
-        const int row = i / COLUMN_TILES, piece = i % COLUMN_TILES, left = DV - column - piece * 8;
-        const uint4 a = get_words(rows + slab_place(row, piece));
-        element *to = o + row * call.o_stride[1] + piece * 8;
-        if (row >= count)
-            continue;
-        if (left >= 8)
-            store_words(to, a);
-        else
-            for (int n = 0; n < left; n++)
-                to[n] = (element)((n < 2 ? a.x : n < 4 ? a.y : n < 6 ? a.z : a.w) >> n % 2 * 16);
-    }
     __syncwarp();
 }
 
