@@ -441,6 +441,8 @@ int command_explain(int count, char **arguments)
          1 << 16},
         {"--form", OPTION_TEXT, &options.call.form, "FORM",
          "--length: parallel, chunked or recurrent (auto: all)", 0, 0},
+        {"--states", OPTION_FLAG, &options.call.states, NULL,
+         "--length: it is given an initial state and gives a final one", 0, 0},
         {"--gpu", OPTION_TEXT, &options.call.gpu_name, "GPU",
          "--length: on h200, h100, a100 ... (the target's usual one)", 0, 0},
         {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
@@ -448,8 +450,8 @@ int command_explain(int count, char **arguments)
     };
     const fpa_syntax syntax = {
         "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
-        "[--backward] [--length N] [--batch N] [--heads N] [--form FORM] [--gpu GPU] [--json] "
-        "[--verbose]",
+        "[--backward] [--length N] [--batch N] [--heads N] [--form FORM] [--states] [--gpu GPU] "
+        "[--json] [--verbose]",
         "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
         "features D beside the exact minimum and beside TPOW, the state's size, the rotations of q\n"
         "and k that leave it as it is, the cost of each form and the plan for a target. With --length: every "

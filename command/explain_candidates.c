@@ -24,8 +24,8 @@ static fpa_call_size size_of(const explain_call *call, int form)
                            .length = call->length,
                            .query_heads = call->heads,
                            .heads = call->heads,
-                           .state_in = form == FORM_RECURRENT,
-                           .state_out = form == FORM_RECURRENT};
+                           .state_in = call->states || form == FORM_RECURRENT,
+                           .state_out = call->states || form == FORM_RECURRENT};
 }
 
 static void print_form(const fpa_call_size *size, const fpa_candidate_list *list)

@@ -10,6 +10,7 @@
 typedef struct explain_call {
     const char *form; /* as select_form knows it; auto: all that suit the length */
     int64_t length, batch, heads;
+    bool states;          /* an initial state is given, a final one wanted */
     const char *gpu_name; /* a row of the table of GPUs; NULL: the target's usual one */
     fpa_machine machine;  /* that it names */
 } explain_call;

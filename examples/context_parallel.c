@@ -1,8 +1,8 @@
 /* context_parallel: one long sequence in pieces, each on a GPU of its own (or in a thread of its own on the CPU).
  *
- *   1. every piece but the last: its total, the state that its keys alone leave (a forward without q and o);
+ *   1. every piece: its total, the state that its keys alone leave; copies of states stay in its workspace;
  *   2. totals are joined: before piece p there is the sum of those before it, each faded by the gates between;
- *   3. every piece: a forward with that state.
+ *   3. every piece: its outputs, from that state and the copies.
  *
  * A thread a piece. Sums go over NCCL where it is found, the head has no gate and every piece has its own GPU; else a second
  * piece's state is copied from GPU to GPU, and later ones are added up by the host. NCCL is $FPA_NCCL, else libnccl.so.2 where the
@@ -220,8 +220,10 @@ static DLTensor tensor(const piece *p, void *data, int axes, int64_t *shape, int
                       .shape = shape};
 }
 
-/* asks: o, from the state before; else the total of the keys. */
-static void forward(piece *p, int asks)
+/* Of a piece, and of all in one call. */
+enum step { TOTAL, OUTPUTS, BOTH };
+
+static void forward(piece *p, enum step step)
 {
     int64_t vectors[4] = {1, p->tokens, world.heads, world.head->d};
     int64_t values[4] = {1, p->tokens, world.heads, world.head->dv};
@@ -231,20 +233,27 @@ static void forward(piece *p, int asks)
     DLTensor q = tensor(p, p->q, 4, vectors, 1), k = tensor(p, p->k, 4, vectors, 1);
     DLTensor v = tensor(p, p->v, 4, values, 1), o = tensor(p, p->o, 4, values, 1);
     DLTensor gate = tensor(p, p->gate, 3, vectors, 0);
-    DLTensor state = tensor(p, asks ? p->before : p->total, 3, states, 0);
-    fpa_tensors tensors = {
-        .k = &k, .v = &v, .log_gate = world.head->gate ? &gate : NULL, .stream = p->stream};
-    if (asks)
-        tensors.q = &q, tensors.o = &o, tensors.state_in = &state;
+    DLTensor before = tensor(p, p->before, 3, states, 0), total = tensor(p, p->total, 3, states, 0);
+    const DLTensor *const log_gate = world.head->gate ? &gate : NULL;
+    const fpa_tensors keys = {
+        .k = &k, .v = &v, .log_gate = log_gate, .state_out = &total, .stream = p->stream};
+    const fpa_tensors queries = {
+        .q = &q, .k = &k, .v = &v, .o = &o, .log_gate = log_gate, .state_in = &before, .stream = p->stream};
+    if (step == BOTH)
+        check(fpa_workspace_size(p->kernel, FPA_FORM_CHUNKED, &queries, &size, &error), &error);
     else
-        tensors.state_out = &state;
-    check(fpa_workspace_size(p->kernel, FPA_FORM_CHUNKED, &tensors, &size, &error), &error);
+        check(fpa_piece_workspace(p->kernel, &queries, &size, &error), &error);
     if (size > p->size) {
         drop(p->workspace);
         p->workspace = put(NULL, size);
         p->size = size;
     }
-    check(fpa_forward(p->kernel, FPA_FORM_CHUNKED, &tensors, p->workspace, p->size, &error), &error);
+    if (step == BOTH)
+        check(fpa_forward(p->kernel, FPA_FORM_CHUNKED, &queries, p->workspace, p->size, &error), &error);
+    else if (step == TOTAL)
+        check(fpa_piece_total(p->kernel, &keys, p->workspace, p->size, &error), &error);
+    else
+        check(fpa_piece_outputs(p->kernel, &queries, p->workspace, p->size, &error), &error);
 }
 
 /* Every root gets the sum of the totals before it: other ranks bring zeros. */
@@ -306,12 +315,11 @@ static void *run(void *argument)
     for (int round = 0; round < ROUNDS; round++) {
         pthread_barrier_wait(&world.meeting);
         const double begin = seconds();
-        if (p->number + 1 < world.pieces)
-            forward(p, 0);
+        forward(p, TOTAL); /* nobody needs the last one's, but its copies */
         join(p);
         pthread_barrier_wait(&world.meeting);
         const double joined = seconds();
-        forward(p, 1);
+        forward(p, OUTPUTS);
         finish(p);
         pthread_barrier_wait(&world.meeting);
         const double all = seconds() - begin;
@@ -444,7 +452,7 @@ static char *run_whole(double *once)
     place(&whole, 0, world.tokens);
     for (int round = 0; round < ROUNDS; round++) {
         const double begin = seconds();
-        forward(&whole, 1);
+        forward(&whole, BOTH);
         finish(&whole);
         const double took = seconds() - begin;
         *once = round < 2 || took < *once ? took : *once;

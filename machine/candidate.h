@@ -13,9 +13,9 @@
 typedef struct fpa_call_size {
     int form; /* FORM_PARALLEL ... of head/form.h */
     int64_t batch, length, query_heads, heads;
-    /* of different lengths: how many, and the length that none of them is above. Batch and length are then those of all
-     * tokens as one sequence, in the recurrent form of sequences. 0: all have `length` */
-    int64_t sequences, longest;
+    /* of different lengths: how many; `length` is then one that none of them is above, and `batch` as many as have all tokens, were
+     * they all so long, in the recurrent form all. 0: they have `length` */
+    int64_t sequences;
     int64_t recent; /* recurrent form: tokens beside the state */
     bool state_in, state_out;
 } fpa_call_size;

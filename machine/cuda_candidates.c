@@ -1,5 +1,8 @@
 #include "cuda_candidates.h"
 
+#include <math.h>
+
+#include "cuda_estimate.h"
 #include "cuda_listing.h"
 #include "head/form.h"
 
@@ -60,4 +63,42 @@ bool cuda_fastest_cluster_scan(const struct fpa_cuda_geometry *g, const fpa_gpu_
         list_cluster_scan(&task, &l);
     *best = l.best;
     return l.found;
+}
+
+/* Queries of as many heads as keys have, whatever they will be: both halves of a call have to choose alike. */
+static double answer_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                             const fpa_call_size *walk, int64_t chunk)
+{
+    fpa_call_size size = *walk;
+    size.query_heads = size.heads;
+    size.state_in = true;
+    size.state_out = false;
+    cuda_task task = cuda_task_of(g, room, &size);
+    cuda_take_chunk(&task, chunk);
+    const cuda_split_common common = cuda_split_common_of(&task);
+    return common.output.seconds + common.copies.seconds;
+}
+
+bool cuda_fastest_walk(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size,
+                       fpa_candidate *best, int64_t *chunk)
+{
+    enum { LONGEST = 4 }; /* chunks in one */
+    double least = INFINITY;
+    *chunk = g->chunk;
+    if (refuses(g, size, MECHANISM_SPLIT, &(cuda_listing){.found = false}))
+        return false;
+    for (int times = 1; times <= LONGEST; times++) {
+        cuda_listing l = {.found = false};
+        cuda_task task = cuda_task_of(g, room, size);
+        cuda_take_chunk(&task, (int64_t)times * g->chunk);
+        list_split(&task, &l);
+        const double all =
+            l.found ? l.best.cost.seconds + answer_seconds(g, room, size, task.chunk) : INFINITY;
+        if (all >= least)
+            continue;
+        least = all;
+        *best = l.best;
+        *chunk = task.chunk;
+    }
+    return least < INFINITY;
 }

@@ -25,4 +25,9 @@ bool cuda_fastest_cluster_scan(const struct fpa_cuda_geometry *geometry, const f
 /* Segments of the fastest candidate of fused_chunk. */
 int64_t cuda_fused_segments(const cuda_task *task);
 
+/* How a piece's keys are walked where copies of states are kept until its state before is known, and then brought up to date and read:
+ * the tokens of a chunk, too, of which long ones leave fewer copies. size: of the walk. False: there is no kernel for it. */
+bool cuda_fastest_walk(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
+                       const fpa_call_size *size, fpa_candidate *best, int64_t *chunk);
+
 #endif

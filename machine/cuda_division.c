@@ -12,12 +12,11 @@ static bool enters_alone(const struct fpa_cuda_geometry *g, const fpa_call_size 
 
 cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size)
 {
-    const int64_t longest = size->sequences ? size->longest : size->length;
     cuda_task task = {
         .geometry = g,
         .room = room,
         .size = size,
-        .chunk = size->form == FORM_CHUNKED ? g->chunk : round_up(longest, g->query_tokens),
+        .chunk = size->form == FORM_CHUNKED ? g->chunk : round_up(size->length, g->query_tokens),
         .sequences = size->batch * size->heads,
         .queries = size->batch * size->query_heads,
     };
@@ -28,10 +27,16 @@ cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
         task.chunks = task.chunk ? divide_up(size->length, task.chunk) : 0;
     }
     task.summed = g->unmasked && size->form == FORM_CHUNKED;
-    task.walked =
-        (size->sequences && !task.summed ? longest > task.chunk : task.chunks > (task.summed ? 0 : 1)) ||
-        size->state_in || size->state_out;
+    task.walked = task.chunks > (task.summed ? 0 : 1) || size->state_in || size->state_out;
     return task;
+}
+
+void cuda_take_chunk(cuda_task *task, int64_t chunk)
+{
+    const fpa_call_size *size = task->size;
+    task->chunk = chunk;
+    task->chunks = divide_up(size->length, chunk);
+    task->walked = task->chunks > (task->summed ? 0 : 1) || size->state_in || size->state_out;
 }
 
 cuda_division cuda_divide(int64_t chunks, int64_t segments)

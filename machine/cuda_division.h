@@ -22,6 +22,9 @@ typedef struct cuda_task {
 cuda_task cuda_task_of(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                        const fpa_call_size *size);
 
+/* The same with chunks of so many tokens. */
+void cuda_take_chunk(cuda_task *task, int64_t chunk);
+
 /* Runs of whole chunks. */
 typedef struct cuda_division {
     int64_t segments;       /* at least 1; perhaps fewer than were asked for */
@@ -46,6 +49,14 @@ cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments);
 static inline int64_t cuda_fused_blocks(const cuda_task *task)
 {
     return task->queries * task->geometry->column_blocks;
+}
+
+/* Clusters of NAME_cluster_scan: each has a sequence of a head, whatever its length. */
+static inline int64_t cuda_clusters(const cuda_task *task)
+{
+    const fpa_call_size *size = task->size;
+    return (size->sequences ? size->sequences : size->batch) * size->query_heads *
+           task->geometry->column_blocks;
 }
 
 #endif

@@ -24,6 +24,28 @@ double launch_warps(const cuda_task *task, cuda_kernel kernel, double blocks)
 
 /* ---- chunk_state ---- */
 
+/* Trips to memory of a walk that is given a state and gives one, which nothing hides: which numbers are a block's, the numbers;
+ * which they are again. */
+static double state_trips(const cuda_task *task)
+{
+    return (task->size->state_in ? 2 : 0) + (task->size->state_out ? 1 : 0);
+}
+
+double walk_trips(const cuda_task *task, int64_t walks)
+{
+    return (double)walks * state_trips(task) * GPU_TRIP;
+}
+
+/* States that are read and written as they are given. */
+static double state_bytes(const cuda_task *task)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const int64_t sequences =
+        task->size->sequences ? task->size->sequences * task->size->heads : task->sequences;
+    return (double)(sequences * (task->size->state_in + task->size->state_out)) * (double)g->features *
+           g->columns * (double)sizeof(float);
+}
+
 fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
 {
     const struct fpa_cuda_kernel_work *work = &task->geometry->work[kernel];
@@ -31,6 +53,7 @@ fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
     fpa_cuda_sum sum = {0};
     cuda_sum_add(&sum, &work->step, chunks * (double)task->chunk / 16);
     cuda_sum_add_copy(&sum, &work->copy, task->summed ? (double)task->sequences : chunks);
+    sum.bytes += state_bytes(task);
     return sum;
 }
 
@@ -47,7 +70,8 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
         .share = longest * cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[kernel]),
         .warps = launch_warps(task, kernel, blocks),
         .warpgroups = g->work[kernel].warpgroups,
-        .trips = g->work[kernel].trips};
+        .trips = g->work[kernel].trips + state_trips(task) * ceil(blocks / task->room->multiprocessors /
+                                                                  task->room->occupancy[kernel])};
     return cuda_seconds(gpu_of(task), &load);
 }
 

@@ -52,6 +52,12 @@ typedef struct fpa_module {
     size_t (*draft_workspace)(const struct fpa_module *module, const fpa_draft_launch *draft);
     fpa_status (*draft)(const struct fpa_module *module, const fpa_draft_launch *draft, void *stream,
                         fpa_error *error);
+    /* A piece of a sequence in two halves of the chunked form: without queries its keys are walked, their copies of the state stay in the
+     * workspace, and state_out has what they add up to; then queries read them, with state_in before all of them. Bytes of
+     * workspace of the second half, which the first one's are no more than; 0: such a call keeps no copies. NULL: none does. */
+    size_t (*piece_workspace)(const struct fpa_module *module, const struct fpa_launch *launch);
+    fpa_status (*piece)(const struct fpa_module *module, const struct fpa_launch *launch, void *stream,
+                        fpa_error *error);
     /* Gradients, of a module that was made for them; NULL: it has none. Such a module has no forward. */
     size_t (*backward_workspace)(const struct fpa_module *module, int form,
                                  const struct fpa_backward_launch *launch);
@@ -62,16 +68,22 @@ typedef struct fpa_module {
     const struct fpa_module *passes[PASSES];
 } fpa_module;
 
-/* What a launch asks for. */
+/* Sequences of different lengths are planned as so many of the longest length as have their tokens: what suits those suits these,
+ * of which there are more, and shorter ones. */
+static inline int64_t planned_sequences(const struct fpa_launch *launch)
+{
+    const int64_t whole = launch->length > 0 ? (launch->total + launch->length / 2) / launch->length : 1;
+    return whole < 1 ? 1 : whole < launch->batch ? whole : launch->batch;
+}
+
+/* What a launch asks for. Token by token lengths do not count. */
 static inline fpa_call_size call_size(int form, const struct fpa_launch *launch)
 {
-    /* but token by token sequences of different lengths are one sequence, in which states begin anew */
     const bool packed = launch->cu_seqlens && form != FORM_RECURRENT;
     return (fpa_call_size){.form = form,
-                           .batch = packed ? 1 : launch->batch,
-                           .length = packed ? launch->total : launch->length,
+                           .batch = packed ? planned_sequences(launch) : launch->batch,
+                           .length = launch->length,
                            .sequences = launch->cu_seqlens ? launch->batch : 0,
-                           .longest = launch->length,
                            .query_heads = launch->query_heads,
                            .heads = launch->heads,
                            .recent = launch->recent,

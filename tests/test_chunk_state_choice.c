@@ -14,6 +14,7 @@
 #include "machine/cuda_estimate.h"
 #include "planned.h"
 #include "random_work.h"
+#include "runtime/backend.h"
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
@@ -237,6 +238,88 @@ static void segments_cover_every_sequence(void **state)
     }
 }
 
+/* ---- sequences in one batch ---- */
+
+static fpa_candidate choose_packed(int64_t sequences, int64_t total, int64_t longest)
+{
+    static const int32_t somewhere;
+    const fpa_gpu_room room = on_gpu(&square64);
+    const struct fpa_launch launch = {.batch = sequences,
+                                      .length = longest,
+                                      .total = total,
+                                      .query_heads = 16,
+                                      .heads = 16,
+                                      .cu_seqlens = &somewhere};
+    const fpa_call_size size = call_size(FORM_CHUNKED, &launch);
+    return choose_for(&square64, &room, &size);
+}
+
+static void equal_lengths_are_walked_as_a_batch_is(void **state)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    const fpa_call_size batch = {
+        .form = FORM_CHUNKED, .batch = 16, .length = 4000, .query_heads = 16, .heads = 16};
+    const fpa_candidate expected = choose_for(&square64, &room, &batch),
+                        packed = choose_packed(16, 64000, 4000);
+    (void)state;
+    assert_int_equal(packed.variant, expected.variant);
+    assert_int_equal(packed.blocks, expected.blocks);
+    assert_int_equal(packed.segments, expected.segments);
+}
+
+/* Where the longest is not known, all tokens are one sequence's. */
+static void lengths_that_nobody_knows_are_walked_as_one(void **state)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    const fpa_candidate one = choose(&square64, &room, 16, 65536), many = choose_packed(16, 65536, 65536);
+    (void)state;
+    assert_int_equal(many.variant, one.variant);
+    assert_int_equal(many.blocks, one.blocks);
+    assert_int_equal(many.segments, one.segments);
+}
+
+/* ---- states that are handed over, copies that are kept ---- */
+
+static double seconds_with(bool states, int64_t tokens)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    const fpa_call_size size = {.form = FORM_CHUNKED,
+                                .batch = 16,
+                                .length = tokens,
+                                .query_heads = 16,
+                                .heads = 16,
+                                .state_in = states,
+                                .state_out = states};
+    return choose_for(&square64, &room, &size).cost.seconds;
+}
+
+/* Of short pieces more than of long ones. */
+static void states_that_come_and_go_take_time(void **state)
+{
+    (void)state;
+    const double of_short = seconds_with(true, 2048) / seconds_with(false, 2048),
+                 of_long = seconds_with(true, 8192) / seconds_with(false, 8192);
+    print_message("pieces of 2,048 tokens %.3f, of 8,192 %.3f times as long as without states\n", of_short,
+                  of_long);
+    assert_true(of_short > of_long && of_long > 1 && of_short < 1.3);
+}
+
+static void kept_copies_are_of_longer_chunks_where_tokens_are_many(void **state)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    fpa_call_size size = {
+        .form = FORM_CHUNKED, .batch = 1, .length = 1 << 19, .heads = 16, .state_out = true};
+    fpa_candidate walk;
+    int64_t chunk;
+    (void)state;
+    assert_true(cuda_fastest_walk(&square64, &room, &size, &walk, &chunk));
+    assert_true(chunk > square64.chunk && chunk % square64.chunk == 0);
+    assert_false(walk.variant & SPLIT_OVERLAPPED);
+    size.length = square64.chunk;
+    assert_true(cuda_fastest_walk(&square64, &room, &size, &walk, &chunk));
+    assert_int_equal(chunk, square64.chunk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +332,10 @@ int main(void)
         cmocka_unit_test(segments_of_a_few_sequences_are_alike),
         cmocka_unit_test(sequences_that_fill_the_gpu_are_walked_in_one_piece),
         cmocka_unit_test(segments_cover_every_sequence),
+        cmocka_unit_test(equal_lengths_are_walked_as_a_batch_is),
+        cmocka_unit_test(lengths_that_nobody_knows_are_walked_as_one),
+        cmocka_unit_test(states_that_come_and_go_take_time),
+        cmocka_unit_test(kept_copies_are_of_longer_chunks_where_tokens_are_many),
     };
     return cmocka_run_group_tests(tests, plan_heads, NULL);
 }

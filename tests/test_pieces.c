@@ -172,11 +172,107 @@ static void gates_and_normalisers_change_nothing_of_that(void **state)
     compare(*state, "mean");
 }
 
+/* ---- totals and outputs apart ---- */
+
+/* A piece's tensors. */
+typedef struct halves {
+    int64_t shape[4][4];
+    DLTensor q, k, v, o;
+    fpa_tensors total, outputs;
+} halves;
+
+static void divide(halves *x, const fixture *f, int64_t first, int64_t tokens, DLTensor *total,
+                   const DLTensor *before)
+{
+    x->q = piece_of(&f->q, x->shape[0], first, tokens);
+    x->k = piece_of(&f->k, x->shape[1], first, tokens);
+    x->v = piece_of(&f->v, x->shape[2], first, tokens);
+    x->o = piece_of(&f->o, x->shape[3], first, tokens);
+    x->total = (fpa_tensors){.k = &x->k, .v = &x->v, .state_out = total};
+    x->outputs = (fpa_tensors){.q = &x->q, .k = &x->k, .v = &x->v, .o = &x->o, .state_in = before};
+}
+
+static void run_halves(const fpa_kernel *kernel, const halves *x)
+{
+    fpa_error error;
+    size_t size;
+    assert_int_equal(fpa_piece_workspace(kernel, &x->outputs, &size, &error), FPA_OK);
+    void *workspace = aligned_alloc(64, (size + 64) / 64 * 64);
+    if (fpa_piece_total(kernel, &x->total, workspace, size, &error) ||
+        fpa_piece_outputs(kernel, &x->outputs, workspace, size, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    free(workspace);
+}
+
+static fpa_kernel *open_plain(const fixture *f)
+{
+    const fpa_options options = {.cache_dir = f->folder};
+    fpa_kernel *kernel;
+    fpa_error error;
+    if (fpa_open_text("pieces.lua", spec, "plain", &options, &kernel, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    return kernel;
+}
+
+static void a_piece_has_its_total_and_then_its_outputs(void **state)
+{
+    fixture *f = *state;
+    fpa_kernel *kernel = open_plain(f);
+    const results wanted = run(f, kernel, L);
+    operand total, rest;
+    halves x;
+    make(&total, 3, (int64_t[]){B, H, fpa_describe(kernel)->state_elements}, 0, 0);
+    make(&rest, 3, (int64_t[]){B, H, fpa_describe(kernel)->state_elements}, 0, 0);
+    memset(f->o.values, 0, f->o.count * sizeof(float));
+    divide(&x, f, 0, 2 * CHUNK, &total.tensor, NULL);
+    run_halves(kernel, &x);
+    divide(&x, f, 2 * CHUNK, L - 2 * CHUNK, &rest.tensor, &total.tensor);
+    run_halves(kernel, &x);
+    assert_true(distance(f->o.values, wanted.o, f->o.count) < 2e-6);
+    for (size_t i = 0; i < total.count; i++)
+        total.values[i] += rest.values[i];
+    assert_true(distance(total.values, wanted.state, total.count) < 2e-6);
+    free(wanted.o), free(wanted.state), free(total.values), free(rest.values);
+    fpa_close(kernel);
+}
+
+static void expect_refusal(fpa_status status, const fpa_error *error, const char *where)
+{
+    assert_int_equal(status, FPA_INVALID);
+    assert_string_equal(error->where, where);
+}
+
+static void what_belongs_to_the_other_half_is_refused(void **state)
+{
+    fixture *f = *state;
+    fpa_kernel *kernel = open_plain(f);
+    operand total;
+    halves x;
+    fpa_error error;
+    make(&total, 3, (int64_t[]){B, H, fpa_describe(kernel)->state_elements}, 0, 0);
+    divide(&x, f, 0, L, &total.tensor, &total.tensor);
+    expect_refusal(fpa_piece_total(kernel, &x.outputs, NULL, 0, &error), &error, "q");
+    expect_refusal(fpa_piece_outputs(kernel, &x.total, NULL, 0, &error), &error, "state_out");
+    x.total.state_in = &total.tensor;
+    expect_refusal(fpa_piece_total(kernel, &x.total, NULL, 0, &error), &error, "state_in");
+    x.total.state_in = NULL, x.total.state_out = NULL;
+    expect_refusal(fpa_piece_total(kernel, &x.total, NULL, 0, &error), &error, "state_out");
+    expect_refusal(fpa_piece_outputs(kernel, &x.total, NULL, 0, &error), &error, "q");
+    x.outputs.recent = 1;
+    expect_refusal(fpa_piece_outputs(kernel, &x.outputs, NULL, 0, &error), &error, "recent");
+    expect_refusal(fpa_piece_total(kernel, NULL, NULL, 0, &error), &error, "tensors");
+    expect_refusal(fpa_piece_total(NULL, &x.total, NULL, 0, &error), &error, "kernel");
+    free(total.values);
+    fpa_close(kernel);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_of_whole_chunks_have_the_bits_of_one_pass),
         cmocka_unit_test(gates_and_normalisers_change_nothing_of_that),
+        cmocka_unit_test(a_piece_has_its_total_and_then_its_outputs),
+        cmocka_unit_test(what_belongs_to_the_other_half_is_refused),
     };
     setenv("FPA_CFLAGS", "-O1", 0);
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -291,6 +291,23 @@ FPA_API fpa_status fpa_accept(const fpa_kernel *kernel, const fpa_tensors *tenso
                               const fpa_accepted *accepted, void *workspace, size_t workspace_size,
                               fpa_error *error);
 
+/* One sequence in pieces, each on a device of its own (examples/context_parallel.c): first what a piece's keys add up to, then,
+ * when the state before the piece is known, its outputs:
+ *
+ *     fpa_piece_total(k, v, log_gate; state_out)             no q, o, state_in
+ *     fpa_piece_outputs(q, k, v, log_gate, o; state_in)      no state_out; state_in NULL: the first piece
+ *
+ * with the results of two calls of fpa_forward in the chunked form, to rounding. Both get the same k, v, log_gate (and
+ * positions, key_mask), and the same workspace, of fpa_piece_workspace's size for the outputs, which nobody else uses between them: on GPUs copies of states stay there,
+ * and the second call walks no keys. Where a head's queries read no copies (its chunked form is one pass; on the CPU;
+ * sequences of different lengths) the second call walks them again. Heads with a window are UNSUPPORTED. */
+FPA_API fpa_status fpa_piece_workspace(const fpa_kernel *kernel, const fpa_tensors *tensors, size_t *bytes,
+                                       fpa_error *error);
+FPA_API fpa_status fpa_piece_total(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,
+                                   size_t workspace_size, fpa_error *error);
+FPA_API fpa_status fpa_piece_outputs(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,
+                                     size_t workspace_size, fpa_error *error);
+
 /* Unload. NULL is fine. No call on the kernel may be running. */
 FPA_API void fpa_close(fpa_kernel *kernel);
 

@@ -198,28 +198,46 @@ static fpa_status clear_progress(const struct fpa_cuda_module *cuda, const cuda_
     return result ? driver_fail(cuda->driver, result, cuda->name, "the counters of a launch", error) : FPA_OK;
 }
 
-static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                                const cuda_sizes *s, CUstream stream, fpa_error *error)
+static fpa_status launch_queries(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                 const cuda_sizes *s, const struct fpa_cuda_maps *maps, CUstream stream,
+                                 fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const struct fpa_cuda_call *call = &s->call;
-    const struct fpa_cuda_maps *maps = g->value_width ? &s->maps : NULL;
-    fpa_status status = FPA_OK;
     fpa_cuda_grid chunk_output = {CUDA_CHUNK_OUTPUT, count_items(g, launch), maps, 0};
     const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
     if (g->persistent && chunk_output.blocks > room &&
         chunk_output.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */
         chunk_output.blocks = room;
-    if (s->progress)
-        status = clear_progress(cuda, s, stream, error);
+    if (chunk_output.blocks <= 0)
+        return FPA_OK;
+    return call->awaited && !call->totals
+               ? cuda_launch_next(cuda, &chunk_output, 1, launch, call, stream, error)
+               : cuda_launch(cuda, &chunk_output, launch, call, stream, error);
+}
+
+static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                const cuda_sizes *s, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_maps *maps = cuda->geometry.value_width ? &s->maps : NULL;
+    fpa_status status = s->progress ? clear_progress(cuda, s, stream, error) : FPA_OK;
     if (!status && s->walks)
         status = launch_walk(cuda, launch, s, maps, stream, error);
-    if (!status && s->walks && call->totals)
-        status = launch_segment_scan(cuda, launch, call, stream, error);
-    if (!status && chunk_output.blocks > 0)
-        status = call->awaited && !call->totals
-                     ? cuda_launch_next(cuda, &chunk_output, 1, launch, call, stream, error)
-                     : cuda_launch(cuda, &chunk_output, launch, call, stream, error);
+    if (!status && s->walks && s->call.totals)
+        status = launch_segment_scan(cuda, launch, &s->call, stream, error);
+    return status ? status : launch_queries(cuda, launch, s, maps, stream, error);
+}
+
+/* What comes before kernels of the split schedule, but padding. */
+static fpa_status prepare_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                 cuda_sizes *s, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    fpa_status status = g->gate ? launch_gates(cuda, launch, &s->call, stream, error) : FPA_OK;
+    if (!status && g->kernel[CUDA_PACK_ROWS].threads)
+        status = launch_packs(cuda, launch, s, stream, error);
+    if (!status && g->value_width)
+        status = cuda_fill_maps(cuda, &s->call, &s->maps, error);
     return status;
 }
 
@@ -242,12 +260,10 @@ static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fp
     if (s->is_fused && g->fused_total &&
         !launch->cu_seqlens) /* boxes know no ends of sequences: else threads fetch and store */
         status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
-    if (!status && g->gate)
+    if (!status && !s->is_fused)
+        status = prepare_chunks(cuda, launch, s, stream, error);
+    else if (!status && g->gate)
         status = launch_gates(cuda, launch, &s->call, stream, error);
-    if (!status && g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused)
-        status = launch_packs(cuda, launch, s, stream, error);
-    if (!status && g->value_width && !s->is_fused)
-        status = cuda_fill_maps(cuda, &s->call, &s->maps, error);
     if (status)
         return status;
     return s->is_fused ? launch_fused(cuda, launch, s, stream, error)
@@ -327,6 +343,85 @@ fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int6
                                        .products = products};
     const struct fpa_launch none = {0};
     return grid.blocks > 0 ? cuda_launch(module->handle, &grid, &none, &call, stream, error) : FPA_OK;
+}
+
+/* ---- a piece of a sequence, in two halves ---- */
+
+/* How keys are walked, whatever queries there will be. False: the head's queries read no copies, or not in this call. */
+static bool find_walk(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                      fpa_candidate *walk, int64_t *chunk)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const fpa_call_size size = {.form = FORM_CHUNKED,
+                                .batch = launch->batch,
+                                .length = launch->length,
+                                .heads = launch->heads,
+                                .state_out = true};
+    return !g->unmasked && !g->window && !g->kernel[CUDA_FUSED_CHUNK].threads && !launch->cu_seqlens &&
+           !launch->recent && g->kernel[CUDA_CHUNK_OUTPUT].threads &&
+           cuda_fastest_walk(g, &cuda->room, &size, walk, chunk);
+}
+
+size_t cuda_piece_workspace(const fpa_module *module, const struct fpa_launch *launch)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    fpa_candidate walk;
+    int64_t chunk;
+    cuda_sizes s;
+    if (!find_walk(cuda, launch, &walk, &chunk))
+        return 0;
+    find_piece_sizes(cuda, launch, &walk, chunk, NULL, &s);
+    return s.bytes;
+}
+
+/* Copies of what the piece's keys add up to, and all of it as the final state. */
+static fpa_status walk_piece(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                             const cuda_sizes *s, CUstream stream, fpa_error *error)
+{
+    struct fpa_cuda_call last = s->call;
+    fpa_status status =
+        launch_walk(cuda, launch, s, cuda->geometry.value_width ? &s->maps : NULL, stream, error);
+    last.states = NULL; /* they are brought up to date when it is known what comes before */
+    return status || !last.totals ? status : launch_segment_scan(cuda, launch, &last, stream, error);
+}
+
+static fpa_status answer_piece(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                               const cuda_sizes *s, CUstream stream, fpa_error *error)
+{
+    struct fpa_cuda_call scan = s->call;
+    fpa_status status = s->progress ? clear_progress(cuda, s, stream, error) : FPA_OK;
+    scan.kept = 1;
+    if (!status)
+        status = launch_segment_scan(cuda, launch, &scan, stream, error);
+    return status
+               ? status
+               : launch_queries(cuda, launch, s, cuda->geometry.value_width ? &s->maps : NULL, stream, error);
+}
+
+fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch, void *stream,
+                      fpa_error *error)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    fpa_candidate walk;
+    int64_t chunk;
+    cuda_sizes s;
+    fpa_status status = cuda_check_context(cuda, error);
+    if (status)
+        return status;
+    if (!find_walk(cuda, launch, &walk, &chunk))
+        return fail(error, FPA_UNSUPPORTED, cuda->name, "keeps no copies of states in such a call");
+    find_piece_sizes(cuda, launch, &walk, chunk, launch->workspace, &s);
+    status = check_workspace(launch, s.bytes, error);
+    if (status)
+        return status;
+    cuda_fill_call(launch, &s.call);
+    status = launch_pads(cuda, launch, &s.call, stream, error);
+    if (!status)
+        status = prepare_chunks(cuda, launch, &s, stream, error);
+    if (status)
+        return status;
+    return launch->query_heads ? answer_piece(cuda, launch, &s, stream, error)
+                               : walk_piece(cuda, launch, &s, stream, error);
 }
 
 /* ---- from the last token on ---- */

@@ -13,6 +13,11 @@ size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launc
 fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,
                         const fpa_candidate *candidate, void *stream, fpa_error *error);
 
+/* fpa_module.piece, piece_workspace. */
+size_t cuda_piece_workspace(const fpa_module *module, const struct fpa_launch *launch);
+fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch, void *stream,
+                      fpa_error *error);
+
 /* What a pass of a gated head leaves beside o, where gates' gradients are made of it (gen/plan/passes.h). */
 typedef struct cuda_dots {
     const void *rows; /* of o's type: o times them, before it is rounded, */

@@ -19,7 +19,6 @@ static int64_t count_slices(const struct fpa_cuda_module *cuda, const struct fpa
     const fpa_call_size size = {.form = FORM_RECURRENT,
                                 .batch = any->batch,
                                 .length = 1,
-                                .longest = 1,
                                 .query_heads = any->query_heads ? any->query_heads : any->heads,
                                 .heads = any->heads,
                                 .recent = 1,

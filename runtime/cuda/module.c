@@ -268,6 +268,8 @@ static void offer(fpa_module *module, const struct fpa_cuda_geometry *geometry)
     module->workspace = cuda_workspace;
     module->forward = cuda_forward;
     module->candidates = cuda_module_candidates;
+    module->piece_workspace = cuda_piece_workspace;
+    module->piece = cuda_piece;
     if (geometry->kernel[CUDA_DECODE_DRAFT].threads) {
         module->draft_workspace = cuda_draft_workspace;
         module->draft = cuda_draft;

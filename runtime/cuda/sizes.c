@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/round.h"
+#include "head/form.h"
 #include "grid.h"
 #include "machine/cuda_candidates.h"
 #include "machine/cuda_division.h"
@@ -124,7 +125,7 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     const fpa_call_size *size = task->size;
     struct fpa_cuda_call *call = &s->call;
     const int64_t run = task->summed ? 1 : call->segment_chunks, tokens = run * call->chunk;
-    s->in_segments = size->longest > tokens && call->segments > 1;
+    s->in_segments = size->length > tokens && call->segments > 1;
     call->chunks = total / call->chunk + size->sequences * (task->summed ? 2 : 1);
     call->empty_chunks = task->summed;
     call->segment_tokens = s->in_segments ? tokens : INT32_MAX;
@@ -134,14 +135,18 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     call->beside = 1;
 }
 
-void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
-                const fpa_candidate *candidate, char *base, cuda_sizes *s)
+/* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
+static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
+                 const fpa_candidate *candidate, char *base, int64_t kept, cuda_sizes *s)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call *call = &s->call;
     const fpa_call_size size = call_size(form, launch);
-    const cuda_task task = cuda_task_of(g, &cuda->room, &size);
-    const int64_t sequences = task.sequences, copy = (int64_t)g->features * g->columns;
+    cuda_task task = cuda_task_of(g, &cuda->room, &size);
+    if (kept)
+        cuda_take_chunk(&task, kept);
+    const int64_t sequences = launch->cu_seqlens ? launch->heads : task.sequences,
+                  copy = (int64_t)g->features * g->columns;
     memset(s, 0, sizeof *s);
     call->chunk = task.chunk;
     call->chunks = task.chunks;
@@ -157,7 +162,7 @@ void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
         s->walk_blocks = sequences * call->segments *
                          (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
     const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */
-    const bool copies = !s->is_fused && read && (several || launch->state_in);
+    const bool copies = kept || (!s->is_fused && read && (several || launch->state_in));
     const bool late = is_late(cuda, launch, s);
     const int64_t total = s->is_fused && g->fused_total
                               ? g->fused_total
@@ -185,4 +190,16 @@ void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
     call->progress = take(base, &s->bytes, s->progress, 1);
     s->keys = take(base, &s->bytes, sequences * vector, 2);
     s->queries = take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
+}
+
+void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
+                const fpa_candidate *candidate, char *base, cuda_sizes *s)
+{
+    find(cuda, launch, form, candidate, base, 0, s);
+}
+
+void find_piece_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                      const fpa_candidate *candidate, int64_t chunk, char *base, cuda_sizes *s)
+{
+    find(cuda, launch, FORM_CHUNKED, candidate, base, chunk, s);
 }

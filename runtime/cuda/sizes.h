@@ -25,6 +25,11 @@ typedef struct cuda_sizes {
 void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
                 const fpa_candidate *candidate, char *base, cuda_sizes *s);
 
+/* The same of a call in two halves, of which the second reads copies that the first has left (cuda_piece): what both use lies
+ * alike, whether the launch is of one or the other. chunk: tokens of one. */
+void find_piece_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                      const fpa_candidate *candidate, int64_t chunk, char *base, cuda_sizes *s);
+
 /* Blocks of NAME_chunk_output that calls of any size would have. */
 int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 

@@ -8,6 +8,7 @@
 #include "bound.h"
 #include "draft.h"
 #include "handover.h"
+#include "piece.h"
 #include "ragged.h"
 #include "recent.h"
 
@@ -318,6 +319,9 @@ fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index fo
     if (status == FPA_OK && form == FORM_RECURRENT && module->draft &&
         t->shape.checks & (CHECK_RECENT | CHECK_RAGGED))
         status = check_draft(t, module, m, error);
+    if (status == FPA_OK && form == FORM_CHUNKED && module->piece && t->head->causal && !t->head->window &&
+        t->shape.checks & (CHECK_RESUME | CHECK_RAGGED))
+        status = check_piece(t, module, m, error);
     if (status == FPA_OK && t->shape.checks & CHECK_RAGGED && module->takes_sequences)
         status = check_ragged(t, module, form, m, error);
     m->trials++;

@@ -24,6 +24,7 @@ typedef struct run {
     const fpa_field *den;
     const fpa_sequence_list *list;  /* NULL: sequences of one length, with states of their own */
     const fpa_draft_trial *draft;   /* NULL: a forward */
+    bool piece;                     /* in two halves */
     struct fpa_launch launch, keys; /* keys: of a draft, that may be accepted */
     fpa_draft_launch halves;
     fpa_candidate candidate;  /* that was chosen, */
@@ -130,13 +131,14 @@ static void choose_candidate(run *r)
     const fpa_trial *t = r->trial;
     const fpa_call_size size = call_size(r->form, &r->launch);
 
-    r->forced = t->choose && !r->draft && t->choose(t->choice, r->module, &size, &r->candidate);
+    r->forced = t->choose && !r->draft && !r->piece && t->choose(t->choice, r->module, &size, &r->candidate);
 }
 
 static size_t workspace_size(const run *r, fpa_form_index form)
 {
-    return r->draft ? r->module->draft_workspace(r->module, &r->halves)
-                    : r->module->workspace(r->module, form, &r->launch, candidate_of(r));
+    return r->piece   ? r->module->piece_workspace(r->module, &r->launch)
+           : r->draft ? r->module->draft_workspace(r->module, &r->halves)
+                      : r->module->workspace(r->module, form, &r->launch, candidate_of(r));
 }
 
 static fpa_status make_workspace(run *r, fpa_form_index form, fpa_error *error)
@@ -245,6 +247,20 @@ static fpa_status take_operands(run *r, fpa_error *error)
     return r->place.status;
 }
 
+/* The total of the keys, then the outputs. */
+static fpa_status run_halves(const run *r, fpa_error *error)
+{
+    struct fpa_launch total = r->launch, outputs = r->launch;
+
+    total.q = NULL;
+    total.o = NULL;
+    total.query_heads = 0;
+    total.state_in = NULL;
+    outputs.state_out = NULL;
+    fpa_status status = r->module->piece(r->module, &total, NULL, error);
+    return status != FPA_OK ? status : r->module->piece(r->module, &outputs, NULL, error);
+}
+
 /* The module's own context is the current one meanwhile, as a caller's would be. */
 static fpa_status forward(const run *r, fpa_form_index form, fpa_error *error)
 {
@@ -254,8 +270,9 @@ static fpa_status forward(const run *r, fpa_form_index form, fpa_error *error)
 
     if (status != FPA_OK)
         return status;
-    status = r->draft ? module->draft(module, &r->halves, NULL, error)
-                      : module->forward(module, form, &r->launch, candidate_of(r), NULL, error);
+    status = r->piece   ? run_halves(r, error)
+             : r->draft ? module->draft(module, &r->halves, NULL, error)
+                        : module->forward(module, form, &r->launch, candidate_of(r), NULL, error);
     if (!memory)
         return status;
     memory->leave(module);
@@ -428,4 +445,18 @@ fpa_status trial_run_draft(const fpa_trial *t, const fpa_module *module, const f
     r.state_in = state_in;
     r.state_out = state_out;
     return compute(&r, error);
+}
+
+fpa_status trial_run_piece(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t to,
+                           fpa_field *o, fpa_field *state_in, fpa_field *total, bool *kept, fpa_error *error)
+{
+    run r = {.trial = t, .module = module, .form = FORM_CHUNKED, .from = from, .to = to, .first = from};
+
+    r.o = o;
+    r.state_in = state_in;
+    r.state_out = total;
+    r.piece = true;
+    r.launch = launch_of(&r);
+    *kept = to > from && module->piece_workspace(module, &r.launch) > 0;
+    return *kept ? compute(&r, error) : FPA_OK;
 }

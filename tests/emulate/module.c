@@ -262,6 +262,8 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
         .candidates = cuda_module_candidates,
         .workspace = cuda_workspace,
         .forward = cuda_forward,
+        .piece_workspace = cuda_piece_workspace,
+        .piece = cuda_piece,
         .saves_den = true,
         .takes_sequences = true,
         .backward_workspace = cuda_backward_workspace,

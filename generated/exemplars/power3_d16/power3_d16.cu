@@ -281,7 +281,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 22
+#define FPA_CUDA_VERSION 23
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -365,6 +365,10 @@ struct fpa_cuda_call {
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
+    /* NAME_segment_scan: 1: segments were walked without the initial state, which all copies get, those of the first
+     * segment, too;
+       there is no final state. `states` NULL: no copies, the final state alone */
+    long long kept;
     /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted */
     const void *dot_rows;
     long long dot_stride[3];
@@ -624,7 +628,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
-    22, /* version */
+    23, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -1759,6 +1763,22 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
+/* The same from a state. */
+__device__ __forceinline__ void load_given(float *base, const state_element *s, int element)
+{
+#pragma unroll
+    for (int i = 0; i < CARRIED; i++) {
+        const int f = (element + i) / COLUMNS, c = (element + i) % COLUMNS;
+        const int block = c / (8 * ALL_TILES), column = block * 8 * COLUMN_TILES + c % (8 * ALL_TILES);
+        if (f >= FEATURES)
+            continue;
+        if (c % (8 * ALL_TILES) < 8 * COLUMN_TILES) {
+            if (column < DV)
+                base[i] = state_to_float(s[(i64)f * DV + column]);
+        }
+    }
+}
+
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
 extern "C" __global__ void __launch_bounds__(256, 2)
 power3_d16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
@@ -1775,10 +1795,12 @@ power3_d16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
         return;
     const float *totals = call.totals + first_segment_of(call, own.b, own.number, head, call.segments) * size + element;
     float base[CARRIED] = {};
+    if (call.kept && is_given(call, own.number))
+        load_given(base, given_state(call, own.number, head), element);
 #pragma unroll 4
     for (i64 s = 0; s < segment; s++)
         add_total(base, totals + s * size);
-    if (segment > 0) {
+    if (call.states && (segment > 0 || call.kept)) {
         const i64 first = segment * call.segment_chunks;
         const i64 end = first + call.segment_chunks < chunks ? first + call.segment_chunks : chunks;
         copy_element *copies = (copy_element *)call.states + first_chunk_of(call, own.b, own.number, head) * size

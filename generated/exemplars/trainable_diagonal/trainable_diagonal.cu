@@ -219,7 +219,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 22
+#define FPA_CUDA_VERSION 23
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -303,6 +303,10 @@ struct fpa_cuda_call {
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
+    /* NAME_segment_scan: 1: segments were walked without the initial state, which all copies get, those of the first
+     * segment, too;
+       there is no final state. `states` NULL: no copies, the final state alone */
+    long long kept;
     /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted */
     const void *dot_rows;
     long long dot_stride[3];
@@ -612,7 +616,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    22, /* version */
+    23, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -2010,18 +2014,131 @@ template <class sizes> __device__ __forceinline__ int sum_row(int j)
     return (warp_prefix<sizes>() + j % sizes::PRODUCTS / STRIP * 2) * 8;
 }
 
-/* A tile's sums, from row on, from a state as it is given. */
-__device__ __forceinline__ void load_tile(float *c, const state_element *s, int tile, int row, int block)
+/* ---- states as they are given and wanted ----
+ *
+ * A state is D rows of dv numbers; sums lie tile by tile. All numbers of a warpgroup's sums are asked for before any is
+ * used: a walk begins when the last of them is there. */
+
+/* Whether two neighbours of a state are one load, or one store. */
+__device__ __forceinline__ bool lies_in_pairs(const state_element *s)
 {
-    const int slot = tile * 64 + row + lane_row();
-    load_rows<1>(c, s, block, [&](int i) { return tile < TILES ? tile_feature[slot + 8 * i] : -1; });
+    return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
 }
 
-/* A tile's sums, from row on, to one. */
-__device__ __forceinline__ void store_tile(const float *c, state_element *s, int tile, int row, int block)
+template <bool pairs> __device__ __forceinline__ float2 load_two(const state_element *s)
 {
-    const int slot = tile * 64 + row + lane_row();
-    store_rows<1>(c, s, block, [&](int i) { return tile < TILES ? tile_feature[slot + 8 * i] : -1; });
+    if constexpr (pairs) {
+        return *(const float2 *)s;
+    } else {
+        return float2{state_to_float(s[0]), state_to_float(s[1])};
+    }
+}
+
+template <bool pairs> __device__ __forceinline__ void store_two(state_element *s, float2 a)
+{
+    if constexpr (pairs) {
+        *(float2 *)s = a;
+    } else {
+        s[0] = state_from_float(a.x), s[1] = state_from_float(a.y);
+    }
+}
+
+/* Where tables have a lane's two rows of a warpgroup's sum j: here and 8 behind; -1: the sum is no tile's. */
+template <class sizes> __device__ __forceinline__ int tile_slot(int first_strip, int j)
+{
+    const int tile = tile_of(first_strip, sum_tile<sizes>(j));
+    return tile < TILES ? tile * 64 + sum_row<sizes>(j) + lane_row() : -1;
+}
+
+/* The features of all of them; none: FEATURES. */
+template <class sizes> __device__ __forceinline__ void find_features(u32 (*feature)[2], int first_strip)
+{
+#pragma unroll
+    for (int j = 0; j < sizes::GROUP_TILES; j++) {
+        const int slot = tile_slot<sizes>(first_strip, j);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int f = slot < 0 ? -1 : tile_feature[slot + 8 * i];
+            feature[j][i] = f < 0 ? FEATURES : f;
+        }
+    }
+}
+
+/* A row's sums <- its numbers. */
+template <bool pairs>
+__device__ __forceinline__ void load_tile_row(float *c, const state_element *s, u32 feature, int i, int block)
+{
+    const state_element *row = s + (i64)feature * DV;
+#pragma unroll
+    for (int n = 0; n < COLUMN_TILES; n++) {
+        const int column = value_column(block, n);
+        if (column + 1 < DV) {
+            const float2 two = load_two<pairs>(row + column);
+            c[4 * n + 2 * i] = two.x, c[4 * n + 2 * i + 1] = two.y;
+        } else if (DV % 2 && column < DV) {
+            c[4 * n + 2 * i] = state_to_float(row[column]);
+        }
+    }
+}
+
+template <class sizes, bool pairs>
+__device__ __forceinline__ void load_tile_rows(float (*c)[N / 2], const state_element *s, int first_strip, int block)
+{
+    u32 feature[sizes::GROUP_TILES][2];
+    find_features<sizes>(feature, first_strip);
+#pragma unroll
+    for (int j = 0; j < sizes::GROUP_TILES; j++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            if (feature[j][i] < FEATURES)
+                load_tile_row<pairs>(c[j], s, feature[j][i], i, block);
+}
+
+/* A warpgroup's sums <- a state. */
+template <class sizes>
+__device__ __forceinline__ void load_tiles(float (*c)[N / 2], const state_element *s, int first_strip, int block)
+{
+    if (lies_in_pairs(s))
+        load_tile_rows<sizes, true>(c, s, first_strip, block);
+    else
+        load_tile_rows<sizes, false>(c, s, first_strip, block);
+}
+
+template <bool pairs>
+__device__ __forceinline__ void store_tile_row(const float *c, state_element *s, u32 feature, int i, int block)
+{
+    state_element *row = s + (i64)feature * DV;
+#pragma unroll
+    for (int n = 0; n < COLUMN_TILES; n++) {
+        const int column = value_column(block, n);
+        if (column + 1 < DV)
+            store_two<pairs>(row + column, float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]});
+        else if (DV % 2 && column < DV)
+            row[column] = state_from_float(c[4 * n + 2 * i]);
+    }
+}
+
+template <class sizes, bool pairs>
+__device__ __forceinline__ void store_tile_rows(const float (*c)[N / 2], state_element *s, int first_strip, int block)
+{
+    u32 feature[sizes::GROUP_TILES][2];
+    find_features<sizes>(feature, first_strip);
+#pragma unroll
+    for (int j = 0; j < sizes::GROUP_TILES; j++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            if (feature[j][i] < FEATURES)
+                store_tile_row<pairs>(c[j], s, feature[j][i], i, block);
+}
+
+/* The same to a state; the sums are of no use afterwards. */
+template <class sizes>
+__device__ __forceinline__ void store_tiles(float (*c)[N / 2], state_element *s, int first_strip, int block)
+{
+    if (lies_in_pairs(s))
+        store_tile_rows<sizes, true>(c, s, first_strip, block);
+    else
+        store_tile_rows<sizes, false>(c, s, first_strip, block);
 }
 
 /* Two sums that are neighbours as a copy has them. */
@@ -2159,6 +2276,20 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
     arrive_once_loaded(ring + sizes::BARRIERS + slot * 8, !alone);
 }
 
+/* The block's share of the state before a segment into the second-level cache, while the walk before is still at its
+ * last tokens. */
+template <class sizes>
+__device__ __forceinline__ void bring_near(const struct fpa_cuda_call &call, const struct walk &w)
+{
+    enum { BLOCKS = sizes::SLICES_OF * COLUMN_BLOCKS, BYTES = FEATURES * (DV) * (int)sizeof(state_element),
+          SHARE = (BYTES / BLOCKS + 15) / 16 * 16 };
+    const state_element *given = w.segment == 0 ? given_state(call, w.own.number, w.head) : 0;
+    const int first = blockIdx.x % BLOCKS * SHARE, left = (BYTES - first) / 16 * 16;
+    if (given && (u64)given % 16 == 0 && left > 0)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"((const char *)given + first),
+                     "r"(left < SHARE ? left : SHARE) : "memory");
+}
+
 /* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all
  * phases of their barriers. */
 template <class sizes>
@@ -2170,6 +2301,8 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
 #pragma unroll 1
     for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
         const struct walk w = find_walk<sizes>(call, index);
+        if (warp == 0 && is_first_lane())
+            bring_near<sizes>(call, w);
 #pragma unroll 1
         for (int first = w.first_chunk * (int)call.chunk; first < w.end; first += 64, advance<sizes::STAGES>(at)) {
             if (at.slot % 3 != warp)
@@ -2346,15 +2479,15 @@ template <class sizes>
 __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w,
                                            int first_strip)
 {
+    const state_element *given = w.segment == 0 ? given_state(call, w.own.number, w.head) : 0;
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++) {
 #pragma unroll
         for (int n = 0; n < N / 2; n++)
             c[i][n] = 0;
-        if (is_given(call, w))
-            load_tile(c[i], given_state(call, w.own.number, w.head),
-                      tile_of(first_strip, sum_tile<sizes>(i)), sum_row<sizes>(i), w.block);
     }
+    if (given)
+        load_tiles<sizes>(c, given, first_strip, w.block);
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++)
         take<N / 2>(c[i]);
@@ -2362,20 +2495,21 @@ __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_c
 
 /* ... and behind the last one. */
 template <class sizes>
-__device__ __forceinline__ void end_walk(const float (*c)[N / 2], const struct fpa_cuda_call &call,
-                                         const struct walk &w, int first_strip)
+__device__ __forceinline__ void end_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w,
+                                         int first_strip)
 {
+    if (call.totals) {
+        float *total = call.totals
+            + ((first_segment_of(call, w.b, w.own.number, w.head, call.segments) + w.segment) * COLUMN_BLOCKS + w.block)
+            * (i64)COPY_NUMBERS;
 #pragma unroll
-    for (int i = 0; i < sizes::GROUP_TILES; i++) {
-        const int tile = tile_of(first_strip, sum_tile<sizes>(i)), row = sum_row<sizes>(i);
-        if (call.totals)
-            store_total_tile(c[i],
-                             call.totals
-                             + ((first_segment_of(call, w.b, w.own.number, w.head, call.segments) + w.segment)
-                                * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS, tile, row);
-        else if (final_state(call, w.own.number, w.head))
-            store_tile(c[i], final_state(call, w.own.number, w.head), tile, row, w.block);
+        for (int i = 0; i < sizes::GROUP_TILES; i++)
+            store_total_tile(c[i], total, tile_of(first_strip, sum_tile<sizes>(i)), sum_row<sizes>(i));
+        return;
     }
+    state_element *final = final_state(call, w.own.number, w.head);
+    if (final)
+        store_tiles<sizes>(c, final, first_strip, w.block);
 }
 
 template <class sizes, bool own>
@@ -2516,6 +2650,19 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
+/* The same from a state. */
+__device__ __forceinline__ void load_given(float *base, const state_element *s, int element)
+{
+    const int f = tile_feature[copied_row(element)], block = element / COPY_NUMBERS, n = copied_columns(element);
+    if (f < 0)
+        return;
+#pragma unroll
+    for (int i = 0; i < CARRIED; i++) {
+        if (n < COLUMN_TILES && (block * COLUMN_TILES + n) * 8 + i < DV)
+            base[i] = state_to_float(s[(i64)f * DV + (block * COLUMN_TILES + n) * 8 + i]);
+    }
+}
+
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
 extern "C" __global__ void __launch_bounds__(256, 2)
 trainable_diagonal_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
@@ -2532,10 +2679,12 @@ trainable_diagonal_segment_scan(const __grid_constant__ struct fpa_cuda_call cal
         return;
     const float *totals = call.totals + first_segment_of(call, own.b, own.number, head, call.segments) * size + element;
     float base[CARRIED] = {};
+    if (call.kept && is_given(call, own.number))
+        load_given(base, given_state(call, own.number, head), element);
 #pragma unroll 4
     for (i64 s = 0; s < segment; s++)
         add_total(base, totals + s * size);
-    if (segment > 0) {
+    if (call.states && (segment > 0 || call.kept)) {
         const i64 first = segment * call.segment_chunks;
         const i64 end = first + call.segment_chunks < chunks ? first + call.segment_chunks : chunks;
         copy_element *copies = (copy_element *)call.states + first_chunk_of(call, own.b, own.number, head) * size
@@ -3021,6 +3170,18 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
+/* The same for a warpgroup without queries, of which a sequence's last item may have few: tiles are free for all that
+ * it does. */
+__device__ __forceinline__ void pass_state(u32 shared, struct turn &at)
+{
+#pragma unroll 1
+    for (int tile = 0; tile < TILES; tile++, advance<TILE_STAGES>(at)) {
+        barrier_wait(shared + TILE_BARRIERS + at.slot * 8, at.phase);
+        if (is_first_lane())
+            barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + at.slot) * 8);
+    }
+}
+
 /* ---- the chunk's own keys ---- */
 
 /* d[32]: dots of a warpgroup's 64 queries and 64 keys, for each dot of the score. */
@@ -3269,6 +3430,7 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
 {
     struct turn queries = {0, 0}, tiles = {0, 0}, keys = {0, 0};
     const u32 mine = from_lane((threadIdx.x >> 5) * 2048, 0); /* the warp's first query: one number for all lanes */
+    const int group_query = from_lane((threadIdx.x >> 7) * 64, 0); /* its warpgroup's */
     if (!await_item(shared, queries))
         return;
 #pragma unroll 1
@@ -3284,8 +3446,10 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
             /* as sums that no state was read into: else ptxas serialises the products of some heads */
             make_opaque<N / 2>(c[m]);
         }
-        if (item.reads) {
+        if (item.reads && item.first + group_query < item.length) {
             read_state(c, shared, from, tiles);
+        } else if (item.reads) {
+            pass_state(shared, tiles);
         }
         read_keys(c, call, item, shared, from, keys);
         element *o = outputs_of(call, item.b, item.query_head);

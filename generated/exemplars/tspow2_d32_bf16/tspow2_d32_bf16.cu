@@ -260,7 +260,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 22
+#define FPA_CUDA_VERSION 23
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -344,6 +344,10 @@ struct fpa_cuda_call {
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
+    /* NAME_segment_scan: 1: segments were walked without the initial state, which all copies get, those of the first
+     * segment, too;
+       there is no final state. `states` NULL: no copies, the final state alone */
+    long long kept;
     /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted */
     const void *dot_rows;
     long long dot_stride[3];
@@ -624,7 +628,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    22, /* version */
+    23, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -1103,58 +1107,6 @@ __device__ __forceinline__ u32 key_head_for(const struct fpa_cuda_call &call, u3
 __device__ __forceinline__ int value_column(int block, int n)
 {
     return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
-}
-
-/* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are. together: rows at a time; addresses of both may have no registers. Sums are of features
- * without their weights. */
-template <int together, typename features, typename weights>
-__device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature,
-                                          const weights &weight)
-{
-#pragma unroll together
-    for (int i = 0; i < 2; i++) {
-        const int f = feature(i);
-        if ((u32)f >= FEATURES)
-            continue;
-        const float w = weight(i);
-#pragma unroll
-        for (int n = 0; n < COLUMN_TILES; n++)
-#pragma unroll
-            for (int e = 0; e < 2; e++)
-                if (value_column(block, n) + e < DV) {
-                    const float a = state_to_float(s[(i64)f * DV + value_column(block, n) + e]) / w;
-                    c[4 * n + e] = i ? c[4 * n + e] : a;
-                    c[4 * n + 2 + e] = i ? a : c[4 * n + 2 + e];
-                }
-        if (lane_column() == 0) {
-            const float a = state_to_float(s[(i64)FEATURES * DV + f]) / w;
-            c[4 * COLUMN_TILES] = i ? c[4 * COLUMN_TILES] : a;
-            c[4 * COLUMN_TILES + 2] = i ? a : c[4 * COLUMN_TILES + 2];
-        }
-    }
-}
-
-template <int together, typename features, typename weights>
-__device__ __forceinline__ void store_rows(const float *c, state_element *s, int block, const features &feature,
-                                           const weights &weight)
-{
-#pragma unroll together
-    for (int i = 0; i < 2; i++) {
-        const int f = feature(i);
-        if ((u32)f >= FEATURES)
-            continue;
-        const float w = weight(i);
-#pragma unroll
-        for (int n = 0; n < COLUMN_TILES; n++)
-#pragma unroll
-            for (int e = 0; e < 2; e++)
-                if (value_column(block, n) + e < DV)
-                    s[(i64)f * DV + value_column(block, n) + e] =
-                        state_from_float((i ? c[4 * n + 2 + e] : c[4 * n + e]) * w);
-        if (block == 0 && lane_column() == 0)
-            s[(i64)FEATURES * DV + f] = state_from_float((i ? c[4 * COLUMN_TILES + 2] : c[4 * COLUMN_TILES]) * w);
-    }
 }
 
 /* The first `tiles` times 8 columns of row i, times a factor. */
@@ -1685,8 +1637,8 @@ static __device__ const int tile_feature[TILES * 64] = {
     -1, -1, -1, -1, -1, -1, 540, 541, -1, -1, -1, -1, -1, -1, 542, 543,
 };
 
-/* What a row of a tile is multiplied by: as given in and out, and in copies, which have the scale of q too. Some parts
- * (FPA_CUDA_PART) need one of them. */
+/* What a row of a tile is multiplied by: as given out, as given in, and in copies, which have the scale of q too. Some
+ * parts (FPA_CUDA_PART) need one of them. */
 [[maybe_unused]] static __device__ const float state_weight[TILES * 64] = {
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f, 2.0f,
@@ -1728,6 +1680,49 @@ static __device__ const int tile_feature[TILES * 64] = {
     0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 2.0f, 2.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f,
+};
+
+[[maybe_unused]] static __device__ const float state_inverse[TILES * 64] = {
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
 };
 
 [[maybe_unused]] static __device__ const float copy_weight[TILES * 64] = {
@@ -2153,20 +2148,154 @@ template <class sizes> __device__ __forceinline__ int sum_row(int j)
     return (warp_prefix<sizes>() + j % sizes::PRODUCTS / STRIP * 2) * 8;
 }
 
-/* A tile's sums, from row on, from a state as it is given. */
-__device__ __forceinline__ void load_tile(float *c, const state_element *s, int tile, int row, int block)
+/* ---- states as they are given and wanted ----
+ *
+ * A state is D rows of dv numbers, then z; sums lie tile by tile. All numbers of a warpgroup's sums are asked for
+ * before any is used: a walk begins when the last of them is there. Sums are of features without their weights. */
+
+/* Whether two neighbours of a state are one load, or one store. */
+__device__ __forceinline__ bool lies_in_pairs(const state_element *s)
 {
-    const int slot = tile * 64 + row + lane_row();
-    load_rows<1>(c, s, block, [&](int i) { return tile < TILES ? tile_feature[slot + 8 * i] : -1; },
-                 [&](int i) { return state_weight[slot + 8 * i]; });
+    return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
 }
 
-/* A tile's sums, from row on, to one. */
-__device__ __forceinline__ void store_tile(const float *c, state_element *s, int tile, int row, int block)
+template <bool pairs> __device__ __forceinline__ float2 load_two(const state_element *s)
 {
-    const int slot = tile * 64 + row + lane_row();
-    store_rows<1>(c, s, block, [&](int i) { return tile < TILES ? tile_feature[slot + 8 * i] : -1; },
-                  [&](int i) { return state_weight[slot + 8 * i]; });
+    if constexpr (pairs) {
+        return *(const float2 *)s;
+    } else {
+        return float2{state_to_float(s[0]), state_to_float(s[1])};
+    }
+}
+
+template <bool pairs> __device__ __forceinline__ void store_two(state_element *s, float2 a)
+{
+    if constexpr (pairs) {
+        *(float2 *)s = a;
+    } else {
+        s[0] = state_from_float(a.x), s[1] = state_from_float(a.y);
+    }
+}
+
+/* Where tables have a lane's two rows of a warpgroup's sum j: here and 8 behind; -1: the sum is no tile's. */
+template <class sizes> __device__ __forceinline__ int tile_slot(int first_strip, int j)
+{
+    const int tile = tile_of(first_strip, sum_tile<sizes>(j));
+    return tile < TILES ? tile * 64 + sum_row<sizes>(j) + lane_row() : -1;
+}
+
+/* The features of all of them; none: FEATURES. */
+template <class sizes> __device__ __forceinline__ void find_features(u32 (*feature)[2], int first_strip)
+{
+#pragma unroll
+    for (int j = 0; j < sizes::GROUP_TILES; j++) {
+        const int slot = tile_slot<sizes>(first_strip, j);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int f = slot < 0 ? -1 : tile_feature[slot + 8 * i];
+            feature[j][i] = f < 0 ? FEATURES : f;
+        }
+    }
+}
+
+/* A row's sums <- its numbers. */
+template <bool pairs>
+__device__ __forceinline__ void load_tile_row(float *c, const state_element *s, u32 feature, int i, int block)
+{
+    const state_element *row = s + (i64)feature * DV;
+#pragma unroll
+    for (int n = 0; n < COLUMN_TILES; n++) {
+        const int column = value_column(block, n);
+        if (column + 1 < DV) {
+            const float2 two = load_two<pairs>(row + column);
+            c[4 * n + 2 * i] = two.x, c[4 * n + 2 * i + 1] = two.y;
+        } else if (DV % 2 && column < DV) {
+            c[4 * n + 2 * i] = state_to_float(row[column]);
+        }
+    }
+    if (lane_column() == 0)
+        c[4 * COLUMN_TILES + 2 * i] = state_to_float(s[(i64)FEATURES * DV + feature]);
+}
+
+template <class sizes, bool pairs>
+__device__ __forceinline__ void load_tile_rows(float (*c)[N / 2], const state_element *s, int first_strip, int block)
+{
+    u32 feature[sizes::GROUP_TILES][2];
+    find_features<sizes>(feature, first_strip);
+#pragma unroll
+    for (int j = 0; j < sizes::GROUP_TILES; j++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            if (feature[j][i] < FEATURES)
+                load_tile_row<pairs>(c[j], s, feature[j][i], i, block);
+}
+
+/* A lane's two factors of a warpgroup's sum j. */
+template <class sizes> __device__ __forceinline__ float row_factor(const float *table, int first_strip, int j, int i)
+{
+    const int slot = tile_slot<sizes>(first_strip, j);
+    return slot < 0 ? 1 : table[slot + 8 * i];
+}
+
+template <class sizes>
+__device__ __forceinline__ void scale_sums(float (*c)[N / 2], const float *table, int first_strip)
+{
+#pragma unroll
+    for (int j = 0; j < sizes::GROUP_TILES; j++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            scale_row<ALL_TILES>(c[j], i, row_factor<sizes>(table, first_strip, j, i));
+}
+
+/* A warpgroup's sums <- a state. */
+template <class sizes>
+__device__ __forceinline__ void load_tiles(float (*c)[N / 2], const state_element *s, int first_strip, int block)
+{
+    if (lies_in_pairs(s))
+        load_tile_rows<sizes, true>(c, s, first_strip, block);
+    else
+        load_tile_rows<sizes, false>(c, s, first_strip, block);
+    scale_sums<sizes>(c, state_inverse, first_strip); /* of powers of two: exact */
+}
+
+template <bool pairs>
+__device__ __forceinline__ void store_tile_row(const float *c, state_element *s, u32 feature, int i, int block)
+{
+    state_element *row = s + (i64)feature * DV;
+#pragma unroll
+    for (int n = 0; n < COLUMN_TILES; n++) {
+        const int column = value_column(block, n);
+        if (column + 1 < DV)
+            store_two<pairs>(row + column, float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]});
+        else if (DV % 2 && column < DV)
+            row[column] = state_from_float(c[4 * n + 2 * i]);
+    }
+    if (block == 0 && lane_column() == 0)
+        s[(i64)FEATURES * DV + feature] = state_from_float(c[4 * COLUMN_TILES + 2 * i]);
+}
+
+template <class sizes, bool pairs>
+__device__ __forceinline__ void store_tile_rows(const float (*c)[N / 2], state_element *s, int first_strip, int block)
+{
+    u32 feature[sizes::GROUP_TILES][2];
+    find_features<sizes>(feature, first_strip);
+#pragma unroll
+    for (int j = 0; j < sizes::GROUP_TILES; j++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            if (feature[j][i] < FEATURES)
+                store_tile_row<pairs>(c[j], s, feature[j][i], i, block);
+}
+
+/* The same to a state; the sums are of no use afterwards. */
+template <class sizes>
+__device__ __forceinline__ void store_tiles(float (*c)[N / 2], state_element *s, int first_strip, int block)
+{
+    scale_sums<sizes>(c, state_weight, first_strip);
+    if (lies_in_pairs(s))
+        store_tile_rows<sizes, true>(c, s, first_strip, block);
+    else
+        store_tile_rows<sizes, false>(c, s, first_strip, block);
 }
 
 /* Two sums that are neighbours, times their row's weight, as a copy has them. */
@@ -2325,6 +2454,20 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
     arrive_once_loaded(ring + sizes::BARRIERS + slot * 8, !alone);
 }
 
+/* The block's share of the state before a segment into the second-level cache, while the walk before is still at its
+ * last tokens. */
+template <class sizes>
+__device__ __forceinline__ void bring_near(const struct fpa_cuda_call &call, const struct walk &w)
+{
+    enum { BLOCKS = sizes::SLICES_OF * COLUMN_BLOCKS, BYTES = FEATURES * (DV + 1) * (int)sizeof(state_element),
+          SHARE = (BYTES / BLOCKS + 15) / 16 * 16 };
+    const state_element *given = w.segment == 0 ? given_state(call, w.own.number, w.head) : 0;
+    const int first = blockIdx.x % BLOCKS * SHARE, left = (BYTES - first) / 16 * 16;
+    if (given && (u64)given % 16 == 0 && left > 0)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"((const char *)given + first),
+                     "r"(left < SHARE ? left : SHARE) : "memory");
+}
+
 /* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all
  * phases of their barriers. */
 template <class sizes>
@@ -2336,6 +2479,8 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
 #pragma unroll 1
     for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
         const struct walk w = find_walk<sizes>(call, index);
+        if (warp == 0 && is_first_lane())
+            bring_near<sizes>(call, w);
 #pragma unroll 1
         for (int first = w.first_chunk * (int)call.chunk; first < w.end; first += 64, advance<sizes::STAGES>(at)) {
             if (at.slot % 3 != warp)
@@ -2512,15 +2657,15 @@ template <class sizes>
 __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w,
                                            int first_strip)
 {
+    const state_element *given = w.segment == 0 ? given_state(call, w.own.number, w.head) : 0;
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++) {
 #pragma unroll
         for (int n = 0; n < N / 2; n++)
             c[i][n] = 0;
-        if (is_given(call, w))
-            load_tile(c[i], given_state(call, w.own.number, w.head),
-                      tile_of(first_strip, sum_tile<sizes>(i)), sum_row<sizes>(i), w.block);
     }
+    if (given)
+        load_tiles<sizes>(c, given, first_strip, w.block);
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++)
         take<N / 2>(c[i]);
@@ -2528,20 +2673,21 @@ __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_c
 
 /* ... and behind the last one. */
 template <class sizes>
-__device__ __forceinline__ void end_walk(const float (*c)[N / 2], const struct fpa_cuda_call &call,
-                                         const struct walk &w, int first_strip)
+__device__ __forceinline__ void end_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w,
+                                         int first_strip)
 {
+    if (call.totals) {
+        float *total = call.totals
+            + ((first_segment_of(call, w.b, w.own.number, w.head, call.segments) + w.segment) * COLUMN_BLOCKS + w.block)
+            * (i64)COPY_NUMBERS;
 #pragma unroll
-    for (int i = 0; i < sizes::GROUP_TILES; i++) {
-        const int tile = tile_of(first_strip, sum_tile<sizes>(i)), row = sum_row<sizes>(i);
-        if (call.totals)
-            store_total_tile(c[i],
-                             call.totals
-                             + ((first_segment_of(call, w.b, w.own.number, w.head, call.segments) + w.segment)
-                                * COLUMN_BLOCKS + w.block) * (i64)COPY_NUMBERS, tile, row);
-        else if (final_state(call, w.own.number, w.head))
-            store_tile(c[i], final_state(call, w.own.number, w.head), tile, row, w.block);
+        for (int i = 0; i < sizes::GROUP_TILES; i++)
+            store_total_tile(c[i], total, tile_of(first_strip, sum_tile<sizes>(i)), sum_row<sizes>(i));
+        return;
     }
+    state_element *final = final_state(call, w.own.number, w.head);
+    if (final)
+        store_tiles<sizes>(c, final, first_strip, w.block);
 }
 
 template <class sizes, bool own>
@@ -2705,6 +2851,22 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
+/* The same from a state. */
+__device__ __forceinline__ void load_given(float *base, const state_element *s, int element)
+{
+    const int f = tile_feature[copied_row(element)], block = element / COPY_NUMBERS, n = copied_columns(element);
+    if (f < 0)
+        return;
+#pragma unroll
+    for (int i = 0; i < CARRIED; i++) {
+        if (n < COLUMN_TILES && (block * COLUMN_TILES + n) * 8 + i < DV)
+            base[i] =
+                state_to_float(s[(i64)f * DV + (block * COLUMN_TILES + n) * 8 + i]) / state_weight[copied_row(element)];
+        if (n == COLUMN_TILES && i == 0)
+            base[i] = state_to_float(s[(i64)FEATURES * DV + f]) / state_weight[copied_row(element)];
+    }
+}
+
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
 extern "C" __global__ void __launch_bounds__(256, 2)
 tspow2_d32_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
@@ -2721,10 +2883,12 @@ tspow2_d32_bf16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
         return;
     const float *totals = call.totals + first_segment_of(call, own.b, own.number, head, call.segments) * size + element;
     float base[CARRIED] = {};
+    if (call.kept && is_given(call, own.number))
+        load_given(base, given_state(call, own.number, head), element);
 #pragma unroll 4
     for (i64 s = 0; s < segment; s++)
         add_total(base, totals + s * size);
-    if (segment > 0) {
+    if (call.states && (segment > 0 || call.kept)) {
         const i64 first = segment * call.segment_chunks;
         const i64 end = first + call.segment_chunks < chunks ? first + call.segment_chunks : chunks;
         copy_element *copies = (copy_element *)call.states + first_chunk_of(call, own.b, own.number, head) * size
@@ -3264,6 +3428,18 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
+/* The same for a warpgroup without queries, of which a sequence's last item may have few: tiles are free for all that
+ * it does. */
+__device__ __forceinline__ void pass_state(u32 shared, struct turn &at)
+{
+#pragma unroll 1
+    for (int tile = 0; tile < TILES; tile++, advance<TILE_STAGES>(at)) {
+        barrier_wait(shared + TILE_BARRIERS + at.slot * 8, at.phase);
+        if (is_first_lane())
+            barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + at.slot) * 8);
+    }
+}
+
 /* ---- the chunk's own keys ---- */
 
 /* d[32]: dots of a warpgroup's 64 queries and 64 keys, for each dot of the score. */
@@ -3526,6 +3702,7 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
 {
     struct turn queries = {0, 0}, tiles = {0, 0}, keys = {0, 0};
     const u32 mine = from_lane((threadIdx.x >> 5) * 2048, 0); /* the warp's first query: one number for all lanes */
+    const int group_query = from_lane((threadIdx.x >> 7) * 64, 0); /* its warpgroup's */
     if (!await_item(shared, queries))
         return;
 #pragma unroll 1
@@ -3541,8 +3718,10 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
             /* as sums that no state was read into: else ptxas serialises the products of some heads */
             make_opaque<N / 2>(c[m]);
         }
-        if (item.reads) {
+        if (item.reads && item.first + group_query < item.length) {
             read_state(c, shared, from, tiles);
+        } else if (item.reads) {
+            pass_state(shared, tiles);
         }
         read_keys(c, call, item, shared, from, keys);
         if (call.den && item.block == 0)

@@ -1,0 +1,128 @@
+/* piece: one sequence in pieces, on several devices (fpa_piece_total, fpa_piece_outputs). */
+#include "forward.h"
+#include "head/form.h"
+#include "runtime/kernel.h"
+
+/* A call of either half, checked; copies: bytes of workspace where kernels keep copies of states between the halves, else 0. */
+typedef struct piece {
+    const float **weights; /* room for the kernel's pointers */
+    struct fpa_launch launch;
+    bool empty;
+    size_t copies;
+} piece;
+
+static fpa_status check_tensors(const fpa_kernel *kernel, const fpa_tensors *tensors, bool total,
+                                fpa_error *error)
+{
+    const bool asks = tensors->q || tensors->o;
+    if (kernel->head->window)
+        return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
+                    "has a window, whose keys no state has: a piece's queries need the keys before it");
+    if (tensors->recent)
+        return fail(error, FPA_INVALID, "recent", "is given with a piece of a sequence");
+    if (total && (asks || tensors->state_in))
+        return fail(error, FPA_INVALID, asks ? "q" : "state_in",
+                    "is given, but a total is of a piece's keys alone (fpa_piece_outputs)");
+    if (total && !tensors->state_out)
+        return fail(error, FPA_INVALID, "state_out", "is NULL, but the total goes there");
+    if (!total && tensors->state_out)
+        return fail(error, FPA_INVALID, "state_out",
+                    "is given, but the piece's total was there before (fpa_piece_total)");
+    if (!total && !asks)
+        return fail(error, FPA_INVALID, "q", "is NULL, but a piece's outputs are asked for");
+    return FPA_OK;
+}
+
+static fpa_status prepare(const fpa_kernel *kernel, tensors_mode mode, const fpa_tensors *tensors, bool total,
+                          piece *p, fpa_error *error)
+{
+    const fpa_module *module = &kernel->module;
+    fpa_form form = FPA_FORM_CHUNKED;
+    if (!tensors)
+        return fail(error, FPA_INVALID, "tensors", "is NULL");
+    fpa_status status = check_tensors(kernel, tensors, total, error);
+    if (!status)
+        status = forward_prepare(kernel, mode, tensors, &form, p->weights, &p->launch, &p->empty, error);
+    if (!status)
+        p->copies = module->piece && p->launch.length > 0 ? module->piece_workspace(module, &p->launch) : 0;
+    return status;
+}
+
+/* The half before outputs, of the same piece. */
+static struct fpa_launch total_of(const struct fpa_launch *outputs)
+{
+    static char somewhere;
+    struct fpa_launch total = *outputs;
+    total.q = NULL;
+    total.o = NULL;
+    total.den = NULL;
+    total.query_heads = 0;
+    total.state_in = NULL;
+    total.state_in_index = NULL;
+    total.state_out = &somewhere;
+    return total;
+}
+
+fpa_status fpa_piece_workspace(const fpa_kernel *kernel, const fpa_tensors *tensors, size_t *bytes,
+                               fpa_error *error)
+{
+    if (!kernel || !bytes)
+        return fail(error, FPA_INVALID, kernel ? "bytes" : "kernel", "is NULL");
+    const fpa_module *module = &kernel->module;
+    const float *weights[kernel->description.weight_count + 1];
+    piece p = {.weights = weights};
+    *bytes = 0;
+    fpa_status status = prepare(kernel, TENSORS_SHAPES, tensors, false, &p, error);
+    if (status || p.empty)
+        return status;
+    const struct fpa_launch total = total_of(&p.launch);
+    const size_t outputs = p.copies ? p.copies : module->workspace(module, FORM_CHUNKED, &p.launch, NULL);
+    const size_t keys = p.copies ? module->piece_workspace(module, &total)
+                                 : module->workspace(module, FORM_CHUNKED, &total, NULL);
+    *bytes = outputs > keys ? outputs : keys;
+    return FPA_OK;
+}
+
+static fpa_status check_workspace(const fpa_kernel *kernel, const fpa_tensors *tensors, size_t needed,
+                                  const struct fpa_launch *launch, fpa_error *error)
+{
+    const uintptr_t alignment = kernel->module.backend->memory ? 256 : 64;
+    if (launch->workspace_size < needed || !launch->workspace)
+        return fail(error, FPA_INVALID, "workspace",
+                    "has %zu bytes, but this call needs %zu (fpa_piece_workspace)",
+                    launch->workspace ? launch->workspace_size : 0, needed);
+    if ((uintptr_t)launch->workspace % alignment)
+        return fail(error, FPA_INVALID, "workspace", "is not aligned to %d bytes", (int)alignment);
+    return tensors_workspace(kernel->head, tensors, launch->workspace, needed, error);
+}
+
+static fpa_status run(const fpa_kernel *kernel, const fpa_tensors *tensors, bool total, void *workspace,
+                      size_t workspace_size, fpa_error *error)
+{
+    if (!kernel)
+        return fail(error, FPA_INVALID, "kernel", "is NULL");
+    const float *weights[kernel->description.weight_count + 1];
+    piece p = {.weights = weights};
+    fpa_status status = prepare(kernel, TENSORS_DATA, tensors, total, &p, error);
+    if (status || p.empty)
+        return status;
+    if (!p.copies)
+        return fpa_forward(kernel, FPA_FORM_CHUNKED, tensors, workspace, workspace_size, error);
+    p.launch.workspace = workspace;
+    p.launch.workspace_size = workspace_size;
+    status = check_workspace(kernel, tensors, p.copies, &p.launch, error);
+    void *stream = tensors->stream; /* NOLINT(clang-analyzer-core.NullDereference): they were checked */
+    return status ? status : kernel->module.piece(&kernel->module, &p.launch, stream, error);
+}
+
+fpa_status fpa_piece_total(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,
+                           size_t workspace_size, fpa_error *error)
+{
+    return run(kernel, tensors, true, workspace, workspace_size, error);
+}
+
+fpa_status fpa_piece_outputs(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,
+                             size_t workspace_size, fpa_error *error)
+{
+    return run(kernel, tensors, false, workspace, workspace_size, error);
+}
